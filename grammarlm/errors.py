@@ -113,6 +113,10 @@ class TokenizerError(ValueError):
         super().__init__(shorten(message))
 
 
+class MissingPackage(ImportError):
+    """Something needs a package that is not installed, or that is too old."""
+
+
 class MaskError(ValueError):
     """A mask, logits or row index does not fit."""
 

@@ -14,13 +14,8 @@ import pytest
 hypothesis.settings.register_profile("fixed seeds", derandomize=True, database=None)
 hypothesis.settings.load_profile("fixed seeds")
 
-START = "from grammarlm.kernels.cpu.jit import load_all; "
-COMMANDS = (
-    START + "from grammarlm.kernels.cpu.json.call import json_call; load_all([json_call])",
-    START + "import importlib, pkgutil, grammarlm.kernels.cpu as cpu; from grammarlm.kernels.cpu.jit import KERNELS; "
-    "[importlib.import_module(m.name) for m in pkgutil.walk_packages(cpu.__path__, cpu.__name__ + '.')]; "
-    "load_all([k for k in KERNELS if k.__name__ != 'json_call'])",
-)
+START = "from grammarlm.kernels.entries import GROUPS, load; "
+COMMANDS = (START + "load('json')", START + "load(*set(GROUPS) - {'json'})")
 
 
 @pytest.hookimpl(tryfirst=True)

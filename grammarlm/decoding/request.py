@@ -11,7 +11,7 @@ from grammarlm.decoding.loop.healing import take_back
 from grammarlm.decoding.readers.model_facts import check_model, is_encoder_decoder, width_of
 from grammarlm.decoding.readers.reader import Reader, open_reader
 from grammarlm.grammars.items.tokens import Tokens
-from grammarlm.kernels.cpu.jit import load_all
+from grammarlm.kernels import entries
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -67,7 +67,7 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
 
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
-    load_all()  # loads all kernels, those of sampling too
+    entries.load("masks", "logits")
     compiled = [compiled_output(output, vocab, options.limits) for output in outputs]
     seconds = perf_counter() - start
     if options.heal:

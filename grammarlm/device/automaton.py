@@ -33,6 +33,8 @@ from grammarlm.masks.csr.item_states import item_automaton
 from grammarlm.masks.csr.tables import Room, TablesFull
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from . import host_csr
+
 NEAR = 4096  # patches with a gap of at most so many entries are merged into one copy
 
 
@@ -242,9 +244,7 @@ class TextBatch:
             with torch.cuda.device(self.states.device):
                 getattr(gpu, name)(csr, *tensors)
         else:
-            from grammarlm.kernels.cpu.table import csr as cpu
-
-            getattr(cpu, name)(self.automaton._host_arrays, *(tensor.numpy() for tensor in tensors))
+            getattr(host_csr, name)(self.automaton._host_arrays, *(tensor.numpy() for tensor in tensors))
 
 
 def _on_host(constraint: Constraint | FixedAutomaton, room: Room) -> Any:

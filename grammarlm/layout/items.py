@@ -124,6 +124,11 @@ class Beams:
         return {}
 
 
+def words_of_room(width: int, segments: int) -> int:
+    """Scratch memory of the candidates of a step (`room_for` in kernels/cpu/items/best.py): slots of 9 words and their ranges."""
+    return (2 * width + 2) * (9 + 2 * segments)
+
+
 class Level(NamedTuple):
     """One step of all searches: from prefixes of `depth` tokens to prefixes of one more."""
 

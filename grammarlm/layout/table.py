@@ -4,6 +4,8 @@ from .constants import Constants
 
 DEAD = 0
 MISS = -1
+YES, NO, UNKNOWN = 1, 2, 0  # of USABLE
+DONE = 0  # what a walk returns that missed nothing
 
 
 class Arena(Constants):
@@ -13,7 +15,7 @@ class Arena(Constants):
     CLASSES = 1
     STATES = 2
     CLASS_OF = 3  # uint8 [256]
-    USABLE = 4  # uint8 [S]: 1 = tokens can finish from here, 2 = they cannot, 0 = not computed yet
+    USABLE = 4  # uint8 [S]: can tokens finish from here? YES, NO; UNKNOWN: not computed yet
     NODES = 5  # the byte trie of the vocabulary, see vocab/byte_trie.py
     BYTE = 6
     DEPTH = 7

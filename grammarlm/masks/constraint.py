@@ -17,7 +17,7 @@ from grammarlm.errors import (
 )
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.generated import as_generated
-from grammarlm.kernels.cpu.jit import load_all
+from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.machines.registry import compiled
 from grammarlm.masks.runtime.collector import PATIENT
@@ -136,7 +136,7 @@ def compile(
         )
     check_size(grammar, limits)
     canonical = _canonical_tokens(vocab) if canonical_only else None
-    load_all()  # the kernels: now, and not in the middle of a text
+    entries.load("masks")  # the kernels: now, and not in the middle of a text
     start = perf_counter()
     try:
         with PATIENT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.kernels.cpu.row_key import row_key
+from grammarlm.kernels import entries
 from grammarlm.masks.runtime.shared_lock import MOMENT, shared_lock
 
 
@@ -28,7 +28,7 @@ class SharedRows:
         return self._find(row, address, copies=True)
 
     def _find(self, row: np.ndarray, address: int, copies: bool) -> np.ndarray:
-        key = row_key(address, len(row))
+        key = entries.row_key(address, len(row))
         with self._lock:
             known = self._by_key.setdefault(key, [])
             for other in known:

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from grammarlm.kernels.cpu.items.step import allowed_norms
 from grammarlm.layout.items import FINISHED, Beams, Level, Sets
 
+from .item_step import allowed_norms
 from .result import BeamResult, merge_groups
 from .search import Searched
 

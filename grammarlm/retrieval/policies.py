@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.kernels.cpu.items.step import item_step
 from grammarlm.layout.items import FINISHED, NO_TOKEN, Beams, Level, Sets
 
+from .item_step import item_step
 from .search import Searched
 
 Opened = tuple[np.ndarray, np.ndarray]

@@ -25,19 +25,16 @@ from grammarlm.masks.runtime.limits import Clock
 PACKAGE = Path(grammarlm.__file__).parent
 
 LOAD_ALL = """
-import importlib, json, pkgutil, sys
+import json, sys
 import numpy as np, torch
 import grammarlm as gl
-import grammarlm.kernels.cpu as folder
+from grammarlm.kernels import entries
 from grammarlm.kernels.cpu import jit
 
-for module in pkgutil.walk_packages(folder.__path__, folder.__name__ + "."):
-    importlib.import_module(module.name)
-large = "large" in sys.argv
-jit.load_all(large=large)
-for dtype in (torch.float32, torch.float16, torch.bfloat16):       # ordinary calls find what load_all prepared
+entries.load(*([] if "all" in sys.argv else ["masks", "canonical", "logits", "csr"]))
+for dtype in (torch.float32, torch.float16, torch.bfloat16):       # ordinary calls find what load prepared
     assert torch.isneginf(gl.apply_mask_(torch.zeros(2, 70, dtype=dtype), np.zeros((2, 3), np.int32), rows=[1, 0])).all()
-kernels = [d for d in jit.SIGNATURES if large or d not in jit.LARGE]
+kernels = [d for d in jit.SIGNATURES if d.overloads]
 print(json.dumps({
     "folder": str(jit.kernel_folder()),
     "paths": [d.stats.cache_path for d in kernels],
@@ -87,7 +84,12 @@ PROBE = {
 
 def python(*arguments, cache, cwd=None, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "GRAMMARLM_"))}
-    environment |= {"GRAMMARLM_CACHE": str(cache), "PYTHONPATH": str(cwd or PACKAGE.parent), **variables}
+    environment |= {
+        "GRAMMARLM_CACHE": str(cache),
+        "GRAMMARLM_KERNELS": "numba",
+        "PYTHONPATH": str(cwd or PACKAGE.parent),
+        **variables,
+    }
     command = [sys.executable, "-W", "ignore", *arguments]
     return subprocess.run(command, env=environment, cwd=cwd, check=True, capture_output=True, text=True)
 
@@ -130,8 +132,8 @@ def test_second_process_compiles_nothing(runs):
 
 def test_no_kernel_at_all_is_compiled_twice():
     """In the folder that all tests share: to compile the large kernels for this test alone takes too long."""
-    python("-c", LOAD_ALL, "large", cache=cache_folder())
-    second = json.loads(python("-c", LOAD_ALL, "large", cache=cache_folder()).stdout)
+    python("-c", LOAD_ALL, "all", cache=cache_folder())
+    second = json.loads(python("-c", LOAD_ALL, "all", cache=cache_folder()).stdout)
     assert set(second["misses"].values()) == {0}
     assert set(second["hits"].values()) == {1}
     assert {"ask", "json_call", "apply_mask_32"} <= set(second["hits"])

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS
 from grammarlm.layout.json import At, Store
+from grammarlm.layout.json_calls import KEY_WORDS
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
 from tests.counts import record_counts
 from tests.internals import epoch_of

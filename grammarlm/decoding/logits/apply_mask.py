@@ -11,15 +11,16 @@ import torch
 from torch.autograd.graph import increment_version
 
 from grammarlm.errors import MaskError
-from grammarlm.kernels.cpu.logits.apply_mask import apply_mask_16, apply_mask_32
+from grammarlm.kernels import entries
+from grammarlm.kernels.entries import address_of
 
 INT32 = np.dtype(np.int32)
-KERNELS: dict[Any, tuple[Any, int]] = {  # dtype of the logits -> (kernel, bits of its -inf as a signed integer)
-    torch.float32: (apply_mask_32, -0x800000),
-    torch.float16: (apply_mask_16, -0x400),
-    torch.bfloat16: (apply_mask_16, -0x80),
+INFINITIES: dict[Any, int] = {  # dtype of the logits -> bits of its -inf as a signed integer
+    torch.float32: -0x800000,
+    torch.float16: -0x400,
+    torch.bfloat16: -0x80,
 }
-NO_ROWS: np.ndarray = np.empty(0, np.int64)
+FLOAT32 = INFINITIES[torch.float32]
 
 
 def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.Tensor:
@@ -35,8 +36,8 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
         matcher.fill_mask(mask, row=0)
         gl.apply_mask_(logits, mask, rows=[0, -1])      # the second prompt of the batch is unconstrained
     """
-    known = KERNELS.get(getattr(logits, "dtype", None))
-    if known is None or (logits.requires_grad and torch.is_grad_enabled()):
+    infinity = INFINITIES.get(getattr(logits, "dtype", None))
+    if infinity is None or (logits.requires_grad and torch.is_grad_enabled()):
         raise _unfit(logits)
     try:
         shape: tuple[int, ...] = logits.shape
@@ -55,7 +56,7 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
     if not logits.is_cpu:
         return _apply_on_cuda(logits, mask, rows, count)
 
-    # .carray: C-contiguous, aligned and writable, the one numba type that the kernel is compiled for
+    # .carray: C-contiguous, aligned and writable
     if not (type(mask) is np.ndarray and mask.dtype is INT32 and mask.ndim == 2 and mask.flags.carray):
         mask = _words_on_cpu(mask)
     if rows is not None:
@@ -63,11 +64,13 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
     elif count > len(mask):
         raise _too_few_rows(count, len(mask))
     if count and width:
-        kernel, infinity = known
+        kernel = entries.apply_mask_32 if infinity == FLOAT32 else entries.apply_mask_16
         address = logits.data_ptr()
         if not address:
             raise _unfit(logits)
-        kernel(address, row_stride, column_stride, width, mask, NO_ROWS if rows is None else rows, 0, count, infinity)
+        rows_address = 0 if rows is None else address_of(rows)
+        words = mask.shape[1]
+        kernel(address, address_of(mask), rows_address, row_stride, column_stride, width, words, 0, count, infinity)
         increment_version(logits)  # autograd must notice that a saved tensor has changed
     return logits
 
@@ -78,7 +81,7 @@ def _unfit(logits: Any) -> MaskError:
         return MaskError(
             f"logits are a {type(logits).__name__}, not a torch tensor; wrap a numpy array by torch.from_numpy(logits)"
         )
-    if logits.dtype not in KERNELS:
+    if logits.dtype not in INFINITIES:
         return MaskError(f"logits are {logits.dtype}; float32, float16 and bfloat16 are accepted: pass logits.float()")
     if logits.requires_grad and torch.is_grad_enabled():
         return MaskError(

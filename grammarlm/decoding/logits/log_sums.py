@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from grammarlm.kernels.cpu.logits.allowed_sum import allowed_sums
+from grammarlm.kernels import entries
 
 LEAST = 1e-20  # a sum below this consists of values near float32's underflow, or of none, and is recomputed in float64
 
@@ -65,7 +65,7 @@ class LogSums:
         found = np.empty(len(rows))
         address, words = (0, 0) if masks is None else (masks.ctypes.data, masks.shape[1])
         stride = self._exps.shape[1]
-        allowed_sums(
+        entries.allowed_sums(
             self._exps.data_ptr(), stride, width, address, words,
             rows.ctypes.data, mask_rows.ctypes.data, len(rows), found.ctypes.data,
         )  # fmt: skip

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer, check_number
-from grammarlm.kernels.cpu.logits.philox import fill_uniform
+from grammarlm.kernels import entries
 from grammarlm.kernels.reference.sampling import COLDEST
 
 # exp(-104) is 0 in float32: tokens this far below the best are never drawn and add nothing to a sum.
@@ -135,7 +135,7 @@ def uniform_of(tokens: np.ndarray, seed: int | None, position: int) -> np.ndarra
     assert seed is not None
     blocks = int(tokens[-1]) // 4 + 1  # one hash serves four neighbours
     words = np.empty(4 * blocks, np.float32)
-    fill_uniform(words.ctypes.data, blocks, seed, position)
+    entries.fill_uniform(words.ctypes.data, blocks, seed, position)
     return words[tokens]
 
 

@@ -31,7 +31,7 @@ from grammarlm.decoding.tree.steps import Dead, Steps
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree
 from grammarlm.errors import shorten
-from grammarlm.kernels.cpu.logits.philox import fill_uniform
+from grammarlm.kernels import entries
 
 from .particles import Extension, Particles, Resample, check_threshold, run_particles, systematic
 from .searches import check_whole_distribution, search
@@ -216,7 +216,7 @@ class Draws:
             return ExponentialRace(log_p, np.full(len(log_p), 0.5, np.float32), np.random.default_rng)
         blocks = (len(log_p) + 3) // 4
         uniform = np.empty(4 * blocks, np.float32)
-        fill_uniform(uniform.ctypes.data, blocks, sampling.seed, position)
+        entries.fill_uniform(uniform.ctypes.data, blocks, sampling.seed, position)
         return ExponentialRace(log_p, uniform[: len(log_p)], lambda: generator(sampling.seed, position))
 
     def _extension(self, steps: Steps, row: int, log_left: float, drawn: Drawn) -> Extension[TextNode]:

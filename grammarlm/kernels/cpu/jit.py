@@ -3,7 +3,7 @@
 A kernel is a numba function over arrays and integers. Unless `holds_gil`, it runs without the GIL, so Python threads run in
 parallel:
 
-    @kernel("void(int64, int64, int64)")           # compiled at the first call or by load_all(), not at import
+    @kernel("void(int64, int64, int64)")           # compiled at the first use, not at import
     def add_one(address, count, by):
         numbers = carray(pointer(address), count, np.int32)
         for i in range(count):
@@ -13,10 +13,11 @@ parallel:
     def twice(x):
         return x + x
 
-Integers are the cheapest arguments: an array costs several times as much to pass. An address comes from `tensor.data_ptr()` or
-`array.ctypes.data` (the latter is slow: pass the array, or cache its address); `pointer` and `numba.carray` turn it back into an
-array. There is no bounds checking, and the caller keeps the memory alive. Pass plain `int`s, and arrays of exactly the signature's
-type: a bool, an np.int32 or a read-only array is another type to numba, and compiles the kernel again.
+Integers are the cheapest arguments, and the only ones that a kernel compiled ahead of time takes (kernels/entries.py). An address
+comes from `tensor.data_ptr()` or `entries.address_of(array)`; `pointer` and `numba.carray` turn it back into an array. There is no
+bounds checking, and the caller keeps the memory alive.
+
+Python calls kernels as attributes of kernels/entries.py, which lists them; nothing else imports these modules.
 
 Compiled code is stored in `cache_folder("numba", <hash>)`. The hash covers every source file of this folder and those of layout/,
 because numba alone does not notice an edit in a function that a cached one calls. So everything a kernel calls must be in this
@@ -46,19 +47,17 @@ from .linked import compile_linked
 
 LOGGER = logging.getLogger("grammarlm.kernels")
 KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in order of definition
-LARGE: set[Any] = set()  # those that take many seconds to compile, and that not every grammar needs
 SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, if given
 SECONDS: dict[Any, int] = {}  # rough compile time of each, for progress messages only
 SECONDS_A_KERNEL, LONG = 2, 10  # of an ordinary one; from LONG on a kernel has its own message
 
 
 def kernel(
-    signature: str | None = None, *, large: bool = False, holds_gil: bool = False, seconds: int = SECONDS_A_KERNEL
+    signature: str | None = None, *, holds_gil: bool = False, seconds: int = SECONDS_A_KERNEL
 ) -> Callable[[Callable[..., Any]], Any]:
     """A compiled function, cached on disk. With a signature `load_all` can load it before its first call.
 
-    A `large` one is compiled only on request: `load_all(large=True)`. One that holds the GIL runs alone: it may write what others
-    read.
+    One that holds the GIL runs alone: it may write what others read.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -66,8 +65,6 @@ def kernel(
         dispatcher._cache = _KernelCache(function, seconds)  # as cache=True, with our folder instead of numba's
         KERNELS.append(dispatcher)
         SECONDS[dispatcher] = seconds
-        if large:
-            LARGE.add(dispatcher)
         if signature is not None:
             SIGNATURES[dispatcher] = signature
         return dispatcher
@@ -126,26 +123,12 @@ def _copy_bytes(typingctx, target, source, count):  # type: ignore[no-untyped-de
 copy_bytes: Any = intrinsic(_copy_bytes)
 
 
-def load_all(kernels: Iterable[Any] | None = None, *, large: bool = False) -> None:
-    """Loads (or compiles) all kernels defined so far, or those given: the first load in a process takes a moment.
-
-    Large ones are omitted unless requested.
-
-    Call it before the first mask, so that no kernel is loaded in the middle of a generation. Loaded kernels cost nothing; kernels
-    without a signature are skipped.
-    """
-    if kernels is None and _loaded.get(large) == len(KERNELS):
-        return
-    chosen = [k for k in KERNELS if large or k not in LARGE] if kernels is None else kernels
-    for dispatcher in chosen:
-        if dispatcher in SIGNATURES and not dispatcher.overloads:
+def load_all(kernels: Iterable[Any]) -> None:
+    """Loads (or compiles) kernels with a signature: the first load in a process takes a moment."""
+    for dispatcher in kernels:
+        if not dispatcher.overloads:
             # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached separately
             dispatcher.compile(sigutils.normalize_signature(SIGNATURES[dispatcher])[0])
-    if kernels is None:
-        _loaded[large] = len(KERNELS)
-
-
-_loaded: dict[bool, int] = {}  # by `large`: the number of kernels when all were loaded
 
 
 @functools.cache
@@ -225,7 +208,7 @@ def _announce_compilation(name: str, seconds: int) -> None:
         return
     _announced.add(what)
     if seconds < LONG:
-        others = [k for k in KERNELS if not k.overloads and SECONDS[k] < LONG and k not in LARGE]
+        others = [k for k in KERNELS if not k.overloads and SECONDS[k] < LONG]
         seconds = max(seconds, sum(SECONDS[k] for k in others))
     warn("grammarlm.kernels", f"compiling {what}, once (about {seconds} s) ...")
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.kernels.cpu.tokens import merges
+from grammarlm.kernels import entries
 from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.vocab.tokenizers.bpe import SPACE, read_bpe, tokenizer_of
 from grammarlm.vocab.tokenizers.shapes import Shapes, ends_with_apostrophe
@@ -91,7 +91,7 @@ class Canonical:
         left, self._right = np.zeros((len(flat), 4), np.int32), np.zeros((len(flat), 4), np.int32)
         single = np.zeros((count, 3), np.int32)
         self._merge_address = bpe.merges.ctypes.data
-        merges.merge_each(
+        entries.merge_each(
             self._merge_address,
             bpe.merges.shape[1],
             flat.ctypes.data,
@@ -188,7 +188,7 @@ class Canonical:
         """The tokens that are not merged with this one where the pre-tokenizer does not cut their text."""
         joined = np.zeros(self._pieces, np.uint8)
         ends = np.ascontiguousarray(self._right[self._offsets[last] :][: self._ends[last]])
-        merges.mark_joined(
+        entries.mark_joined(
             self._merge_address,
             self.bpe.merges.shape[1],
             ends.ctypes.data,

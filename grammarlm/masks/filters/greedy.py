@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from grammarlm.kernels.cpu.tokens import greedy
+from grammarlm.kernels import entries
 from grammarlm.layout.table import Arena
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -33,7 +33,7 @@ def cost(vocab: Vocabulary, data: bytes) -> int:
 def _cut(vocab: Vocabulary, data: bytes) -> tuple[np.ndarray, int]:
     arena, read = _arena(vocab), np.frombuffer(data, np.uint8)
     tokens = np.empty(len(data), np.int32)
-    return tokens, greedy.cut(arena.ctypes.data, read.ctypes.data, len(data), tokens.ctypes.data)
+    return tokens, entries.cut(arena.ctypes.data, read.ctypes.data, len(data), tokens.ctypes.data)
 
 
 @functools.lru_cache(maxsize=16)

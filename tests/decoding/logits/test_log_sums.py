@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grammarlm.decoding.logits.log_sums import LogSums
-from grammarlm.kernels.cpu.logits.allowed_sum import allowed_sums
+from grammarlm.kernels.entries import allowed_sums
 from grammarlm.kernels.reference import apply_mask as reference
 
 

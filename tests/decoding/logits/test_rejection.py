@@ -152,7 +152,7 @@ def test_extra_checks_lower_the_variance():
 
 def noise(logits, seed, position):
     """Log-probabilities, and the uniform numbers of the race."""
-    from grammarlm.kernels.cpu.logits.philox import fill_uniform
+    from grammarlm.kernels.entries import fill_uniform
 
     words = np.empty(-(-len(logits) // 4) * 4, np.float32)
     fill_uniform(words.ctypes.data, len(words) // 4, seed, position)

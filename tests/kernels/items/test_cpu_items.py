@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.items import step as items
 from grammarlm.kernels.reference import items as reference_items
 from grammarlm.layout.items import ALL_ROWS, FINISHED, Beams, Level, Sets
 from grammarlm.masks.machines.items.index import ItemIndex
+from grammarlm.retrieval import item_step
 from grammarlm.retrieval.bits import selection_of
 
 POISON = -77
@@ -97,7 +97,7 @@ def walk(rng, sets, columns, stop, widths):
         level = random_level(rng, sets, depth, width, stop, rows, columns)
         wanted, found = (poisoned(len(sets.selections), width, len(sets.segments)) for _ in range(2))
         want = reference_items.item_step(sets, beams, level, wanted)
-        got = items.item_step(sets, beams, level, found)
+        got = item_step.item_step(sets, beams, level, found)
         for name in ("counts", "scores", "rows", "depths", "ranges", "parents", "tokens"):
             a, b = getattr(wanted, name), getattr(found, name)
             empty = (a[..., 0] >= a[..., 1]) & (b[..., 0] >= b[..., 1]) if name == "ranges" else np.zeros((), bool)
@@ -107,7 +107,7 @@ def walk(rng, sets, columns, stop, widths):
         assert [list(w) for w in want] == [list(g) for g in got]
         norms = np.full((2, rows), POISON, float)
         reference_items.allowed_norms(sets, beams, level, norms[0])
-        items.allowed_norms(sets, beams, level, norms[1])
+        item_step.allowed_norms(sets, beams, level, norms[1])
         np.testing.assert_allclose(norms[0], norms[1], rtol=1e-12, atol=1e-12)
         beams, rows, steps = found, len(got[0]), steps + 1
     return steps

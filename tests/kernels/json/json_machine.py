@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json.call import ADVANCE, ENDS, FILL, READ
+from grammarlm.layout.json_calls import ADVANCE, ENDS, FILL, READ
 from tests.internals import current_epoch
 from tests.kernels.guarded import Guarded
 from tests.kernels.token_lists import ids_in

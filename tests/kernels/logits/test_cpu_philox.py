@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grammarlm.kernels.cpu.logits.philox import fill_uniform
+from grammarlm.kernels.entries import fill_uniform
 from grammarlm.kernels.reference.sampling import philox
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.stack import calls as stack_calls
 from grammarlm.layout.stack import LR_BASE, WIDE, Field
+from grammarlm.masks.machines.stack import calls
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from grammarlm.masks.machines.stack.survey_keeper import SurveyKeeper
 from tests.kernels.guarded import Guarded
@@ -65,7 +65,7 @@ def test_pushing_numbers_each_stack_once(seed: int) -> None:
     numbers, stacks = Numbers(epoch), [()]
     for _ in range(3000):
         stack, symbol = rng.choice(stacks[-60:]), rng.choice([3, 4, 5, LR_BASE + 3, -1 - 4])
-        number = epoch.maker.made(stack_calls.push_symbol, numbers[stack], symbol)
+        number = epoch.maker.made(calls.push_symbol, numbers[stack], symbol)
         numbers.check(number, (*stack, symbol))
         stacks.append((*stack, symbol))
     numbers.check_all()
@@ -85,26 +85,26 @@ def test_shifts_are_those_of_an_lr_parser(name: str, seed: int) -> None:
     numbers = Numbers(epoch)
     lr, below = numbers.arrays.lr, (5,) if seed % 2 else ()
     assert lr
-    under = epoch.maker.made(stack_calls.push_symbol, 0, 5) if below else 0
+    under = epoch.maker.made(calls.push_symbol, 0, 5) if below else 0
     numbers.check(under, below)
     first = (*below, LR_BASE + epoch.program.lr.start)
-    numbers.check(epoch.maker.made(stack_calls.push_symbol, under, first[-1]), first)
+    numbers.check(epoch.maker.made(calls.push_symbol, under, first[-1]), first)
     stack, opens = first, lr.blocks[1] if lr.blocks else -1
     for _ in range(400):
         terminal = random_terminal(lr, stack, rng)
         if lr.blocks and terminal == lr.blocks[0] and rng.random() < 0.8:
             column = rng.choice([0, 1, 2, 4, *lr.blocks_of(stack)])
             found, expected = (
-                epoch.maker.made(stack_calls.begin_line, numbers[stack], column),
+                epoch.maker.made(calls.begin_line, numbers[stack], column),
                 lr.next_line(stack, column),
             )
         elif terminal == opens:
             continue
         else:
-            found = epoch.maker.made(stack_calls.shift_terminal, numbers[stack], terminal)
+            found = epoch.maker.made(calls.shift_terminal, numbers[stack], terminal)
             expected = lr.shift(stack, terminal)
         numbers.check(found, expected)
-        assert epoch.maker.made(stack_calls.shift_terminal, numbers[stack], lr.end) == (
+        assert epoch.maker.made(calls.shift_terminal, numbers[stack], lr.end) == (
             0 if lr.shift(stack, lr.end) is None else numbers[below]
         )
         if expected and expected != below:
@@ -126,7 +126,7 @@ def some_texts(arrays: StackArrays, pieces: list[str], rng: random.Random, steps
         number, after = here, config
         for byte in rng.choice(pieces).encode():
             column = arrays.column(byte)
-            number = epoch.maker.made(stack_calls.advance_column, number, column)
+            number = epoch.maker.made(calls.advance_column, number, column)
             after = arrays.threads.step(after, column)
             assert arrays.config(number) == after
             if not after:
@@ -181,7 +181,7 @@ def test_long_chains_of_reductions(text: str) -> None:
     number = epoch.state_of(epoch.program.start)
     config = arrays.config(number)
     for byte in text.encode():
-        number = epoch.maker.made(stack_calls.advance_column, number, arrays.column(byte))
+        number = epoch.maker.made(calls.advance_column, number, arrays.column(byte))
         config = arrays.threads.step(config, arrays.column(byte))
     assert arrays.config(number) == config
     check_classes(arrays)
@@ -206,7 +206,7 @@ def test_a_wide_config_is_a_few_unions() -> None:
     config = arrays.config(number)
     widest = 0
     for byte in text.encode():
-        number = epoch.maker.made(stack_calls.advance_column, number, arrays.column(byte))
+        number = epoch.maker.made(calls.advance_column, number, arrays.column(byte))
         config = arrays.threads.step(config, arrays.column(byte))
         assert arrays.config(number) == config
         widest = max(widest, len(config))
@@ -231,7 +231,7 @@ def test_rows_and_targets_are_read_token_by_token(name: str) -> None:
     seen = dict(some_texts(arrays, pieces, rng, 60))
     for number in rng.sample(sorted(seen), min(6, len(seen))):
         row, targets = Guarded(words + 1, np.int32), Guarded(32 * words + 1, np.int32, UNTOUCHED)
-        for kernel, output in ((stack_calls.fill_row, row), (stack_calls.fill_targets, targets)):
+        for kernel, output in ((calls.fill_row, row), (calls.fill_targets, targets)):
             scratch = np.full(deepest, UNTOUCHED, np.int32)
             scratch[0], scratch[-1] = number, 0
             epoch.maker.made(kernel, int(scratch.ctypes.data), deepest, output.address)
@@ -243,7 +243,7 @@ def test_rows_and_targets_are_read_token_by_token(name: str) -> None:
             assert arrays.config(int(targets.inner[token])) == after
         for token in [*rng.sample(sorted(expected), min(9, len(expected))), *rng.sample(range(len(tokens)), 9)]:
             for _ in range(2):  # the second time it is remembered
-                advanced = epoch.maker.made(stack_calls.advance, number, token)
+                advanced = epoch.maker.made(calls.advance, number, token)
                 assert arrays.config(advanced) == expected.get(token, frozenset())
 
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from grammarlm.kernels.cpu.surveys.masks import CUT, EMPTIES, WHOLE
-from grammarlm.kernels.cpu.surveys.surveys import DENSE
 from grammarlm.layout.stack import Field
+from grammarlm.layout.stack_calls import CUT, DENSE, EMPTIES, WHOLE
 from tests.kernels.stack.stack_arrays import StackArrays
 from tests.kernels.token_lists import ids_in
 from tests.oracles.remainders import Entry, Remainder, Survey

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.stack import calls as stack_calls
-from grammarlm.kernels.cpu.surveys.draft_row import FEW
 from grammarlm.layout.stack import Field
+from grammarlm.layout.stack_calls import FEW
+from grammarlm.masks.machines.stack import calls
 from grammarlm.masks.machines.stack.survey_keeper import SurveyKeeper
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
@@ -68,9 +68,7 @@ class Surveyed:
                 break
             after = here
             for byte in self.rng.choice(self.pieces).encode():
-                after = (
-                    self.epoch.maker.made(stack_calls.advance_column, after, self.arrays.column(byte)) if after else 0
-                )
+                after = self.epoch.maker.made(calls.advance_column, after, self.arrays.column(byte)) if after else 0
             here = start if self.rng.random() < 0.1 else after or here
 
     def _row(self, config: int) -> set[int]:
@@ -153,7 +151,7 @@ def test_signatures_list_what_rows_are_made_of(surveyed: Surveyed) -> None:
     twins = surveyed.vocab.trie.twins.tolist()
     for number, signature in enumerate(signatures):
         rows = Guarded(2 * (words + 1), np.int32)
-        stack_calls.fill_signed(surveyed.epoch.arena.address, number, rows.address)
+        calls.fill_signed(surveyed.epoch.arena.address, number, rows.address)
         rows.assert_intact()
         expected = found.signed(signature)
         expected |= {token for token, same in twins if same in expected}

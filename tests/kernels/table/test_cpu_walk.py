@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grammarlm.kernels.cpu.table import walk
-from grammarlm.kernels.cpu.table.targets import fill_targets
+from grammarlm.kernels import entries
 from grammarlm.layout.table import Arena
 from tests.kernels.guarded import Guarded
 from tests.kernels.table.table_arena import TableArena
@@ -50,7 +49,7 @@ def test_a_row_is_the_tokens_that_can_be_read(seed: int) -> None:
     one = drawn(seed)
     words, expected = one.vocab.words, one.oracle.allowed(one.start)
     row = Guarded(words + 1, np.int32)
-    one.arena.walked(walk.fill_row, scratch_of(one.start), row.address)
+    one.arena.walked(entries.fill_row, scratch_of(one.start), row.address)
     row.assert_intact()
     assert ids_in(row.inner, words) == expected
     assert {state for state in one.arena.asked if state > 0} == one.oracle.read_from(one.start)
@@ -58,7 +57,7 @@ def test_a_row_is_the_tokens_that_can_be_read(seed: int) -> None:
     assert judged == (one.oracle.reached(one.start) if seed % 2 == 0 else set())
     again = Guarded(words + 1, np.int32)
     asked = len(one.arena.asked)
-    one.arena.walked(walk.fill_row, scratch_of(one.start), again.address)
+    one.arena.walked(entries.fill_row, scratch_of(one.start), again.address)
     assert len(one.arena.asked) == asked
     assert ids_in(again.inner, words) == expected
 
@@ -71,7 +70,7 @@ def test_a_row_keeps_the_bits_that_it_had(seed: int) -> None:
     before = np.array([one.rng.getrandbits(32) - (1 << 31) for _ in range(words)], np.int32)
     row = Guarded(words + 1, np.int32)
     row.inner[:words] = before
-    one.arena.walked(walk.fill_row, scratch_of(one.start), row.address)
+    one.arena.walked(entries.fill_row, scratch_of(one.start), row.address)
     twins = one.vocab.trie.twins.tolist()
     expected = ids_in(before, words) | one.oracle.allowed(one.start)
     expected |= {token for token, same in twins if same in expected}
@@ -88,7 +87,7 @@ def test_a_piece_of_the_trie(seed: int) -> None:
     depth = int(trie.depth[top])
     scratch, row = scratch_of(UNTOUCHED), Guarded(words + 1, np.int32)
     scratch[depth], scratch[-1], one.arena.arena[Arena.NODES] = one.start, first, end
-    one.arena.walked(walk.fill_row, scratch, row.address)
+    one.arena.walked(entries.fill_row, scratch, row.address)
     carried = set(trie.token[first:end].tolist()) - {32 * words}
     below = {token: data[depth:] for token, data in one.oracle.texts.items() if token in carried}
     expected = replace(one.oracle, texts=below).allowed(one.start)
@@ -102,7 +101,7 @@ def test_targets_are_the_states_after_tokens(seed: int) -> None:
     one = drawn(seed)
     size = 32 * one.vocab.words
     targets = Guarded(size + 1, np.int32, UNTOUCHED)
-    one.arena.walked(fill_targets, scratch_of(one.start), targets.address)
+    one.arena.walked(entries.fill_targets, scratch_of(one.start), targets.address)
     targets.assert_intact()
     expected = [one.oracle.after(one.start, token) or UNTOUCHED for token in range(size)]
     assert targets.inner[:size].tolist() == expected
@@ -115,7 +114,7 @@ def test_a_token_is_read_to_its_end(seed: int) -> None:
     count = len(one.vocab.offsets) - 1
     for token in [*range(count), -1, count, count + 1, 1 << 40]:
         asked = len(one.arena.asked)
-        while (after := walk.advance(one.arena.address, one.start, token)) < 0:
+        while (after := entries.advance(one.arena.address, one.start, token)) < 0:
             one.arena.supply(-after)
         assert after == one.oracle.after(one.start, token), token
         met = one.oracle.path(one.start, one.oracle.texts.get(token, b""))

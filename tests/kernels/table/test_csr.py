@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from grammarlm.kernels.cpu.table import csr as cpu
+from grammarlm.device import host_csr as cpu
 from grammarlm.kernels.reference import csr as reference_csr
 from grammarlm.layout.csr import DEAD, FIRST, MISS, Csr
 from tests.mask_bits import ids_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.table import csr as cpu
+from grammarlm.device import host_csr as cpu
 from grammarlm.kernels.reference import csr as reference
 from grammarlm.layout.csr import DEAD, FINISHED, MISS
 from grammarlm.masks.csr.automaton import CsrAutomaton

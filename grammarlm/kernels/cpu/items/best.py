@@ -22,14 +22,10 @@ Candidates = namedtuple(
 Parents = namedtuple("Parents", ["depths", "ranges"])  # one search's entries of the previous level
 
 
-def words_of_room(width, segments):
-    """The number of words of memory that `room_for` uses."""
-    return (2 * width + 2) * (9 + 2 * segments)
-
-
 @inlined
 def room_for(address, width, segments):
-    """Slots for twice as many candidates as are kept, and two more: one `offer` may add two.
+    """Slots for twice as many candidates as are kept, and two more: one `offer` may add two
+    (`words_of_room` in layout/items.py).
 
     The caller owns the memory: arrays that a kernel allocates are reference-counted at each call of a part, which costs more than
     the calls.

@@ -5,16 +5,12 @@ the threshold for the others. A prefix whose score is below it has no child that
 others.
 """
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 from numba import carray, int64
 
-from grammarlm.kernels.cpu.jit import direct, inlined, kernel, part, pointer
-from grammarlm.layout.items import Beams, Level, Sets
+from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 
-from .best import RANKED, Parents, rank, room_for, sort_best_first, words_of_room
+from .best import RANKED, Parents, rank, room_for, sort_best_first
 from .expand import NEVER, SLACK, expand, expand_rows, keep_better_half, offer, write_down
 from .rows import BITS, END, LENGTH, NO_TOKEN, NOTHING, SHIFT, cell_at, low_column, next_child, take_ends
 
@@ -131,8 +127,7 @@ def are_single(rows, ranges, count):
 
 
 @kernel(
-    "int64(int64, int64, int64, int64, int64, int64, float32[:, ::1], int64, int64, int64[:, ::1], int64, int64, int64, int64)",
-    large=True,
+    "int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)",
     seconds=12,
 )
 def best_entries(
@@ -142,10 +137,12 @@ def best_entries(
     searches,
     beams_address,
     out_address,
-    logit_table,
+    logits_address,
+    logits_rows,
+    logits_width,
     norms_address,
     penalties_address,
-    opened,
+    opened_address,
     address,
     depth,
     width,
@@ -153,10 +150,11 @@ def best_entries(
 ):
     """`item_step` of kernels/reference/items.py on the arrays of its arguments. Returns how many entries are open.
 
-    opened, [2, searches * width], receives the tokens appended to open entries, and their parents' rows. `address` is that of
-    scratch memory; the addresses of absent norms and penalties are 0.
+    `opened`, int64 [2, searches * width], receives the tokens appended to open entries, and their parents' rows. `address` is that
+    of scratch memory; the addresses of absent norms and penalties are 0.
     """
-    logits = carray(pointer(logit_table.ctypes.data), logit_table.shape, np.float32)  # not counted: see `room_for`
+    logits = carray(pointer(logits_address), (logits_rows, logits_width), np.float32)
+    opened = carray(pointer(opened_address), (2, searches * width), np.int64)
     segments = carray(pointer(segments_address), (parts, SEGMENT), np.int64)
     selections = carray(pointer(selections_address), (searches, parts, SELECTION), np.int64)
     beams, out = carray(pointer(beams_address), WIDTH + 1, np.int64), carray(pointer(out_address), WIDTH + 1, np.int64)
@@ -240,10 +238,27 @@ def best_entries(
     return open_rows
 
 
-@kernel("void(int64[:, ::1], int64[:, :, ::1], int64[::1], float32[:, ::1], float64[::1], int64, int64)", seconds=3)
-def norms_of_allowed(segments, selections, beams, logits, norms, depth, stop):
+@kernel("void(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)", seconds=3)
+def norms_of_allowed(
+    segments_address,
+    parts,
+    selections_address,
+    searches,
+    beams_address,
+    logits_address,
+    logits_rows,
+    logits_width,
+    norms_address,
+    depth,
+    stop,
+):
     """`allowed_norms` of kernels/reference/items.py: a streaming log-sum-exp."""
-    searches, count_of_segments, entries = len(selections), len(segments), beams[WIDTH]
+    segments = carray(pointer(segments_address), (parts, SEGMENT), np.int64)
+    selections = carray(pointer(selections_address), (searches, parts, SELECTION), np.int64)
+    beams = carray(pointer(beams_address), WIDTH + 1, np.int64)
+    logits = carray(pointer(logits_address), (logits_rows, logits_width), np.float32)
+    norms = carray(pointer(norms_address), logits_rows, np.float64)
+    count_of_segments, entries = parts, beams[WIDTH]
     counts = carray(pointer(beams[COUNTS]), searches, np.int32)
     rows = carray(pointer(beams[ROWS]), (searches, entries), np.int32)
     ranges = carray(pointer(beams[RANGES]), (searches, entries, count_of_segments, 2), np.int64)
@@ -269,36 +284,3 @@ def norms_of_allowed(segments, selections, beams, logits, norms, depth, stop):
                     total += np.exp(logit - peak)
                 token = next_child(segments, selections[search], depth, pos, end, child)
             norms[row] = peak + np.log(total) if total > 0 else NEVER
-
-
-@cache
-def _best_entries() -> Any:
-    return direct(best_entries)
-
-
-def item_step(sets: Sets, beams: Beams, level: Level, out: Beams) -> tuple[np.ndarray, np.ndarray]:
-    segments, parts, selections, searches = sets.addresses
-    depth, width, stop, logits, norms, penalties = level
-    searched, entries = beams.scores.shape
-    opened = np.empty((2, searches * width), np.int64)
-    count = _best_entries()(
-        segments,
-        parts,
-        selections,
-        searches,
-        beams.address,
-        out.address,
-        logits,
-        norms.ctypes.data if len(norms) else 0,
-        penalties.ctypes.data if len(penalties) else 0,
-        opened,
-        out.room(words_of_room(width, parts) + 6 * parts + (2 * searched + 3) * entries),
-        depth,
-        width,
-        stop,
-    )
-    return opened[0, :count], opened[1, :count]
-
-
-def allowed_norms(sets: Sets, beams: Beams, level: Level, norms: np.ndarray) -> None:
-    norms_of_allowed(*sets.descriptions, beams.addresses, level.logits, norms, level.depth, level.stop)

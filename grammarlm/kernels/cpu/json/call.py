@@ -4,16 +4,27 @@ import numpy as np
 from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import copy_bytes, kernel, part, pointer
-from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS, find_row, row_at
+from grammarlm.kernels.cpu.json.rows.rows import find_row, row_at
 from grammarlm.kernels.cpu.json.rows.walk import visit, walk
 from grammarlm.layout.json import BARRIER, At, Store
+from grammarlm.layout.json_calls import (
+    ADVANCE,
+    BASE,
+    ENDS,
+    FILL,
+    FORGET,
+    KEY_WORDS,
+    MOVE,
+    PLACE,
+    READ,
+    REHASH,
+    SURVEY,
+)
 
 from .ends import survey_tokens
 from .fields import arena_of, longs
 from .masks import fill_mask
 from .reads import may_end, read_bytes, read_token
-
-FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET = range(11)
 
 
 @part
@@ -73,7 +84,7 @@ def forget(address):
     return int64(0)
 
 
-@kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True, seconds=40)
+@kernel("int64(int64, int64, int64, int64, int64)", holds_gil=True, seconds=40)
 def json_call(address, what, first, second, third):
     """One kernel for all operations, since all include `step`, which takes long to compile:
 

@@ -19,7 +19,6 @@ from grammarlm.kernels.cpu.json.step.numbers import number_ends
 from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
 from grammarlm.kernels.cpu.json.step.unique import is_unique, number_ended
-from grammarlm.layout.constants import Constants
 from grammarlm.layout.json import (
     BRACKET,
     DEAD,
@@ -35,34 +34,11 @@ from grammarlm.layout.json import (
     Trie,
     Want,
 )
+from grammarlm.layout.json_calls import CLASS_WORDS, QUOTED, Survey
 
 from .fields import arena_of, ints, is_short, longs, octets, thread, uints, ulongs, ushorts
 from .reads import verdict
 
-
-class Survey(Constants):
-    """Indices into the array that is the argument `survey`."""
-
-    CLASSES = 0  # int64 [capacity, CLASS_WORDS]: a thread and its key
-    COUNT = 1
-    CAPACITY = 2
-    TABLE = 3  # int32 [SIZE]: hash table of class numbers, counted from 1
-    SIZE = 4
-    PAIRS = 5  # int32 [capacity, 2]: token, class
-    PAIR_COUNT = 6
-    PAIR_CAPACITY = 7
-    FRAMES = 8  # frames from here on belong to the survey
-    C = 9  # the thread
-    X = 10
-    Y = 11
-    F = 12
-    WHICH = 13  # the trie: 0 the vocabulary's
-    ORDINARY = 14  # not 0: omit tokens that continue a key (or unique item) as most do, and list the rejected ones
-    LENGTH = 15
-
-
-CLASS_WORDS = 8  # c, x, y, f; x and y as compared; hash; one spare
-QUOTED = 32  # bit of c: a quote is still to come before the thread's position (kinds AFTER and COLON)
 DONE = int(Gap.CAN_START)  # the white space state where a run may end
 NO_CLASS = -1
 

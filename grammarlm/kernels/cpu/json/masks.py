@@ -30,7 +30,6 @@ from grammarlm.kernels.cpu.json.rows.make import make_row
 from grammarlm.kernels.cpu.json.rows.rows import (
     AFTER_VIEW,
     KEY_VIEW,
-    KEY_WORDS,
     MARK,
     WHOLE_FRAME,
     emptied,
@@ -68,12 +67,10 @@ from grammarlm.layout.json import (
     Store,
     Want,
 )
+from grammarlm.layout.json_calls import FULL_STORE, KEY_WORDS, WHOLE_MASKS
 
 from .fields import arena_of, clear_bit, has_bit, ints, is_short, longs, set_bit, thread
 from .reads import run_threads, verdict
-
-FULL_STORE = 1
-WHOLE_MASKS = 64  # size of the cache of whole masks, of all texts: as many as there may be texts in a batch
 
 
 @part

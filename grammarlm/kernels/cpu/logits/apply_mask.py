@@ -20,29 +20,34 @@ from numba.extending import intrinsic
 
 from grammarlm.kernels.cpu.jit import inlined, kernel, pointer
 
-# The logits' address, their row and column strides in elements, their width, the mask, the mask row of each logits row (empty: the
-# same index), the range of logits rows (first <= i < last), the bits of -inf.
-SIGNATURE = "void(int64, int64, int64, int64, int32[:, ::1], int64[::1], int64, int64, int64)"
+# Addresses of the logits, of the mask and of the mask row of each logits row (int64; 0: the same index). The logits' row and column
+# strides in elements and their width, the words of a mask row, the range of logits rows (first <= i < last), the bits of -inf.
+SIGNATURE = "void(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)"
 
 
 @kernel(SIGNATURE)
-def apply_mask_32(logits, row_stride, column_stride, width, mask, rows, first, last, infinity):
+def apply_mask_32(logits, mask, rows, row_stride, column_stride, width, words, first, last, infinity):
     """Rows of float32 logits."""
     for i in range(first, last):
-        row = rows[i] if len(rows) else i
+        row = carray(pointer(rows), last, np.int64)[i] if rows else i
         if row >= 0:
             lanes = carray(pointer(logits + 4 * row_stride * i), 1 + (width - 1) * column_stride, np.int32)
-            apply_row(lanes, column_stride, width, mask[row], np.int32(infinity))
+            apply_row(lanes, column_stride, width, mask_row(mask, row, words), np.int32(infinity))
 
 
 @kernel(SIGNATURE)
-def apply_mask_16(logits, row_stride, column_stride, width, mask, rows, first, last, infinity):
+def apply_mask_16(logits, mask, rows, row_stride, column_stride, width, words, first, last, infinity):
     """Rows of float16 or bfloat16 logits."""
     for i in range(first, last):
-        row = rows[i] if len(rows) else i
+        row = carray(pointer(rows), last, np.int64)[i] if rows else i
         if row >= 0:
             lanes = carray(pointer(logits + 2 * row_stride * i), 1 + (width - 1) * column_stride, np.int16)
-            apply_row(lanes, column_stride, width, mask[row], np.int16(infinity))
+            apply_row(lanes, column_stride, width, mask_row(mask, row, words), np.int16(infinity))
+
+
+@inlined
+def mask_row(mask, row, words):
+    return carray(pointer(mask + 4 * words * row), words, np.int32)
 
 
 @inlined

@@ -227,7 +227,7 @@ def finish(arena):
     return True
 
 
-@kernel("int64(int64, int64, int64)", large=True, holds_gil=True, seconds=14)
+@kernel("int64(int64, int64, int64)", holds_gil=True, seconds=14)
 def read_schema(address, size, options):
     """Compiles the frozen schema of `size` bytes at DATA. Returns the row of its node, or a negative number: LEFT and below
     if left to Python, ODD if Python must read the whole document.

@@ -21,7 +21,7 @@ def put(table, size, key, value):
     table[at] = value
 
 
-@kernel("void(int64)", large=True)
+@kernel("void(int64)")
 def rehash_stacks(address):
     """Fills the empty hash table of stacks."""
     arena = arena_of(address)
@@ -35,7 +35,7 @@ def rehash_stacks(address):
         table[at] = stack
 
 
-@kernel("void(int64)", large=True)
+@kernel("void(int64)")
 def rehash_configs(address):
     """Fills the empty hash table of configs."""
     arena = arena_of(address)
@@ -50,7 +50,7 @@ def rehash_configs(address):
         table[at] = config
 
 
-@kernel("void(int64, int64, int64)", large=True)
+@kernel("void(int64, int64, int64)")
 def remember_pair(address, key, border):
     """Inserts the conjunction of two borders into its hash table, which has room."""
     arena = arena_of(address)
@@ -62,7 +62,7 @@ def remember_pair(address, key, border):
     table[at, 0], table[at, 1] = key, border
 
 
-@kernel("void(int64)", large=True)
+@kernel("void(int64)")
 def rehash_surveys(address):
     """Fills the empty hash table of surveys."""
     arena = arena_of(address)
@@ -73,7 +73,7 @@ def rehash_surveys(address):
         put(table, size, mixed(keys[survey, 0], keys[survey, 1]), survey)
 
 
-@kernel("void(int64)", large=True)
+@kernel("void(int64)")
 def rehash_tries(address):
     """Fills the empty hash table of tries. Trie 0 is the vocabulary's."""
     arena = arena_of(address)
@@ -84,7 +84,7 @@ def rehash_tries(address):
         put(table, size, keys[trie], trie)
 
 
-@kernel("void(int64)", large=True)
+@kernel("void(int64)")
 def rehash_classes(address):
     """Fills the empty hash table of stack classes. Class 0 stands for no stack."""
     arena = arena_of(address)
@@ -96,7 +96,7 @@ def rehash_classes(address):
         put(table, size, key_of_class(lexers, live, words, k), k)
 
 
-@kernel("void(int64)", large=True)
+@kernel("void(int64)")
 def rehash_signatures(address):
     """Fills the empty hash table of signatures."""
     arena = arena_of(address)
@@ -108,7 +108,7 @@ def rehash_signatures(address):
         put(table, size, key_of_signature(known, int64(list_[number, 0]), int64(list_[number, 1])), number)
 
 
-@kernel("void(int64, int64, int64, int64, int64)", large=True)
+@kernel("void(int64, int64, int64, int64, int64)")
 def remember_verdict(address, q, s, b, value):
     """Inserts a verdict into its hash table, which has room."""
     arena = arena_of(address)
@@ -118,7 +118,7 @@ def remember_verdict(address, q, s, b, value):
     table[at, 0], table[at, 1], table[at, 2], table[at, 3] = q, s, b, value
 
 
-@kernel("void(int64, int64, int64)", large=True)
+@kernel("void(int64, int64, int64)")
 def rehash_verdicts(address, old_address, old_size):
     """Fills the empty hash table of verdicts from the old one."""
     arena = arena_of(address)

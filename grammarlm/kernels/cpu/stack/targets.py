@@ -8,10 +8,11 @@ from numba import carray, int32, int64, uint32, uint64
 
 from grammarlm.kernels.cpu.jit import part, pointer
 from grammarlm.layout.stack import Field
+from grammarlm.layout.stack_calls import DONE
 
 from .arena import arena_of, ints, octets
 from .configs import step
-from .walk import DONE, row_of
+from .walk import row_of
 
 
 @part

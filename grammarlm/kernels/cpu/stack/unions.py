@@ -22,11 +22,10 @@ from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.layout.stack import EXIT, FULL, TOO_WIDE, UNION, UNIONS, UNITED, UNITING, WIDEST, Field
+from grammarlm.layout.stack_calls import FULL_UNIONS
 
 from .arena import arena_of, ints, missing, mixed
 from .stacks import push
-
-FULL_UNIONS = 17  # the cache of unions is not allocated yet: few grammars need it
 
 
 @inlined

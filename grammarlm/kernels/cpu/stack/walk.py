@@ -10,12 +10,11 @@ from numba import carray, int32, int64, uint32, uint64
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.kernels.cpu.table.walk import set_bit
 from grammarlm.layout.stack import FULL, NEED_LIVE, NEED_STATE, NEEDED, Field
+from grammarlm.layout.stack_calls import DONE, STEPS_KEPT
 
 from .arena import arena_of, ints, missing, mixed, octets
 from .configs import step
 
-DONE = 0
-STEPS_KEPT = 8192  # size of the cache of steps: rereading a text of some thousand tokens hits it
 NEVER_READ, READ_ONCE = -1, -2  # states of a config without a row
 
 

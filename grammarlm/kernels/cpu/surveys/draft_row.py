@@ -11,14 +11,13 @@ from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.kernels.cpu.stack.arena import arena_of, ints
 from grammarlm.kernels.cpu.table.walk import set_bit
 from grammarlm.layout.stack import Field
+from grammarlm.layout.stack_calls import FEW, SUSPENDED_LENGTH
 
-FEW = 400  # most tokens of a row stored as a list
 # HOW: the scratch is empty; it holds a suspended walk; it holds one that cannot resume, whose row must be cleared.
 CLEAN, RESUMABLE, STALE = 0, 1, 2
 # Indices into SUSPENDED. KEY: trie, q, b, k. INSIDE: the config that most tokens reach and stay in, 0 if none. OUTSIDE: the kinds
 # of bytes that lead out of it (byte_kinds.py).
 HOW, KEY, NODE, CONFIG, INSIDE, OUTSIDE = 0, 1, 5, 6, 7, 8
-SUSPENDED_LENGTH = 9
 
 
 @inlined

@@ -22,14 +22,19 @@ from grammarlm.kernels.cpu.stack.stacks import next_line, shift
 from grammarlm.kernels.cpu.stack.unions import forget_unions
 from grammarlm.kernels.cpu.table.walk import set_bit
 from grammarlm.layout.stack import ANY, AT_ONCE, EXIT, FULL, LR_BASE, TOO_WIDE, WIDEST, Field
+from grammarlm.layout.stack_calls import (
+    AGENDA_LENGTH,
+    CUT,
+    DENSE,
+    EMPTIES,
+    FULL_KNOWN,
+    FULL_SIGNATURES,
+    SIGNATURE_LENGTH,
+    WHOLE,
+)
 
 from .draft_row import drop_suspended
-from .surveys import DENSE, first_bytes_of, survey_of
-
-AGENDA_LENGTH = 8192
-SIGNATURE_LENGTH = 1 << 16
-EMPTIES, WHOLE, CUT = -1, -2, -3
-FULL_SIGNATURES, FULL_KNOWN = 14, 15
+from .surveys import first_bytes_of, survey_of
 
 
 @inlined

@@ -15,9 +15,15 @@ from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.kernels.cpu.stack.arena import arena_of, ints, missing, mixed, octets
 from grammarlm.kernels.cpu.stack.borders import border_after
 from grammarlm.layout.stack import ANY, EXPANDED, FULL, NEED_BORDER, TOO_WIDE, Field
+from grammarlm.layout.stack_calls import (
+    FULL_DRAFT_ENTRIES,
+    FULL_DRAFT_NODES,
+    FULL_ENTRIES,
+    FULL_NODES,
+    FULL_POOL,
+    FULL_TRIES,
+)
 
-FULL_NODES, FULL_ENTRIES, FULL_TRIES, FULL_SURVEYS, FULL_SPARSE, FULL_DENSE, FULL_EXITS = 4, 5, 6, 7, 8, 9, 10
-FULL_DRAFT_NODES, FULL_DRAFT_ENTRIES, FULL_POOL = 11, 12, 13
 SORTED_BY_INSERTION = 24
 
 

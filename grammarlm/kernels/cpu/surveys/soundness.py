@@ -6,7 +6,7 @@ from numba import carray, int64
 from grammarlm.kernels.cpu.jit import kernel, pointer
 
 
-@kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)", large=True)
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)")
 def tries_are_sound(tries_address, tries, nodes, depth_address, end_address, first_address, count_address, deepest):
     """1 if they are. Tries are concatenated, in the format of Field.TRIES; trie 0, the vocabulary's, has none of these nodes."""
     table = carray(pointer(tries_address), (tries, 5), np.int32)
@@ -35,7 +35,7 @@ def tries_are_sound(tries_address, tries, nodes, depth_address, end_address, fir
     return int64(at == nodes)
 
 
-@kernel("int64(int64, int64, int64, int64)", large=True)
+@kernel("int64(int64, int64, int64, int64)")
 def entries_are_sound(entries_address, entries, offsets_address, vocabulary):
     """1 if each entry is a token of the vocabulary and consumes no more bytes than it has."""
     table = carray(pointer(entries_address), (entries, 2), np.int32)

@@ -31,21 +31,23 @@ from grammarlm.layout.stack import (
     WIDEST,
     Field,
 )
-
-from .draft_row import CLEAN, FEW, HOW, STALE, SUSPENDED_LENGTH, empty_row, suspend_at_end
-from .frame_ends import GROUPS, TALLY
-from .leaf_lists import note_leaves, trie_of_leaves
-from .remainders import (
+from grammarlm.layout.stack_calls import (
+    DENSE,
+    FEW,
     FULL_DENSE,
     FULL_EXITS,
     FULL_SPARSE,
     FULL_SURVEYS,
-    draft_trie,
-    known_trie,
+    GROUPS,
+    SPARSE,
+    SUSPENDED_LENGTH,
+    TALLY,
 )
-from .walk import find_leaves
 
-DENSE, SPARSE = 1, 0  # formats of rows: bits, or a list of tokens
+from .draft_row import CLEAN, HOW, STALE, empty_row, suspend_at_end
+from .leaf_lists import note_leaves, trie_of_leaves
+from .remainders import draft_trie, known_trie
+from .walk import find_leaves
 
 
 @part

@@ -14,13 +14,14 @@ from grammarlm.kernels.cpu.stack.arena import arena_of, ints, missing, octets
 from grammarlm.kernels.cpu.stack.configs import step
 from grammarlm.kernels.cpu.stack.walk import note_missing, row_of
 from grammarlm.kernels.cpu.table.walk import set_bit
-from grammarlm.kernels.cpu.tokens.byte_kinds import WORDS, find_inside
+from grammarlm.kernels.cpu.tokens.byte_kinds import find_inside
+from grammarlm.layout.byte_kinds import WORDS
 from grammarlm.layout.stack import FULL, HAS_EXITS, STAYING, Field
+from grammarlm.layout.stack_calls import FEW, FULL_LEAVES, GROUPS, MOST_CLASSES, SLOTS, SUSPENDED_LENGTH, TALLY
 
 from .draft_row import (
     CLEAN,
     CONFIG,
-    FEW,
     HOW,
     INSIDE,
     KEY,
@@ -28,17 +29,15 @@ from .draft_row import (
     OUTSIDE,
     RESUMABLE,
     STALE,
-    SUSPENDED_LENGTH,
     count_row,
     empty_row,
     note_token,
     suspend,
     take_out,
 )
-from .frame_ends import GROUPS, MOST_CLASSES, SLOTS, TALLY, ends_of, find_staying
+from .frame_ends import ends_of, find_staying
 
 WORTH_A_ROW = 1000  # size of a remainder trie from which configs get rows of transitions
-FULL_LEAVES = 16
 MANY_WORDS = 8  # size of a subtree from which it pays to test whether a config loops on all of it
 LOOK_ON = 3000  # how many nodes to look ahead after one that misses a state
 

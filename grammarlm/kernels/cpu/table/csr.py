@@ -4,31 +4,9 @@ import numpy as np
 from numba import carray, int32, int64, uint64
 
 from grammarlm.kernels.cpu.jit import copy_bytes, inlined, kernel, pointer
-from grammarlm.layout.csr import DEAD, MISS, Csr
+from grammarlm.layout.csr import DEAD, MISS
 
 PLACES = 9  # of a table of addresses: the seven arrays, then words per row, then batch size
-
-
-def advance_(csr: Csr, states: np.ndarray, tokens: np.ndarray, asked: np.ndarray) -> None:
-    """states [B] int32 in place; tokens [B] int64, asked [B, 2] int32: all contiguous."""
-    _advance(_addresses(csr, len(states)).ctypes.data, states.ctypes.data, tokens.ctypes.data, asked.ctypes.data)
-
-
-def fill_mask_(csr: Csr, states: np.ndarray, mask: np.ndarray) -> None:
-    """mask [B, W] int32, contiguous words."""
-    _fill_mask(_addresses(csr, len(states)).ctypes.data, states.ctypes.data, mask.ctypes.data, mask.strides[0])
-
-
-def gather_rows_(rows: np.ndarray, numbers: np.ndarray, mask: np.ndarray) -> None:
-    """mask[b] = rows[numbers[b]], -1 leaves it unchanged; numbers int32."""
-    size = 4 * rows.shape[1]
-    places = np.array([rows.ctypes.data, rows.strides[0], mask.ctypes.data, mask.strides[0], size], np.int64)
-    _gather(places.ctypes.data, numbers.ctypes.data, len(numbers))
-
-
-def _addresses(csr: Csr, batch: int) -> np.ndarray:
-    """The table of addresses, obtained from numpy in the cheapest way."""
-    return np.array([*(a.__array_interface__["data"][0] for a in csr), csr.rows.shape[1], batch], np.int64)
 
 
 @inlined
@@ -38,7 +16,7 @@ def _at(table, place, state):
 
 
 @kernel("void(int64, int64, int64, int64)")
-def _advance(table_address, states_address, tokens_address, asked_address):
+def csr_advance(table_address, states_address, tokens_address, asked_address):
     table = carray(pointer(table_address), PLACES, np.int64)
     words, batch = table[7], table[8]
     states = carray(pointer(states_address), batch, np.int32)
@@ -70,7 +48,7 @@ def _advance(table_address, states_address, tokens_address, asked_address):
 
 
 @kernel("void(int64, int64, int64, int64)")
-def _fill_mask(table_address, states_address, mask_address, stride):
+def csr_fill_mask(table_address, states_address, mask_address, stride):
     table = carray(pointer(table_address), PLACES, np.int64)
     words, batch = table[7], table[8]
     states = carray(pointer(states_address), batch, np.int32)
@@ -90,7 +68,7 @@ def _fill_mask(table_address, states_address, mask_address, stride):
 
 
 @kernel("void(int64, int64, int64)")
-def _gather(places_address, numbers_address, batch):
+def csr_gather_rows(places_address, numbers_address, batch):
     places = carray(pointer(places_address), 5, np.int64)
     numbers = carray(pointer(numbers_address), batch, np.int32)
     for b in range(batch):

@@ -4,10 +4,10 @@ import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
 from grammarlm.kernels.cpu.jit import kernel, pointer
-from grammarlm.layout.table import DEAD, MISS, Arena
+from grammarlm.layout.table import DEAD, DONE, MISS, Arena
 
 from .step import byte_classes, step, transitions
-from .walk import DONE, trie_arrays
+from .walk import trie_arrays
 
 
 @kernel("int64(int64, int64, int64, int64)")

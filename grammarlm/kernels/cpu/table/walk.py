@@ -13,12 +13,9 @@ import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, kernel, pointer
-from grammarlm.layout.table import DEAD, MISS, Arena
+from grammarlm.layout.table import DEAD, DONE, MISS, UNKNOWN, YES, Arena
 
 from .step import byte_classes, step, transitions
-
-YES, NO, UNKNOWN = 1, 2, 0
-DONE = 0
 
 
 @inlined

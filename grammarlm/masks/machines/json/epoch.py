@@ -17,11 +17,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.kernels.cpu.jit import direct
-from grammarlm.kernels.cpu.json.call import ADVANCE, ENDS, FILL, FORGET, MOVE, PLACE, READ, REHASH, json_call
-from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS
-from grammarlm.kernels.cpu.json.step.languages import MISSING_MOST
+from grammarlm.kernels import entries
 from grammarlm.layout.json import BARRIER, COUNT_BIT, TOO_MANY, WIDEST, At, Frame, Kind, Store, Want
+from grammarlm.layout.json_calls import (
+    ADVANCE,
+    ENDS,
+    FILL,
+    FORGET,
+    KEY_WORDS,
+    MISSING_MOST,
+    MOVE,
+    PLACE,
+    READ,
+    REHASH,
+)
 from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.masks.machines.json.vocabulary.arena import CROSSED, NOTED, PENDING
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS, JsonTables
@@ -91,7 +100,7 @@ class _Accepting:
         self._epoch = epoch
 
     def __getitem__(self, state: int) -> bool:
-        return state == FINISHED or bool(json_call(self._epoch.address, ENDS, state, 0, 0))
+        return state == FINISHED or bool(entries.json_call(self._epoch.address, ENDS, state, 0, 0))
 
 
 class _Terms:
@@ -122,7 +131,7 @@ class JsonEpoch(EpochDefaults):
         block[STORE_AT + Store.TABLE] = address + 8 * TABLE_AT
         block[STORE_AT + Store.POOL] = self._pool.__array_interface__["data"][0]
         block[At.STORE], block[At.MODE], block[At.SERIAL] = address + 8 * STORE_AT, program.mode, next(SERIALS)
-        self.kernel: Callable[..., int] = partial(direct(json_call), address)  # what matchers call twice a token
+        self.kernel: Callable[..., int] = partial(entries.json_call, address)  # what matchers call twice a token
         block[At.FRAMES], block[At.CHAINS] = address + 8 * FRAMES_AT, address + 8 * CHAINS_AT
         block[At.MISSING] = address + 8 * MISSING_AT
         block[At.RECORDS], block[At.PROGRAM], block[At.BLOB] = address + 8 * RECORDS_AT, at, at + rows.blob_at
@@ -183,7 +192,7 @@ class JsonEpoch(EpochDefaults):
     def _place_languages(self) -> None:
         arrays, addresses = self.program.states.placed
         pairs = np.array([*zip(LANGUAGES, addresses, strict=True)], np.int64)
-        json_call(self.address, PLACE, pairs.ctypes.data, len(pairs), 0)
+        entries.json_call(self.address, PLACE, pairs.ctypes.data, len(pairs), 0)
         self._languages = arrays  # kept alive while kernels read them
 
     def _grow_store(self) -> None:
@@ -202,13 +211,13 @@ class JsonEpoch(EpochDefaults):
         table, rows = np.full((slots, KEY_WORDS + 1), NO_ROW, np.int64), np.zeros(pool, np.int32)
         rows[:used] = self._pool[:used]
         store = np.array([table.ctypes.data, slots, 0, rows.ctypes.data, used, pool], np.int64)
-        json_call(store.ctypes.data, REHASH, kept.ctypes.data, len(kept), 0)
+        entries.json_call(store.ctypes.data, REHASH, kept.ctypes.data, len(kept), 0)
         self._moving = table, rows  # kept alive before the kernel is given the addresses
         self.store[:] = store
         self._table, self._pool = table, rows
 
     def forget_rows(self) -> None:
-        json_call(int(self.store.ctypes.data), FORGET, 0, 0, 0)
+        entries.json_call(int(self.store.ctypes.data), FORGET, 0, 0, 0)
 
     @property
     def nbytes(self) -> int:
@@ -259,7 +268,7 @@ class JsonEpoch(EpochDefaults):
         new = np.zeros((2 * len(old), WIDTH[name]), np.int64)
         self._moving = new  # kept alive before the kernel is given the address
         order = np.array([at, capacity, new.ctypes.data, len(new), 8 * WIDTH[name]], np.int64)
-        json_call(self.address, MOVE, order.ctypes.data, 0, 0)
+        entries.json_call(self.address, MOVE, order.ctypes.data, 0, 0)
         self.arrays[name] = new
 
     @property
@@ -307,7 +316,7 @@ class JsonEpoch(EpochDefaults):
         return out
 
     def peek_token(self, address: int, state: int, token: int) -> int:
-        return int(json_call(address, ADVANCE, state, token, 0))
+        return int(entries.json_call(address, ADVANCE, state, token, 0))
 
     def after_token(self, state: int, token: int) -> int:
         return self.call(ADVANCE, state, token)

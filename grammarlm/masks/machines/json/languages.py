@@ -17,7 +17,7 @@ from grammarlm.grammars.json_schema.strings.languages import Languages
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra, within
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import ALT, CAT, NOTHING, Term, accepts_empty
-from grammarlm.kernels.cpu.json.step.languages import UNKNOWN_LOOPS
+from grammarlm.layout.json_strings import UNKNOWN_LOOPS
 
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.kernels.cpu.json.call import ADVANCE, FILL
-from grammarlm.kernels.cpu.json.masks import FULL_STORE
+from grammarlm.layout.json_calls import ADVANCE, FILL, FULL_STORE
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.mask_array import as_integer, as_mask
 from grammarlm.masks.matcher import Matcher, Target, checked

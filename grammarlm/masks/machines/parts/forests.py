@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.kernels.cpu.table.targets import fill_targets
-from grammarlm.kernels.cpu.table.walk import DONE
-from grammarlm.layout.table import DEAD, Arena
+from grammarlm.kernels import entries
+from grammarlm.layout.table import DEAD, DONE, Arena
 from grammarlm.masks.machines.regular.rows import Piece
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.runtime.limits import Clock
@@ -229,7 +228,7 @@ def walked_pieces(epoch: Any, state: int, forest: Forest, pieces: Iterable[Piece
                 arena[place] = array.ctypes.data
             arena[Arena.NODES] = arena[Arena.NOTHING] = count
             arena[Arena.TWIN_COUNT] = 0
-            missing = fill_targets(arena.ctypes.data, scratch.ctypes.data, len(scratch), found.ctypes.data)
+            missing = entries.fill_targets(arena.ctypes.data, scratch.ctypes.data, len(scratch), found.ctypes.data)
             if missing == DONE:
                 break
             epoch.expand(missing)

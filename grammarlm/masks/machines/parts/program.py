@@ -18,7 +18,7 @@ from grammarlm.grammars.cfg.assembly import needs_stack
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import part_graph, without
-from grammarlm.kernels.cpu.jit import load_all
+from grammarlm.kernels import entries
 from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.machines.json.compile.compile import tables_of
 from grammarlm.masks.machines.stack.compile import refuse_named_text
@@ -96,7 +96,7 @@ class PartsProgram(ProgramDefaults):
         """Kernels compile once a machine, tables are made once a vocabulary: not counted as the grammar's time."""
         sieves_of(self.vocab)
         if any(map(needs_stack, self.graph.parts)):
-            load_all(large=True)
+            entries.load("stack")
         if self.facts.single_bytes == ALL_BYTES:  # otherwise a schema is refused
             for part in self.graph.parts:
                 if isinstance(part, JsonSchema):

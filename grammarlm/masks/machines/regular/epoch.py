@@ -21,9 +21,8 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.regular.derivatives import Algebra, Pair
 from grammarlm.grammars.regular.terms import NOTHING, Term
-from grammarlm.kernels.cpu.table import walk
-from grammarlm.kernels.cpu.table.targets import fill_targets
-from grammarlm.layout.table import DEAD, MISS, Arena
+from grammarlm.kernels import entries
+from grammarlm.layout.table import DEAD, DONE, MISS, NO, UNKNOWN, YES, Arena
 from grammarlm.masks.protocol import FINISHED, EpochDefaults
 from grammarlm.masks.shared_rows import SharedRows
 
@@ -81,7 +80,7 @@ class RegularEpoch(EpochDefaults):
         self.is_full = False
         self.tables = self._allocate(FIRST_CAPACITY)
         self.tables.next[:2] = DEAD
-        self.peek_token = walk.advance if program.tokens_spell_all else self._peek_usable
+        self.peek_token = entries.advance if program.tokens_spell_all else self._peek_usable
         self.start = self.state_of(program.start)
 
     # ------------------------------------------------------------------ states
@@ -90,7 +89,7 @@ class RegularEpoch(EpochDefaults):
         program = self.program
         vocab, trie = program.vocab, program.vocab.trie
         table = np.full((capacity, len(program.byte_sets.samples)), MISS, np.int32)
-        usable = np.full(capacity, walk.YES if program.tokens_spell_all else walk.UNKNOWN, np.uint8)
+        usable = np.full(capacity, YES if program.tokens_spell_all else UNKNOWN, np.uint8)
         if len(self._keys) > 2:
             filled = len(self._keys)
             table[:filled] = self.tables.next[:filled]
@@ -189,26 +188,26 @@ class RegularEpoch(EpochDefaults):
     def is_usable(self, state: int) -> bool:
         """Can some sequence of tokens complete a text from this state? A fixpoint over tokens, by breadth-first search."""
         usable = self.tables.usable
-        if usable[state] != walk.UNKNOWN:
-            return bool(usable[state] == walk.YES)
+        if usable[state] != UNKNOWN:
+            return bool(usable[state] == YES)
         came_from = {state: DEAD}
         queue = deque([state])
         found = DEAD
         while queue and not found:
             here = queue.popleft()
-            if self.accepting[here] or self.tables.usable[here] == walk.YES:
+            if self.accepting[here] or self.tables.usable[here] == YES:
                 found = here
                 break
             for target in self._token_successors(here):
-                if target not in came_from and self.tables.usable[target] != walk.NO:
+                if target not in came_from and self.tables.usable[target] != NO:
                     came_from[target] = here
                     queue.append(target)
         usable = self.tables.usable
         if not found:
-            usable[list(came_from)] = walk.NO
+            usable[list(came_from)] = NO
             return False
         while found:
-            usable[found] = walk.YES
+            usable[found] = YES
             found = came_from[found]
         return True
 
@@ -271,16 +270,16 @@ class RegularEpoch(EpochDefaults):
         return self._shared_rows.shared(row)
 
     def _peek_usable(self, address: int, state: int, token: int) -> int:
-        after: int = walk.advance(address, state, token)
-        if after > DEAD and (known := self.tables.usable[after]) != walk.YES:
-            return MISS if known == walk.UNKNOWN else DEAD
+        after: int = entries.advance(address, state, token)
+        if after > DEAD and (known := self.tables.usable[after]) != YES:
+            return MISS if known == UNKNOWN else DEAD
         return after
 
     def after_token(self, state: int, token: int) -> int:
         """The state after a token, DEAD where it is refused."""
         while True:
             tables = self.tables
-            after = walk.advance(tables.address, state, token)
+            after = entries.advance(tables.address, state, token)
             if after >= 0:
                 break
             self.expand(-after)
@@ -313,8 +312,8 @@ class RegularEpoch(EpochDefaults):
         addresses = scratch.ctypes.data, len(scratch), targets.ctypes.data
         while True:
             tables = self.tables
-            missing = fill_targets(tables.address, *addresses)
-            if missing == walk.DONE:
+            missing = entries.fill_targets(tables.address, *addresses)
+            if missing == DONE:
                 found: np.ndarray = targets[tokens]
                 return found
             self.expand(missing)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.kernels.cpu.table import walk
+from grammarlm.kernels import entries
 from grammarlm.layout.table import DEAD, Arena
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def made_row(epoch: RegularEpoch, state: int, may_make: bool) -> np.ndarray | No
     scratch = epoch.scratch(state)
     memory = scratch.ctypes.data, len(scratch), row.ctypes.data
     tables = epoch.tables  # kept in a local: its arrays must outlive the call
-    while missing := walk.fill_row(tables.address, *memory):
+    while missing := entries.fill_row(tables.address, *memory):
         if not may_make:
             return None
         _make(epoch, missing)
@@ -54,7 +54,7 @@ def add_tokens(epoch: RegularEpoch, state: int, pieces: Iterable[Piece], row: np
     address, memory = arena.ctypes.data, (scratch.ctypes.data, len(scratch), row.ctypes.data)
     for depth, first, end in pieces:
         scratch[depth], scratch[-1], arena[Arena.NODES] = state, first, end
-        while missing := walk.fill_row(address, *memory):
+        while missing := entries.fill_row(address, *memory):
             if not may_make:
                 return False
             _make(epoch, missing)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.kernels.cpu.stack import rehash, unions
-from grammarlm.kernels.cpu.surveys import masks as survey_masks
-from grammarlm.kernels.cpu.surveys import remainders
+from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
+from grammarlm.layout import stack_calls as codes
 from grammarlm.layout.stack import Field
 from grammarlm.layout.stack_arena import BY_FIELD, USED_OF, fields
 from grammarlm.masks.protocol import FINISHED, ByState
@@ -34,15 +33,15 @@ FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 Q, B = fields("states"), fields("borders")
 STACKS, BLOCKS, CONFIGS, CLASSES = fields("stacks"), fields("blocks"), fields("configs"), fields("classes")
 SURVEY_GROUPS = {  # by the code of a kernel's "full" answer
-    remainders.FULL_NODES: "nodes",
-    remainders.FULL_ENTRIES: "entries",
-    remainders.FULL_TRIES: "tries",
-    remainders.FULL_SURVEYS: "surveys",
-    remainders.FULL_SPARSE: "sparse rows",
-    remainders.FULL_DENSE: "dense rows",
-    remainders.FULL_EXITS: "exits",
-    survey_masks.FULL_SIGNATURES: "signatures",
-    survey_masks.FULL_KNOWN: "known signatures",
+    codes.FULL_NODES: "nodes",
+    codes.FULL_ENTRIES: "entries",
+    codes.FULL_TRIES: "tries",
+    codes.FULL_SURVEYS: "surveys",
+    codes.FULL_SPARSE: "sparse rows",
+    codes.FULL_DENSE: "dense rows",
+    codes.FULL_EXITS: "exits",
+    codes.FULL_SIGNATURES: "signatures",
+    codes.FULL_KNOWN: "known signatures",
 }
 
 
@@ -167,10 +166,10 @@ class StackArena:
         if field == Field.C_ACCEPTS:
             self.accepting = new.data  # type: ignore[assignment]
         if field == Field.JUDGED:
-            rehash.rehash_verdicts(self.address, old.ctypes.data, len(old))
+            entries.rehash_verdicts(self.address, old.ctypes.data, len(old))
         elif field == Field.B_AND:
             for key, value in old[old[:, 0] >= 0].tolist():
-                rehash.remember_pair(self.address, key, value)
+                entries.remember_pair(self.address, key, value)
         elif (fill := HASHES.get(field)) is not None:
             fill(self.address)
 
@@ -182,7 +181,7 @@ class StackArena:
             self.grow(*CLASSES)
         elif index == 3:
             self.grow(Field.C_NEXT)
-        elif index == unions.FULL_UNIONS:
+        elif index == codes.FULL_UNIONS:
             self.put(Field.UNIONS, np.zeros((layout.UNIONS, 4), np.int32))
         elif index in SCRATCH:
             assert self._scratch is not None

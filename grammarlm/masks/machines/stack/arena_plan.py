@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grammarlm.kernels.cpu.stack import rehash
-from grammarlm.kernels.cpu.stack import walk as pushdown_walk
-from grammarlm.kernels.cpu.tokens import byte_kinds
+from grammarlm.kernels import entries
+from grammarlm.layout import byte_kinds
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import Field
 from grammarlm.layout.stack_arena import ARRAYS, COLUMNS, OF_SURVEYS, ROW, TWICE_WORDS, WORDS, fields
+from grammarlm.layout.stack_calls import STEPS_KEPT
 from grammarlm.masks.token_facts import pack_ids, token_facts
 from grammarlm.vocab.byte_trie import ByteTrie
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -26,13 +26,13 @@ MORE = 8  # factor for VERY_MANY
 LEAF_NUMBERS = 1 << 19  # room for leaf_lists.py with VERY_MANY; memory is taken only as it is written
 MUCH_MEMORY = 64 << 20
 SURVEYS_ONLY = {*fields(*OF_SURVEYS), Field.UNITS, Field.UNITS_ON, Field.CHAIN}
-HASHES = {
-    Field.S_HASH: rehash.rehash_stacks,
-    Field.C_HASH: rehash.rehash_configs,
-    Field.K_HASH: rehash.rehash_classes,
-    Field.TRIE_HASH: rehash.rehash_tries,
-    Field.SURVEY_HASH: rehash.rehash_surveys,
-    Field.SIGNATURE_HASH: rehash.rehash_signatures,
+HASHES = {  # hash tables, and the kernel that fills each again
+    Field.S_HASH: "rehash_stacks",
+    Field.C_HASH: "rehash_configs",
+    Field.K_HASH: "rehash_classes",
+    Field.TRIE_HASH: "rehash_tries",
+    Field.SURVEY_HASH: "rehash_surveys",
+    Field.SIGNATURE_HASH: "rehash_signatures",
     Field.B_AND: None,  # the last two store what they look up: they are filled again from their old content
     Field.JUDGED: None,
 }
@@ -86,7 +86,7 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
         Field.NEEDED: (np.int32, (layout.NEEDED,)),
         Field.UNITING: (np.int32, (layout.UNITING, 5)),
         Field.UNITED: (np.int32, (layout.UNITED,)),
-        Field.STEPS: (np.int64, (pushdown_walk.STEPS_KEPT, 2)),
+        Field.STEPS: (np.int64, (STEPS_KEPT, 2)),
         Field.PATH: (np.int32, (deepest,)),
         Field.CHAIN: (np.int32, (layout.STATES,)),
         Field.UNITS: (np.int32, (layout.UNITS,)),
@@ -156,7 +156,5 @@ def kinds_below(trie: ByteTrie) -> np.ndarray:
     """int64 [nodes]: the kinds of bytes that occur below each node."""
     found = np.zeros(len(trie.byte), np.int64)
     byte, depth = np.ascontiguousarray(trie.byte), np.ascontiguousarray(trie.depth)
-    byte_kinds.find_kinds(
-        byte.ctypes.data, depth.ctypes.data, len(found), byte_kinds.KINDS.ctypes.data, found.ctypes.data
-    )
+    entries.find_kinds(byte.ctypes.data, depth.ctypes.data, len(found), byte_kinds.KINDS.ctypes.data, found.ctypes.data)
     return found

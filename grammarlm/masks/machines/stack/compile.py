@@ -11,7 +11,7 @@ from grammarlm.grammars.lark.tables import LrTables, join
 from grammarlm.grammars.regular.byte_classes import byte_partition
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import ANYTHING, Term
-from grammarlm.kernels.cpu.jit import load_all
+from grammarlm.kernels import entries
 from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.machines.regular.liveness import Liveness
 from grammarlm.masks.report import CanonicalReport, Report
@@ -71,7 +71,7 @@ def refuse_named_text(program: StackProgram, where: str) -> None:
 def stack_automaton(
     grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
 ) -> tuple[Automaton, Report]:
-    load_all(large=True)
+    entries.load("stack")
     clock = Clock(limits)
     program = stack_program(grammar, Algebra(limits.max_depth, clock.tick, limits.max_bytes), vocab, limits, clock)
     if canonical_only and program.named_texts:

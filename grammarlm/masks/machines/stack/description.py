@@ -16,8 +16,9 @@ from grammarlm.grammars.cfg.left_recursion import call_bits
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.terms import Term
-from grammarlm.kernels.cpu.stack import calls as stack_calls
 from grammarlm.layout.stack import EXIT, LR_BASE, STATES, UNION, Field
+
+from . import calls
 
 if TYPE_CHECKING:
     from .arena import StackArena
@@ -110,7 +111,7 @@ def _shiftable(program: StackProgram, maker: StateMaker, top: LexerState, stack:
     return {
         _called(top, t)
         for t in top.terminals
-        if not ignored[t + offset] and maker.made(stack_calls.shift_terminal, stack, t + offset)
+        if not ignored[t + offset] and maker.made(calls.shift_terminal, stack, t + offset)
     }
 
 

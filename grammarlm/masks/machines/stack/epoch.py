@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from grammarlm.kernels.cpu.jit import direct
-from grammarlm.kernels.cpu.stack import calls as walk
+from grammarlm.kernels import entries
+from grammarlm.layout.stack_calls import ADVANCE
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.protocol import FINISHED, ByState, EpochDefaults
 from grammarlm.masks.runtime.collector import PATIENT
@@ -55,7 +55,7 @@ class StackEpoch(EpochDefaults):
         self._keeper = SurveyKeeper(self.numbers)
         self.rows = self._rows.known
         self._lock = program.lock
-        self._ask, self._address = direct(walk.ask), self.arena.address
+        self._ask, self._address = entries.ask, self.arena.address
         # May the kernel be asked for steps at once? It knows bytes only. Not after `close`.
         self._peeks = program.tokens_spell_all and not program.token_columns
         self._start_state: int | None = None
@@ -160,7 +160,7 @@ class StackEpoch(EpochDefaults):
         with self._lock:  # the call may intern configs
             if not self._peeks:
                 return -1  # Python must make it
-            after: int = self._ask(walk.ADVANCE, self._address, state, token, 0)
+            after: int = self._ask(ADVANCE, self._address, state, token, 0)
         return after
 
     def after_token(self, state: int, token: int) -> int:

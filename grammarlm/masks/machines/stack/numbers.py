@@ -21,7 +21,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
-from grammarlm.kernels.cpu.stack import rehash
+from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import Field
 
@@ -149,13 +149,13 @@ class StackNumbers:
         table = self.arena.array(Field.B_AND)
         if 2 * int((table[:, 0] >= 0).sum()) >= len(table):
             self.arena.grow(Field.B_AND)
-        rehash.remember_pair(self.arena.address, key, number)
+        entries.remember_pair(self.arena.address, key, number)
 
     def remember_verdict(self, q: int, stack: int, border: int, value: int) -> None:
         self._judged += 1
         if 2 * self._judged >= len(self.arena.array(Field.JUDGED)):
             self.arena.grow(Field.JUDGED)
-        rehash.remember_verdict(self.arena.address, q, stack, border, value)
+        entries.remember_verdict(self.arena.address, q, stack, border, value)
 
     def forget_verdicts(self, first_stack: int) -> None:
         """Removes the verdicts on stacks from this number on: the numbers are used again."""
@@ -163,7 +163,7 @@ class StackNumbers:
         valid = judged[(judged[:, 0] >= 0) & (judged[:, 1] < first_stack)]
         judged[:] = -1
         for verdict in valid.tolist():
-            rehash.remember_verdict(self.arena.address, *verdict)
+            entries.remember_verdict(self.arena.address, *verdict)
         self._judged = len(valid)
 
     @property

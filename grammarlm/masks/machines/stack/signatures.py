@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from grammarlm.errors import GrammarError
-from grammarlm.kernels.cpu.jit import direct
-from grammarlm.kernels.cpu.stack import calls as walk
+from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import Field
+from grammarlm.layout.stack_calls import FILL_SIGNED, SIGN
 
+from . import calls
 from .arena import StackArena
 from .arena_plan import Surveys
 from .program import StackProgram
@@ -25,7 +26,7 @@ class Signatures:
     def __init__(self, program: StackProgram, arena: StackArena, maker: StateMaker, surveys: Surveys):
         self._program, self._arena, self._maker = program, arena, maker
         self.surveys = surveys
-        self._ask = direct(walk.ask)
+        self._ask = entries.ask
         self._idle = idle_scratch(program.vocab)
         self._insides: dict[int, bool] = {}  # by state
         self._asked = 0, False  # the last config asked about, and the answer
@@ -55,9 +56,9 @@ class Signatures:
     def known(self, config: int) -> int:
         """The number of a config's signature; negative where something must be made first."""
         scratch = self._lent_scratch()
-        signature: int = self._ask(walk.SIGN, self._arena.address, config, 0, 0)
+        signature: int = self._ask(SIGN, self._arena.address, config, 0, 0)
         if signature < 0:
-            walk.forget(self._arena.address)
+            calls.forget(self._arena.address)
         self._idle.append(scratch)
         return signature
 
@@ -70,10 +71,10 @@ class Signatures:
         maker.begin_signing()
         found = -1
         try:
-            found = walk.sign(address, config, 0)
+            found = calls.sign(address, config, 0)
             while found < 0:
                 maker.supply(found)
-                found = walk.sign(address, config, 1)
+                found = calls.sign(address, config, 1)
         except NeedsWalks:
             if self.surveys is Surveys.INSIDE:
                 self._insides |= dict.fromkeys((q for q, _, _ in self._arena.threads_of(config)), False)
@@ -88,12 +89,12 @@ class Signatures:
 
     def fill(self, signature: int, rows_address: int) -> None:
         """Sets the bits of a signature's tokens in the first of two rows; the second is scratch."""
-        self._ask(walk.FILL_SIGNED, self._arena.address, signature, rows_address, 0)
+        self._ask(FILL_SIGNED, self._arena.address, signature, rows_address, 0)
 
     def _end(self, scratch: SurveyScratch, found: int) -> None:
         # Given up: configs left over would be found again, with row numbers that belong to others by then.
         if found < 0:
-            walk.forget(self._arena.address)
+            calls.forget(self._arena.address)
         self._maker.end_signing()
         self._idle.append(scratch)
 

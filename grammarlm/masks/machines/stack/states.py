@@ -13,11 +13,11 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import CAT, WORDS, Term
-from grammarlm.kernels.cpu.stack import calls as walk
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import LR_BASE, Field
 from grammarlm.masks.runtime.collector import PATIENT
 
+from . import calls
 from .arena import FIRST_REAL, StackArena
 from .arena_plan import Surveys
 from .numbers import BOTH, BY_BYTE, OPERAND, RETURN, StackNumbers
@@ -30,7 +30,7 @@ ONE_WORD = (1 << 64) - 1
 
 
 class NeedsWalks(Exception):
-    """A survey has met a thread whose end depends on its whole stack, or which costs more than a walk."""
+    """A survey has met a thread whose end depends on its whole stack, or which costs more than a calls."""
 
 
 class StateMaker:
@@ -55,12 +55,12 @@ class StateMaker:
 
     def after_column(self, state: int, column: int) -> int:
         """The state after one letter, 0 where it cannot be read."""
-        return self.made(walk.advance_column, state, column)
+        return self.made(calls.advance_column, state, column)
 
     def after_text(self, state: int, data: bytes) -> int:
         """The state after any bytes, usable or not."""
         array = np.frombuffer(bytes(data), np.uint8)
-        return self.made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
+        return self.made(calls.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
 
     def begin_signing(self) -> None:
         """Stacks from MARK_S on are temporary until the end: verdicts on them are not used afterwards."""

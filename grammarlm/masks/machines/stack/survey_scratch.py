@@ -7,20 +7,18 @@ import functools
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.kernels.cpu.surveys import draft_row, frame_ends, remainders
-from grammarlm.kernels.cpu.surveys import masks as survey_masks
-from grammarlm.kernels.cpu.surveys import walk as survey_walk
 from grammarlm.layout import stack as layout
+from grammarlm.layout import stack_calls as codes
 from grammarlm.layout.stack import Field
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
 DRAFT_NODES = (Field.DRAFT_BYTE, Field.DRAFT_DEPTH, Field.DRAFT_END, Field.DRAFT_FIRST, Field.DRAFT_COUNT)
 GROWING = {
-    remainders.FULL_DRAFT_NODES: DRAFT_NODES,
-    remainders.FULL_DRAFT_ENTRIES: (Field.DRAFT_TOKEN,),
-    remainders.FULL_POOL: (Field.POOL,),
-    survey_walk.FULL_LEAVES: (Field.LEAVES, Field.BY_GROUP),
+    codes.FULL_DRAFT_NODES: DRAFT_NODES,
+    codes.FULL_DRAFT_ENTRIES: (Field.DRAFT_TOKEN,),
+    codes.FULL_POOL: (Field.POOL,),
+    codes.FULL_LEAVES: (Field.LEAVES, Field.BY_GROUP),
 }
 SIZES = {
     Field.LEAVES: Field.LEAVES_CAPACITY,
@@ -41,7 +39,7 @@ class SurveyScratch:
             Field.LEAVES: np.zeros((nodes, 2), np.int32),
             Field.BY_GROUP: np.zeros(nodes, np.int32),
             Field.DRAFT_ROW: np.zeros(vocab.words + 1, np.int32),
-            Field.DRAFT_TOKENS: np.zeros(draft_row.FEW + 1, np.int32),
+            Field.DRAFT_TOKENS: np.zeros(codes.FEW + 1, np.int32),
             Field.POOL: np.zeros((2 * nodes, 2), np.int32),
             Field.DRAFT_BYTE: np.zeros(nodes, np.uint8),
             Field.DRAFT_DEPTH: np.zeros(nodes, np.uint16),
@@ -49,15 +47,15 @@ class SurveyScratch:
             Field.DRAFT_FIRST: np.zeros(nodes, np.int32),
             Field.DRAFT_COUNT: np.zeros(nodes, np.int32),
             Field.DRAFT_TOKEN: np.zeros((nodes, 2), np.int32),
-            Field.DRAFTS: np.zeros((frame_ends.GROUPS, 5), np.int64),
-            Field.AGENDA: np.zeros((survey_masks.AGENDA_LENGTH, 4), np.int32),
-            Field.SIGNATURE: np.zeros(survey_masks.SIGNATURE_LENGTH, np.int32),
-            Field.SUSPENDED: np.zeros(draft_row.SUSPENDED_LENGTH, np.int64),
+            Field.DRAFTS: np.zeros((codes.GROUPS, 5), np.int64),
+            Field.AGENDA: np.zeros((codes.AGENDA_LENGTH, 4), np.int32),
+            Field.SIGNATURE: np.zeros(codes.SIGNATURE_LENGTH, np.int32),
+            Field.SUSPENDED: np.zeros(codes.SUSPENDED_LENGTH, np.int64),
             Field.SUSPENDED_PATH: np.zeros(token_facts(vocab).deepest + 2, np.int32),
-            Field.TALLY: np.zeros(frame_ends.TALLY, np.int64),
-            Field.SLOTS: np.zeros(frame_ends.SLOTS, np.int16),
-            Field.ADMITS: np.zeros(frame_ends.GROUPS * frame_ends.MOST_CLASSES, np.uint8),
-            Field.ENDS: np.zeros((2, 3 + frame_ends.GROUPS), np.int64),
+            Field.TALLY: np.zeros(codes.TALLY, np.int64),
+            Field.SLOTS: np.zeros(codes.SLOTS, np.int16),
+            Field.ADMITS: np.zeros(codes.GROUPS * codes.MOST_CLASSES, np.uint8),
+            Field.ENDS: np.zeros((2, 3 + codes.GROUPS), np.int64),
             Field.STAYING: np.zeros((layout.STAYING, 2), np.int64),
         }
         self._note_addresses()

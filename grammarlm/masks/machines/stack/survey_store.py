@@ -31,13 +31,11 @@ import numpy as np
 from grammarlm.array_files import demand, load_arrays, remove_oldest, save_arrays, touch
 from grammarlm.cache import cache_folder, log_read, sources_digest
 from grammarlm.grammars.lark.lexer import LexerState
-from grammarlm.kernels.cpu.jit import kernel_folder
-from grammarlm.kernels.cpu.row_key import row_key
-from grammarlm.kernels.cpu.surveys import masks as survey_masks
-from grammarlm.kernels.cpu.surveys.soundness import entries_are_sound, tries_are_sound
+from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import Field
 from grammarlm.layout.stack_arena import ARRAYS, USED_OF, fields
+from grammarlm.layout.stack_calls import CUT, EMPTIES
 
 from .arena_plan import Surveys
 
@@ -57,7 +55,7 @@ COUNTED = {array.field: USED_OF[array.group] for array in ARRAYS if array.saved 
 @functools.cache
 def _versions() -> str:
     """All that the arrays depend on besides the grammar and the vocabulary."""
-    return f"{kernel_folder().name} {sources_digest('grammars', 'masks', 'vocab')}"
+    return f"{sources_digest(*entries.SOURCES)} {sources_digest('grammars', 'masks', 'vocab')}"
 
 
 def store_path(program: StackProgram, surveys: Surveys) -> Path | None:
@@ -126,7 +124,7 @@ def _collected(numbers: StackNumbers) -> dict[str, np.ndarray] | None:
 
 
 def _key(data: np.ndarray) -> int:
-    key: int = row_key(data.ctypes.data, len(data) // 4)
+    key: int = entries.row_key(data.ctypes.data, len(data) // 4)
     return key
 
 
@@ -268,9 +266,9 @@ def _check_tries(numbers: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
     demand((entries >= 0).all() and (empties >= 0).all() and (empties <= entries).all())
     addresses = [arrays[field.name].ctypes.data for field in NODES[1:]]
     deepest = int(numbers.arena.words[Field.PATH_LENGTH])
-    demand(tries_are_sound(tries.ctypes.data, len(tries), nodes, *addresses, deepest))
+    demand(entries.tries_are_sound(tries.ctypes.data, len(tries), nodes, *addresses, deepest))
     offsets = numbers.program.vocab.offsets
-    demand(entries_are_sound(tokens.ctypes.data, len(tokens), offsets.ctypes.data, len(offsets) - 1))
+    demand(entries.entries_are_sound(tokens.ctypes.data, len(tokens), offsets.ctypes.data, len(offsets) - 1))
 
 
 def _check_surveys(numbers: StackNumbers, arrays: dict[str, np.ndarray], q: int, b: int, k: int) -> None:
@@ -303,17 +301,17 @@ def _check_signatures(arrays: dict[str, np.ndarray], surveys: int) -> None:
     begins, lengths = where[:, 0], where[:, 1]
     demand((lengths >= 1).all() and (begins == np.cumsum(lengths) - lengths).all() and lengths.sum() == len(known))
     before = np.concatenate([[0], known[:-1]])
-    is_trie = before == survey_masks.EMPTIES
+    is_trie = before == EMPTIES
     heads = np.zeros(len(known), bool)
     heads[begins] = True
     is_trie &= ~heads
     _within(known[heads], 0, 2)
     _within(known[is_trie], 1, max(2, len(arrays["TRIES"])))
     others = known[~is_trie & ~heads]
-    _within(others, survey_masks.CUT - surveys + 1, surveys)
-    cuts = survey_masks.CUT - others[others <= survey_masks.CUT]
+    _within(others, CUT - surveys + 1, surveys)
+    cuts = CUT - others[others <= CUT]
     demand((arrays["SURVEY"][cuts, 0] == 1).all())
-    ends_open = (known[begins + lengths - 1] == survey_masks.EMPTIES) & ~is_trie[begins + lengths - 1]
+    ends_open = (known[begins + lengths - 1] == EMPTIES) & ~is_trie[begins + lengths - 1]
     demand(not ends_open.any())
 
 

@@ -5,7 +5,7 @@ import pytest
 import regex
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json.step.languages import (
+from grammarlm.layout.json_strings import (
     BEYOND_ASCII,
     BLANKS_BEYOND,
     CHARACTERS_AT,

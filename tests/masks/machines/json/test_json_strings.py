@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json.masks import WHOLE_MASKS
+from grammarlm.layout.json_calls import WHOLE_MASKS
 from grammarlm.masks.machines.json.endings.completion import endings_of
 from tests.internals import epoch_of, state_of
 from tests.mask_bits import ids_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.tokens import byte_kinds
+from grammarlm.layout import byte_kinds
 from grammarlm.masks.machines.stack.arena_plan import kinds_below
 from tests.laws.laws import allowed_ids
 

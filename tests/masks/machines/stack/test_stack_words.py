@@ -5,7 +5,7 @@ import random
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.tokens import byte_kinds
+from grammarlm.layout import byte_kinds
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TokenOracle

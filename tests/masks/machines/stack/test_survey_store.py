@@ -17,8 +17,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.array_files import _sum_of
 from grammarlm.grammars.lark import lalr
+from grammarlm.kernels import entries
 from grammarlm.kernels.cpu.jit import kernel_folder
-from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Field
 from grammarlm.masks.machines.stack import program as stack_program
 from grammarlm.masks.machines.stack import survey_keeper
@@ -184,7 +184,7 @@ def opened(whole: bytes) -> tuple[dict, np.ndarray]:
 
 
 def sealed(name: str, header: dict, data: np.ndarray) -> bytes:
-    known = row_key(data.ctypes.data, len(data) // 4)
+    known = entries.row_key(data.ctypes.data, len(data) // 4)
     line = json.dumps([header, _sum_of(name, header, known), known]).encode()
     return line + b" " * (-len(line) % 8 + 7) + b"\n" + data.tobytes()
 

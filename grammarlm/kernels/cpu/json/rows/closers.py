@@ -28,6 +28,7 @@ from grammarlm.layout.json import (
     Trie,
     Want,
 )
+from grammarlm.layout.json_calls import BODY_REMAINDERS
 
 from .rows import (
     AFTER_VIEW,
@@ -51,7 +52,6 @@ from .walk import walk
 BASE_ZERO, BASE_BODY = 0, 1
 OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
 CLOSERS = -6  # in place of a thread, in the key of a row: the end of any string
-BODY_REMAINDERS = 1  # the trie of remainders after a string's closing quote
 
 
 @part

@@ -9,17 +9,9 @@ from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import copy_bytes, part, pointer
 from grammarlm.kernels.cpu.json.fields import ints, longs, octets, set_bit, uints, ushorts
-from grammarlm.kernels.cpu.json.step.languages import (
-    CHARACTERS_AT,
-    MANY_CHARACTERS,
-    after,
-    case_of,
-    length_fits,
-    loops_of,
-    note_missing,
-    table_of,
-)
+from grammarlm.kernels.cpu.json.step.languages import after, case_of, length_fits, loops_of, note_missing, table_of
 from grammarlm.layout.json import SHARED_BIT, At, Suspended, Trie, Want
+from grammarlm.layout.json_strings import CHARACTERS_AT, MANY_CHARACTERS
 
 from .correct import is_of_case
 from .tries import bytes_before, clear_below

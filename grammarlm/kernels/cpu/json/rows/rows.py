@@ -51,8 +51,8 @@ from grammarlm.layout.json import (
     Store,
     Want,
 )
+from grammarlm.layout.json_calls import KEY_WORDS
 
-KEY_WORDS = 7
 MARK = -2
 KEY_VIEW, AFTER_VIEW, WHOLE_FRAME = range(3)  # levels
 

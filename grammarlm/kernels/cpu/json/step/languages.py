@@ -10,17 +10,17 @@ from numba import int64, uint64
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import ints, longs, octets, ulongs
 from grammarlm.layout.json import SHARED_BIT, At, Key, Want
+from grammarlm.layout.json_calls import MISSING_ENOUGH, MISSING_MOST
+from grammarlm.layout.json_strings import (
+    BEYOND_ASCII,
+    BLANKS_BEYOND,
+    KNOWN_LOOPS,
+    NEVER,
+    UNKNOWN_LOOPS,
+)
 
 from .text import utf8_byte, utf8_length
 
-MISSING_MOST, MISSING_ENOUGH = 255, 12
-# Byte classes; the loops of a state are a set of them. The other classes are of ASCII alone (json/vocabulary/alphabets.py).
-BLANKS_BEYOND = 59  # characters beyond ASCII with the first bytes of a blank or line end, which `.` and `\\S` reject
-BEYOND_ASCII = 60  # all other well-formed characters
-NEVER = 61  # control characters, quote, backslash, invalid UTF-8
-CHARACTERS_AT, MANY_CHARACTERS = 46, 511  # bits of an alphabet: characters that begin in the node's subtree, saturating
-KNOWN_LOOPS = np.int64(1 << 62)
-UNKNOWN_LOOPS = np.int64(-1)  # until more states are computed, then retried
 USUAL_TEXT = np.int64(0b111111 | 1 << BEYOND_ASCII)  # digits, letters, characters beyond ASCII
 
 

@@ -10,10 +10,11 @@ from numba import int32, int64
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import ints, longs, octets
 from grammarlm.layout.json import SHARED_BIT, At, Want
+from grammarlm.layout.json_calls import RUN_ROWS
+from grammarlm.layout.json_strings import CHARACTERS_AT, MANY_CHARACTERS
 
-from .languages import CHARACTERS_AT, MANY_CHARACTERS, note_missing, table_of
+from .languages import note_missing, table_of
 
-RUN_ROWS = 256  # capacity: base rows of runs
 LONGEST_RUN, ENDLESS_RUN = 24, 1 << 20  # longest run that is counted; unlimited
 LETTERS_LOW, LETTERS_HIGH = int64(0b110000), int64(0b001100)  # the classes of letters
 

@@ -18,11 +18,22 @@ json.dumps writes, the short ones and \\u0000 to \\u001f in lower case.
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
+from grammarlm.layout.json_strings import (
+    BACKSLASH,
+    BODY,
+    HEX,
+    LAST_1,
+    LAST_2,
+    LEAD_E0,
+    LEAD_ED,
+    LEAD_F,
+    LEAD_F0,
+    LEAD_F4,
+    LOW_BACKSLASH,
+    LOW_HEX,
+    LOW_U,
+)
 
-BODY, BACKSLASH = 0, 1
-HEX = 2  # 3, 4, 5: after 1, 2, 3 hexadecimal digits
-LOW_BACKSLASH, LOW_U, LOW_HEX = 6, 7, 8  # after the first half of a surrogate pair; 8 to 11: the digits of the second
-LAST_1, LAST_2, LEAD_E0, LEAD_ED, LEAD_F0, LEAD_F, LEAD_F4 = 12, 13, 14, 15, 16, 17, 18  # within a character
 RAW, DONE, PART, QUOTE, WRONG = 0, 1, 2, 3, 4
 RANGES = 3  # most ranges of code points that an incomplete escape stands for
 

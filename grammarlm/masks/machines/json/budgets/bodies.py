@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grammarlm.kernels.cpu.json.ends import QUOTED
-from grammarlm.kernels.cpu.json.step.text import BODY
 from grammarlm.layout.json import ANY_STRING, ESCAPE, Kind
+from grammarlm.layout.json_calls import QUOTED
+from grammarlm.layout.json_strings import BODY
 from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.token_facts import pack_ids
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.kernels.cpu.json.rows.closers import BODY_REMAINDERS
-from grammarlm.kernels.cpu.json.step.text import BODY
 from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, Kind
+from grammarlm.layout.json_calls import BODY_REMAINDERS
+from grammarlm.layout.json_strings import BODY
 from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.masks.machines.json.endings.texts import Thread
 from grammarlm.masks.token_facts import pack_ids

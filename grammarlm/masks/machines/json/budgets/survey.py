@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.kernels.cpu.json.call import SURVEY
-from grammarlm.kernels.cpu.json.ends import CLASS_WORDS
-from grammarlm.kernels.cpu.json.ends import Survey as SurveyWords
+from grammarlm.layout.json_calls import CLASS_WORDS, SURVEY
+from grammarlm.layout.json_calls import Survey as SurveyWords
 from grammarlm.masks.machines.json.endings.texts import Thread
 
 if TYPE_CHECKING:

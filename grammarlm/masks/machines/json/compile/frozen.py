@@ -25,8 +25,7 @@ from grammarlm.grammars.json_schema.numbers.rows import Packed, placed
 from grammarlm.grammars.json_schema.read.document import DRAFTS, Document, escape
 from grammarlm.grammars.json_schema.read.keywords import COMBINE, IDENTITY, SCHEMA_MAPS, bits_of
 from grammarlm.grammars.json_schema.strings.formats import FORMATS
-from grammarlm.kernels.cpu.jit import load_all
-from grammarlm.kernels.cpu.schemas.rows import read_schema
+from grammarlm.kernels import entries
 from grammarlm.layout.json import SHARED_BIT, Shape
 from grammarlm.layout.schema import (
     ASSERTS_FORMATS,
@@ -138,7 +137,7 @@ class FrozenReader:
     reach than numpy's."""
 
     def __init__(self) -> None:
-        load_all([read_schema], large=True)
+        entries.load("schemas")
         self._lock = shared_lock(MOMENT)
         self._knows_formats = False
         self._arena = arena = array("q", bytes(8 * Read.LENGTH))
@@ -197,7 +196,7 @@ class FrozenReader:
             if spelling != self._spelling:
                 self._rows[: len(TEMPLATE)] = self._templates[spelling]
                 self._spelling = spelling
-            start = read_schema(self._address, size, options)
+            start = entries.read_schema(self._address, size, options)
             if start == ODD:
                 return None
             arena = self._arena

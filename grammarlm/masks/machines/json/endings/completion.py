@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
-from grammarlm.kernels.cpu.json.ends import QUOTED
-from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
 from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, INLINE, NO_LANGUAGE, ROW, Array, Frame, Key, Kind, Object
+from grammarlm.layout.json_calls import QUOTED
+from grammarlm.layout.json_strings import BODY, LAST_1
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.configs import chain_of
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.grammars.regular.terms import NOTHING
-from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
 from grammarlm.layout.json import SHARED_BIT
+from grammarlm.layout.json_strings import BODY, LAST_1
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.formats import format_automata
 

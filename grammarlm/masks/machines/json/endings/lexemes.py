@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
 from grammarlm.layout.json import FIELD, ROW, Key, Kind, Shape
+from grammarlm.layout.json_strings import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.kernels.cpu.json.call import ENDS, READ, json_call
+from grammarlm.kernels import entries
 from grammarlm.layout.json import BARRIER, ESCAPE, INLINE, NO_FRAME, At, Frame, Key, Kind, Object
+from grammarlm.layout.json_calls import ENDS, READ
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.machines.json.configs import chain_of, put_entry, put_record, words_of_seen
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
@@ -181,7 +182,7 @@ class Reader:
         return None
 
     def ends(self, record: int) -> bool:
-        return bool(json_call(self.machine.address, ENDS, record, 0, 0))
+        return bool(entries.json_call(self.machine.address, ENDS, record, 0, 0))
 
     def frame(self, f: int) -> list[int]:
         found: list[int] = self.machine.arrays["frames"][f].tolist()

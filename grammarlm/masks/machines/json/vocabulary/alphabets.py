@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.kernels.cpu.json.step.languages import BEYOND_ASCII, BLANKS_BEYOND, CHARACTERS_AT, MANY_CHARACTERS, NEVER
-from grammarlm.kernels.cpu.tokens.byte_kinds import BAD, utf8_after
+from grammarlm.layout.byte_kinds import BAD, utf8_after
+from grammarlm.layout.json_strings import BEYOND_ASCII, BLANKS_BEYOND, CHARACTERS_AT, MANY_CHARACTERS, NEVER
 from grammarlm.vocab.byte_trie import ByteTrie
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -36,7 +36,7 @@ def _classes() -> np.ndarray:
 
 def _characters() -> np.ndarray:
     """UTF-8 as an automaton [9, 256]: 0 between characters, BAD where it is invalid."""
-    return np.array([[utf8_after.py_func(state, byte) for byte in range(256)] for state in range(BAD + 1)])
+    return np.array([[utf8_after(state, byte) for byte in range(256)] for state in range(BAD + 1)])
 
 
 def _begin_blanks() -> np.ndarray:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from grammarlm.kernels.cpu.json.call import json_call
-from grammarlm.kernels.cpu.json.step.runs import RUN_ROWS
+from grammarlm.kernels import entries
 from grammarlm.layout.json import At, Spot, Suspended, Trie
+from grammarlm.layout.json_calls import RUN_ROWS
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -63,7 +63,7 @@ class SharedArena:
         while True:
             before = row.copy()
             arena[At.WANTED], arena[At.CROSSED], arena[At.CROSS_CAPACITY] = 0, crossed.ctypes.data, len(crossed)
-            count = json_call(arena.ctypes.data, what, first, second, row.ctypes.data)
+            count = entries.json_call(arena.ctypes.data, what, first, second, row.ctypes.data)
             if arena[At.WANTED] == 0:
                 return crossed[:count]
             row[:] = before

@@ -8,8 +8,8 @@ import re
 import numpy as np
 
 from grammarlm.grammars.json_schema.numbers.rows import digits_ahead
-from grammarlm.kernels.cpu.json.call import BASE
 from grammarlm.layout.json import At, Kind
+from grammarlm.layout.json_calls import BASE
 from grammarlm.masks.machines.json.rows.template import TEMPLATE_AT
 from grammarlm.masks.token_facts import pack_ids
 

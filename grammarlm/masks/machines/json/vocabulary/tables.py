@@ -17,12 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.kernels.cpu.jit import load_all
-from grammarlm.kernels.cpu.json.call import FORGET, json_call
-from grammarlm.kernels.cpu.json.masks import WHOLE_MASKS
-from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS
-from grammarlm.kernels.cpu.json.step.runs import RUN_ROWS
+from grammarlm.kernels import entries
 from grammarlm.layout.json import BARRIER, SHARED_BIT, WIDEST, At, Frame, Store
+from grammarlm.layout.json_calls import FORGET, KEY_WORDS, RUN_ROWS, WHOLE_MASKS
 from grammarlm.masks.machines.json.formats import format_automata
 from grammarlm.masks.machines.json.rows.template import TEMPLATE_AT, TEMPLATE_ROWS
 from grammarlm.masks.runtime.shared_lock import TABLES, shared_lock
@@ -47,7 +44,7 @@ class JsonTables:
     """The tables of one vocabulary, one kind of white space and one spelling."""
 
     def __init__(self, vocab: Vocabulary, blanks: Blanks, spelling: str = "any"):
-        load_all([json_call], large=True)
+        entries.load("json")
         self.vocab, self.blanks, self.spelling = vocab, blanks, spelling
         self.lock = shared_lock(TABLES)  # of what is made for all schemas
         self.facts = token_facts(vocab)
@@ -117,4 +114,4 @@ class JsonTables:
 
     def clear_rows(self) -> None:
         """Clears the rows that do not depend on a schema, where there is no room for more."""
-        json_call(int(self.store.ctypes.data), FORGET, 0, 0, 0)
+        entries.json_call(int(self.store.ctypes.data), FORGET, 0, 0, 0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.kernels.cpu.json.call import BELOW
 from grammarlm.layout.json import BRACKET, FOLLOWS, Kind, Spot
+from grammarlm.layout.json_calls import BELOW
 from grammarlm.masks.machines.json.rows.template import TEMPLATE_AT
 
 from .arena import SharedArena

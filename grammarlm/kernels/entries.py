@@ -1,0 +1,153 @@
+"""The CPU kernels as Python calls them: functions of plain integers, compiled ahead of time where that was done, else by numba.
+
+    entries.load("stack")                      before the first mask: nothing compiles in the middle of a text
+    entries.row_key(address, length)           a kernel by its name
+
+`shipped.abi3.so` holds all of them as machine code (kernels/build makes it, wheels contain it). It is used only if it was made from
+the sources that are here: `shipped.txt` names their digest, and the library's own size and checksum. Everything else is compiled
+by numba on first use, and numba is not imported before that.
+
+Pass plain `int`s. A kernel checks no bounds, and the caller keeps the memory of each address alive.
+"""
+
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grammarlm.cache import sources_digest
+from grammarlm.errors import MissingPackage
+from grammarlm.notices import warn
+
+# The kernels by group, each with its module below kernels/cpu. A group is loaded together.
+GROUPS = {
+    "masks": {
+        "fill_row": "table.walk",
+        "advance": "table.walk",
+        "fill_targets": "table.targets",
+        "row_key": "row_key",
+        "cut": "tokens.greedy",
+    },
+    "canonical": {"merge_each": "tokens.merges", "mark_joined": "tokens.merges"},
+    "logits": {
+        "apply_mask_32": "logits.apply_mask",
+        "apply_mask_16": "logits.apply_mask",
+        "allowed_sums": "logits.allowed_sum",
+        "fill_uniform": "logits.philox",
+    },
+    "csr": {"csr_advance": "table.csr", "csr_fill_mask": "table.csr", "csr_gather_rows": "table.csr"},
+    "stack": {
+        "ask": "stack.calls",
+        "find_kinds": "tokens.byte_kinds",
+        "rehash_stacks": "stack.rehash",
+        "rehash_configs": "stack.rehash",
+        "rehash_classes": "stack.rehash",
+        "rehash_verdicts": "stack.rehash",
+        "rehash_tries": "stack.rehash",
+        "rehash_surveys": "stack.rehash",
+        "rehash_signatures": "stack.rehash",
+        "remember_verdict": "stack.rehash",
+        "remember_pair": "stack.rehash",
+        "tries_are_sound": "surveys.soundness",
+        "entries_are_sound": "surveys.soundness",
+    },
+    "json": {"json_call": "json.call"},
+    "schemas": {"read_schema": "schemas.rows"},
+    "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
+}
+MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
+SOURCES = ("kernels/cpu", "layout")  # what all kernels are compiled from
+
+LIBRARY = Path(__file__).with_name("shipped.abi3.so")
+CHOICE = "GRAMMARLM_KERNELS"  # "numba": compile; "shipped": no other than the shipped ones
+
+
+def load(*groups: str) -> None:
+    """Loads these groups of kernels, or all; those that have to be compiled first say so."""
+    for group in groups or GROUPS:
+        for name in GROUPS[group]:
+            if name not in globals():
+                __getattr__(name)
+
+
+def __getattr__(name: str) -> Callable[..., int]:
+    """A kernel at its first use; from then on it is an attribute of this module."""
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    shipped = _shipped()
+    kernel: Callable[..., int] = getattr(shipped, name) if shipped is not None else _compiled(name)
+    globals()[name] = kernel
+    return kernel
+
+
+def address_of(array: np.ndarray) -> int:
+    """Of an array's memory: `array.ctypes.data` makes an object first."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def are_shipped() -> bool:
+    """Are the kernels compiled ahead of time, so that numba is not needed?"""
+    return _shipped() is not None
+
+
+def _compiled(name: str) -> Callable[..., int]:
+    try:
+        from grammarlm.kernels.cpu.jit import direct
+    except ImportError as error:
+        raise MissingPackage(
+            f"the kernel {name} has to be compiled, since {_why_not}; that needs numba, which cannot be imported ({error}): "
+            "pip install 'grammarlm[numba]', or install a wheel of grammarlm for this machine"
+        ) from error
+    module = importlib.import_module(f"grammarlm.kernels.cpu.{MODULES[name]}")
+    kernel: Callable[..., int] = direct(getattr(module, name))
+    return kernel
+
+
+_library: Any = ...  # not looked for yet
+_why_not = ""
+
+
+def _shipped() -> Any:
+    """The library, if it is there and made from these sources, for this machine; else None."""
+    global _library, _why_not  # noqa: PLW0603
+    if _library is ...:
+        _library, _why_not = None, "there is no library of compiled kernels here"
+        choice = os.environ.get(CHOICE, "")
+        if choice == "numba":
+            _why_not = f"{CHOICE}=numba asks for it"
+        elif LIBRARY.exists():
+            try:
+                _library = _open(LIBRARY)
+            except (ImportError, OSError, ValueError) as error:
+                _why_not = f"{LIBRARY} cannot be used: {error}"
+                if choice != "shipped":
+                    warn("grammarlm.kernels", f"{_why_not}; its kernels are compiled by numba instead")
+        if _library is None and choice == "shipped":
+            raise MissingPackage(f"{CHOICE}=shipped, but {_why_not}")
+    return _library
+
+
+def _open(path: Path) -> Any:
+    """A library is looked at before it is loaded: one that is damaged would crash the process instead of raising an error."""
+    expected = dict(line.split() for line in path.with_suffix(".txt").read_text(encoding="ascii").splitlines())
+    if expected.get("sources") != sources_digest(*SOURCES):
+        raise ValueError("it was made from other sources")
+    content = path.read_bytes()
+    if (expected.get("size"), expected.get("crc32")) != (str(len(content)), str(zlib.crc32(content))):
+        raise ValueError("it is damaged")
+    loader = importlib.machinery.ExtensionFileLoader("grammarlm.kernels.shipped", str(path))
+    spec = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    missing = sorted(name for name in MODULES if not hasattr(module, name))
+    if missing:
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    return module

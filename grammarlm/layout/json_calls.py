@@ -1,0 +1,36 @@
+"""The kernel of the JSON machine as Python calls it: its operations, and sizes that both sides know."""
+
+from .constants import Constants
+
+FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET = range(11)  # operations of `json_call`
+
+FULL_STORE = 1  # what FILL returns where a store had no room for a row
+KEY_WORDS = 7  # of the key of a cached row
+RUN_ROWS = 256  # capacity: base rows of runs
+WHOLE_MASKS = 64  # size of the cache of whole masks, of all texts: as many as there may be texts in a batch
+MISSING_MOST, MISSING_ENOUGH = 255, 12  # capacity of MISSING, and how many are missed before a walk ends
+BODY_REMAINDERS = 1  # the trie of remainders after a string's closing quote
+
+CLASS_WORDS = 8  # of a class of a survey: c, x, y, f; x and y as compared; hash; one spare
+QUOTED = 32  # bit of c in a class: a quote is still to come before the thread's position (kinds AFTER and COLON)
+
+
+class Survey(Constants):
+    """Indices into the array that is the argument `survey`."""
+
+    CLASSES = 0  # int64 [capacity, CLASS_WORDS]: a thread and its key
+    COUNT = 1
+    CAPACITY = 2
+    TABLE = 3  # int32 [SIZE]: hash table of class numbers, counted from 1
+    SIZE = 4
+    PAIRS = 5  # int32 [capacity, 2]: token, class
+    PAIR_COUNT = 6
+    PAIR_CAPACITY = 7
+    FRAMES = 8  # frames from here on belong to the survey
+    C = 9  # the thread
+    X = 10
+    Y = 11
+    F = 12
+    WHICH = 13  # the trie: 0 the vocabulary's
+    ORDINARY = 14  # not 0: omit tokens that continue a key (or unique item) as most do, and list the rejected ones
+    LENGTH = 15
