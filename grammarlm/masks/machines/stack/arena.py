@@ -171,7 +171,7 @@ class StackArena:
             for key, value in old[old[:, 0] >= 0].tolist():
                 entries.remember_pair(self.address, key, value)
         elif (fill := HASHES.get(field)) is not None:
-            fill(self.address)
+            getattr(entries, fill)(self.address)
 
     def grow_full(self, index: int) -> None:
         """Grows what a kernel reported as full (layout.FULL)."""

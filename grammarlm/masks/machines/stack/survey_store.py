@@ -260,10 +260,10 @@ def _check_tries(numbers: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
     tries, nodes, tokens = arrays["TRIES"], len(arrays["X_BYTE"]), arrays["X_TOKEN"]
     demand(len(tries) >= 1 and len(arrays["TRIE_KEY"]) == len(tries) and not tries[0].any())
     demand(all(len(arrays[field.name]) == nodes for field in NODES))
-    entry, entries, empties = (tries[1:, i].astype(np.int64) for i in range(2, 5))
+    entry, counts, empties = (tries[1:, i].astype(np.int64) for i in range(2, 5))
     _within(entry, 0, len(tokens) + 1)
-    _within(entry + entries, 0, len(tokens) + 1)
-    demand((entries >= 0).all() and (empties >= 0).all() and (empties <= entries).all())
+    _within(entry + counts, 0, len(tokens) + 1)
+    demand((counts >= 0).all() and (empties >= 0).all() and (empties <= counts).all())
     addresses = [arrays[field.name].ctypes.data for field in NODES[1:]]
     deepest = int(numbers.arena.words[Field.PATH_LENGTH])
     demand(entries.tries_are_sound(tries.ctypes.data, len(tries), nodes, *addresses, deepest))

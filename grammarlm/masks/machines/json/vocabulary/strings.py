@@ -12,6 +12,7 @@ from grammarlm.layout.json import At, Kind
 from grammarlm.layout.json_calls import BASE
 from grammarlm.masks.machines.json.rows.template import TEMPLATE_AT
 from grammarlm.masks.token_facts import pack_ids
+from grammarlm.vocab.vocabulary import Vocabulary
 
 from .alphabets import first_backslashes
 from .arena import SharedArena
@@ -26,7 +27,6 @@ class StringTables:
 
     def __init__(self, shared: SharedArena):
         self._shared = shared
-        texts = {token: shared.spelled(token) for token in np.flatnonzero(shared.facts.is_text).tolist()}
         row = np.zeros(shared.width + 1, np.int32)
         crossed = shared.call(BASE, int(Kind.STRING) | TEMPLATE_AT["string"] << 11, 0, row)
         closers = shared.take_closers(row, crossed)
@@ -34,10 +34,15 @@ class StringTables:
         self._place_closers(crossed[:, 0].tolist(), closers)
         self.characters = self._count_characters(row)
         self._place_counts(closers)
-        self._find_suspects(texts)
+        vocab, is_text = shared.vocab, np.asarray(shared.facts.is_text) != 0
+        commas = np.where(is_text, _occurrences(vocab, b","), 0)
+        self._find_suspects(np.flatnonzero((commas > 0) & (_occurrences(vocab, b'"') > 0)).tolist())
         arena = shared.arena
-        arena[At.MOST_ITEMS] = 1 + max((t.count(b",") for t in texts.values() if b"," in t), default=0)
-        arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER] = digits_ahead(texts.values())
+        arena[At.MOST_ITEMS] = 1 + int(commas.max(initial=0))
+        lengths = np.diff(vocab.offsets)
+        first = np.append(vocab.data, 0)[np.minimum(vocab.offsets[:-1], len(vocab.data))]
+        numbers = np.flatnonzero(is_text & (lengths > 0) & np.isin(first, np.frombuffer(b"0123456789.eE", np.uint8)))
+        arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER] = digits_ahead(map(shared.spelled, numbers.tolist()))
 
     def _place_closers(self, crossed: list[int], closers: list[tuple[bytes, int, bytes]]) -> None:
         """The tries of the tokens that close a string, and where they lie in the vocabulary's trie."""
@@ -68,10 +73,13 @@ class StringTables:
         arena[At.CLOSERS], arena[At.CLOSER_COUNT] = shared.keep(self.closers), len(self.closers)
         arena[At.LIMITED], arena[At.MOST_CHARACTERS] = shared.keep(self.limited), most + 1
 
-    def _find_suspects(self, texts: dict[int, bytes]) -> None:
-        """Tokens that contain the end of a key or string and then another that may have to differ from it."""
+    def _find_suspects(self, tokens: list[int]) -> None:
+        """Tokens that contain the end of a key or string and then another that may have to differ from it.
+
+        `tokens`: those with a quote and a comma.
+        """
         arena = self._shared.arena
-        several = {token: text for token, text in texts.items() if _holds_several(text)}
+        several = {token: text for token in tokens if _holds_several(text := self._shared.spelled(token))}
         whole = [token for token, text in several.items() if TWO_KEYS.search(text) and WHOLE_KEYS.search(text)]
         beginnings = [t for t, text in several.items() if TWO_KEYS.search(text) and not WHOLE_KEYS.search(text)]
         items = [token for token, text in several.items() if TWO_ITEMS.search(text)]
@@ -86,8 +94,7 @@ class StringTables:
         bits = np.unpackbits(row[: self._shared.width].view(np.uint8), bitorder="little")[:count].astype(bool)
         begins = np.concatenate([[0], np.cumsum((vocab.data & 0xC0) != 0x80)])
         counts = begins[vocab.offsets[1:]] - begins[vocab.offsets[:-1]]
-        backslashes = np.concatenate([[0], np.cumsum(vocab.data == 0x5C)])
-        escaped = backslashes[vocab.offsets[1:]] > backslashes[vocab.offsets[:-1]]
+        escaped = _occurrences(vocab, b"\\") > 0
         for token in np.flatnonzero(bits & escaped).tolist():
             counts[token] = _characters(self._shared.spelled(token))
         return np.where(bits, counts, -1).astype(np.int32)
@@ -98,6 +105,12 @@ class StringTables:
             return
         tokens = np.flatnonzero((self.characters >= 0) & (self.characters <= most))
         self.limited[most] = self._shared.keep(pack_ids(tokens, self._shared.width))
+
+
+def _occurrences(vocab: Vocabulary, byte: bytes) -> np.ndarray:
+    """How often each token contains a byte."""
+    before = np.concatenate([[0], np.cumsum(vocab.data == byte[0])])
+    return before[vocab.offsets[1:]] - before[vocab.offsets[:-1]]
 
 
 def _holds_several(text: bytes) -> bool:
