@@ -5,6 +5,7 @@
     grammarlm generate --model tiny --jsonl prompts.jsonl --schema order.json --out answers.jsonl --resume
     grammarlm check schema.json instance.json
     grammarlm inspect schema.json --text '{"name": '
+    grammarlm warm --tokenizer PATH --grammar sql.lark
     grammarlm bench maskbench DIR --engines grammarlm,llguidance
 
 Exit codes: 0 fine; 1 the input is at fault, and a message on stderr says how; 2 wrong usage; as usual, 130 after
@@ -23,6 +24,7 @@ from grammarlm.bench.arguments import add_bench
 from grammarlm.commands.check import add_check
 from grammarlm.commands.generate import add_generate
 from grammarlm.commands.inspect import add_inspect
+from grammarlm.commands.warm import add_warm
 
 from .version import version
 
@@ -63,6 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_generate(commands)
     add_check(commands)
     add_inspect(commands)
+    add_warm(commands)
     add_bench(commands)
     return parser
 

@@ -71,10 +71,12 @@ CHOICE = "GRAMMARLM_KERNELS"  # "numba": compile; "shipped": no other than the s
 
 def load(*groups: str) -> None:
     """Loads these groups of kernels, or all; those that have to be compiled first say so."""
-    for group in groups or GROUPS:
-        for name in GROUPS[group]:
-            if name not in globals():
-                __getattr__(name)
+    names = [name for group in groups or GROUPS for name in GROUPS[group] if name not in globals()]
+    if names and not are_shipped():
+        for name in names:
+            _source_of(name)  # first all of them, so that the notice knows how long they take
+    for name in names:
+        __getattr__(name)
 
 
 def __getattr__(name: str) -> Callable[..., int]:
@@ -99,16 +101,23 @@ def are_shipped() -> bool:
 
 
 def _compiled(name: str) -> Callable[..., int]:
+    source = _source_of(name)
+    from grammarlm.kernels.cpu.jit import direct
+
+    kernel: Callable[..., int] = direct(source)
+    return kernel
+
+
+def _source_of(name: str) -> Any:
+    """The kernel as numba compiles it."""
     try:
-        from grammarlm.kernels.cpu.jit import direct
+        import numba  # noqa: F401
     except ImportError as error:
         raise MissingPackage(
             f"the kernel {name} has to be compiled, since {_why_not}; that needs numba, which cannot be imported ({error}): "
             "pip install 'grammarlm[numba]', or install a wheel of grammarlm for this machine"
         ) from error
-    module = importlib.import_module(f"grammarlm.kernels.cpu.{MODULES[name]}")
-    kernel: Callable[..., int] = direct(getattr(module, name))
-    return kernel
+    return getattr(importlib.import_module(f"grammarlm.kernels.cpu.{MODULES[name]}"), name)
 
 
 _library: Any = ...  # not looked for yet

@@ -139,12 +139,19 @@ def kernel_folder() -> Path:
 
 
 class _KernelLocator(caching.UserProvidedCacheLocator):
-    """Gives numba the folder without creating or checking it: it may be read-only and already complete."""
+    """Gives numba the folder without creating or checking it: it may be read-only and already complete.
+
+    The folder's name has the digest of the sources, so neither where they lie nor when they were written matters: a cache that is
+    copied to another machine, user or time is found.
+    """
 
     def __init__(self, py_func: Callable[..., Any], py_file: str):
         self._py_file = py_file
         self._lineno = py_func.__code__.co_firstlineno
-        self._cache_path = str(kernel_folder() / self.get_suitable_cache_subpath(py_file))
+        self._cache_path = str(kernel_folder() / py_func.__module__)
+
+    def get_source_stamp(self) -> tuple[int, int]:
+        return 0, 0
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_KernelLocator":
