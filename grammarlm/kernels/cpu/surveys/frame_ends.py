@@ -9,9 +9,9 @@ from numba import carray, int64, uint64
 from grammarlm.kernels.cpu.jit import part, pointer
 from grammarlm.kernels.cpu.stack.arena import arena_of, ints, missing, mixed, octets
 from grammarlm.kernels.cpu.stack.walk import after_byte, note_missing
-from grammarlm.layout.byte_kinds import WORD_BYTES, WORDS
 from grammarlm.layout.stack import ANY, EXIT, EXPANDED, HAS_EXITS, HAS_THREADS, NEED_BORDER, STAYING, TOO_WIDE, Field
 from grammarlm.layout.stack_calls import GROUPS, MOST_CLASSES, SLOTS
+from grammarlm.layout.utf8 import WORD_BYTES, WORDS
 
 
 @part

@@ -15,9 +15,9 @@ from grammarlm.kernels.cpu.stack.configs import step
 from grammarlm.kernels.cpu.stack.walk import note_missing, row_of
 from grammarlm.kernels.cpu.table.walk import set_bit
 from grammarlm.kernels.cpu.tokens.byte_kinds import find_inside
-from grammarlm.layout.byte_kinds import WORDS
 from grammarlm.layout.stack import FULL, HAS_EXITS, STAYING, Field
 from grammarlm.layout.stack_calls import FEW, FULL_LEAVES, GROUPS, MOST_CLASSES, SLOTS, SUSPENDED_LENGTH, TALLY
+from grammarlm.layout.utf8 import WORDS
 
 from .draft_row import (
     CLEAN,

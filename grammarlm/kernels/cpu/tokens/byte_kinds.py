@@ -13,9 +13,9 @@ from numba import carray, int64
 from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.kernels.cpu.stack.arena import arena_of, octets
 from grammarlm.kernels.cpu.stack.walk import after_byte, note_missing
-from grammarlm.layout import byte_kinds as utf8
-from grammarlm.layout.byte_kinds import BAD, BEYOND_ASCII, BROKEN, LEADS
+from grammarlm.layout import utf8
 from grammarlm.layout.stack import HAS_EXITS, Field
+from grammarlm.layout.utf8 import BAD, BEYOND_ASCII, BROKEN, LEADS
 
 PROBES = (0x20, 0x65)  # a blank and `e`: where one of them leads elsewhere, most tokens do
 utf8_after = inlined(utf8.utf8_after)

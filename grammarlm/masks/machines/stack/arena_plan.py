@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from grammarlm.kernels import entries
-from grammarlm.layout import byte_kinds
 from grammarlm.layout import stack as layout
+from grammarlm.layout import utf8
 from grammarlm.layout.stack import Field
 from grammarlm.layout.stack_arena import ARRAYS, COLUMNS, OF_SURVEYS, ROW, TWICE_WORDS, WORDS, fields
 from grammarlm.layout.stack_calls import STEPS_KEPT
@@ -140,7 +140,7 @@ def of_vocabulary(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, dict[Field
         Field.OFFSETS: vocab.offsets,
         Field.DATA: vocab.data,
         Field.IS_TEXT: facts.is_text,
-        Field.KINDS: byte_kinds.KINDS,
+        Field.KINDS: utf8.KINDS,
         Field.KINDS_BELOW: kinds_below(trie),
         Field.TEXT_ROW: pack_ids(carried, vocab.words),
     }
@@ -156,5 +156,5 @@ def kinds_below(trie: ByteTrie) -> np.ndarray:
     """int64 [nodes]: the kinds of bytes that occur below each node."""
     found = np.zeros(len(trie.byte), np.int64)
     byte, depth = np.ascontiguousarray(trie.byte), np.ascontiguousarray(trie.depth)
-    entries.find_kinds(byte.ctypes.data, depth.ctypes.data, len(found), byte_kinds.KINDS.ctypes.data, found.ctypes.data)
+    entries.find_kinds(byte.ctypes.data, depth.ctypes.data, len(found), utf8.KINDS.ctypes.data, found.ctypes.data)
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 import grammarlm as gl
-from grammarlm.layout import byte_kinds
+from grammarlm.layout import utf8
 from grammarlm.masks.machines.stack.arena_plan import kinds_below
 from tests.laws.laws import allowed_ids
 
@@ -201,9 +201,9 @@ def test_the_kinds_below_each_node() -> None:
     for node, end in enumerate(trie.end.tolist()):
         expected = 0
         for below in paths[node:end]:
-            expected |= 1 << int(byte_kinds.KINDS[below[-1]])
+            expected |= 1 << int(utf8.KINDS[below[-1]])
             if not is_beginning(below):
-                expected |= 1 << byte_kinds.BROKEN
+                expected |= 1 << utf8.BROKEN
         assert int(found[node]) == expected, paths[node]
 
 
@@ -224,5 +224,5 @@ def _decodes(text: bytes) -> bool:
 
 
 def test_kinds_fit_into_a_word() -> None:
-    assert sorted(set(byte_kinds.KINDS.tolist())) == list(range(1, int(byte_kinds.KINDS.max()) + 1))
-    assert byte_kinds.KINDS.max() <= 62
+    assert sorted(set(utf8.KINDS.tolist())) == list(range(1, int(utf8.KINDS.max()) + 1))
+    assert utf8.KINDS.max() <= 62

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import grammarlm as gl
-from grammarlm.layout import byte_kinds
+from grammarlm.layout import utf8
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TokenOracle
@@ -67,8 +67,6 @@ def test_many_words(seed: int, record_property) -> None:
 
 
 def test_the_kinds_of_words_are_those_of_no_other_byte() -> None:
-    of_words = {int(byte_kinds.KINDS[byte]) for byte in byte_kinds.WORD_BYTES}
-    assert sum(1 << kind for kind in of_words) == byte_kinds.WORDS
-    assert (
-        sorted(byte for byte in range(256) if int(byte_kinds.KINDS[byte]) in of_words) == byte_kinds.WORD_BYTES.tolist()
-    )
+    of_words = {int(utf8.KINDS[byte]) for byte in utf8.WORD_BYTES}
+    assert sum(1 << kind for kind in of_words) == utf8.WORDS
+    assert sorted(byte for byte in range(256) if int(utf8.KINDS[byte]) in of_words) == utf8.WORD_BYTES.tolist()

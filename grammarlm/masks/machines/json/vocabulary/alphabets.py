@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.layout.byte_kinds import BAD, utf8_after
 from grammarlm.layout.json_strings import BEYOND_ASCII, BLANKS_BEYOND, CHARACTERS_AT, MANY_CHARACTERS, NEVER
+from grammarlm.layout.utf8 import BAD, utf8_after
 from grammarlm.vocab.byte_trie import ByteTrie
 from grammarlm.vocab.vocabulary import Vocabulary
 
