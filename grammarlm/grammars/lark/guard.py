@@ -8,8 +8,8 @@ same text in linear time, reports mistakes, and measures what lark would build:
     sizes.py   what one body expands to
     here            names, templates (a worklist of instances), terminals inside terminals, passes over unused rules
 
-lark's loader reads what passes within about `max_size` * 10 µs. Building a parser from the rules is other work: analysis.py
-bounds it, after lark has made the rules.
+lark's loader reads what passes within about `max_size` * 10 µs. Building a parser from the rules is other work, and bounds itself
+(lalr_states.py).
 """
 
 from __future__ import annotations

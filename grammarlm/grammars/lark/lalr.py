@@ -1,99 +1,90 @@
-"""LALR(1) tables by lark's own analysis; where the grammar is not LALR(1) there are none, and its rules are read as they are."""
+"""LALR(1) tables, those that lark would make. A grammar that is not LALR(1) has none, and its rules are read as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from grammarlm.errors import GrammarError, LimitExceeded
+from grammarlm.errors import GrammarError
 from grammarlm.grammars.regular.ordered import SOMETHING, TEXT_START, UNKNOWN
 from grammarlm.layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OPENS_BRACKET, STATES
 
-from .analysis import check_analysis
+from .lalr_states import Rules, States, bits, construct
 from .lexer import Lexer, LexerStart
 from .loading import Loaded
 from .reductions import check_reductions, derived
 from .tables import WHOLE, Item, LrTables
 
+END = "$END"
+
 
 def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:
-    """The tables, None where lark finds that the grammar is not LALR(1)."""
-    from lark.common import ParserConf
-    from lark.exceptions import LarkError
-    from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
-
-    check_analysis(loaded.rules, loaded.start, tick=tick)
-    try:
-        analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]), debug=False, strict=False)
-    except LarkError as error:  # such as a rule missing from the file that should define it
-        raise GrammarError(f"lark refuses the grammar: {error}") from None
-    try:
-        analysis.compute_lalr()
-    except RecursionError:
-        raise LimitExceeded("the grammar's rules follow each other too deeply for lark's LALR analysis") from None
-    except LarkError:
+    """The tables, None where the grammar is not LALR(1)."""
+    names, rules = numbered(loaded)
+    states = construct(rules, STATES, tick)
+    chosen = choose_reductions(loaded, rules, states)
+    if chosen is None:
         return None
-    table: Any = analysis.parse_table
-    order = _in_order(table, loaded.start)
-    number = {state: i for i, state in enumerate(order)}
-    rules: dict[Any, int] = {}
     nonterminals = {name: i for i, name in enumerate(sorted({str(rule.origin.name) for rule in loaded.rules}))}
-    lengths: list[tuple[int, int]] = []
     terminals = len(loaded.index)
-    if len(order) >= STATES:
-        raise LimitExceeded(
-            f"the grammar's parser needs {len(order):,} states, and {STATES:,} are too many; make it smaller"
-        )
-    cells: list[tuple[int, int, int]] = []
-    gotos: list[tuple[int, int, int]] = []
-    for state in order:
+    column = [terminals if name == END else loaded.index.get(name, -1) for name in names]
+    of_goto = [nonterminals.get(name, -1) for name in names]
+    action = np.zeros((len(states.kernels), terminals + 1), np.int32)
+    goto = np.full((len(states.kernels), max(1, len(nonterminals))), -1, np.int32)
+    number: dict[int, int] = {}  # of rules by which something is reduced, in the order in which the table has them
+    columns: dict[int, list[int]] = {}
+    for state, after in enumerate(states.transitions):
         tick()
-        for name, (kind, argument) in sorted(table.states[state].items()):
-            column = terminals if name == "$END" else loaded.index.get(name, -1)
-            if kind is not Shift:
-                if argument not in rules:
-                    rules[argument] = len(rules)
-                    lengths.append((len(argument.expansion), nonterminals[argument.origin.name]))
-                cells.append((number[state], column, -rules[argument] - 1))
-            elif column >= 0:
-                cells.append((number[state], column, number[argument] + 1))
+        for symbol, target in after.items():
+            if rules.is_nonterminal[symbol]:
+                goto[state, of_goto[symbol]] = target
             else:
-                gotos.append((number[state], nonterminals[name], number[argument]))
-    items, expansions = _items(analysis, loaded, nonterminals, order)
-    action = np.zeros((len(order), terminals + 1), np.int32)
-    goto = np.full((len(order), max(1, len(nonterminals))), -1, np.int32)
-    for at, column, value in cells:
-        action[at, column] = value
-    for at, column, value in gotos:
-        goto[at, column] = value
-    action[number[table.end_states[loaded.start]], terminals] = 1  # the text may end here: any positive number
+                action[state, column[symbol]] = target + 1
+        for _, rule, lookaheads in sorted((where & -where, rule, where) for rule, where in chosen[state].items()):
+            at = number.setdefault(rule, len(number))
+            if lookaheads not in columns:
+                columns[lookaheads] = [column[terminal] for terminal in bits(lookaheads)]
+            action[state, columns[lookaheads]] = -at - 1
+    ends = states.transitions[0][rules.bodies[-1][0]]
+    action[ends, terminals] = 1  # the text may end here: any positive number
+    origin = [*(nonterminals[str(rule.origin.name)] for rule in loaded.rules), WHOLE]
+    lengths = [(len(rules.bodies[rule]), origin[rule]) for rule in number]
+
+    def symbol_numbers(symbols: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(~of_goto[symbol] if rules.is_nonterminal[symbol] else column[symbol] for symbol in symbols)
+
+    expansions = sorted({(origin[i], symbol_numbers(rules.bodies[i])) for i in range(len(loaded.rules))})
+    items = _items(rules, states, origin, symbol_numbers)
     ignored = np.array([name in loaded.ignored for name in loaded.index], np.uint8)
-    access = np.zeros(len(order), np.uint8)
+    access = np.zeros(len(action), np.uint8)
     blocks = None
     if loaded.indent is not None:
         blocks = _blocks(loaded, action, access)
-    rule = np.array(lengths or [(0, 0)], np.int32)
-    lost = _lost(analysis, action, rules, loaded.index, number)
+    rule_array = np.array(lengths or [(0, 0)], np.int32)
+    lost = _lost(states, action, number, column)
+    shift_won = any(
+        shifted(rules, after) & where
+        for after, of in zip(states.transitions, states.lookaheads, strict=True)
+        for where in of.values()
+    )
     renamed = _keywords(loaded, lexer)
     comes = {keyword for of, keyword, _ in renamed if not ignored[of]}
     for name in loaded.renamed_only:
         if loaded.index[name] not in comes:
             action[:, loaded.index[name]] = 0
-    check_reductions(action, goto, rule, expansions, [*nonterminals], tick)
-    start = number[table.start_states[loaded.start]]
-    lexers = _contextual(loaded, lexer, action, ignored, renamed, start)
+    check_reductions(action, goto, rule_array, expansions, [*nonterminals], tick)
+    lexers = _contextual(loaded, lexer, action, ignored, renamed, 0)
     # If so, a terminal may have no lexeme although the table accepts it.
     is_placed = any(known.before is not UNKNOWN for known in lexers)
     return LrTables(
         action,
         goto,
-        rule,
+        rule_array,
         ignored,
         lexers,
-        start,
-        _shift_won(analysis),
+        0,
+        shift_won,
         lost,
         len(derived(expansions, lambda _: True, tick)) == len(nonterminals)
         and not loaded.renamed_only
@@ -106,49 +97,68 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     )
 
 
-def _in_order(table: Any, start: str) -> list[int]:
-    """lark's state numbers in breadth-first order from the start, symbols sorted by name.
+def numbered(loaded: Loaded) -> tuple[list[str], Rules]:
+    """The rules over numbers: symbols in the order of their names. (lark's own numbers depend on the hashes of strings.)"""
+    whole = f"$root_{loaded.start}"
+    origins = {str(rule.origin.name) for rule in loaded.rules}
+    used = {str(symbol.name): symbol.is_term for rule in loaded.rules for symbol in rule.expansion}
+    missing = [name for name, is_terminal in used.items() if not is_terminal and name not in origins]
+    if missing or loaded.start not in origins:
+        raise GrammarError(f"lark refuses the grammar: the rule {(missing or [loaded.start])[0]!r} is not defined")
+    names = sorted({END, whole, *origins, *used})
+    index = {name: i for i, name in enumerate(names)}
+    bodies = [tuple(index[str(symbol.name)] for symbol in rule.expansion) for rule in loaded.rules]
+    return names, Rules(
+        len(names),
+        [name in origins or name == whole for name in names],
+        [*(index[str(rule.origin.name)] for rule in loaded.rules), index[whole]],
+        [*bodies, (index[loaded.start],)],
+        index[END],
+    )
 
-    lark's own order depends on string hashes, which differ between processes, while data on disk (surveys, constraints as bytes)
-    refers to states by number.
+
+def shifted(rules: Rules, after: dict[int, int]) -> int:
+    """The terminals that are shifted, as bits."""
+    return sum(1 << symbol for symbol in after if not rules.is_nonterminal[symbol])
+
+
+def choose_reductions(loaded: Loaded, rules: Rules, states: States) -> list[dict[int, int]] | None:
+    """Of each state: rule -> terminals on which it is reduced. None where lark finds a conflict of rules.
+
+    Shifting wins against reducing; of several rules the one with the highest priority, if it is the only one.
     """
-    order = {table.start_states[start]: None}
-    waiting = [*order]
-    for state in waiting:
-        for _, (_, after) in sorted(
-            (name, cell) for name, cell in table.states[state].items() if isinstance(cell[1], int)
-        ):
-            if after not in order:
-                order[after] = None
-                waiting.append(after)
-    return waiting
+    chosen = []
+    for after, lookaheads in zip(states.transitions, states.lookaheads, strict=True):
+        here = dict(lookaheads)
+        if len(here) > 1:
+            seen = contested = 0
+            for where in here.values():
+                contested |= seen & where
+                seen |= where
+            for terminal in bits(contested):
+                rivals = [rule for rule, where in here.items() if where >> terminal & 1]
+                rivals.sort(key=lambda rule: loaded.rules[rule].options.priority or 0, reverse=True)
+                first, second = (loaded.rules[rule].options.priority or 0 for rule in rivals[:2])
+                if first == second:
+                    return None
+                for rule in rivals[1:]:
+                    here[rule] &= ~(1 << terminal)
+        free = ~shifted(rules, after)
+        chosen.append({rule: where & free for rule, where in here.items() if where & free})
+    return chosen
 
 
 def _items(
-    analysis: Any, loaded: Loaded, nonterminals: dict[str, int], order: list[int]
-) -> tuple[list[tuple[Item, ...]], list[tuple[int, tuple[int, ...]]]]:
-    """The kernel of each state, in the given order of lark's numbers; and all rules."""
-
-    def numbers(symbols: Any) -> tuple[int, ...]:
-        return tuple(loaded.index[s.name] if s.is_term else ~nonterminals[s.name] for s in symbols if s.name != "$END")
-
-    def origin(rule: Any) -> int:
-        name = rule.origin.name
-        return WHOLE if name == f"$root_{loaded.start}" else nonterminals[name]
-
-    kernels, closures = [], _closures(analysis)
-    for state in order:
-        closure = closures[state]
-        read = [item for item in closure if item.index or origin(item.rule) == WHOLE]
-        found = {Item(origin(i.rule), i.index, numbers(i.rule.expansion[i.index :])) for i in read}
-        kernels.append(tuple(sorted(found, key=lambda i: (i.origin, i.read, i.rest))))
-    rules = sorted({(origin(rule), numbers(rule.expansion)) for rule in loaded.rules})
-    return kernels, rules
-
-
-def _closures(analysis: Any) -> list[Any]:
-    """The item set of each state, in lark's numbering."""
-    return list({itemset.closure: None for itemset in analysis.lr0_itemsets})
+    rules: Rules, states: States, origin: list[int], symbol_numbers: Callable[[tuple[int, ...]], tuple[int, ...]]
+) -> list[tuple[Item, ...]]:
+    """The kernel of each state."""
+    known: list[Item] = []
+    for number, body in enumerate(rules.bodies):
+        symbols = symbol_numbers(body)
+        known += [Item(origin[number], read, symbols[read:]) for read in range(len(body) + 1)]
+    in_order = sorted(range(len(known)), key=lambda i: (known[i].origin, known[i].read, known[i].rest))
+    place = {item: at for at, item in enumerate(in_order)}
+    return [tuple(known[item] for item in sorted(kernel, key=place.__getitem__)) for kernel in states.kernels]
 
 
 def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int, int, int]:
@@ -171,24 +181,19 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
     return loaded.index[indent.newline], loaded.index[indent.indent], loaded.index[indent.dedent]
 
 
-def _shift_won(analysis: Any) -> bool:
-    return any(la in itemset.transitions for itemset in analysis.lr0_itemsets for la in itemset.lookaheads)
-
-
-def _lost(
-    analysis: Any, action: np.ndarray, rules: dict[Any, int], index: dict[str, int], place: dict[int, int]
-) -> dict[tuple[int, int], int]:
+def _lost(states: States, action: np.ndarray, number: dict[int, int], column: list[int]) -> dict[tuple[int, int], int]:
     """The lookaheads of each reduction on which the tables do something else."""
     lost: dict[tuple[int, int], int] = {}
-    ends = action.shape[1] - 1
-    for number_of_lark, itemset in enumerate(analysis.lr0_itemsets):  # lark numbers its states in this order
-        state = place[number_of_lark]
-        for lookahead, complete in itemset.lookaheads.items():
-            column = ends if lookahead.name == "$END" else index[lookahead.name]
-            for rule in complete:
-                number = rules.get(rule)
-                if number is not None and action[state, column] != -number - 1:
-                    lost[state, number] = lost.get((state, number), 0) | 1 << column
+    for state, lookaheads in enumerate(states.lookaheads):
+        for rule, where in lookaheads.items():
+            if rule in number:
+                wanted = -number[rule] - 1
+                at = [column[terminal] for terminal in bits(where)]
+                others = sum(
+                    1 << place for place, what in zip(at, action[state, at].tolist(), strict=True) if what != wanted
+                )
+                if others:
+                    lost[state, number[rule]] = others
     return dict(sorted(lost.items()))
 
 
