@@ -29,9 +29,9 @@ from benchmarks.items_static import StaticClone
 from benchmarks.items_torch import TorchTrie
 from benchmarks.report import table, write
 from grammarlm.decoding import beam_search
-from grammarlm.retrieval.item_step import item_step
 from grammarlm.layout.items import Beams, Level
 from grammarlm.retrieval.item_set import ItemSet
+from grammarlm.retrieval.item_step import item_step
 from grammarlm.retrieval.levels import NO_PENALTIES, NONE
 from grammarlm.retrieval.search import Searched
 
