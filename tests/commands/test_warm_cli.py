@@ -42,12 +42,19 @@ def listing(folder: Path) -> dict[str, int]:
     }
 
 
-def test_what_is_kept_is_all_that_is_needed(cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def run(cache: Path, *arguments: str) -> str:
+    """Runs Python in a new process, which has nothing in memory; what it prints."""
+    command = [sys.executable, *arguments]
+    variables = {**os.environ, "GRAMMARLM_CACHE": str(cache)}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_what_is_kept_is_all_that_is_needed(cache: Path, tmp_path: Path) -> None:
     grammar = tmp_path / "pairs.lark"
     grammar.write_text('start: "(" start ")" | WORD\nWORD: /\\w+/')
-    code, out, err = call(capsys, "warm", "--tokenizer", str(TINY), "--grammar", str(grammar))
-    assert (code, err) == (0, "")
-    lines = out.splitlines()
+    lines = run(cache, "-m", "grammarlm", "warm", "--tokenizer", str(TINY), "--grammar", str(grammar)).splitlines()
     names = [line.split()[0] for line in lines]
     assert names[:4] == ["kernels", "formats", "tokenizer", "characters"]
     assert {"JsonSchema", "Lark", "Regex", str(grammar)} <= set(names)
@@ -57,10 +64,7 @@ def test_what_is_kept_is_all_that_is_needed(cache: Path, tmp_path: Path, capsys:
     shutil.copytree(cache, moved, symlinks=True)  # other paths and times
     before = listing(moved)
     assert {"lark", "tries", "unicode", "vocab"} <= {name.split("/")[0] for name in before}
-    command = [sys.executable, "-c", USE, str(TINY), str(grammar)]
-    variables = {**os.environ, "GRAMMARLM_CACHE": str(moved)}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    run(moved, "-c", USE, str(TINY), str(grammar))
     assert {name for name in listing(moved) if not name.startswith("surveys")} == {
         name for name in before if not name.startswith("surveys")
     }, "something had to be made"

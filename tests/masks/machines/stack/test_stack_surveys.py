@@ -65,13 +65,13 @@ def test_what_is_too_wide_for_a_survey_is_walked(vocab, monkeypatch) -> None:
     constraint = gl.compile(gl.Gbnf(JSON), vocab)
     expected = gl.compile(gl.Gbnf(JSON), vocab)
     without_surveys(current_epoch(expected))
-    sign, asked = signatures.walk.sign, []
+    sign, asked = signatures.calls.sign, []
 
     def is_too_wide(address: int, config: int, goes_on: int) -> int:
         asked.append(config)
         return -(3 * 8 + TOO_WIDE) if goes_on else sign(address, config, 0)
 
-    monkeypatch.setattr(signatures.walk, "sign", is_too_wide)
+    monkeypatch.setattr(signatures.calls, "sign", is_too_wide)
     for text in (b'["', b'[["', b'{"'):
         one, other = constraint.matcher(), expected.matcher()
         assert one.advance_bytes(text)
@@ -112,7 +112,7 @@ def test_a_string_in_a_new_nesting_needs_no_new_walk(vocab, monkeypatch) -> None
         matcher = plain.matcher()
         assert matcher.advance_bytes(text)
         texts.append((text, mask_of(matcher)))
-    monkeypatch.setattr(signatures.walk, "fill_row", lambda *_: pytest.fail("the vocabulary was walked"))
+    monkeypatch.setattr(signatures.calls, "fill_row", lambda *_: pytest.fail("the vocabulary was walked"))
     for text, expected in texts:
         matcher = constraint.matcher()
         assert matcher.advance_bytes(text)
