@@ -111,7 +111,7 @@ def _compiled(name: str) -> Callable[..., int]:
 def _source_of(name: str) -> Any:
     """The kernel as numba compiles it."""
     try:
-        import numba  # noqa: F401
+        importlib.import_module("numba")
     except ImportError as error:
         raise MissingPackage(
             f"the kernel {name} has to be compiled, since {_why_not}; that needs numba, which cannot be imported ({error}): "
