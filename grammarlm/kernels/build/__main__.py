@@ -27,7 +27,8 @@ def main() -> None:
         others = ",".join(name for name in MODULES if name != LONGEST)
         command = [sys.executable, "-m", "grammarlm.kernels.build.objects", str(folder)]
         running = [subprocess.Popen([*command, share, *options.cpus]) for share in (LONGEST, others)]
-        if any([process.wait() for process in running]):
+        codes = [process.wait() for process in running]  # of both: neither is left behind
+        if any(codes):
             sys.exit("the kernels do not compile: see above")
         source = folder / "module.c"
         write_source(source, options.cpus)
