@@ -27,9 +27,7 @@ def emit(folder: Path, names: list[str], cpus: list[str]) -> None:
 
     context = cpu_target.target_context  # the first access makes LLVM ready
     target = llvm.Target.from_default_triple()
-    machines = {
-        cpu: target.create_target_machine(cpu=cpu, opt=3, reloc="pic", codemodel="default") for cpu in cpus
-    }
+    machines = {cpu: target.create_target_machine(cpu=cpu, opt=3, reloc="pic", codemodel="default") for cpu in cpus}
     for name in names:
         start = time.perf_counter()
         kernel, arguments, result = signature_of(name)
@@ -37,9 +35,7 @@ def emit(folder: Path, names: list[str], cpus: list[str]) -> None:
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True  # they refer to Python
         flags.nrt = True  # kernels that allocate: module.c has what they call
         flags.error_model = kernel.targetoptions["error_model"]
-        made = compiler.compile_extra(
-            cpu_target.typing_context, context, kernel.py_func, arguments, result, flags, {}
-        )
+        made = compiler.compile_extra(cpu_target.typing_context, context, kernel.py_func, arguments, result, flags, {})
         bitcode = made.library._final_module.as_bitcode()
         sizes = []
         for cpu, machine in machines.items():

@@ -12,7 +12,7 @@ from grammarlm.grammars.lark.lalr_states import Rules, construct, nullable, unit
 from grammarlm.grammars.lark.loading import Loaded, load, make_lexer
 from grammarlm.grammars.lark.tables import LrTables
 from grammarlm.grammars.regular.derivatives import Algebra
-from tests.grammars.lark.test_lark_guard import RandomText, written_grammars
+from tests.grammars.lark.lark_texts import RandomText, written_grammars
 from tests.oracles.lark_tables import lark_tables
 from tests.oracles.random_lark import RandomLark
 

@@ -1,10 +1,8 @@
 """The check before lark: good grammars pass, mistakes have a place, hostile texts end, and sizes are those that lark makes."""
 
 import json
-import random
 import subprocess
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -18,25 +16,10 @@ from grammarlm.grammars.lark.guard import Expansion, check_lark, collect
 from grammarlm.grammars.lark.sizes import Budget
 from grammarlm.grammars.lark.text import read_lark
 from tests.grammars.lark.hostile_lark import HOSTILE
-from tests.grammars.lark.valid_lark import LETTERS, VALID
-from tests.oracles.random_lark import RandomLark
+from tests.grammars.lark.lark_texts import RandomText, written_grammars
+from tests.grammars.lark.valid_lark import LETTERS
 
 ROOT = Path(__file__).parents[3]
-
-STARTS = {"python.lark": "file_input"}
-SHIPPED = {"common.lark": "\nstart: NUMBER\n", "unicode.lark": "\nstart: WS\n", "lark.lark": "", "python.lark": ""}
-
-
-def written_grammars() -> list:
-    cases = [pytest.param(text, "start", id=name) for name, text in VALID.items()]
-    for name, rest in SHIPPED.items():
-        text = (files("lark") / "grammars" / name).read_text(encoding="utf-8") + rest
-        cases.append(pytest.param(text, STARTS.get(name, "start"), id=f"lark's {name}"))
-    ours = [
-        path for path in sorted(files("grammarlm.grammars.library").iterdir(), key=str) if path.name.endswith(".lark")
-    ]
-    cases += [pytest.param(path.read_text(encoding="utf-8"), "start", id=f"our {path.name}") for path in ours]
-    return cases
 
 
 def lark_rules(text: str, start: str = "start") -> list:
@@ -175,47 +158,6 @@ def test_sizes_are_those_that_lark_makes(body: str) -> None:
     rules = lark_rules(text)
     made = sum(1 + len(rule.expansion) + sum(rule.options.empty_indices) for rule in rules)
     assert made == estimated_symbols(text)
-
-
-class RandomText(RandomLark):
-    """Random grammars with templates, and the same with a piece changed, so that most are broken."""
-
-    def __init__(self, seed: str):
-        super().__init__(seed)
-        self.rng = random.Random(f"text {seed}")
-
-    def with_templates(self) -> str:
-        text = self.grammar().text
-        uses = [f"_pair{{{a}}}" for a in self._terminals] + ['two{"a", "b"}', "two{_pair{start}, start}"]
-        rules = ["_pair{x}: x x | x _pair{x}", "two{x, y}: x [y] x | y two{x, y}", f"extra: {' | '.join(uses)}"]
-        return text + "\n".join(rules) + "\n"
-
-    def changed(self) -> str:
-        text = self.with_templates()
-        pieces = [
-            "(",
-            ")",
-            "[",
-            "]",
-            "{",
-            "}",
-            "|",
-            "->",
-            "~",
-            "..",
-            '"',
-            "/",
-            "\n",
-            "\\",
-            " a",
-            " A",
-            ":",
-            "?",
-            "1",
-            "%",
-        ]
-        at = self.rng.randrange(len(text))
-        return text[:at] + self.rng.choice(["", *pieces]) + text[at + self.rng.randint(0, 2) :]
 
 
 @pytest.mark.parametrize("seed", range(10))
