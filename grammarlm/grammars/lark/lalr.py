@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grammarlm.errors import GrammarError
+from grammarlm.errors import GrammarError, LimitExceeded
 from grammarlm.grammars.regular.ordered import SOMETHING, TEXT_START, UNKNOWN
 from grammarlm.layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OPENS_BRACKET, STATES
 
@@ -17,12 +17,16 @@ from .reductions import check_reductions, derived
 from .tables import WHOLE, Item, LrTables
 
 END = "$END"
+MOST_OF_LARK = 300  # states, for which lark's analysis takes up to half a second
 
 
 def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:
     """The tables, None where the grammar is not LALR(1)."""
     names, rules = numbered(loaded)
     states = construct(rules, STATES, tick)
+    if states.lookaheads is None:
+        states = States(states.kernels, states.transitions, lookaheads_of_lark(loaded, rules, states))
+    assert states.lookaheads is not None
     chosen = choose_reductions(loaded, rules, states)
     if chosen is None:
         return None
@@ -122,13 +126,45 @@ def shifted(rules: Rules, after: dict[int, int]) -> int:
     return sum(1 << symbol for symbol in after if not rules.is_nonterminal[symbol])
 
 
+def lookaheads_of_lark(loaded: Loaded, rules: Rules, states: States) -> list[dict[int, int]]:
+    """The lookaheads that lark computes, which is slow: only for ambiguous grammars of a few states."""
+    from lark.common import ParserConf
+    from lark.parsers.lalr_analysis import LALR_Analyzer
+
+    if len(states.kernels) > MOST_OF_LARK:
+        raise LimitExceeded(
+            f"rules that may be empty follow each other in a circle, in a parser of {len(states.kernels):,} states; at most "
+            f"{MOST_OF_LARK} are supported: write one of these rules so that it reads something"
+        )
+    analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]))
+    for compute in ("lr0_states", "reads_relations", "includes_lookback", "lookaheads"):
+        getattr(analysis, f"compute_{compute}")()
+    number = {rule: i for i, rule in enumerate(loaded.rules)}
+    index = {name: i for i, name in enumerate(numbered(loaded)[0])}
+    found: list[dict[int, int]] = [{} for _ in states.kernels]
+    (root,) = analysis.lr0_start_states.values()
+    places = {root: 0}
+    waiting = [root]
+    for itemset in waiting:  # grows while iterating
+        here = places[itemset]
+        for symbol, after in itemset.transitions.items():
+            if after not in places:
+                places[after] = states.transitions[here][index[str(symbol.name)]]
+                waiting.append(after)
+        for lookahead, complete in itemset.lookaheads.items():
+            for rule in complete:
+                at = number[rule]
+                found[here][at] = found[here].get(at, 0) | 1 << index[str(lookahead.name)]
+    return found
+
+
 def choose_reductions(loaded: Loaded, rules: Rules, states: States) -> list[dict[int, int]] | None:
     """Of each state: rule -> terminals on which it is reduced. None where lark finds a conflict of rules.
 
     Shifting wins against reducing; of several rules the one with the highest priority, if it is the only one.
     """
     chosen = []
-    for after, lookaheads in zip(states.transitions, states.lookaheads, strict=True):
+    for after, lookaheads in zip(states.transitions, states.lookaheads or [], strict=True):
         here = dict(lookaheads)
         if len(here) > 1:
             seen = contested = 0
@@ -184,7 +220,7 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
 def _lost(states: States, action: np.ndarray, number: dict[int, int], column: list[int]) -> dict[tuple[int, int], int]:
     """The lookaheads of each reduction on which the tables do something else."""
     lost: dict[tuple[int, int], int] = {}
-    for state, lookaheads in enumerate(states.lookaheads):
+    for state, lookaheads in enumerate(states.lookaheads or []):
         for rule, where in lookaheads.items():
             if rule in number:
                 wanted = -number[rule] - 1

@@ -2,7 +2,7 @@
 
 They are those that lark computes, conflicts included: its analysis is the definition (tests/grammars/lark/test_lalr_states.py), but
 it works on objects, and takes ten to twenty times as long. Only where empty nonterminals follow each other in a circle of states,
-which makes a grammar ambiguous, lark's lookaheads depend on the order of its sets, and may have too much.
+which makes a grammar ambiguous, lark's lookaheads have more than the definition gives: they are left to lark (lalr.py).
 
 A **transition** is a pair of a state and a nonterminal that leads on from there. What may follow it:
 
@@ -41,7 +41,8 @@ class States:
 
     kernels: list[tuple[int, ...]]  # items: see `Items`
     transitions: list[dict[int, int]]  # symbol -> state
-    lookaheads: list[dict[int, int]]  # rule -> bit set of terminals after which it may be complete here
+    # rule -> bit set of terminals after which it may be complete here; None: see above
+    lookaheads: list[dict[int, int]] | None
 
 
 class Items:
@@ -181,7 +182,7 @@ def nullable(rules: Rules) -> list[bool]:
     return found
 
 
-def _lookaheads(rules: Rules, items: Items, states: Lr0, tick: Callable[[], None]) -> list[dict[int, int]]:
+def _lookaheads(rules: Rules, items: Items, states: Lr0, tick: Callable[[], None]) -> list[dict[int, int]] | None:
     is_nullable, is_nonterminal, transitions = nullable(rules), rules.is_nonterminal, states.transitions
     number: list[dict[int, int]] = []  # per state: nonterminal -> number of the transition
     origins: list[tuple[int, int]] = []
@@ -201,7 +202,9 @@ def _lookaheads(rules: Rules, items: Items, states: Lr0, tick: Callable[[], None
             direct |= 1 << rules.end
         read_directly.append(direct)
         reads.append([at for other, at in number[target].items() if is_nullable[other]])
-    follow = united(read_directly, reads)
+    follow, is_cyclic = united(read_directly, reads)
+    if is_cyclic:
+        return None
 
     # Of each rule: the first place from which on all symbols may be empty.
     tails = []
@@ -232,7 +235,7 @@ def _lookaheads(rules: Rules, items: Items, states: Lr0, tick: Callable[[], None
             if not first:
                 ends.append((place, rule))
         lookback.append(ends)
-    follow = united(follow, includes)
+    follow, _ = united(follow, includes)
     found: list[dict[int, int]] = [{} for _ in transitions]
     for at, places in enumerate(lookback):
         for end, rule in places:
@@ -240,12 +243,13 @@ def _lookaheads(rules: Rules, items: Items, states: Lr0, tick: Callable[[], None
     return found
 
 
-def united(sets: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
-    """Of each node the union of the sets of all nodes that it reaches.
+def united(sets: Sequence[int], edges: Sequence[Sequence[int]]) -> tuple[list[int], bool]:
+    """Of each node the union of the sets of all nodes that it reaches; and whether some nodes reach each other.
 
     Tarjan's strongly connected components, without recursion: nodes are finished after all that they reach.
     """
     found, depth = list(sets), [0] * len(sets)  # 0: not visited; -1: finished
+    is_cyclic = False
     stack: list[int] = []
     for root in range(len(sets)):
         if depth[root]:
@@ -274,12 +278,13 @@ def united(sets: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
                         depth[member] = -1
                         if member == node:
                             break
+                        is_cyclic = True
                 if path:
                     above = path[-1][0]
                     if depth[node] > 0:
                         depth[above] = min(depth[above], depth[node])
                     found[above] |= found[node]
-    return found
+    return found, is_cyclic
 
 
 def bits(number: int) -> list[int]:
