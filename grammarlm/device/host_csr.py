@@ -9,16 +9,14 @@ from grammarlm.layout.csr import Csr
 
 def advance_(csr: Csr, states: np.ndarray, tokens: np.ndarray, asked: np.ndarray) -> None:
     """states [B] int32 in place; tokens [B] int64, asked [B, 2] int32: all contiguous."""
-    entries.csr_advance(
-        address_of(_addresses(csr, len(states))), address_of(states), address_of(tokens), address_of(asked)
-    )
+    table = _addresses(csr, len(states))  # kept alive: a kernel has the address alone
+    entries.csr_advance(address_of(table), address_of(states), address_of(tokens), address_of(asked))
 
 
 def fill_mask_(csr: Csr, states: np.ndarray, mask: np.ndarray) -> None:
     """mask [B, W] int32, contiguous words."""
-    entries.csr_fill_mask(
-        address_of(_addresses(csr, len(states))), address_of(states), address_of(mask), mask.strides[0]
-    )
+    table = _addresses(csr, len(states))
+    entries.csr_fill_mask(address_of(table), address_of(states), address_of(mask), mask.strides[0])
 
 
 def gather_rows_(rows: np.ndarray, numbers: np.ndarray, mask: np.ndarray) -> None:
