@@ -70,17 +70,19 @@ def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
             raise ValueError(f"--lark {options.lark}: the file's name ends in .lark; rename it if it is a grammar")
         return Lark(text)
     if options.grammar is not None:
-        name = notation_of(options.grammar)  # before the file is read: an error would show a line of any file
-        if name is None:
-            raise ValueError(
-                f"--grammar {options.grammar}: the file's name ends in none of {', '.join(suffixes())}; rename it"
-            )
-        return class_of(name)(
-            read_text(options.grammar).rstrip("\n") if name == "Regex" else read_text(options.grammar)
-        )
+        return grammar_in(options.grammar)
     from grammarlm.grammars.json_schema.schema import JsonSchema  # type: ignore[attr-defined]
 
     return JsonSchema(text_of_schema(schema or "-"), property_order=options.property_order, formats=options.formats)
+
+
+def grammar_in(path: str) -> Grammar:
+    """The grammar in a file, by its suffix."""
+    name = notation_of(path)  # before the file is read: an error would show a line of any file
+    if name is None:
+        raise ValueError(f"--grammar {path}: the file's name ends in none of {', '.join(suffixes())}; rename it")
+    grammar: Grammar = class_of(name)(read_text(path).rstrip("\n") if name == "Regex" else read_text(path))
+    return grammar
 
 
 def text_of_schema(given: str) -> str:

@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.cache import UNWRITABLE, cache_folder
-from grammarlm.grammars.registry import KINDS, class_of, notation_of, suffixes
+from grammarlm.grammars.registry import KINDS, class_of, suffixes
 
-from .grammar_arguments import read_text
+from .grammar_arguments import grammar_in
 
 if TYPE_CHECKING:
     from grammarlm.grammars.compose import Grammar
@@ -87,14 +87,6 @@ def make_formats() -> str:
     from grammarlm.masks.machines.json.formats import format_automata
 
     return f"{len(format_automata().accepts):,} states"
-
-
-def grammar_in(path: str) -> Grammar:
-    name = notation_of(path)  # before the file is read: an error would show a line of any file
-    if name is None:
-        raise ValueError(f"--grammar {path}: the file's name ends in none of {', '.join(suffixes())}")
-    grammar: Grammar = class_of(name)(read_text(path).rstrip("\n") if name == "Regex" else read_text(path))
-    return grammar
 
 
 def compiled(grammar: Grammar, vocab: Vocabulary) -> str:

@@ -159,5 +159,5 @@ def _open(path: Path) -> Any:
     loader.exec_module(module)
     missing = sorted(name for name in MODULES if not hasattr(module, name))
     if missing:
-        raise ValueError(f"it lacks {', '.join(missing)}")
+        raise ValueError(f"these kernels are missing: {', '.join(missing)}")
     return module

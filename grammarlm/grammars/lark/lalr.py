@@ -24,10 +24,10 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     """The tables, None where the grammar is not LALR(1)."""
     names, rules = numbered(loaded)
     states = construct(rules, STATES, tick)
-    if states.lookaheads is None:
-        states = States(states.kernels, states.transitions, lookaheads_of_lark(loaded, rules, states))
-    assert states.lookaheads is not None
-    chosen = choose_reductions(loaded, rules, states)
+    lookaheads = states.lookaheads
+    if lookaheads is None:
+        lookaheads = lookaheads_of_lark(loaded, names, states)
+    chosen = choose_reductions(loaded, rules, states, lookaheads)
     if chosen is None:
         return None
     nonterminals = {name: i for i, name in enumerate(sorted({str(rule.origin.name) for rule in loaded.rules}))}
@@ -45,11 +45,11 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
                 goto[state, of_goto[symbol]] = target
             else:
                 action[state, column[symbol]] = target + 1
-        for _, rule, lookaheads in sorted((where & -where, rule, where) for rule, where in chosen[state].items()):
+        for _, rule, where in sorted((where & -where, rule, where) for rule, where in chosen[state].items()):
             at = number.setdefault(rule, len(number))
-            if lookaheads not in columns:
-                columns[lookaheads] = [column[terminal] for terminal in bits(lookaheads)]
-            action[state, columns[lookaheads]] = -at - 1
+            if where not in columns:
+                columns[where] = [column[terminal] for terminal in bits(where)]
+            action[state, columns[where]] = -at - 1
     ends = states.transitions[0][rules.bodies[-1][0]]
     action[ends, terminals] = 1  # the text may end here: any positive number
     origin = [*(nonterminals[str(rule.origin.name)] for rule in loaded.rules), WHOLE]
@@ -66,10 +66,10 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     if loaded.indent is not None:
         blocks = _blocks(loaded, action, access)
     rule_array = np.array(lengths or [(0, 0)], np.int32)
-    lost = _lost(states, action, number, column)
+    lost = _lost(lookaheads, action, number, column)
     shift_won = any(
         shifted(rules, after) & where
-        for after, of in zip(states.transitions, states.lookaheads, strict=True)
+        for after, of in zip(states.transitions, lookaheads, strict=True)
         for where in of.values()
     )
     renamed = _keywords(loaded, lexer)
@@ -126,7 +126,7 @@ def shifted(rules: Rules, after: dict[int, int]) -> int:
     return sum(1 << symbol for symbol in after if not rules.is_nonterminal[symbol])
 
 
-def lookaheads_of_lark(loaded: Loaded, rules: Rules, states: States) -> list[dict[int, int]]:
+def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list[dict[int, int]]:
     """The lookaheads that lark computes, which is slow: only for ambiguous grammars of a few states."""
     from lark.common import ParserConf
     from lark.parsers.lalr_analysis import LALR_Analyzer
@@ -140,7 +140,7 @@ def lookaheads_of_lark(loaded: Loaded, rules: Rules, states: States) -> list[dic
     for compute in ("lr0_states", "reads_relations", "includes_lookback", "lookaheads"):
         getattr(analysis, f"compute_{compute}")()
     number = {rule: i for i, rule in enumerate(loaded.rules)}
-    index = {name: i for i, name in enumerate(numbered(loaded)[0])}
+    index = {name: i for i, name in enumerate(names)}
     found: list[dict[int, int]] = [{} for _ in states.kernels]
     (root,) = analysis.lr0_start_states.values()
     places = {root: 0}
@@ -158,14 +158,16 @@ def lookaheads_of_lark(loaded: Loaded, rules: Rules, states: States) -> list[dic
     return found
 
 
-def choose_reductions(loaded: Loaded, rules: Rules, states: States) -> list[dict[int, int]] | None:
+def choose_reductions(
+    loaded: Loaded, rules: Rules, states: States, lookaheads: list[dict[int, int]]
+) -> list[dict[int, int]] | None:
     """Of each state: rule -> terminals on which it is reduced. None where lark finds a conflict of rules.
 
     Shifting wins against reducing; of several rules the one with the highest priority, if it is the only one.
     """
     chosen = []
-    for after, lookaheads in zip(states.transitions, states.lookaheads or [], strict=True):
-        here = dict(lookaheads)
+    for after, of in zip(states.transitions, lookaheads, strict=True):
+        here = dict(of)
         if len(here) > 1:
             seen = contested = 0
             for where in here.values():
@@ -217,11 +219,13 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
     return loaded.index[indent.newline], loaded.index[indent.indent], loaded.index[indent.dedent]
 
 
-def _lost(states: States, action: np.ndarray, number: dict[int, int], column: list[int]) -> dict[tuple[int, int], int]:
+def _lost(
+    lookaheads: list[dict[int, int]], action: np.ndarray, number: dict[int, int], column: list[int]
+) -> dict[tuple[int, int], int]:
     """The lookaheads of each reduction on which the tables do something else."""
     lost: dict[tuple[int, int], int] = {}
-    for state, lookaheads in enumerate(states.lookaheads or []):
-        for rule, where in lookaheads.items():
+    for state, of in enumerate(lookaheads):
+        for rule, where in of.items():
             if rule in number:
                 wanted = -number[rule] - 1
                 at = [column[terminal] for terminal in bits(where)]

@@ -31,7 +31,7 @@ import functools
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ SECONDS_A_KERNEL, LONG = 2, 10  # of an ordinary one; from LONG on a kernel has 
 def kernel(
     signature: str | None = None, *, holds_gil: bool = False, seconds: int = SECONDS_A_KERNEL
 ) -> Callable[[Callable[..., Any]], Any]:
-    """A compiled function, cached on disk. With a signature `load_all` can load it before its first call.
+    """A compiled function, cached on disk. With a signature `direct` can load it before its first call.
 
     One that holds the GIL runs alone: it may write what others read.
     """
@@ -85,9 +85,11 @@ def part(function: Callable[..., Any]) -> Any:
 def direct(dispatcher: Any) -> Any:
     """The compiled function of a kernel with one signature, without numba's argument dispatch: saves 60 ns per call.
 
-    It takes plain integers only.
+    It takes plain integers only. The first one of a process takes a moment to load.
     """
-    load_all([dispatcher])
+    if not dispatcher.overloads:
+        # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached separately
+        dispatcher.compile(sigutils.normalize_signature(SIGNATURES[dispatcher])[0])
     return next(iter(dispatcher.overloads.values())).entry_point
 
 
@@ -121,14 +123,6 @@ def _copy_bytes(typingctx, target, source, count):  # type: ignore[no-untyped-de
 
 
 copy_bytes: Any = intrinsic(_copy_bytes)
-
-
-def load_all(kernels: Iterable[Any]) -> None:
-    """Loads (or compiles) kernels with a signature: the first load in a process takes a moment."""
-    for dispatcher in kernels:
-        if not dispatcher.overloads:
-            # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached separately
-            dispatcher.compile(sigutils.normalize_signature(SIGNATURES[dispatcher])[0])
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """The kernels of automata over tokens, on CPU and GPU, against their plain reference, bit for bit, in poisoned memory."""
 
+import weakref
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from grammarlm.device import host_csr as cpu
+from grammarlm.kernels import entries
 from grammarlm.kernels.reference import csr as reference_csr
 from grammarlm.layout.csr import DEAD, FIRST, MISS, Csr
 from tests.mask_bits import ids_of
@@ -127,3 +129,29 @@ def test_the_reference_by_hand():
     reference_csr.advance_(csr, states, np.array([1, 3, 40, 50, 64]), asked)
     assert states.tolist() == [FIRST, DEAD, FIRST + 1, MISS, DEAD]
     assert asked[3].tolist() == [FIRST, 50]
+
+
+def test_the_table_of_addresses_lives_while_a_kernel_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel has the address alone, so an array that nobody else holds would be freed before it runs."""
+    csr = random_csr(np.random.default_rng(3), 70, 3, 5)
+    tables: list[weakref.ref[np.ndarray]] = []
+    addresses, called = cpu._addresses, []
+
+    def watched(*arguments: Any) -> np.ndarray:
+        table = addresses(*arguments)
+        tables.append(weakref.ref(table))
+        return table
+
+    def kernel(address: int, *_: int) -> None:
+        table = tables[-1]()
+        assert table is not None
+        assert entries.address_of(table) == address
+        called.append(address)
+
+    monkeypatch.setattr(cpu, "_addresses", watched)
+    monkeypatch.setattr(entries, "csr_advance", kernel, raising=False)
+    monkeypatch.setattr(entries, "csr_fill_mask", kernel, raising=False)
+    states, mask = np.full(2, FIRST, np.int32), np.zeros((2, 3), np.int32)
+    cpu.advance_(csr, states, np.zeros(2, np.int64), np.zeros((2, 2), np.int32))
+    cpu.fill_mask_(csr, states, mask)
+    assert len(called) == 2
