@@ -46,7 +46,7 @@ def test_eight_threads_with_as_little_memory_as_the_grammar_bears(grammar: str, 
 @pytest.mark.parametrize("grammar", ["json", "sqlite", "c", "go", "python"])
 def test_eight_threads_with_4_mb_and_a_real_tokenizer(grammar: str, record_property: Any) -> None:
     """Of Python a single mask may need 6 MB, in one thread as well."""
-    outcomes = in_a_child(grammar, "llama3_1", 150, 2 * LITTLE if grammar == "python" else LITTLE)
+    outcomes = in_a_child(grammar, "llama3_1", 600, 2 * LITTLE if grammar == "python" else LITTLE)
     assert outcomes["generations that a thread met"] > 1 or grammar == "json"
     record_counts(record_property, outcomes)
 
