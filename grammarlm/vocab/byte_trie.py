@@ -27,6 +27,8 @@ Built with numpy alone in a fraction of a second, cached on disk under the vocab
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -50,6 +52,20 @@ class ByteTrie:
     @property
     def deepest(self) -> int:
         return int(self.depth.max(initial=0))
+
+    @cached_property
+    def levels(self) -> list[np.ndarray]:
+        """The nodes of each depth, ascending; first those below the root."""
+        order = np.argsort(self.depth, kind="stable").astype(np.int32)
+        return np.split(order, np.cumsum(np.bincount(self.depth, minlength=1)[1:])[:-1])
+
+    @cached_property
+    def parent(self) -> np.ndarray:
+        """int32 [N]: the parent of each node, -1: the root."""
+        found = np.full(len(self.byte), -1, np.int32)
+        for above, here in pairwise(self.levels):
+            found[here] = above[np.searchsorted(above, here) - 1]
+        return found
 
     @property
     def nbytes(self) -> int:

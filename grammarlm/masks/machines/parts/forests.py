@@ -65,7 +65,7 @@ class Paths:
 @lru_cache(maxsize=2)
 def paths_of(vocab: Vocabulary) -> Paths:
     trie = vocab.trie
-    parent = _parents(trie)
+    parent = trie.parent
     closers = np.isin(trie.byte, CLOSERS).astype(np.int32)
     quotes = (trie.byte == QUOTE).astype(np.int32)
     above = parent.copy()
@@ -89,18 +89,6 @@ def _nodes_of_tokens(vocab: Vocabulary) -> np.ndarray:
     found[trie.token[ends_token]] = ends_token
     found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
     return found
-
-
-def _parents(trie: ByteTrie) -> np.ndarray:
-    """The parent of each node: a node's first sibling comes right after their parent."""
-    places = np.arange(len(trie.byte), dtype=np.int32)
-    first = places.copy()
-    ended = places[trie.end < len(places)]
-    ended = ended[trie.depth[trie.end[ended]] == trie.depth[ended]]
-    first[trie.end[ended]] = ended  # the previous sibling
-    while (first[first] != first).any():
-        first = first[first]
-    return np.where(trie.depth > 1, first - 1, ROOT).astype(np.int32)
 
 
 def below(trie: ByteTrie, nodes: np.ndarray) -> Forest:

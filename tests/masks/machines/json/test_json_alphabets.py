@@ -14,7 +14,7 @@ from grammarlm.layout.json_strings import (
     UNKNOWN_LOOPS,
 )
 from grammarlm.masks.machines.json import languages
-from grammarlm.masks.machines.json.vocabulary.alphabets import CLASSES, alphabets, parents
+from grammarlm.masks.machines.json.vocabulary.alphabets import CLASSES, alphabets
 from tests.internals import program_of
 
 SIGNS = [chr(c) for c in range(0x20, 0x7F)]
@@ -54,7 +54,7 @@ def vocab():
 
 def test_classes_below_each_node(vocab):
     trie = vocab.trie
-    above, packed = parents(trie), alphabets(trie)
+    above, packed = trie.parent, alphabets(trie)
     characters = packed >> CHARACTERS_AT & MANY_CHARACTERS
     found = packed & ~(np.int64(MANY_CHARACTERS) << CHARACTERS_AT)
     paths = []

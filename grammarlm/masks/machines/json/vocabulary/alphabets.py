@@ -53,14 +53,13 @@ CLASSES, _BEGIN_BLANKS = _classes(), _begin_blanks()
 
 def alphabets(trie: ByteTrie) -> np.ndarray:
     """int64 [N]: the classes of all bytes below each node, as if a character began there; and how many characters begin there."""
-    characters, parent, depth = _characters(), parents(trie), trie.depth
+    characters, parent = _characters(), trie.parent
     found, characters_below = np.zeros(len(trie.byte), np.int64), np.zeros(len(trie.byte), np.int64)
     begins = (trie.byte & 0xC0) != 0x80
     # Is all that is below well-formed UTF-8, from each state of the automaton?
     is_sound = np.ones((len(trie.byte), 9), bool)
     is_sound[:, BAD] = False
-    for deep in range(trie.deepest, 1, -1):
-        here = np.flatnonzero(depth == deep)
+    for here in reversed(trie.levels[1:]):
         first = np.flatnonzero(np.diff(parent[here], prepend=-1))
         above = parent[here[first]]
         bits = found[here] | np.int64(1) << CLASSES[trie.byte[here]].astype(np.int64)
@@ -89,20 +88,8 @@ def token_alphabets(vocab: Vocabulary, is_text: np.ndarray) -> np.ndarray:
 def first_backslashes(trie: ByteTrie) -> np.ndarray:
     """int32: the nodes whose byte begins an escape, if a string begins at the root."""
     # The last entry: no node above the root.
-    parent, ends = parents(trie), np.append(CLASSES[trie.byte] == NEVER, False)
+    parent, ends = trie.parent, np.append(CLASSES[trie.byte] == NEVER, False)
     has_ended = np.zeros(len(trie.byte) + 1, bool)  # does the path above contain a byte that no string contains?
-    for deep in range(2, trie.deepest + 1):
-        here = np.flatnonzero(trie.depth == deep)
+    for here in trie.levels[1:]:
         has_ended[here] = has_ended[parent[here]] | ends[parent[here]]
     return np.flatnonzero((trie.byte == 0x5C) & ~has_ended[:-1]).astype(np.int32)
-
-
-def parents(trie: ByteTrie) -> np.ndarray:
-    """int64 [N]: the parent of each node, -1: the root."""
-    parent, depth = np.full(len(trie.byte), -1, np.int64), trie.depth
-    above = np.flatnonzero(depth == 1)
-    for deep in range(2, trie.deepest + 1):
-        here = np.flatnonzero(depth == deep)
-        parent[here] = above[np.searchsorted(above, here) - 1]
-        above = here
-    return parent

@@ -9,8 +9,6 @@ import numpy as np
 
 from grammarlm.vocab.byte_trie import ByteTrie
 
-from .alphabets import parents
-
 MANY_CHILDREN = 8  # nodes with more children get a table, in which walks look a child up
 
 
@@ -60,7 +58,7 @@ def remainder_trie(pairs: Iterable[tuple[bytes, int]]) -> RemainderTrie:
 def wide_nodes(trie: ByteTrie) -> tuple[np.ndarray, np.ndarray]:
     """Of nodes with many children: the number of their table (-1: none; the root comes first), and the tables."""
     count = len(trie.byte)
-    parent = parents(trie)
+    parent = trie.parent
     wide = np.full(count + 1, -1, np.int32)
     chosen = np.flatnonzero(np.bincount(parent + 1, minlength=count + 1) > MANY_CHILDREN)
     wide[chosen] = np.arange(len(chosen))

@@ -39,9 +39,7 @@ class StringTables:
         self._find_suspects(np.flatnonzero((commas > 0) & (_occurrences(vocab, b'"') > 0)).tolist())
         arena = shared.arena
         arena[At.MOST_ITEMS] = 1 + int(commas.max(initial=0))
-        lengths = np.diff(vocab.offsets)
-        first = np.append(vocab.data, 0)[np.minimum(vocab.offsets[:-1], len(vocab.data))]
-        numbers = np.flatnonzero(is_text & (lengths > 0) & np.isin(first, np.frombuffer(b"0123456789.eE", np.uint8)))
+        numbers = np.flatnonzero(is_text & _add_digits(vocab))
         arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER] = digits_ahead(map(shared.spelled, numbers.tolist()))
 
     def _place_closers(self, crossed: list[int], closers: list[tuple[bytes, int, bytes]]) -> None:
@@ -111,6 +109,16 @@ def _occurrences(vocab: Vocabulary, byte: bytes) -> np.ndarray:
     """How often each token contains a byte."""
     before = np.concatenate([[0], np.cumsum(vocab.data == byte[0])])
     return before[vocab.offsets[1:]] - before[vocab.offsets[:-1]]
+
+
+def _add_digits(vocab: Vocabulary) -> np.ndarray:
+    """The tokens that may add digits to a number begun before them, and not the thousands of words with an e."""
+    lengths, padded = np.diff(vocab.offsets), np.append(vocab.data, np.zeros(2, np.uint8))
+    first, second = padded[vocab.offsets[:-1]], padded[vocab.offsets[:-1] + 1]
+    digits, others, signs = (np.frombuffer(text, np.uint8) for text in (b"0123456789", b".eE", b"+-"))
+    goes_on = np.isin(second, np.concatenate([digits, others, signs]))
+    begins: np.ndarray = np.where(np.isin(first, digits), lengths > 0, (lengths > 1) & np.isin(first, others) & goes_on)
+    return begins
 
 
 def _holds_several(text: bytes) -> bool:
