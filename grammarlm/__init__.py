@@ -11,6 +11,7 @@ from grammarlm.errors import MissingPackage
 from grammarlm.grammars import registry
 
 _HOME = {
+    "Compiler": "masks.compiler",
     "Constraint": "masks.constraint",
     "DeviceAutomaton": "device.automaton",
     "DeviceItems": "retrieval.device_items",

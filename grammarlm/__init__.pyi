@@ -45,6 +45,7 @@ from .grammars.text import Text as Text
 from .integrations.transformers import LogitsProcessor as LogitsProcessor
 from .masks.batch import fill_masks as fill_masks
 from .masks.batch import fill_tree as fill_tree
+from .masks.compiler import Compiler as Compiler
 from .masks.constraint import Constraint as Constraint
 from .masks.constraint import compile as compile
 from .masks.mask_array import allocate_mask as allocate_mask

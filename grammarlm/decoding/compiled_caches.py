@@ -8,17 +8,18 @@ from functools import lru_cache
 
 from grammarlm.decoding.readers.model_facts import is_transformers_model, text_config
 from grammarlm.grammars.compose import Grammar
-from grammarlm.masks.constraint import Constraint, compile
+from grammarlm.masks.compiler import Compiler
+from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .argument_types import Model, Tokenizer
 
 LOGGER = logging.getLogger("grammarlm.decoding")
-# Each constraint may grow to limits.max_bytes with use, so few are cached. Vocabularies are bounded by count too, not
-# by weak references: a vocabulary references its tokenizer, to encode with, so a weak key would never die.
-MOST_CONSTRAINTS = 16
+# Vocabularies are bounded by count, not by weak references: a vocabulary references its tokenizer, to encode with, so a weak
+# key would never die.
 MOST_VOCABULARIES = 8
+MOST_BYTES = 512 << 20  # of the constraints over one vocabulary
 
 
 def vocabulary_of(tokenizer: Tokenizer, size: int | None, stop_ids: Iterable[int]) -> Vocabulary:
@@ -75,14 +76,14 @@ def stop_ids_of(model: Model, tokenizer: Tokenizer) -> list[int]:
 
 def constraint_of(grammar: Grammar, vocab: Vocabulary, limits: Limits | None = None) -> tuple[Constraint, bool]:
     """The compiled grammar, and whether it was cached."""
-    before = _compiled.cache_info().hits
-    try:
-        constraint = _compiled(grammar, vocab, limits=limits)
-        is_known = _compiled.cache_info().hits > before
-        LOGGER.debug("%r is %s", constraint, "among the latest" if is_known else "new")
-        return constraint, is_known
-    except RecursionError:  # a chain of grammars too long to be hashed; compile() turns its own into LimitExceeded
-        return compile(grammar, vocab, limits=limits), False
+    compiler = compiler_of(vocab)
+    before = compiler.stats.hits
+    constraint = compiler.compile(grammar, limits=limits)
+    is_known = compiler.stats.hits > before
+    LOGGER.debug("%r is %s", constraint, "among the latest" if is_known else "new")
+    return constraint, is_known
 
 
-_compiled = lru_cache(maxsize=MOST_CONSTRAINTS)(compile)
+@lru_cache(maxsize=MOST_VOCABULARIES)
+def compiler_of(vocab: Vocabulary) -> Compiler:
+    return Compiler(vocab, max_bytes=MOST_BYTES)

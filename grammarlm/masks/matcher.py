@@ -71,7 +71,7 @@ class Matcher:
         self._narrowed: tuple[Head, np.ndarray] | None = None  # the last narrowed row: filters/matcher.py
         self._ids = len(facts.is_text)
         with automaton.lock:
-            automaton.program.clock.restart()  # where the epoch is full, the start is made in a new one
+            automaton.program.clock.begin_call()  # where the epoch is full, the start is made in a new one
             self._stand(*automaton.renew(automaton.program.start))
 
     def _stand(self, epoch: Epoch, state: int, budget: Budget | None = None) -> None:
@@ -215,7 +215,7 @@ class Matcher:
         """Runs something slow at this state under the lock, in a new epoch where the old one is full."""
         automaton = self._automaton
         with automaton.lock:
-            automaton.program.clock.restart()
+            automaton.program.clock.begin_call()
             epoch, state = self._head[1:3]
             for last in (False, True):
                 if epoch is not automaton.epoch or epoch.is_full:

@@ -36,6 +36,8 @@ class Vocabulary:
     do not exist. A token is *text* if a mask may allow it: it has bytes, and is neither special nor a stop id.
     """
 
+    IS_SHARED = True  # not counted as a constraint's (object_sizes.py)
+
     size: int
     stop_ids: tuple[int, ...]  # sorted
     special_ids: tuple[int, ...]  # sorted; with stop ids that the tokenizer flags as special

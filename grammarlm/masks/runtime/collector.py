@@ -18,9 +18,13 @@ PATIENCE = 200_000  # the threshold: objects made and not yet dropped
 
 class PatientCollector:
     """`with PATIENT:` raises the collector's threshold to PATIENCE objects, unless the process has set it higher or
-    switched it off."""
+    switched it off.
+
+    A server has its own rules for its collector: it sets `is_enabled = False`, and nothing is changed.
+    """
 
     def __init__(self) -> None:
+        self.is_enabled = True
         self._lock = threading.Lock()
         self._inside = 0  # blocks that are running, in all threads
         self._usual = (0, 0, 0)
@@ -31,7 +35,7 @@ class PatientCollector:
             if not self._inside:
                 self._usual = gc.get_threshold()
                 self._before = gc.get_count()[0]
-                if 0 < self._usual[0] < PATIENCE:
+                if self.is_enabled and 0 < self._usual[0] < PATIENCE:
                     gc.set_threshold(PATIENCE, *self._usual[1:])
             self._inside += 1
 

@@ -20,7 +20,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .codec import decode, encode
 from .sealed import seal, unseal
 
-_MAGIC, _VERSION, _WHAT = b"grammarlm constraint\n", 1, "saved constraint"
+_MAGIC, _VERSION, _WHAT = b"grammarlm constraint\n", 2, "saved constraint"
 _CANONICAL = ("canonical_only", True)
 
 
@@ -64,6 +64,8 @@ def fingerprint(grammar: Grammar, vocab: Vocabulary, canonical_only: bool) -> by
     ).digest()
 
 
-def _plain(value: float | Integral) -> int | float:
+def _plain(value: float | Integral | None) -> int | float | None:
     """A limit without numpy."""
+    if value is None:
+        return None
     return int(value) if isinstance(value, Integral) else float(value)

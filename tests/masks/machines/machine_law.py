@@ -32,7 +32,7 @@ def check_machine(constraint: gl.Constraint, walks: int = 6, steps: int = 12, se
     automaton, rng, checked = automaton_of(constraint), random.Random(seed), 0
     for _ in range(walks):
         with automaton.lock:
-            automaton.program.clock.restart()
+            automaton.program.clock.begin_call()
             epoch, state = automaton.renew(automaton.program.start)
             for _ in range(steps):
                 following = check_state(constraint, epoch, state)

@@ -140,3 +140,10 @@ def test_the_collector_waits_while_states_of_a_language_are_made(monkeypatch: py
     assert seen
     assert {threshold[0] for threshold in seen} == {PATIENCE}
     assert gc.get_threshold() == USUAL
+
+
+def test_a_server_keeps_its_own_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PATIENT, "is_enabled", False)
+    with PATIENT:
+        assert gc.get_threshold() == USUAL
+    assert gc.get_threshold() == USUAL

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from time import perf_counter
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from grammarlm.layout.json_strings import UNKNOWN_LOOPS
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
 MADE_AHEAD = 16  # states made beyond those that a walk is missing, the first time
-LONG_AHEAD = 1.5e-3  # seconds spent on those
+MUCH_AHEAD = 150  # states and terms after which no more are made: 1.5 ms, but the same on every machine
 LETTER = 0x65  # a sample byte: where it leads back to the state, most letters do
 ALL_BYTES = (1 << 256) - 1
 
@@ -183,15 +182,15 @@ class LanguageStates:
 
     def _make_from(self, queue: list[int], ahead: int) -> int:
         """Makes these and up to `ahead` that follow them; returns how many fewer there were."""
-        most, end = len(queue) + ahead, perf_counter() + LONG_AHEAD
-        for state in queue:
+        most, terms = len(queue) + ahead, self._algebra.size
+        for made, state in enumerate(queue):
             if self._made[state]:
                 continue
             try:
                 targets = self._make(state)
             except UnsupportedFeature as error:  # a term that would be refused at compile is a limit within a text
                 raise LimitExceeded(str(error)) from None
-            if len(queue) < most and perf_counter() < end:
+            if len(queue) < most and self._algebra.size - terms + made < MUCH_AHEAD:
                 queue += [t for t in targets if not self._made[t]][: most - len(queue)]
             elif self.table[state, LETTER] == state or any(map(within, self._vectors[state])):
                 queue += self._within(state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class Forest:
 @dataclass(frozen=True)
 class Paths:
     """Properties of the bytes on the path to each node of a trie, and the nodes of tokens."""
+
+    IS_SHARED: ClassVar[bool] = True  # not counted as a constraint's (object_sizes.py)
 
     parent: np.ndarray  # int32 [N], ROOT where a node has none
     closers: np.ndarray  # uint8 [N]: the number of closing brackets, up to MOST_CLOSERS

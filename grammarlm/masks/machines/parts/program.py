@@ -43,10 +43,10 @@ class _Clocks(Clock):
         self._automata = automata
         super().__init__(limits)
 
-    def restart(self) -> None:
-        super().restart()
+    def begin_call(self) -> None:
+        super().begin_call()
         for automaton in self._automata:
-            automaton.program.clock.restart()
+            automaton.program.clock.begin_call()
 
 
 class PartsProgram(ProgramDefaults):

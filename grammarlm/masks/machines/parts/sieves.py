@@ -107,6 +107,8 @@ def needing(wide: Sieve, needs: Needs, paths: Paths) -> Sieve:
 class Sieves:
     """The sieves of one vocabulary."""
 
+    IS_SHARED = True  # not counted as a constraint's (object_sizes.py)
+
     def __init__(self, vocab: Vocabulary):
         self._trie, self._paths = vocab.trie, paths_of(vocab)
         self._known: dict[tuple[Rim, Needs], Sieve] = {}

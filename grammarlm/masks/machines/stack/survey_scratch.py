@@ -31,6 +31,8 @@ SIZES = {
 class SurveyScratch:
     """One set of these arrays, for one survey at a time."""
 
+    IS_SHARED = True  # not counted as a constraint's (object_sizes.py)
+
     moved = 0  # how often arrays have moved to a new address
 
     def __init__(self, vocab: Vocabulary):

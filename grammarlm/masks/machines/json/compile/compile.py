@@ -77,7 +77,7 @@ class JsonSchemaProgram(ProgramDefaults):
             _check_bytes(self.facts.single_bytes)
         self.tables = tables_of(vocab, grammar.whitespace or "flexible", grammar.spelling or "any")
         # Kernels compile once a machine, the tables are made once a vocabulary: not counted as the schema's time.
-        clock.restart()
+        clock.begin_compile()
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()
         self.ceilings: dict[int, int] = {}  # by state of a language: see endings/languages.py

@@ -43,6 +43,8 @@ SHARED_POOL = 8 << 20  # words of those rows; memory is touched only as it is us
 class JsonTables:
     """The tables of one vocabulary, one kind of white space and one spelling."""
 
+    IS_SHARED = True  # not counted as a constraint's (object_sizes.py)
+
     def __init__(self, vocab: Vocabulary, blanks: Blanks, spelling: str = "any"):
         entries.load("json")
         self.vocab, self.blanks, self.spelling = vocab, blanks, spelling
