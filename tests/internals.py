@@ -13,7 +13,7 @@ from grammarlm.masks.machines.stack.epoch import StackEpoch
 from grammarlm.masks.machines.stack.states import StateMaker
 from grammarlm.masks.saved import snapshot, store
 
-GRAMMAR_MAGIC = store._MAGIC  # what the bytes of a constraint begin with
+GRAMMAR_MAGIC, GRAMMAR_VERSION = store._MAGIC, store._VERSION  # what the bytes of a constraint begin with
 SNAPSHOT_MAGIC = snapshot._MAGIC
 
 

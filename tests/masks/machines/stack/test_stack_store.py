@@ -12,7 +12,7 @@ import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.saved import sealed
 from tests.counts import record_counts
-from tests.internals import GRAMMAR_MAGIC
+from tests.internals import GRAMMAR_MAGIC, GRAMMAR_VERSION
 from tests.laws import vocabularies
 from tests.laws.cfg_laws import CfgTokenOracle, bounds, budgeted_text
 from tests.laws.laws import allowed_ids
