@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
+.PHONY: help demo test test-vllm lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
 	@echo "make test    install, then the whole test suite (about 11 minutes on two cores)"
+	@echo "make test-vllm  vLLM in an environment of its own (3.4 GB): the real engine, both model runners"
 	@echo "make lowest  install the lowest declared versions beside, then the core tests with them"
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof.md"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
@@ -73,6 +74,17 @@ check: .venv/everything
 types: .venv/everything
 	$(INSTALL) basedpyright
 	$(BIN)/python -m tests.types.check
+
+# vLLM pins its own versions of torch, numba and lark. The engine there is a rebuild for CPUs by its community.
+.venv-vllm/everything: constraints-vllm.txt
+	$(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/python -m pip install --quiet --disable-pip-version-check --requirement constraints-vllm.txt
+	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
+
+VLLM_CORE := tests/grammars tests/masks tests/vocab tests/integrations/serving
+test-vllm: kernels .venv-vllm/everything
+	GRAMMARLM_KERNELS=shipped PYTHONPATH=. .venv-vllm/bin/python -m pytest -p no:cacheprovider tests/integrations/vllm $(ARGS)
 
 kernels: .venv/package
 	$(BIN)/python -m grammarlm.kernels.build

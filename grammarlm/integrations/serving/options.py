@@ -1,0 +1,159 @@
+"""What a request asks for, in generate()'s keys, as a server gets it: a dict, or JSON text of one.
+
+    {"schema": {...}}                      with JsonSchema's options beside it: "whitespace", "extra", "property_order", ...
+    {"regex": "..."} {"choices": [...]}
+    {"grammar": "root ::= ..."}            GBNF where it has ::=, else Lark; "notation": "gbnf", "ebnf" or "lark" says which
+    "min_tokens": 5                        no end before, as far as the grammar has other tokens
+    "close": true | false                  must the answer be complete within max_tokens? Absent: where so many are enough
+
+In one process the values may be Python's: a grammar object, a pydantic model as a schema. `on_the_wire` writes these as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grammarlm.errors import GrammarError, brief, shorten
+from grammarlm.grammars import registry
+from grammarlm.grammars.choices import Choices
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.generated import as_generated
+from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.grammars.regular.regex import Regex
+from grammarlm.masks.saved import codec
+from grammarlm.masks.saved.sealed import seal, unseal
+
+KEY = "grammarlm"  # of a request's extra arguments
+FORMS = ("schema", "regex", "choices", "grammar")
+NOTATIONS = ("gbnf", "ebnf", "lark")
+SCHEMA_OPTIONS = tuple(
+    name for name in inspect.signature(JsonSchema.__init__).parameters if name not in ("self", "schema")
+)
+KNOWN = (*FORMS, "notation", "start", "close", "min_tokens", *SCHEMA_OPTIONS)
+LARGEST = 64 << 20  # characters of a request's options
+_SEALED, _MAGIC, _VERSION = "grammarlm:", b"grammarlm grammar\n", 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """A grammar, None where the request names none; and whether the answer has to be complete within its tokens."""
+
+    grammar: Grammar | None
+    close: bool | None = None  # None: where its tokens are enough
+    min_tokens: int = 0  # no end before, as far as the grammar has other tokens
+
+
+def read_options(given: object) -> Options:
+    """The options of a request; ValueError with one sentence where they are wrong. Broken grammars are found by compile."""
+    options = _as_dict(given)
+    for name in options:
+        if name not in KNOWN:
+            near = difflib.get_close_matches(str(name), KNOWN, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KNOWN)}"
+            raise ValueError(f"{KEY} has no option {brief(name)}; {hint}")
+    close = options.get("close")
+    if close is not None and not isinstance(close, bool):
+        raise ValueError(f"{KEY}: close is {brief(close)}; it takes true or false")
+    least = options.get("min_tokens", 0)
+    if isinstance(least, bool) or not isinstance(least, int) or least < 0:
+        raise ValueError(f"{KEY}: min_tokens is {brief(least)}; it takes a number of tokens")
+    forms = [name for name in FORMS if options.get(name) is not None]
+    if len(forms) > 1:
+        raise ValueError(f"{KEY} has {' and '.join(forms)}; an answer has one form: combine them in one grammar")
+    form = forms[0] if forms else None
+    for name in options:
+        if name in ("close", "min_tokens"):
+            continue
+        owner = "schema" if name in SCHEMA_OPTIONS else "grammar" if name in ("notation", "start") else form
+        if owner != form and options[name] is not None:
+            raise ValueError(f"{KEY}: {name} is an option of {owner!r}, which is not given")
+    return Options(_grammar(form, options) if form else None, close, least)
+
+
+def on_the_wire(given: object) -> object:
+    """The same options without Python's objects, for another process."""
+    if not isinstance(given, Mapping):
+        return given
+    schema, grammar = given.get("schema"), given.get("grammar")
+    if schema is None or isinstance(schema, (dict, bool, str)):
+        if not isinstance(grammar, Grammar):
+            return given
+        return {**given, "grammar": sealed(grammar)}
+    kept = {name: value for name, value in given.items() if name != "schema" and name not in SCHEMA_OPTIONS}
+    made = read_options(given).grammar
+    assert made is not None
+    return {**kept, "grammar": sealed(made)}
+
+
+def sealed(grammar: Grammar) -> str:
+    """Any grammar as text."""
+    return _SEALED + base64.b64encode(seal(_MAGIC, _VERSION, codec.encode(grammar))).decode("ascii")
+
+
+def _unsealed(text: str) -> Grammar:
+    try:
+        reader = unseal(_MAGIC, _VERSION, base64.b64decode(text[len(_SEALED) :], validate=True), "grammar")
+        found = codec.decode(reader)
+    except (ValueError, GrammarError) as error:
+        raise ValueError(f"{KEY}: grammar is no grammar that was written as text: {error}") from None
+    if not isinstance(found, Grammar):
+        raise ValueError(f"{KEY}: grammar is no grammar that was written as text")
+    return found
+
+
+def _as_dict(given: object) -> Mapping[str, Any]:
+    if isinstance(given, str):
+        if len(given) > LARGEST:
+            raise ValueError(f"{KEY} has {len(given):,} characters; at most {LARGEST:,} are read")
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{KEY} is no JSON: {error}") from None
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f'{KEY} is {brief(given)}; it takes an object such as {{"schema": {{...}}}}, or JSON text of one'
+        )
+    return given
+
+
+def _grammar(form: str, options: Mapping[str, Any]) -> Grammar:
+    value = options[form]
+    named = {name: options[name] for name in SCHEMA_OPTIONS if options.get(name) is not None}
+    try:
+        if form == "schema":
+            return JsonSchema(value, **named).as_generated()
+        if form == "regex":
+            return Regex(value)
+        if form == "choices":
+            return Choices(value)
+        if isinstance(value, Grammar):
+            return as_generated(value)
+        if not isinstance(value, str):
+            raise TypeError(f"it takes text, not {type(value).__name__}")
+        return _noted(value, options.get("notation"), options.get("start"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(shorten(f"{KEY}: {form}: {error}")) from None
+
+
+def _noted(text: str, notation: object, start: object) -> Grammar:
+    """A grammar written as text."""
+    if text.startswith(_SEALED):
+        return as_generated(_unsealed(text))
+    if notation is None:
+        notation = "gbnf" if "::=" in text else "lark"
+    if notation not in NOTATIONS:
+        raise ValueError(f"notation is {brief(notation)}; it takes {', '.join(NOTATIONS)}")
+    kind: Any = registry.class_of(str(notation).capitalize())
+    if start is None:
+        made: Grammar = kind(text)
+        return made
+    if notation != "lark":
+        raise ValueError("start is an option of Lark; the other notations begin with their first rule, or root")
+    made = kind(text, start=start)
+    return made

@@ -1,0 +1,68 @@
+"""What a request says to us: SamplingParams.extra_args["grammarlm"]. Checked where requests come in, read where they are masked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from grammarlm.integrations.serving.admission import admit
+from grammarlm.integrations.serving.options import KEY, Options, on_the_wire, read_options
+
+if TYPE_CHECKING:
+    from vllm.sampling_params import SamplingParams
+
+
+def options_of(params: SamplingParams) -> Options | None:
+    """The options, None where there are none; ValueError where they are wrong."""
+    given = (params.extra_args or {}).get(KEY)
+    return None if given is None else read_options(given)
+
+
+def has_structured_outputs(params: SamplingParams) -> bool:
+    asked = params.structured_outputs
+    return asked is not None and not asked.all_constraints_none()
+
+
+def check(params: SamplingParams) -> None:
+    """ValueError where the request cannot be served as it asks."""
+    options = options_of(params)
+    if options is None:
+        return
+    if options.grammar is None:
+        if not has_structured_outputs(params):
+            raise ValueError(f"{KEY} says nothing about the answer; it takes schema, regex, choices or grammar")
+        return
+    if has_structured_outputs(params):
+        raise ValueError(f"the request has structured_outputs and {KEY}, two grammars for one answer; leave one out")
+    if getattr(params, "thinking_token_budget", None) is not None:
+        raise ValueError(
+            f"thinking_token_budget forces tokens that the grammar of {KEY} may forbid; leave it out, or ask for the grammar by "
+            "structured_outputs with a reasoning parser"
+        )
+    admit(options.grammar)
+    assert params.extra_args is not None
+    params.extra_args = {**params.extra_args, KEY: on_the_wire(params.extra_args[KEY])}
+
+
+def extra_of(params: SamplingParams) -> dict[str, Any]:
+    """The options that go along with structured_outputs."""
+    given = (params.extra_args or {}).get(KEY) or {}
+    return given if isinstance(given, dict) else json.loads(given)
+
+
+def prepare_for_backend(params: SamplingParams) -> None:
+    """Refuses what could leave a sampler without a token. min_tokens moves to us, who know which tokens there are."""
+    for name in ("bad_words", "allowed_token_ids"):
+        if getattr(params, name):
+            raise ValueError(
+                f"{name} may forbid every token that structured_outputs allow; leave it out, or ask by extra_args['{KEY}'], "
+                "where the grammar prevails"
+            )
+    if params.min_tokens:
+        params.extra_args = {**(params.extra_args or {}), KEY: {**extra_of(params), "min_tokens": params.min_tokens}}
+        params.min_tokens = 0
+
+
+def may_forbid_all(params: SamplingParams) -> bool:
+    """Can other options of the request forbid every token that its grammar allows?"""
+    return bool(params.min_tokens or params.bad_words or params.allowed_token_ids or params.logit_bias)

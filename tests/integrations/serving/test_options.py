@@ -1,0 +1,105 @@
+"""A request's options: what they mean, and one sentence where they are wrong."""
+
+import json
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from grammarlm.integrations.serving.options import KNOWN, on_the_wire, read_options
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+CASES: list[tuple[dict[str, Any], Any]] = [
+    ({"schema": SCHEMA}, gl.JsonSchema(SCHEMA).as_generated()),
+    ({"schema": json.dumps(SCHEMA)}, gl.JsonSchema(json.dumps(SCHEMA)).as_generated()),
+    ({"schema": SCHEMA, "whitespace": "compact"}, gl.JsonSchema(SCHEMA, whitespace="compact").as_generated()),
+    ({"schema": True, "spelling": "any"}, gl.JsonSchema(True, spelling="any").as_generated()),
+    ({"regex": "a+b"}, gl.Regex("a+b")),
+    ({"choices": ["yes", "no"]}, gl.Choices(["yes", "no"])),
+    ({"grammar": 'root ::= "a" | "b"'}, gl.Gbnf('root ::= "a" | "b"')),
+    ({"grammar": 'start: "a"'}, gl.Lark('start: "a"')),
+    ({"grammar": 'top: "a"', "start": "top"}, gl.Lark('top: "a"', start="top")),
+    ({"grammar": 'root ::= "a"', "notation": "ebnf"}, gl.Ebnf('root ::= "a"')),
+    ({"grammar": gl.Text(until="x") + gl.Regex("y")}, gl.Text(until="x") + gl.Regex("y")),
+    (
+        {"grammar": gl.Regex("z") + gl.JsonSchema(SCHEMA)},
+        gl.Regex("z") + gl.JsonSchema(SCHEMA).as_generated(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "grammar"), CASES)
+def test_what_is_asked_for(given: dict[str, Any], grammar: Any) -> None:
+    assert read_options(given).grammar == grammar
+    wire = on_the_wire(given)
+    assert read_options(json.dumps(wire)).grammar == grammar  # through another process
+    assert on_the_wire(wire) == wire
+
+
+def test_python_types_travel() -> None:
+    class Person:
+        name: str
+
+    Person.__annotations__ = {"name": str}
+    from dataclasses import dataclass
+
+    kind = dataclass(Person)
+    wire = on_the_wire({"schema": kind, "whitespace": "compact", "close": True})
+    found = read_options(json.dumps(wire))
+    assert found.grammar == gl.JsonSchema(kind, whitespace="compact").as_generated()
+    assert found.close is True
+
+
+def test_options_without_a_grammar() -> None:
+    assert read_options({"close": False, "min_tokens": 3}).grammar is None
+    assert read_options('{"close": false, "min_tokens": 3}').min_tokens == 3
+    assert read_options({}).close is None
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({"shema": {}}, "did you mean 'schema'"),
+    ({"schema": {}, "regex": "a"}, "schema and regex"),
+    ({"regex": "a", "whitespace": "compact"}, "whitespace is an option of 'schema'"),
+    ({"regex": "a", "notation": "lark"}, "notation is an option of 'grammar'"),
+    ({"grammar": "start: a", "notation": "bnf"}, "gbnf, ebnf, lark"),
+    ({"grammar": 'root ::= "a"', "start": "root"}, "start is an option of Lark"),
+    ({"grammar": 3}, "takes text"),
+    ({"regex": 3}, "regex"),
+    ({"choices": "yes"}, "choices"),
+    ({"schema": 3}, "schema"),
+    ({"schema": {}, "close": "yes"}, "true or false"),
+    ({"schema": {}, "min_tokens": -1}, "min_tokens"),
+    ({"schema": {}, "min_tokens": True}, "min_tokens"),
+    ("{", "no JSON"),
+    ("[" * 100_000, "no JSON"),
+    ("[1]", "takes an object"),
+    (7, "takes an object"),
+    (None, "takes an object"),
+    ({"grammar": "grammarlm:????"}, "no grammar that was written as text"),
+    ({"grammar": "grammarlm:AAAA"}, "no grammar that was written as text"),
+    ({5: "a"}, "no option"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), WRONG)
+def test_wrong_options(given: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        read_options(given)
+    assert "grammarlm" in str(caught.value)
+    assert len(str(caught.value)) < 600
+    assert "\n" not in str(caught.value).split("\n\n")[0][:80]
+
+
+def test_every_option_of_a_schema_is_known() -> None:
+    for name in (
+        "whitespace",
+        "property_order",
+        "formats",
+        "registry",
+        "draft",
+        "strict",
+        "integers",
+        "spelling",
+        "extra",
+    ):
+        assert name in KNOWN
