@@ -49,7 +49,7 @@ class Scenario:
     """What is run."""
 
     runner: str = "v1"  # v1, v2
-    route: str = "processor"  # processor, backend
+    route: str = "processor"  # processor, backend; guidance, xgrammar: vLLM's own backends, to compare
     draft: str = ""  # "", ngram
     count: int = 40  # constrained requests
     temperature: float = 1.0
@@ -90,6 +90,8 @@ def main() -> None:
     options |= {"disable_log_stats": True, **run.engine}
     if run.route == "processor":
         options["logits_processors"] = [PROCESSOR]
+    if run.route not in ("processor", "backend"):
+        options["structured_outputs_config"] = {"backend": run.route}
     if run.draft:
         lookup = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
         options["speculative_config"] = lookup
@@ -138,6 +140,8 @@ def parameters(run: Scenario, form: dict[str, Any], seed: int) -> Any:
     from vllm.sampling_params import StructuredOutputsParams
 
     named: dict[str, Any] = {"temperature": run.temperature, "max_tokens": run.max_tokens, **run.others}
+    if "logit_bias" in named:  # JSON's keys are strings
+        named["logit_bias"] = {int(token): bias for token, bias in named["logit_bias"].items()}
     if run.temperature:
         named["seed"] = seed
     if run.route == "processor":
