@@ -2,30 +2,36 @@
 
 There is no tokenizer there, and hardly any time: a server validates requests on its event loop. The grammar is compiled over a
 vocabulary of the 256 bytes. That refuses nearly what compile over the model's vocabulary refuses, and its tables are tiny. Its work
-is bounded in steps, not in seconds: the answer is the same on a busy machine.
+is bounded in steps, not in seconds: the answer is the same on a busy machine. Verdicts are remembered, constraints are not.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from functools import cache
 
-from grammarlm.errors import LimitExceeded
+from grammarlm.errors import GrammarError, LimitExceeded
 from grammarlm.grammars.compose import Grammar
-from grammarlm.masks.compiler import Compiler
+from grammarlm.masks.constraint import compile
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
-HELD_BYTES = 64 << 20  # of what was admitted
-# About 30 ms on the machine of docs/figures; a loop that stalls at another place than a step is caught by the time.
-ON_THE_LOOP = Limits(max_work=600, max_ms=1_000, max_mask_work=600)
+REMEMBERED = 8_192  # verdicts
+ON_THE_LOOP = Limits(max_work=120, max_ms=40)  # the time for steps that are slow
 ELSEWHERE = Limits(max_ms=60_000)
+
+_verdicts: OrderedDict[bytes, str] = OrderedDict()
+_lock = threading.Lock()
 
 
 @cache
-def compiler() -> Compiler:
-    """Over the 256 bytes, and one id that ends the text."""
-    return Compiler(Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256]), max_bytes=HELD_BYTES)
+def byte_vocabulary() -> Vocabulary:
+    """The 256 bytes, and one id that ends the text."""
+    return Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
 
 
 def admit(grammar: Grammar, *, in_background: bool = False) -> None:
@@ -35,7 +41,7 @@ def admit(grammar: Grammar, *, in_background: bool = False) -> None:
     """
     limits = ON_THE_LOOP if is_on_event_loop() else ELSEWHERE
     try:
-        compiler().compile(grammar, limits=limits)
+        compile(grammar, byte_vocabulary(), limits=limits)
     except LimitExceeded as error:
         if limits is ELSEWHERE or not ("max_work" in str(error) or "max_ms" in str(error)):
             raise
@@ -45,6 +51,30 @@ def admit(grammar: Grammar, *, in_background: bool = False) -> None:
             "the grammar takes more work to compile than a server may do while it receives requests; make it smaller, or ask "
             "for it by response_format or structured_outputs, which compile in the background (GRAMMARLM_VLLM_BACKEND=1)"
         ) from None
+
+
+def remembered(text: str, judge: Callable[[], None]) -> None:
+    """Calls `judge`, which raises ValueError where a request is refused, unless this text of a request has been judged before.
+
+    Limits are not remembered: they may have been reached because the machine was busy.
+    """
+    key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    with _lock:
+        verdict = _verdicts.get(key)
+    if verdict is None:
+        verdict = ""
+        try:
+            judge()
+        except LimitExceeded:
+            raise
+        except (ValueError, GrammarError) as error:
+            verdict = str(error) or type(error).__name__
+        with _lock:
+            _verdicts[key] = verdict
+            while len(_verdicts) > REMEMBERED:
+                _verdicts.popitem(last=False)
+    if verdict:
+        raise ValueError(verdict)
 
 
 def is_on_event_loop() -> bool:

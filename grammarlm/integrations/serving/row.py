@@ -52,8 +52,7 @@ class Row:
         if self.error:
             return
         self.error, self._matcher = str(error) or type(error).__name__, None
-        is_ours = isinstance(error, Exception) and not isinstance(error, (GrammarError, ValueError))
-        LOGGER.error("%s ends early: %s", self._name, self.error, exc_info=error if is_ours else None)
+        LOGGER.error("%s ends early: %s", self._name, self.error, exc_info=bug_of(error))
 
     @property
     def has_ended(self) -> bool:
@@ -140,6 +139,11 @@ class Row:
                 self._matcher.rollback(count - beyond)
             except Exception as error:
                 self.fail(error)
+
+
+def bug_of(error: Exception | str) -> Exception | None:
+    """An error that should not have been: it is logged with its traceback."""
+    return None if isinstance(error, (str, GrammarError, ValueError)) else error
 
 
 def matcher_of(constraint: Constraint, most: int | None, close: bool | None) -> Matcher:

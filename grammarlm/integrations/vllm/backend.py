@@ -51,7 +51,8 @@ def options_for(kind: StructuredOutputOptions, spec: str, more: dict[str, Any] |
 def options_of(asked: StructuredOutputsParams, more: dict[str, Any] | None) -> Options:
     from vllm.v1.structured_output.request import get_structured_output_key
 
-    return options_for(*get_structured_output_key(asked), more)
+    kind, spec = get_structured_output_key(asked)
+    return options_for(kind, spec, more)
 
 
 class Grammar(StructuredOutputGrammar):

@@ -37,10 +37,10 @@ class Engine:
             tokenizer = cached_tokenizer_from_config(model_config=model)
         if tokenizer is None:
             raise ValueError("grammarlm needs the model's tokenizer: start vLLM without skip_tokenizer_init")
+        PATIENT.is_enabled = False  # a server has its own rules for Python's collector
         self.most_tokens = int(model.max_model_len)
         self.vocab = Vocabulary.from_tokenizer(tokenizer, size=model.get_vocab_size(), stop_ids=_ends(model, tokenizer))
         self.compiler = Compiler(self.vocab, limits=LIMITS)
-        PATIENT.is_enabled = False  # an engine has its own rules for Python's collector
         entries.load()  # now, and not when the first request waits
         for grammar in (JsonSchema(True).as_generated(), Regex("a"), Gbnf('root ::= "a" root | "b"')):
             self.compiler.compile(grammar).matcher().fill_mask(allocate_mask(1, self.vocab.size))

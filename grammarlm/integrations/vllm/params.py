@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from grammarlm.integrations.serving.admission import admit
-from grammarlm.integrations.serving.options import KEY, Options, on_the_wire, read_options
+from grammarlm.integrations.serving.admission import admit, remembered
+from grammarlm.integrations.serving.options import KEY, Options, on_the_wire, read_options, sealed
 
 if TYPE_CHECKING:
     from vllm.sampling_params import SamplingParams
@@ -32,16 +32,23 @@ def check(params: SamplingParams) -> None:
         if not has_structured_outputs(params):
             raise ValueError(f"{KEY} says nothing about the answer; it takes schema, regex, choices or grammar")
         return
-    if has_structured_outputs(params):
-        raise ValueError(f"the request has structured_outputs and {KEY}, two grammars for one answer; leave one out")
+    check_alone(params)
     if getattr(params, "thinking_token_budget", None) is not None:
         raise ValueError(
             f"thinking_token_budget forces tokens that the grammar of {KEY} may forbid; leave it out, or ask for the grammar by "
             "structured_outputs with a reasoning parser"
         )
-    admit(options.grammar)
-    assert params.extra_args is not None
-    params.extra_args = {**params.extra_args, KEY: on_the_wire(params.extra_args[KEY])}
+    grammar, given = options.grammar, (params.extra_args or {})[KEY]
+    if isinstance(given, str):
+        remembered(given, lambda: admit(grammar))
+    else:
+        admit(grammar)
+        params.extra_args = {**(params.extra_args or {}), KEY: on_the_wire(given)}
+
+
+def check_alone(params: SamplingParams) -> None:
+    if has_structured_outputs(params):
+        raise ValueError(f"the request has structured_outputs and {KEY}, two grammars for one answer; leave one out")
 
 
 def extra_of(params: SamplingParams) -> dict[str, Any]:
@@ -51,7 +58,11 @@ def extra_of(params: SamplingParams) -> dict[str, Any]:
 
 
 def prepare_for_backend(params: SamplingParams) -> None:
-    """Refuses what could leave a sampler without a token. min_tokens moves to us, who know which tokens there are."""
+    """A grammar of ours becomes a structured output, which the backend serves. Refuses what could leave a sampler without a token.
+    min_tokens moves to us, who know which tokens there are."""
+    _as_structured_output(params)
+    if not has_structured_outputs(params):
+        return
     for name in ("bad_words", "allowed_token_ids"):
         if getattr(params, name):
             raise ValueError(
@@ -61,6 +72,18 @@ def prepare_for_backend(params: SamplingParams) -> None:
     if params.min_tokens:
         params.extra_args = {**(params.extra_args or {}), KEY: {**extra_of(params), "min_tokens": params.min_tokens}}
         params.min_tokens = 0
+
+
+def _as_structured_output(params: SamplingParams) -> None:
+    from vllm.sampling_params import StructuredOutputsParams
+
+    options = options_of(params)
+    if options is None or options.grammar is None:
+        return
+    check_alone(params)
+    kept = {"close": options.close, "min_tokens": options.min_tokens}
+    params.structured_outputs = StructuredOutputsParams(grammar=sealed(options.grammar))
+    params.extra_args = {**(params.extra_args or {}), KEY: kept}
 
 
 def may_forbid_all(params: SamplingParams) -> bool:

@@ -17,6 +17,7 @@ import vllm
 
 from grammarlm.errors import GrammarError
 from grammarlm.integrations.serving.admission import admit
+from grammarlm.masks.runtime.collector import PATIENT
 
 from . import params as requests
 
@@ -26,13 +27,14 @@ TESTED = ("0.32.", "0.33.")
 WRAPPED = "_wrapped_by_grammarlm"
 NO_DRAFTS = (
     "grammarlm-vllm is installed, and this vLLM (model runner V1 with speculative decoding) leaves logits processors out without a "
-    "word: a request with extra_args['grammarlm'] would not be held to its grammar. Use model runner V2, or leave speculative_config "
-    f"out, or set {BACKEND}=1 and ask by structured_outputs, or set VLLM_PLUGINS without grammarlm and uninstall grammarlm-vllm"
+    "word: a request with extra_args['grammarlm'] would not be held to its grammar. Use model runner V2, or leave "
+    f"speculative_config out, or set {BACKEND}=1, which serves these requests, too"
 )
 
 
 def register() -> None:
     """Idempotent, as vLLM asks."""
+    PATIENT.is_enabled = False  # a server has its own rules for Python's collector
     _refuse_silent_drop()
     if os.environ.get(BACKEND, "") not in ("", "0"):
         register_backend()
@@ -73,13 +75,15 @@ def _checked_outputs(before: Any, params: Any, model_config: Any, config: Any, t
 
     from .backend import options_of
 
-    if config is None or params.structured_outputs is None:
+    if config is None:
         return
-    if model_config.is_diffusion or tokenizer is None:
+    if params.structured_outputs is not None and (model_config.is_diffusion or tokenizer is None):
         before(params, model_config, config, tokenizer)  # vLLM's own words
         return
     try:
         requests.prepare_for_backend(params)
+        if not requests.has_structured_outputs(params):
+            return
         options = options_of(params.structured_outputs, requests.extra_of(params))
         assert options.grammar is not None
         admit(options.grammar, in_background=True)

@@ -1,7 +1,7 @@
 """Model runner V2: requests are slots; each step says which slot a row of logits belongs to, with a row for each draft.
 
-What a slot has read is compared with the position of its first row: tokens that are accepted at once, or that a request brings along
-after preemption, are read from vLLM's table of committed tokens. Drafts are in the input of this step alone.
+What a slot has read is compared with the position of its first row: tokens that are accepted at once, or that a request brings
+along after preemption, are read from vLLM's table of committed tokens. Drafts are in the input of this step alone.
 """
 
 from __future__ import annotations

@@ -1,0 +1,113 @@
+"""One server on loopback, as a client sees it: completions, chat, streams, errors; hard requests are served, bad ones refused."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from vllm.v1.structured_output.backend_types import StructuredOutputOptions
+
+from grammarlm.integrations.vllm.backend import options_for
+from tests.integrations.vllm.bad_requests import BAD, HARD
+from tests.integrations.vllm.scenario import DATE, PERSON
+from tests.integrations.vllm.server import Pulse, Server, serving
+
+MESSAGES = [{"role": "user", "content": "Name: Mia Lopez, 31"}]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("server"), backend=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Without the backend: the logits processor alone."""
+    with serving(tmp_path_factory.mktemp("plain"), backend=False) as running:
+        yield running
+
+
+def completed(server: Server, asked: dict[str, Any], **more: Any) -> str:
+    body = {
+        "prompt": "It was on ",
+        "max_tokens": 40,
+        "temperature": 1.0,
+        "vllm_xargs": {"grammarlm": json.dumps(asked)},
+    }
+    status, answer = server.post("/v1/completions", body | more)
+    assert status == 200, answer
+    assert answer["choices"][0]["finish_reason"] == "stop", answer
+    text: str = answer["choices"][0]["text"]
+    return text
+
+
+@pytest.mark.parametrize("name", ["server", "plain"])
+def test_completions_and_chat(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(name)
+    assert re.fullmatch(DATE, completed(server, {"regex": DATE}))
+    body = {"messages": MESSAGES, "max_tokens": 60, "temperature": 1.0}
+    asked = {"vllm_xargs": {"grammarlm": json.dumps({"schema": PERSON})}}
+    status, answer = server.post("/v1/chat/completions", body | asked)
+    assert status == 200, answer
+    jsonschema.validate(json.loads(answer["choices"][0]["message"]["content"]), PERSON)
+
+
+def test_response_format(server: Server) -> None:
+    body = {"messages": MESSAGES, "max_tokens": 60, "temperature": 1.0}
+    form = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON}}
+    status, answer = server.post("/v1/chat/completions", body | {"response_format": form})
+    assert status == 200, answer
+    assert answer["choices"][0]["finish_reason"] == "stop"
+    jsonschema.validate(json.loads(answer["choices"][0]["message"]["content"]), PERSON)
+    status, answer = server.post("/v1/chat/completions", body | {"response_format": {"type": "json_object"}})
+    assert status == 200, answer
+    assert isinstance(json.loads(answer["choices"][0]["message"]["content"]), dict)
+
+
+def test_a_stream(server: Server) -> None:
+    body = {"prompt": "It was on ", "max_tokens": 40, "structured_outputs": {"regex": DATE}, "stream": True}
+    status, text = server.post("/v1/completions", body)
+    assert status == 200
+    events = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
+    assert len(events) > 3
+    assert re.fullmatch(DATE, "".join(event["choices"][0]["text"] for event in events))
+
+
+@pytest.mark.parametrize("name", ["server", "plain"])
+def test_bad_requests_are_answered_400_and_the_next_one_works(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(name)
+    with Pulse(server) as pulse:
+        for what, asked in BAD.items():
+            status, answer = server.post(
+                "/v1/completions", {"prompt": "a", "max_tokens": 20, "vllm_xargs": {"grammarlm": json.dumps(asked)}}
+            )
+            assert status == 400 or (status == 200 and what == "too many states"), (what, status, answer)
+            assert "Traceback" not in json.dumps(answer)
+            assert re.fullmatch(DATE, completed(server, {"regex": DATE})), what
+    assert pulse.count > 20
+
+
+def test_hard_requests_are_served(server: Server) -> None:
+    for what, asked in HARD.items():
+        text = completed(server, asked, max_tokens=400)
+        if "schema" in asked:
+            schema = asked["schema"] if isinstance(asked["schema"], dict) else json.loads(asked["schema"])
+            jsonschema.validate(json.loads(text), schema)
+        else:
+            assert text == "a", what
+
+
+def test_structural_tags_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="structural_tag is not supported by grammarlm"):
+        options_for(StructuredOutputOptions.STRUCTURAL_TAG, "{}")
+
+
+def test_drafts_on_v1_are_refused_at_start(tmp_path: Path) -> None:
+    """vLLM would drop the processor without a word."""
+    drafts = ("--speculative-config", '{"method": "ngram", "num_speculative_tokens": 2, "prompt_lookup_max": 2}')
+    with pytest.raises(AssertionError, match="without a word"), serving(tmp_path, backend=False, options=drafts):
+        pass
