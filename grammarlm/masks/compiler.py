@@ -122,6 +122,19 @@ class Compiler:
             self._pool.submit(self._weigh, key, made)
         return future.result()
 
+    def held(
+        self, grammar: Grammar, *, limits: Limits | None = None, canonical_only: bool = False
+    ) -> Constraint | None:
+        """The constraint where it is held; nothing is compiled."""
+        key = self._key(grammar, limits, canonical_only)
+        with self._lock:
+            entry = self._held.get(key)
+            if entry is None:
+                return None
+            self._held.move_to_end(key)
+            self._count(hits=1)
+            return entry.constraint
+
     def submit(
         self, grammar: Grammar, *, limits: Limits | None = None, canonical_only: bool = False
     ) -> Future[Constraint]:

@@ -7,6 +7,7 @@ back. It has no registry of backends; plugin.py puts this one in its place.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,22 +59,14 @@ def options_of(asked: StructuredOutputsParams, more: dict[str, Any] | None) -> O
 class Grammar(StructuredOutputGrammar):
     """One request's text. The row begins with the first mask: until then the model may have thought, in tokens that count."""
 
-    def __init__(
-        self, engine: Engine, constraint: Constraint, options: Options, stop_ids: set[int], request: Request | None
-    ):
-        self._engine, self._constraint, self._options = engine, constraint, options
-        self._request, self._stop_ids = request, stop_ids
+    def __init__(self, backend: Backend, begin: Callable[[], Row]):
+        self._backend, self._begin = backend, begin
         self._row: Row | None = None
 
     @property
     def row(self) -> Row:
         if self._row is None:
-            request, most, name = self._request, None, "a request"
-            if request is not None:
-                name = f"request {request.request_id}"
-                most = self._engine.room(request.max_tokens, request.num_prompt_tokens) - request.num_output_tokens
-            row = Row(self._engine.vocab, self._stop_ids, name, self._options.min_tokens)
-            self._row = row.start(self._constraint, most, self._options.close)
+            self._row = self._begin()
         return self._row
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
@@ -86,8 +79,7 @@ class Grammar(StructuredOutputGrammar):
         self.row.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        array: np.ndarray = bitmask.numpy()
-        self.row.fill(array, batch_index)
+        self.row.fill(self._backend.array_of(bitmask), batch_index)
 
     def is_terminated(self) -> bool:
         """Never: vLLM does not mask what has terminated, and with ignore_eos the text would go on with anything."""
@@ -103,28 +95,73 @@ class Backend(StructuredOutputBackend):
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int):
         super().__init__(vllm_config, tokenizer, vocab_size)
         self.engine = Engine(vllm_config, tokenizer)
+        self._bitmask: tuple[torch.Tensor | None, np.ndarray] = None, np.empty(0)
 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> Grammar:
-        return self._grammar(options_for(request_type, grammar_spec), stop_token_ids or set(), None)
+        options, stop_ids = options_for(request_type, grammar_spec), stop_token_ids or set()
+        constraint = self._compiled(options)
+        return Grammar(self, lambda: Row(self.engine.vocab, stop_ids).start(constraint))
+
+    def grammar_at_once(self, request: Request) -> Grammar | None:
+        """The grammar of a request that the scheduler can wait for; None where it has to be compiled in the background."""
+        try:
+            options = self._options(request)
+            assert options.grammar is not None
+            constraint = self.engine.compiled_at_once(options.grammar)
+        except Exception as error:
+            return self._failed(error, request)
+        return None if constraint is None else self._grammar(constraint, options, request)
 
     def grammar_of(self, request: Request) -> Grammar:
         """As compile_grammar, with what the request says besides: how many tokens it may have, extra_args["grammarlm"]."""
+        try:
+            options = self._options(request)
+            return self._grammar(self._compiled(options), options, request)
+        except Exception as error:  # vLLM would answer 500, without a word, to what no admission had the time to find
+            return self._failed(error, request)
+
+    def _options(self, request: Request) -> Options:
         params = request.sampling_params
         assert params is not None
         assert params.structured_outputs is not None
-        options = options_of(params.structured_outputs, requests.extra_of(params))
-        return self._grammar(options, params.all_stop_token_ids, request)
+        return options_of(params.structured_outputs, requests.extra_of(params))
 
-    def _grammar(self, options: Options, stop_ids: set[int], request: Request | None) -> Grammar:
+    def _compiled(self, options: Options) -> Constraint:
         assert options.grammar is not None
         with POLITE:  # the threads that schedule and sample come first
-            constraint = self.engine.compiler.compile(options.grammar)
-        return Grammar(self.engine, constraint, options, stop_ids, request)
+            return self.engine.compiler.compile(options.grammar)
+
+    def _grammar(self, constraint: Constraint, options: Options, request: Request) -> Grammar:
+        def begin() -> Row:
+            room = self.engine.room(request.max_tokens, request.num_prompt_tokens)
+            row = self._row(request, options.min_tokens)
+            return row.start(constraint, room - request.num_output_tokens, options.close)
+
+        return Grammar(self, begin)
+
+    def _failed(self, error: Exception, request: Request) -> Grammar:
+        """An answer that is empty; the log says why."""
+        row = self._row(request)
+        row.fail(error)
+        return Grammar(self, lambda: row)
+
+    def _row(self, request: Request, min_tokens: int = 0) -> Row:
+        params = request.sampling_params
+        assert params is not None
+        return Row(self.engine.vocab, params.all_stop_token_ids, f"request {request.request_id}", min_tokens)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         return torch.full((max_num_seqs, self.engine.vocab.words), -1, dtype=torch.int32)
+
+    def array_of(self, bitmask: torch.Tensor) -> np.ndarray:
+        """The bitmask as an array: the same object each time, which matchers know."""
+        known, array = self._bitmask
+        if known is not bitmask:
+            array = bitmask.numpy()
+            self._bitmask = bitmask, array
+        return array
 
     def destroy(self) -> None:
         self.engine.compiler.clear()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vllm.tokenizers import cached_tokenizer_from_config
 
+from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.ebnf.gbnf import Gbnf
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.regular.regex import Regex
@@ -22,10 +24,12 @@ from grammarlm.vocab.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
 
+    from grammarlm.grammars.compose import Grammar
     from grammarlm.integrations.serving.options import Options
 
 # Of masks the work is bounded and not the time: the ranks of one engine must agree, whatever their clocks say.
 LIMITS = Limits(max_ms=60_000, max_mask_ms=math.inf, max_mask_work=20_000)
+AT_ONCE = replace(LIMITS, max_work=5)  # of a compile that the scheduler waits for: a few milliseconds
 
 
 class Engine:
@@ -55,6 +59,16 @@ class Engine:
             row.fail(error)
             return row
         return row.start(constraint, most, options.close)
+
+    def compiled_at_once(self, grammar: Grammar) -> Constraint | None:
+        """The constraint where it is held, or made in a moment."""
+        for limits in (AT_ONCE, LIMITS):
+            if found := self.compiler.held(grammar, limits=limits):
+                return found
+        try:
+            return self.compiler.compile(grammar, limits=AT_ONCE)
+        except LimitExceeded:
+            return None
 
     def room(self, max_tokens: int | None, prompt: int) -> int:
         """The tokens that an answer may have: those asked for, and those that the model has room for."""

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import os
 from typing import Any
 
@@ -21,7 +20,6 @@ from grammarlm.masks.runtime.collector import PATIENT
 
 from . import params as requests
 
-LOGGER = logging.getLogger("grammarlm.serving")
 BACKEND = "GRAMMARLM_VLLM_BACKEND"
 TESTED = ("0.32.", "0.33.")
 WRAPPED = "_wrapped_by_grammarlm"
@@ -93,11 +91,16 @@ def _checked_outputs(before: Any, params: Any, model_config: Any, config: Any, t
 
 
 def _with_backend(before: Any, manager: Any, request: Any) -> None:
-    if request.structured_output_request is not None and manager.backend is None:
-        from .backend import Backend
+    from .backend import Backend
 
+    if request.structured_output_request is not None and manager.backend is None:
         size = manager.vllm_config.model_config.get_vocab_size()
         manager.backend = Backend(manager.vllm_config, manager.tokenizer, size)
+    if request.structured_output_request is not None and isinstance(manager.backend, Backend):
+        at_once = manager.backend.grammar_at_once(request)
+        if at_once is not None:
+            request.structured_output_request.grammar = at_once
+            return
     before(manager, request)
 
 
@@ -106,11 +109,7 @@ def _created(before: Any, manager: Any, request: Any) -> Any:
 
     if not isinstance(manager.backend, Backend):
         return before(manager, request)
-    try:
-        return manager.backend.grammar_of(request)
-    except Exception:
-        LOGGER.exception("request %s: its grammar was not compiled", request.request_id)
-        raise
+    return manager.backend.grammar_of(request)
 
 
 def _refuse_silent_drop() -> None:
