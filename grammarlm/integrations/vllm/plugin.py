@@ -21,7 +21,7 @@ from grammarlm.masks.runtime.collector import PATIENT
 from . import params as requests
 
 BACKEND = "GRAMMARLM_VLLM_BACKEND"
-TESTED = ("0.32.", "0.33.")
+TESTED = ("0.32.",)
 WRAPPED = "_wrapped_by_grammarlm"
 NO_DRAFTS = (
     "grammarlm-vllm is installed, and this vLLM (model runner V1 with speculative decoding) leaves logits processors out without a "
