@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 # Of masks the work is bounded and not the time: the ranks of one engine must agree, whatever their clocks say.
 LIMITS = Limits(max_ms=60_000, max_mask_ms=math.inf, max_mask_work=20_000)
+USUAL_BYTES = (
+    128 << 20
+)  # of constraints that are held; --additional-config '{"grammarlm": {"max_bytes": ...}}' says another number
 AT_ONCE = replace(LIMITS, max_work=5)  # of a compile that the scheduler waits for: a few milliseconds
 
 
@@ -44,7 +47,8 @@ class Engine:
         PATIENT.is_enabled = False  # a server has its own rules for Python's collector
         self.most_tokens = int(model.max_model_len)
         self.vocab = Vocabulary.from_tokenizer(tokenizer, size=model.get_vocab_size(), stop_ids=_ends(model, tokenizer))
-        self.compiler = Compiler(self.vocab, limits=LIMITS)
+        own = (getattr(vllm_config, "additional_config", None) or {}).get("grammarlm") or {}
+        self.compiler = Compiler(self.vocab, limits=LIMITS, max_bytes=own.get("max_bytes", USUAL_BYTES))
         entries.load()  # now, and not when the first request waits
         for grammar in (JsonSchema(True).as_generated(), Regex("a"), Gbnf('root ::= "a" root | "b"')):
             self.compiler.compile(grammar).matcher().fill_mask(allocate_mask(1, self.vocab.size))
