@@ -8,7 +8,7 @@ The processor is a list with itself in it, as llama-cpp-python takes it. Two tra
 
     logit_bias=      replaces the list by what `extend` returns, which is None for an ordinary list: the constraint would vanish
                      without a word. Here extend returns the list
-    draft_model=     passes ids that nobody has verified yet: refused when the second of them arrives
+    draft_model=     passes ids that nobody has verified yet: when the second of them arrives the text may only end
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from grammarlm.integrations.serving.row import Row
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
-from grammarlm.masks.matcher import Matcher
-from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
 Processor = Any  # (input_ids, scores) -> scores
 LONGEST = 1 << 16  # bytes of a token
+UNVERIFIED = (
+    "several tokens came at once: draft_model= passes ids that nobody has verified; leave it out with a constraint"
+)
 
 
 class LogitsProcessor(list[Processor]):
@@ -34,6 +36,9 @@ class LogitsProcessor(list[Processor]):
 
     `max_tokens`: the text is complete within so many tokens; give create_completion the same number. JSON schemas without white
     space and spelling options get "natural" and "plain" here.
+
+    llama.cpp calls it from C, where an exception would be dropped and the text would go on without a constraint. So it raises
+    nothing: a text that fails may only end, and `error` says why.
     """
 
     def __init__(self, constraint: Constraint, *, max_tokens: int | None = None):
@@ -42,14 +47,17 @@ class LogitsProcessor(list[Processor]):
         self._max_tokens = max_tokens
         self._constraint.matcher(max_tokens)  # a budget that is too small raises here
         self._mask_row = allocate_mask(1, constraint.vocab.size)
-        self._stop_row = pack_ids(constraint.vocab.stop_ids, constraint.vocab.words)
         self.reset()
 
     def reset(self) -> None:
         """The next call begins a text, whatever its ids are."""
-        self._ids = np.empty(0, np.intc)
-        self._matcher: Matcher | None = None
-        self._is_refused = False
+        self._ids: np.ndarray | None = None
+        self._row = Row(self._constraint.vocab, name="a text of llama.cpp")
+
+    @property
+    def error(self) -> str:
+        """Why the text ended early; empty where it did not."""
+        return self._row.error
 
     def extend(self, others: Iterable[Processor]) -> LogitsProcessor:  # type: ignore[override]
         super().extend(others)
@@ -61,38 +69,26 @@ class LogitsProcessor(list[Processor]):
         return scores
 
     def _mask(self, input_ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        matcher = self._follow(np.asarray(input_ids))
-        row = self._mask_row
-        if self._is_refused:
-            row[0] = self._stop_row
-        else:
-            matcher.fill_mask(row)
-        allowed = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(scores)]
+        self._follow(np.array(input_ids))
+        self._row.fill(self._mask_row, 0)
+        allowed = np.flatnonzero(np.unpackbits(self._mask_row.view(np.uint8), bitorder="little")[: len(scores)])
         masked = np.full_like(scores, -np.inf)
-        at = np.flatnonzero(allowed)
-        masked[at] = scores[at]
-        if not np.isfinite(
-            masked[at]
-        ).any():  # other processors have forbidden all that the constraint allows: it prevails
-            masked[at] = 0
+        masked[allowed] = scores[allowed]
+        if not np.isfinite(masked[allowed]).any():  # others have forbidden all that the constraint allows: it prevails
+            masked[allowed] = 0
         return masked
 
-    def _follow(self, ids: np.ndarray) -> Matcher:
-        """The matcher, after the tokens that came since the last call."""
-        known, matcher = len(self._ids), self._matcher
-        if matcher is None or len(ids) <= known or not np.array_equal(ids[:known], self._ids):
-            matcher = self._constraint.matcher(self._max_tokens)
-            self._is_refused = False
-        else:
-            new = ids[known:].tolist()
-            if len(new) > 1:
-                raise ValueError(
-                    f"{len(new)} tokens came at once: draft_model= passes ids that are not verified, so it cannot be used with a "
-                    "constraint; leave it out"
-                )
-            self._is_refused = self._is_refused or not matcher.advance(new[0])
-        self._matcher, self._ids = matcher, ids.copy()
-        return matcher
+    def _follow(self, ids: np.ndarray) -> None:
+        """Reads the tokens that came since the last call."""
+        before, self._ids = self._ids, ids
+        if before is None or len(ids) <= len(before) or not np.array_equal(ids[: len(before)], before):
+            self._row = Row(self._constraint.vocab, name="a text of llama.cpp")
+            self._row.start(self._constraint, self._max_tokens, close=self._max_tokens is not None)
+            return
+        new = ids[len(before) :].tolist()
+        if len(new) > 1:
+            self._row.fail(UNVERIFIED)
+        self._row.read(new[0])
 
 
 def vocabulary_of(llm: Any) -> Vocabulary:

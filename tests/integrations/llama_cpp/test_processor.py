@@ -60,11 +60,25 @@ def test_a_list_that_is_extended_keeps_the_constraint() -> None:
     assert called(LogitsProcessor(CONSTRAINT).extend([bias]), [1]) == expected([])
 
 
-def test_drafts_are_refused() -> None:
+def test_drafts_end_the_text() -> None:
     held = LogitsProcessor(CONSTRAINT)
     called(held, [1, 2])
-    with pytest.raises(ValueError, match="draft_model"):
-        called(held, [1, 2, 3, 4])
+    assert called(held, [1, 2, 3, 4]) == set(VOCAB.stop_ids)
+    assert "draft_model" in held.error
+    assert called(held, [1, 2]) == expected([])
+    assert not held.error
+
+
+def test_nothing_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception would be dropped by llama.cpp, and the scores would stay as they are."""
+
+    def broken(*_: Any) -> Any:
+        raise MemoryError("no more")
+
+    held = LogitsProcessor(CONSTRAINT)
+    monkeypatch.setattr(gl.Matcher, "fill_mask", broken)
+    assert called(held, [1, 2]) == set(VOCAB.stop_ids)
+    assert held.error == "no more"
 
 
 def test_after_a_refused_token_the_text_may_only_end() -> None:
@@ -81,11 +95,9 @@ def test_where_all_is_forbidden_the_constraint_prevails() -> None:
 
 def test_budgets() -> None:
     held, tokens = LogitsProcessor(CONSTRAINT, max_tokens=3), list[int]()
-    for _ in range(3):
-        following = sorted(called(held, [7, *tokens]) - set(VOCAB.stop_ids))
-        if not following:
-            break
+    while following := sorted((allowed := called(held, [7, *tokens])) - set(VOCAB.stop_ids)):
         tokens.append(following[-1])
-    assert called(held, [7, *tokens]) >= set(VOCAB.stop_ids)
+    assert len(tokens) <= 3
+    assert allowed == set(VOCAB.stop_ids)
     with pytest.raises(ValueError, match="max_tokens=0"):
         LogitsProcessor(CONSTRAINT, max_tokens=0)
