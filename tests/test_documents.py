@@ -120,7 +120,8 @@ def test_the_reference_has_all_keywords_formats_and_limits() -> None:
         assert f"| `{name}` | {sentence} |" in support
     limits = (SITE / "reference" / "limits.md").read_text(encoding="utf-8")
     for field in fields(gl.Limits):
-        assert f"| `{field.name}` | {field.default:,.0f}" in limits
+        default = "" if field.default is None else f"{field.default:,.0f}"
+        assert f"| `{field.name}` | {default}" in limits
 
 
 def test_the_methods_are_those_of_the_guide() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.integrations.serving.row import Row
+from grammarlm.integrations.serving.served_row import Row
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.vocab.vocabulary import Vocabulary

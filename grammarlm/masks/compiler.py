@@ -230,6 +230,11 @@ class Compiler:
             self._held.clear()
             self._refused.clear()
 
+    def close(self) -> None:
+        """Waits until all that was submitted is done, and ends the threads. It can be used again."""
+        for process in list(self._pools):
+            self._pools.pop(process).shutdown(wait=process == os.getpid())
+
     @cached_property
     def _shared(self) -> Set[int]:
         """Ids of the objects that belong to the vocabulary."""

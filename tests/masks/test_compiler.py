@@ -5,6 +5,7 @@ import gc
 import os
 import threading
 import time
+import traceback
 import tracemalloc
 import warnings
 from collections.abc import Iterator
@@ -27,9 +28,7 @@ def schema(number: int, properties: int = 3, **options: Any) -> gl.JsonSchema:
 
 def settled(compiler: gl.Compiler) -> gl.Compiler:
     """With all that was submitted done."""
-    for pool in compiler._pools.values():
-        pool.shutdown(wait=True)
-    compiler._pools.clear()
+    compiler.close()
     return compiler
 
 
@@ -196,11 +195,7 @@ def test_errors_are_remembered_and_do_not_grow() -> None:
     for _ in range(50):
         with pytest.raises(gl.GrammarError, match="multipleOf") as caught:
             compiler.compile(gl.JsonSchema({"multipleOf": 0}))
-        depth = 0
-        while caught.tb is not None and (tb := caught.tb.tb_next) is not None and depth < 100:
-            caught._excinfo = (caught.type, caught.value, tb)  # type: ignore[assignment]
-            depth += 1
-        assert depth < 20
+        assert len(traceback.extract_tb(caught.tb)) < 20
         settled(compiler)
     assert compiler.stats.refused == 1
     assert compiler.stats.hits == 49
@@ -217,14 +212,16 @@ def test_the_error_of_another_time_says_the_same() -> None:
     assert found[0] == found[1]
 
 
-def test_limits_that_were_reached_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_that_were_reached_are_tried_again() -> None:
+    patterns = ["^([a-z][0-9])+$", "((c1d3g3).{4,8}){6,6}", "(t|8){10,10}$"]
+    heavy = gl.JsonSchema({"type": "string", "allOf": [{"pattern": pattern} for pattern in patterns]})
     compiler = gl.Compiler(VOCAB, limits=gl.Limits(max_work=2))
     for _ in range(2):
         with pytest.raises(gl.LimitExceeded):
-            compiler.compile(gl.Lark.library("sqlite"))
+            compiler.compile(heavy)
         settled(compiler)
     assert compiler.stats.refused == 2
-    assert compiler.compile(gl.Lark.library("sqlite"), limits=gl.Limits()).matcher().advance_bytes(b"SELECT")
+    assert compiler.compile(heavy, limits=gl.Limits()).matcher().advance_bytes(b'"')
 
 
 def test_what_is_not_a_grammar_error_reaches_those_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 from grammarlm.integrations.serving.options import Options, read_options
-from grammarlm.integrations.serving.row import Row
+from grammarlm.integrations.serving.served_row import Row
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.runtime.limits import POLITE
 

@@ -12,7 +12,7 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.ebnf.gbnf import Gbnf
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.regular.regex import Regex
-from grammarlm.integrations.serving.row import Row
+from grammarlm.integrations.serving.served_row import Row
 from grammarlm.kernels import entries
 from grammarlm.masks.compiler import Compiler
 from grammarlm.masks.constraint import Constraint

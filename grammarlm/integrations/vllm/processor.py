@@ -3,8 +3,8 @@
     V1 tells which requests were added, moved and removed, with a list of output ids that grows (v1.py)
     V2 tells a slot for each row of logits, drafts included (v2.py)
 
-Every row is written by serving/row.py, which never raises. Where other options of a request have forbidden all that its grammar
-allows (min_tokens, bad_words, allowed_token_ids), the grammar prevails: its tokens get equal scores.
+Every row is written by serving/served_row.py, which never raises. Where other options of a request have forbidden all that its
+grammar allows (min_tokens, bad_words, allowed_token_ids), the grammar prevails: its tokens get equal scores.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from grammarlm.decoding.logits.apply_mask import apply_mask_
-from grammarlm.integrations.serving.row import Row
+from grammarlm.integrations.serving.served_row import Row
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.vocab.vocabulary import Vocabulary
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vllm.v1.sample.logits_processor import MoveDirectionality
 
-from grammarlm.integrations.serving.row import Row
+from grammarlm.integrations.serving.served_row import Row
 
 from . import params as requests
 from .step_mask import StepMask

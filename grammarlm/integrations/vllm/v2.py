@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from grammarlm.integrations.serving.row import Row
+from grammarlm.integrations.serving.served_row import Row
 
 from . import params as requests
 from .step_mask import StepMask

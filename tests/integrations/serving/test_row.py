@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grammarlm as gl
-from grammarlm.integrations.serving.row import Row
+from grammarlm.integrations.serving.served_row import Row
 from tests.mask_bits import ids_of
 from tests.masks.machines.stack.stack_examples import COMPILED
 

@@ -113,8 +113,11 @@ def polite_pauses(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) ->
 
 
 def test_a_polite_thread_pauses_and_another_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = ["^([a-z][0-9])+$", "((c1d3g3).{4,8}){6,6}", "(t|8){10,10}$"]
+    heavy = gl.JsonSchema({"type": "string", "allOf": [{"pattern": pattern} for pattern in patterns]})
+
     def compile() -> gl.Constraint:
-        return gl.compile(gl.Lark.library("sqlite"), COMPILED["hostile"])
+        return gl.compile(heavy, COMPILED["hostile"])
 
     assert not polite_pauses(monkeypatch, compile)
     with module.POLITE:

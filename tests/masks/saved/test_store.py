@@ -12,7 +12,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars import registry
 from grammarlm.grammars.compose import Difference, Grammar, Literal
-from grammarlm.masks.saved import codec, sealed, store
+from grammarlm.masks.saved import codec, sealed
+from tests.internals import GRAMMAR_MAGIC, GRAMMAR_VERSION
 from tests.laws import vocabularies
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.masks.saved.damaged_files import damaged
@@ -37,7 +38,7 @@ def read(data: bytes) -> gl.Constraint:
 def sealed_grammar(value: object, settings: object = None, fingerprint: object = VOCAB.fingerprint) -> bytes:
     if settings is None:
         settings = tuple((f.name, f.default) for f in dataclasses.fields(gl.Limits))
-    return sealed.seal(store._MAGIC, store._VERSION, codec.encode((fingerprint, settings, value)))
+    return sealed.seal(GRAMMAR_MAGIC, GRAMMAR_VERSION, codec.encode((fingerprint, settings, value)))
 
 
 @pytest.mark.parametrize("kind", GRAMMARS)
@@ -61,6 +62,7 @@ def test_another_process_reads_it() -> None:
     code = """
 import sys
 import grammarlm as gl
+from tests.internals import GRAMMAR_MAGIC, GRAMMAR_VERSION
 vocab = gl.Vocabulary([bytes([i]) for i in range(256)] + [b"."], stop_ids=[256])
 constraint = gl.Constraint.from_bytes(sys.stdin.buffer.read(), vocab)
 print(constraint.grammar, constraint.matcher().forced_bytes())
@@ -111,7 +113,7 @@ def test_depth_is_bounded_both_ways() -> None:
         codec.encode(grammar)
     deep = b"(" + sealed.number(1)
     with pytest.raises(gl.GrammarError, match="nested deeper than 2000 levels"):
-        read(sealed.seal(store._MAGIC, store._VERSION, deep * 3000 + b"N"))
+        read(sealed.seal(GRAMMAR_MAGIC, GRAMMAR_VERSION, deep * 3000 + b"N"))
 
 
 def test_a_deep_grammar_is_over_a_limit_wherever_it_comes_from() -> None:
@@ -129,7 +131,7 @@ def kind(name: str, *fields: bytes) -> bytes:
 def raw(content: bytes) -> bytes:
     """A grammar in our own hand, in sound surroundings."""
     whole = codec.encode((VOCAB.fingerprint, tuple((f.name, f.default) for f in dataclasses.fields(gl.Limits)), None))
-    return sealed.seal(store._MAGIC, store._VERSION, whole[:-1] + content)
+    return sealed.seal(GRAMMAR_MAGIC, GRAMMAR_VERSION, whole[:-1] + content)
 
 
 @pytest.mark.parametrize(
@@ -192,12 +194,14 @@ def check_damage(count: int) -> None:
 def check_forgeries(count: int) -> int:
     """Damaged content under a right checksum: an error, or a constraint that is the one its own description makes."""
     rng, sound, loaded = random.Random(count), saved(), 0
-    head = len(store._MAGIC) + 1
+    head = len(GRAMMAR_MAGIC) + 1
     for _ in range(count):
         content = rng.choice(sound)[head:-16]
         kept = content.index(b"G", 44) if rng.random() < 0.8 else 0
         try:
-            constraint = read(sealed.seal(store._MAGIC, store._VERSION, content[:kept] + damaged(content[kept:], rng)))
+            constraint = read(
+                sealed.seal(GRAMMAR_MAGIC, GRAMMAR_VERSION, content[:kept] + damaged(content[kept:], rng))
+            )
         except gl.GrammarError:
             continue
         loaded += 1
