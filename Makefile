@@ -82,7 +82,6 @@ types: .venv/everything
 	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
 
-VLLM_CORE := tests/grammars tests/masks tests/vocab tests/integrations/serving
 test-vllm: kernels .venv-vllm/everything
 	GRAMMARLM_KERNELS=shipped PYTHONPATH=. .venv-vllm/bin/python -m pytest -p no:cacheprovider tests/integrations/vllm $(ARGS)
 

@@ -1,1 +1,1 @@
-"""One engine a file: what plugs grammarlm into it."""
+"""One engine a file or folder: what plugs grammarlm into it. serving/ is what all servers need."""

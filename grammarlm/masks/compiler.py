@@ -38,10 +38,8 @@ from .runtime.shared_lock import MOMENT, shared_lock
 from .token_facts import token_facts
 
 DEFAULT_BYTES = 1 << 30
-MOST_REFUSALS, LARGEST_REFUSED = (
-    1_024,
-    1 << 16,
-)  # errors that are remembered; bytes of a grammar that is remembered with its error
+MOST_REFUSALS = 1_024  # errors that are remembered
+LARGEST_REFUSED = 1 << 16  # bytes of a grammar that is remembered with its error
 GROWN = 1.25  # a constraint whose arrays have grown by this factor is counted anew
 
 

@@ -1,8 +1,8 @@
 """Is a request's grammar fine, and cheap enough? Asked where requests come in, which must not be held up.
 
 There is no tokenizer there, and hardly any time: a server validates requests on its event loop. The grammar is compiled over a
-vocabulary of the 256 bytes. That refuses nearly what compile over the model's vocabulary refuses, and its tables are tiny. Its work
-is bounded in steps, not in seconds: the answer is the same on a busy machine. Verdicts are remembered, constraints are not.
+vocabulary of the 256 bytes. That refuses nearly what compile over the model's vocabulary refuses, and its tables are tiny. Work and
+time are bounded there: the loop comes first. Verdicts are remembered, constraints are not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
 
-from grammarlm.errors import GrammarError, LimitExceeded
+from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.constraint import compile
 from grammarlm.masks.runtime.limits import Limits
@@ -67,7 +67,7 @@ def remembered(text: str, judge: Callable[[], None]) -> None:
             judge()
         except LimitExceeded:
             raise
-        except (ValueError, GrammarError) as error:
+        except ValueError as error:
             verdict = str(error) or type(error).__name__
         with _lock:
             _verdicts[key] = verdict

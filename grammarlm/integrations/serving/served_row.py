@@ -35,9 +35,8 @@ class Row:
         self._own_row = pack_ids(own, vocab.words) if own else None
         self._stops = frozenset(vocab.stop_ids) | self._own
         self._stop_row = pack_ids(self._stops, vocab.words)
-        self._after_end = (
-            0  # stop ids read that the matcher has not read: one of the request's own, and all after the end
-        )
+        # Stop ids read that the matcher has not read: one of the request's own, and all after the end.
+        self._after_end = 0
 
     def start(self, constraint: Constraint, most: int | None = None, close: bool | None = None) -> Row:
         """Begins the text. With `close` it is complete within `most` tokens; None: where so many are enough."""

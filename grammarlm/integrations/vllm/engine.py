@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 # Of masks the work is bounded and not the time: the ranks of one engine must agree, whatever their clocks say.
 LIMITS = Limits(max_ms=60_000, max_mask_ms=math.inf, max_mask_work=20_000)
-USUAL_BYTES = (
-    128 << 20
-)  # of constraints that are held; --additional-config '{"grammarlm": {"max_bytes": ...}}' says another number
+# Bytes of constraints that are held; --additional-config '{"grammarlm": {"max_bytes": ...}}' says another number.
+USUAL_BYTES = 128 << 20
 AT_ONCE = replace(LIMITS, max_work=5)  # of a compile that the scheduler waits for: a few milliseconds
 
 

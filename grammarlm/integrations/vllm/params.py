@@ -66,8 +66,8 @@ def prepare_for_backend(params: SamplingParams) -> None:
     for name in ("bad_words", "allowed_token_ids"):
         if getattr(params, name):
             raise ValueError(
-                f"{name} may forbid every token that structured_outputs allow; leave it out, or ask by extra_args['{KEY}'], "
-                "where the grammar prevails"
+                f"{name} may forbid every token that the grammar allows, and the backend cannot see that; leave it out, or serve "
+                "by the logits processor alone, where the grammar prevails"
             )
     if params.min_tokens:
         params.extra_args = {**(params.extra_args or {}), KEY: {**extra_of(params), "min_tokens": params.min_tokens}}

@@ -3,7 +3,7 @@
 1. Refuses at start what vLLM would drop silently: V1 with a draft model takes no processor, and an entry point is left out there
    without a word.
 2. With GRAMMARLM_VLLM_BACKEND=1, for the versions in TESTED: structured outputs are checked and served by grammarlm. vLLM has no
-   registry of backends yet, so three of its functions are wrapped.
+   registry of backends yet, so four of its functions are wrapped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 import vllm
 
-from grammarlm.errors import GrammarError
 from grammarlm.integrations.serving.admission import admit
 from grammarlm.masks.runtime.collector import PATIENT
 
@@ -33,9 +32,15 @@ NO_DRAFTS = (
 def register() -> None:
     """Idempotent, as vLLM asks."""
     PATIENT.is_enabled = False  # a server has its own rules for Python's collector
-    _refuse_silent_drop()
-    if os.environ.get(BACKEND, "") not in ("", "0"):
+    from vllm.v1.sample import logits_processor
+
+    _replace(logits_processor, "build_logitsprocs", _with_processors)
+    if is_backend_on():
         register_backend()
+
+
+def is_backend_on() -> bool:
+    return os.environ.get(BACKEND, "") not in ("", "0")
 
 
 def register_backend() -> None:
@@ -50,7 +55,8 @@ def register_backend() -> None:
     from vllm.v1.structured_output import StructuredOutputManager
 
     _replace(SamplingParams, "_validate_structured_outputs", _checked_outputs)
-    _replace(StructuredOutputManager, "grammar_init", _with_backend)
+    _replace(StructuredOutputManager, "__init__", _with_backend)
+    _replace(StructuredOutputManager, "grammar_init", _at_once)
     _replace(StructuredOutputManager, "_create_grammar", _created)
 
 
@@ -60,8 +66,8 @@ def _replace(owner: Any, name: str, by: Any) -> None:
         return
 
     @functools.wraps(before)
-    def wrapper(self: Any, *arguments: Any, **named: Any) -> Any:
-        return by(before, self, *arguments, **named)
+    def wrapper(*arguments: Any, **named: Any) -> Any:
+        return by(before, *arguments, **named)
 
     setattr(wrapper, WRAPPED, True)
     setattr(owner, name, wrapper)
@@ -82,20 +88,29 @@ def _checked_outputs(before: Any, params: Any, model_config: Any, config: Any, t
         requests.prepare_for_backend(params)
         if not requests.has_structured_outputs(params):
             return
+        if model_config.is_diffusion or tokenizer is None:
+            raise ValueError("grammarlm needs a tokenizer and a model that writes from left to right")
         options = options_of(params.structured_outputs, requests.extra_of(params))
         assert options.grammar is not None
         admit(options.grammar, in_background=True)
-    except (ValueError, GrammarError) as error:
+    except ValueError as error:
         raise VLLMValidationError(str(error)) from error
     params.structured_outputs._backend = "grammarlm"
 
 
-def _with_backend(before: Any, manager: Any, request: Any) -> None:
+def _with_backend(before: Any, manager: Any, vllm_config: Any) -> None:
+    """Made at start: what is wrong with a tokenizer is said there, and the first request finds everything ready."""
     from .backend import Backend
 
-    if request.structured_output_request is not None and manager.backend is None:
-        size = manager.vllm_config.model_config.get_vocab_size()
-        manager.backend = Backend(manager.vllm_config, manager.tokenizer, size)
+    before(manager, vllm_config)
+    model = vllm_config.model_config
+    if not model.skip_tokenizer_init and getattr(model, "runner_type", "") != "pooling":
+        manager.backend = Backend(vllm_config, manager.tokenizer, model.get_vocab_size())
+
+
+def _at_once(before: Any, manager: Any, request: Any) -> None:
+    from .backend import Backend
+
     if request.structured_output_request is not None and isinstance(manager.backend, Backend):
         at_once = manager.backend.grammar_at_once(request)
         if at_once is not None:
@@ -112,26 +127,11 @@ def _created(before: Any, manager: Any, request: Any) -> Any:
     return manager.backend.grammar_of(request)
 
 
-def _refuse_silent_drop() -> None:
-    from vllm.v1.sample import logits_processor as module
-
-    _replace_function(module, "build_logitsprocs")
-
-
-def _replace_function(module: Any, name: str) -> None:
-    before = getattr(module, name)
-    if getattr(before, WRAPPED, False):
-        return
-
-    @functools.wraps(before)
-    def wrapper(vllm_config: Any, *arguments: Any, **named: Any) -> Any:
-        is_served = os.environ.get(BACKEND, "") not in ("", "0")
-        if vllm_config.speculative_config and _is_installed() and not is_served:
-            raise ValueError(NO_DRAFTS)
-        return before(vllm_config, *arguments, **named)
-
-    setattr(wrapper, WRAPPED, True)
-    setattr(module, name, wrapper)
+def _with_processors(before: Any, vllm_config: Any, *arguments: Any, **named: Any) -> Any:
+    """V1's processors: of all runners it alone leaves some out."""
+    if vllm_config.speculative_config and _is_installed() and not is_backend_on():
+        raise ValueError(NO_DRAFTS)
+    return before(vllm_config, *arguments, **named)
 
 
 def _is_installed() -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -34,7 +36,7 @@ class StepMask:
         self._rows = np.full(logits, UNTOUCHED, np.int64)
         self._used, self._doubtful = 0, []
 
-    def add(self, row: Row, at: int, drafts: list[int] = [], *, may_be_silenced: bool = False) -> None:  # noqa: B006
+    def add(self, row: Row, at: int, drafts: Sequence[int] = (), *, may_be_silenced: bool = False) -> None:
         """The rows of logits of a request: from `at` on, one for the next token and one after each draft."""
         count = 1 + len(drafts)
         row.fill_drafts(drafts, self._array, self._used)

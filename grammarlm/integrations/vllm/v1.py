@@ -78,10 +78,8 @@ class V1Rows:
             mask.add(followed.row, place, may_be_silenced=followed.may_be_silenced)
 
     def fail_all(self, reason: str, mask: StepMask, _: object) -> None:
-        for followed in self._rows.values():
-            followed.row.fail(reason)
-        mask.begin(1 + max(self._rows))
         for place, followed in self._rows.items():
+            followed.row.fail(reason)
             mask.add(followed.row, place)
 
 

@@ -99,7 +99,6 @@ class V2Rows:
 
     def fail_all(self, reason: str, mask: StepMask, ctx: Any) -> None:
         slots = ctx.expanded_idx_mapping.cpu().numpy()
-        mask.begin(len(slots))
         for place, slot in enumerate(slots.tolist()):
             if slot in self._slots:
                 self._slots[slot].row.fail(reason)

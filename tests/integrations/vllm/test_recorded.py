@@ -320,10 +320,11 @@ def test_without_a_request_of_ours_nothing_is_transferred() -> None:
 
 @pytest.mark.parametrize("runner", ["v1", "v2"])
 def test_a_step_that_fails_closes_and_the_next_one_goes_on(runner: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    params = SamplingParams(extra_args={"grammarlm": {"regex": "a+b"}})
+    params, count = SamplingParams(extra_args={"grammarlm": {"regex": "a+b"}}), 3 if runner == "v1" else 1
     if runner == "v1":
         made = LogitsProcessor(None, torch.device("cpu"), False)  # type: ignore[arg-type]
-        made.update_state(BatchUpdate(1, [], [(0, params, [1], [])], []))
+        others = [(place, SamplingParams(), [1], []) for place in (1, 2)]  # there are more rows than ours
+        made.update_state(BatchUpdate(3, [], [(0, params, [1], []), *others], []))
         step: tuple[Any, ...] = ()
     else:
         made = LogitsProcessor(None, slots_of(2))  # type: ignore[arg-type]
@@ -336,9 +337,10 @@ def test_a_step_that_fails_closes_and_the_next_one_goes_on(runner: str, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(processor.V1Rows, "fill", broken)
         patch.setattr(processor.V2Rows, "fill", broken)
-        logits = made.apply(torch.randn(1, WIDTH), *step)
+        logits = made.apply(torch.randn(count, WIDTH), *step)
     assert np.flatnonzero((logits[0] != -torch.inf).numpy()).tolist() == sorted(VOCAB.stop_ids)
-    logits = made.apply(torch.randn(1, WIDTH), *step)
+    assert bool((logits[1:] != -torch.inf).all())
+    logits = made.apply(torch.randn(count, WIDTH), *step)
     assert np.flatnonzero((logits[0] != -torch.inf).numpy()).tolist() == sorted(VOCAB.stop_ids)
 
 
