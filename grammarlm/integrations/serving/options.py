@@ -66,14 +66,16 @@ def read_options(given: object) -> Options:
     forms = [name for name in FORMS if options.get(name) is not None]
     if len(forms) > 1:
         raise ValueError(f"{KEY} has {' and '.join(forms)}; an answer has one form: combine them in one grammar")
-    form = forms[0] if forms else None
+    if not forms:  # the other options go along with a grammar that the request names elsewhere
+        return Options(None, close, least)
+    form = forms[0]
     for name in options:
         if name in ("close", "min_tokens"):
             continue
         owner = "schema" if name in SCHEMA_OPTIONS else "grammar" if name in ("notation", "start") else form
         if owner != form and options[name] is not None:
             raise ValueError(f"{KEY}: {name} is an option of {owner!r}, which is not given")
-    return Options(_grammar(form, options) if form else None, close, least)
+    return Options(_grammar(form, options), close, least)
 
 
 def on_the_wire(given: object) -> object:

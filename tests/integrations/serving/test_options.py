@@ -54,6 +54,7 @@ def test_options_without_a_grammar() -> None:
     assert read_options({"close": False, "min_tokens": 3}).grammar is None
     assert read_options('{"close": false, "min_tokens": 3}').min_tokens == 3
     assert read_options({}).close is None
+    assert read_options({"whitespace": "compact"}).grammar is None  # of a schema that is named elsewhere
 
 
 WRONG: list[tuple[Any, str]] = [

@@ -63,6 +63,11 @@ def test_response_format(server: Server) -> None:
     assert status == 200, answer
     assert answer["choices"][0]["finish_reason"] == "stop"
     jsonschema.validate(json.loads(answer["choices"][0]["message"]["content"]), PERSON)
+    compact = {"vllm_xargs": {"grammarlm": json.dumps({"whitespace": "compact"})}}
+    status, answer = server.post("/v1/chat/completions", body | {"response_format": form} | compact)
+    assert status == 200, answer
+    text = answer["choices"][0]["message"]["content"]
+    assert text == json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
     status, answer = server.post("/v1/chat/completions", body | {"response_format": {"type": "json_object"}})
     assert status == 200, answer
     assert isinstance(json.loads(answer["choices"][0]["message"]["content"]), dict)
