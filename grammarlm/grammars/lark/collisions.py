@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 from grammarlm.errors import GrammarError, LimitExceeded
 from grammarlm.grammars.regular.derivatives import Algebra
@@ -23,7 +22,9 @@ from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import Term
 
 from .grammar import Lark
+from .guard import check_lark
 from .lexer import split
+from .load.result import TerminalDefinition
 from .loading import load
 
 MOST_STATES, MOST_FOUND = 20_000, 1_000
@@ -54,7 +55,8 @@ class Collisions:
 
 def collisions(grammar: Lark, tick: Callable[[], None]) -> Collisions:
     """Of a grammar that compiles. `tick` raises LimitExceeded where the time is over; what was found by then is returned."""
-    loaded = load(grammar.text, grammar.start, grammar.indent)
+    statements = check_lark(grammar.text, grammar.start, tick=tick)
+    loaded = load(grammar.text, grammar.start, grammar.indent, statements, tick)
     terminals = [terminal for terminal in loaded.terminals if terminal.name not in loaded.renamed_only]
     algebra, unfinished = Algebra(tick=tick), None
     start: list[tuple[int, Term]] = []
@@ -63,7 +65,7 @@ def collisions(grammar: Lark, tick: Callable[[], None]) -> Collisions:
     try:
         for number, terminal in enumerate(terminals):
             try:
-                start.append((number, parse_regex(f"(?u){terminal.pattern.to_regexp()}", algebra)))
+                start.append((number, parse_regex(f"(?u){terminal.pattern.regex}", algebra)))
             except LimitExceeded:
                 raise
             except GrammarError as error:
@@ -110,9 +112,9 @@ def _text(came_from: list[tuple[int, bytes]], at: int) -> bytes:
     return b"".join(reversed(parts))
 
 
-def _by_preference(terminals: list[Any], a: int, b: int) -> tuple[str, str]:
+def _by_preference(terminals: list[TerminalDefinition], a: int, b: int) -> tuple[str, str]:
     """lark's order, in which they are listed, but for strings: they come before regular expressions of the same priority."""
     first, second = terminals[a], terminals[b]
-    if first.priority == second.priority and (first.pattern.type, second.pattern.type) == ("re", "str"):
+    if first.priority == second.priority and (first.pattern.kind, second.pattern.kind) == ("re", "str"):
         first, second = second, first
     return first.name, second.name

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars import library
@@ -19,7 +16,8 @@ from grammarlm.grammars.regular.derivatives import Algebra
 from .cache import entry_path, load_entry
 from .guard import check_lark
 from .lalr import lr_tables
-from .loading import Loaded, load, make_lexer
+from .load.shipped import shipped
+from .loading import load, make_lexer
 from .parser import LarkParser, Productions
 
 BIGGEST = 200_000  # symbols of a grammar passed to lark
@@ -41,7 +39,7 @@ class Lark(Grammar):
     @classmethod
     def python(cls, *, start: str = "file_input") -> Lark:
         """Python 3 in lark's own grammar, read from the installed package."""
-        return cls(_shipped("python.lark"), start=start, indent=Indent())
+        return cls(shipped("python.lark"), start=start, indent=Indent())
 
     def __post_init__(self) -> None:
         for name in ("text", "start"):
@@ -55,16 +53,6 @@ class Lark(Grammar):
         return f"Lark({brief(self.text, 80)}{start})"
 
 
-def _shipped(name: str) -> str:
-    """A grammar file of lark's package, read without importing lark if that is a folder: the import takes 0.1 s."""
-    spec = importlib.util.find_spec("lark")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder, "grammars", name)
-        if path.is_file():
-            return path.read_text(encoding="utf-8")
-    return importlib.resources.files("lark.grammars").joinpath(name).read_text(encoding="utf-8")
-
-
 def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> LarkParser:
     """The parser, from the disk cache if an earlier process stored it (cache.py)."""
     path = entry_path(grammar.text, grammar.start, grammar.indent, max_depth)
@@ -72,8 +60,8 @@ def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[]
 
 
 def _make_parser(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None], path: Path) -> LarkParser:
-    check_lark(grammar.text, grammar.start, max_depth=max_depth, max_size=BIGGEST, tick=tick)
-    loaded = load(grammar.text, grammar.start, grammar.indent)
+    found = check_lark(grammar.text, grammar.start, max_depth=max_depth, max_size=BIGGEST, tick=tick)
+    loaded = load(grammar.text, grammar.start, grammar.indent, found, tick)
     lexer = make_lexer(loaded, algebra, tick, shifts=True)
     tables = lr_tables(loaded, lexer, tick)
     sets = byte_sets((), lexer.characters())
@@ -84,13 +72,12 @@ def _make_parser(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable
     productions = Productions(
         loaded.start,
         [loaded.index[name] for name in loaded.ignored],
-        [(str(rule.origin.name), [_symbol(loaded, s) for s in rule.expansion]) for rule in loaded.rules],
+        [
+            (rule.origin, [loaded.index[s.name] if s.is_terminal else s.name for s in rule.expansion])
+            for rule in loaded.rules
+        ],
     )
     lexer = make_lexer(loaded, algebra, tick, shifts=False)
     used = {symbol for _, expansion in productions.rules for symbol in expansion if isinstance(symbol, int)}
     lexer.check_first_characters(sorted(used.union(productions.ignored)))
     return LarkParser(lexer, None, productions, sets, path)
-
-
-def _symbol(loaded: Loaded, symbol: Any) -> str | int:
-    return loaded.index[symbol.name] if symbol.is_term else str(symbol.name)

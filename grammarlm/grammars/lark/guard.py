@@ -15,7 +15,7 @@ lark's loader reads what passes within about `max_size` * 10 µs. Building a par
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 
@@ -45,9 +45,9 @@ def check_lark(
     max_depth: int = DEEPEST,
     max_size: int = MAX_SIZE,
     tick: Callable[[], None] = lambda: None,
-) -> None:
-    """Raises where `text` is invalid (GrammarError), needs other files (UnsupportedFeature) or is too much for lark
-    (LimitExceeded).
+) -> LarkText:
+    """The statements of `text`. Raises where it is invalid (GrammarError), needs other files (UnsupportedFeature) or is too much
+    for lark (LimitExceeded).
 
     `max_depth` bounds the nesting of brackets, `max_size` the symbols of all rules after lark's expansion, and with them lark's
     time. `tick` is called regularly and raises where the caller's time is over.
@@ -66,6 +66,7 @@ def check_lark(
     rules = Expansion(grammar, budget)
     rules.expand()
     budget.spend(PER_PASSED_RULE * rules.passes_over_unused(start), 0, "finding unused rules takes")
+    return found
 
 
 @dataclass
@@ -129,7 +130,8 @@ def collect(found: LarkText, budget: Budget) -> Grammar:
                 raise budget.error(f"{body.how}: {body.name} is not defined before", body.at)
             if before is not None and body.how == "%extend":
                 check_parameters(before, body, budget)
-                before.code += [*body.code, Alternatives(2, body.at)]
+                both = [*before.code, *body.code, Alternatives(2, body.at)]
+                bodies[body.name] = replace(before, code=both)
                 continue
         elif before is not None or body.name in declared:  # an import may turn out to define nothing
             raise budget.error(f"{body.name} is defined twice", body.at)

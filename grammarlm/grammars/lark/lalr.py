@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +14,13 @@ from grammarlm.layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OP
 
 from .lalr_states import Rules, States, bits, construct
 from .lexer import Lexer, LexerStart
+from .load.result import Rule, Symbol
 from .loading import Loaded
 from .reductions import check_reductions, derived
 from .tables import WHOLE, Item, LrTables
 
 END = "$END"
+MOST_CELLS = 1 << 25  # of a table: states times terminals, four bytes each
 MOST_OF_LARK = 300  # states, for which lark's analysis takes up to half a second
 
 
@@ -30,14 +34,19 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     chosen = choose_reductions(loaded, rules, states, lookaheads)
     if chosen is None:
         return None
-    nonterminals = {name: i for i, name in enumerate(sorted({str(rule.origin.name) for rule in loaded.rules}))}
+    nonterminals = {name: i for i, name in enumerate(sorted({rule.origin for rule in loaded.rules}))}
     terminals = len(loaded.index)
     column = [terminals if name == END else loaded.index.get(name, -1) for name in names]
     of_goto = [nonterminals.get(name, -1) for name in names]
+    if len(states.kernels) * (terminals + 1) > MOST_CELLS:
+        raise LimitExceeded(
+            f"the grammar's parser has {len(states.kernels):,} states for {terminals:,} terminals; states times terminals are at "
+            f"most {MOST_CELLS:,}: write many alternatives of a few characters as one regular expression, A: /a|b|.../"
+        )
     action = np.zeros((len(states.kernels), terminals + 1), np.int32)
     goto = np.full((len(states.kernels), max(1, len(nonterminals))), -1, np.int32)
     number: dict[int, int] = {}  # of rules by which something is reduced, in the order in which the table has them
-    columns: dict[int, list[int]] = {}
+    columns_of = cache(lambda where: np.array([column[terminal] for terminal in bits(where)], np.int64))
     for state, after in enumerate(states.transitions):
         tick()
         for symbol, target in after.items():
@@ -47,12 +56,10 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
                 action[state, column[symbol]] = target + 1
         for _, rule, where in sorted((where & -where, rule, where) for rule, where in chosen[state].items()):
             at = number.setdefault(rule, len(number))
-            if where not in columns:
-                columns[where] = [column[terminal] for terminal in bits(where)]
-            action[state, columns[where]] = -at - 1
+            action[state, columns_of(where)] = -at - 1
     ends = states.transitions[0][rules.bodies[-1][0]]
     action[ends, terminals] = 1  # the text may end here: any positive number
-    origin = [*(nonterminals[str(rule.origin.name)] for rule in loaded.rules), WHOLE]
+    origin = [*(nonterminals[rule.origin] for rule in loaded.rules), WHOLE]
     lengths = [(len(rules.bodies[rule]), origin[rule]) for rule in number]
 
     def symbol_numbers(symbols: tuple[int, ...]) -> tuple[int, ...]:
@@ -66,7 +73,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     if loaded.indent is not None:
         blocks = _blocks(loaded, action, access)
     rule_array = np.array(lengths or [(0, 0)], np.int32)
-    lost = _lost(lookaheads, action, number, column)
+    lost = _lost(lookaheads, action, number, columns_of, tick)
     shift_won = any(
         shifted(rules, after) & where
         for after, of in zip(states.transitions, lookaheads, strict=True)
@@ -104,18 +111,18 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
 def numbered(loaded: Loaded) -> tuple[list[str], Rules]:
     """The rules over numbers: symbols in the order of their names. (lark's own numbers depend on the hashes of strings.)"""
     whole = f"$root_{loaded.start}"
-    origins = {str(rule.origin.name) for rule in loaded.rules}
-    used = {str(symbol.name): symbol.is_term for rule in loaded.rules for symbol in rule.expansion}
+    origins = {rule.origin for rule in loaded.rules}
+    used = {symbol.name: symbol.is_terminal for rule in loaded.rules for symbol in rule.expansion}
     missing = [name for name, is_terminal in used.items() if not is_terminal and name not in origins]
     if missing or loaded.start not in origins:
         raise GrammarError(f"lark refuses the grammar: the rule {(missing or [loaded.start])[0]!r} is not defined")
     names = sorted({END, whole, *origins, *used})
     index = {name: i for i, name in enumerate(names)}
-    bodies = [tuple(index[str(symbol.name)] for symbol in rule.expansion) for rule in loaded.rules]
+    bodies = [tuple(index[symbol.name] for symbol in rule.expansion) for rule in loaded.rules]
     return names, Rules(
         len(names),
         [name in origins or name == whole for name in names],
-        [*(index[str(rule.origin.name)] for rule in loaded.rules), index[whole]],
+        [*(index[rule.origin] for rule in loaded.rules), index[whole]],
         [*bodies, (index[loaded.start],)],
         index[END],
     )
@@ -136,10 +143,11 @@ def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list
             f"rules that may be empty follow each other in a circle, in a parser of {len(states.kernels):,} states; at most "
             f"{MOST_OF_LARK} are supported: write one of these rules so that it reads something"
         )
-    analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]))
+    of_lark = rules_of_lark(loaded.rules)
+    analysis = LALR_Analyzer(ParserConf(of_lark, {}, [loaded.start]))
     for compute in ("lr0_states", "reads_relations", "includes_lookback", "lookaheads"):
         getattr(analysis, f"compute_{compute}")()
-    number = {rule: i for i, rule in enumerate(loaded.rules)}
+    number = {rule: i for i, rule in enumerate(of_lark)}
     index = {name: i for i, name in enumerate(names)}
     found: list[dict[int, int]] = [{} for _ in states.kernels]
     (root,) = analysis.lr0_start_states.values()
@@ -156,6 +164,22 @@ def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list
                 at = number[rule]
                 found[here][at] = found[here].get(at, 0) | 1 << index[str(lookahead.name)]
     return found
+
+
+def rules_of_lark(rules: list[Rule]) -> list[Any]:
+    from lark import grammar
+
+    def symbol(found: Symbol) -> Any:
+        return (grammar.Terminal if found.is_terminal else grammar.NonTerminal)(found.name)
+
+    return [
+        grammar.Rule(
+            grammar.NonTerminal(rule.origin),
+            [*map(symbol, rule.expansion)],
+            options=grammar.RuleOptions(priority=rule.priority),
+        )
+        for rule in rules
+    ]
 
 
 def choose_reductions(
@@ -175,8 +199,8 @@ def choose_reductions(
                 seen |= where
             for terminal in bits(contested):
                 rivals = [rule for rule, where in here.items() if where >> terminal & 1]
-                rivals.sort(key=lambda rule: loaded.rules[rule].options.priority or 0, reverse=True)
-                first, second = (loaded.rules[rule].options.priority or 0 for rule in rivals[:2])
+                rivals.sort(key=lambda rule: loaded.rules[rule].priority, reverse=True)
+                first, second = (loaded.rules[rule].priority for rule in rivals[:2])
                 if first == second:
                     return None
                 for rule in rivals[1:]:
@@ -220,20 +244,22 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
 
 
 def _lost(
-    lookaheads: list[dict[int, int]], action: np.ndarray, number: dict[int, int], column: list[int]
+    lookaheads: list[dict[int, int]],
+    action: np.ndarray,
+    number: dict[int, int],
+    columns_of: Callable[[int], np.ndarray],
+    tick: Callable[[], None],
 ) -> dict[tuple[int, int], int]:
     """The lookaheads of each reduction on which the tables do something else."""
     lost: dict[tuple[int, int], int] = {}
     for state, of in enumerate(lookaheads):
+        tick()
         for rule, where in of.items():
             if rule in number:
-                wanted = -number[rule] - 1
-                at = [column[terminal] for terminal in bits(where)]
-                others = sum(
-                    1 << place for place, what in zip(at, action[state, at].tolist(), strict=True) if what != wanted
-                )
-                if others:
-                    lost[state, number[rule]] = others
+                columns = columns_of(where)
+                others = columns[action[state, columns] != -number[rule] - 1]
+                if len(others):
+                    lost[state, number[rule]] = sum(1 << column for column in others.tolist())
     return dict(sorted(lost.items()))
 
 
@@ -274,10 +300,10 @@ def _contextual(
 
 def _keywords(loaded: Loaded, lexer: Lexer) -> list[tuple[int, int, bool]]:
     """(terminal, string terminal whose whole text it matches, is the latter left out of the lexer's pattern?)"""
-    words = [(i, t) for i, t in enumerate(loaded.terminals) if t.pattern.type == "str"]
+    words = [(i, t) for i, t in enumerate(loaded.terminals) if t.pattern.kind == "str"]
     out = []
     for of, terminal in enumerate(loaded.terminals):
-        if terminal.pattern.type != "re":
+        if terminal.pattern.kind != "re":
             continue
         for keyword, word in words:
             if word.priority == terminal.priority and lexer.takes_whole(of, word.pattern.value):

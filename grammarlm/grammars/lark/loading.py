@@ -1,7 +1,8 @@
-"""Reads a grammar with lark's own loader: terminals in lark's order, and rules.
+"""Loads a grammar as lark does: terminals in lark's order of preference, and rules without operators.
 
-The loader expands templates, repeats and imports, so a grammar means the same here as in lark. Only lark's lexer is not used:
-lexer.py replaces it by an equivalent automaton.
+load/ does it without lark, whose loader takes most of the time that a new grammar needs, after an import of 0.1 s. What is rare
+(templates, %extend) and what is refused goes to lark's loader. Only lark's lexer is not used: lexer.py replaces it by an equivalent
+automaton.
 """
 
 from __future__ import annotations
@@ -18,14 +19,18 @@ from grammarlm.grammars.cfg.indent import Indent
 from grammarlm.grammars.regular.derivatives import Algebra
 
 from .lexer import Lexer, Terminal
+from .load.definitions import read_scope
+from .load.result import Parts, Pattern, Rare, Rule, Symbol, TerminalDefinition
+from .load.rules import assemble
+from .text import LarkText
 
 
 @dataclass
 class Loaded:
-    """A grammar as lark's loader leaves it."""
+    """A grammar without operators."""
 
-    terminals: list[Any]
-    rules: list[Any]
+    terminals: list[TerminalDefinition]
+    rules: list[Rule]
     ignored: list[str]
     start: str
     # Number of each terminal, in lark's order of preference; then the declared ones.
@@ -34,32 +39,28 @@ class Loaded:
     renamed_only: frozenset[str] = frozenset()  # terminals that occur only as renamed lexemes of others, see `_apart`
 
 
-def load(text: str, start: str, indent: Indent | None) -> Loaded:
-    """Reads the text with lark; everything that lark raises becomes a GrammarError."""
-    from lark.load_grammar import load_grammar
-
-    _ready_loader()
-    try:
-        grammar, _ = load_grammar(text, "<grammar>", [], False)
-        terminals, rules, ignored = grammar.compile([start], {indent.newline} if indent else set())
-        widths = [(t.pattern.min_width, t.pattern.max_width) for t in terminals]
-    except RecursionError:
-        raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
-    except Exception as error:  # lark's own errors, those of `re` and `regex`, and any bug in its code
-        raise GrammarError(f"lark refuses the grammar: {_lark_message(error)}") from None
-    for terminal, (least, _) in zip(terminals, widths, strict=True):
-        if least == 0:
+def load(
+    text: str,
+    start: str,
+    indent: Indent | None,
+    found: LarkText | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Loaded:
+    """`found`: the statements of `text`; without them lark reads it. All that lark raises becomes a GrammarError."""
+    parts = load_parts(text, start, {indent.newline} if indent else set(), found, tick)
+    for terminal in parts.terminals:
+        if terminal.pattern.widths[0] == 0:
             raise GrammarError(
                 f"terminal {terminal.name} may match the empty text, which no lexeme is, in lark neither: "
-                f"{str(terminal.pattern)[:200]}; "
+                f"{terminal.pattern.regex[:200]!r}; "
                 f"let it read a character, and write {terminal.name}? where it may be missing"
             )
-    ordered = sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
-    ordered, ignored, renamed_only = _apart(ordered, ignored, rules)
+    ordered = sorted(parts.terminals, key=lambda t: (-t.priority, -t.pattern.widths[1], -len(t.pattern.value), t.name))
+    ordered, ignored, renamed_only = _apart(ordered, parts.ignored, parts.rules)
     index = {t.name: i for i, t in enumerate(ordered)}
-    for rule in rules:
+    for rule in parts.rules:
         for symbol in rule.expansion:
-            if symbol.is_term and symbol.name not in index:
+            if symbol.is_terminal and symbol.name not in index:
                 if indent is None or symbol.name not in (indent.indent, indent.dedent):
                     raise UnsupportedFeature(
                         f"terminal {symbol.name} is declared, not defined: no lexer makes it. Where it opens or closes blocks of "
@@ -68,7 +69,53 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
                 index[symbol.name] = len(index)
     if indent is not None and indent.newline not in index:
         raise GrammarError(f"Indent(newline={indent.newline!r}): the grammar has no such terminal")
-    return Loaded(ordered, rules, ignored, start, index, indent, renamed_only)
+    return Loaded(ordered, parts.rules, ignored, start, index, indent, renamed_only)
+
+
+def load_parts(text: str, start: str, kept: set[str], found: LarkText | None, tick: Callable[[], None]) -> Parts:
+    if found is not None:
+        with contextlib.suppress(Rare, RecursionError, UnicodeError):
+            text.encode()  # a lone surrogate is refused
+            parts = assemble(read_scope(found), start, kept, tick)
+            for terminal in parts.terminals:
+                _ = terminal.pattern.widths  # Rare, where lark is to say what is wrong
+            return parts
+    return load_with_lark(text, start, kept)
+
+
+def load_with_lark(text: str, start: str, kept: set[str]) -> Parts:
+    from lark.load_grammar import load_grammar
+
+    _ready_loader()
+    try:
+        grammar, _ = load_grammar(text, "<grammar>", [], False)
+        terminals, rules, ignored = grammar.compile([start], kept)
+        widths = [(t.pattern.min_width, t.pattern.max_width) for t in terminals]
+    except RecursionError:
+        raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
+    except Exception as error:  # lark's own errors, those of `re` and `regex`, and any bug in its code
+        raise GrammarError(f"lark refuses the grammar: {_lark_message(error)}") from None
+    return Parts(
+        [
+            TerminalDefinition(t.name, _pattern(t.pattern, *width), t.priority)
+            for t, width in zip(terminals, widths, strict=True)
+        ],
+        [
+            Rule(
+                str(rule.origin.name),
+                tuple([Symbol(str(symbol.name), symbol.is_term) for symbol in rule.expansion]),
+                rule.options.priority or 0,
+            )
+            for rule in rules
+        ],
+        ignored,
+    )
+
+
+def _pattern(pattern: Any, least: int, most: int) -> Pattern:
+    made = Pattern(pattern.type, pattern.value, frozenset(pattern.flags))
+    vars(made)["widths"] = least, most  # where they are cached
+    return made
 
 
 def _lark_message(error: Exception) -> str:
@@ -88,18 +135,18 @@ def _lark_message(error: Exception) -> str:
     return what if line is None else f"{what} (line {line})"
 
 
-def _apart(ordered: list[Any], ignored: list[str], rules: list[Any]) -> tuple[list[Any], list[str], frozenset[str]]:
+def _apart(
+    ordered: list[TerminalDefinition], ignored: list[str], rules: list[Rule]
+) -> tuple[list[TerminalDefinition], list[str], frozenset[str]]:
     """Splits terminals that are ignored although rules name them in two: one that is ignored, and one that occurs only as the
     renamed lexeme of another terminal, whose text is its own. lark drops an ignored lexeme before it checks for keywords.
     """
-    from lark.lexer import TerminalDef
-
-    named = {symbol.name for rule in rules for symbol in rule.expansion if symbol.is_term}
+    named = {symbol.name for rule in rules for symbol in rule.expansion if symbol.is_terminal}
     both = frozenset(name for name in ignored if name in named)
-    twins: list[Any] = []
+    twins: list[TerminalDefinition] = []
     for terminal in ordered:
         if terminal.name in both:
-            twins.append(TerminalDef(f"{terminal.name} (ignored)", terminal.pattern, terminal.priority))
+            twins.append(TerminalDefinition(f"{terminal.name} (ignored)", terminal.pattern, terminal.priority))
         twins.append(terminal)
     return twins, [f"{name} (ignored)" if name in both else name for name in ignored], both
 
@@ -121,10 +168,9 @@ def _ready_loader() -> None:
 
 def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:
     """The lexer with every pattern parsed, so that invalid patterns are reported here."""
-    first = _only_first(loaded)
+    first, ignored = _only_first(loaded), set(loaded.ignored)
     terminals = [
-        Terminal(t.name, t.pattern.to_regexp(), t.name in loaded.ignored, t.name in first, algebra, tick)
-        for t in loaded.terminals
+        Terminal(t.name, t.pattern.regex, t.name in ignored, t.name in first, algebra, tick) for t in loaded.terminals
     ]
     for terminal in terminals:
         assert terminal.pattern is not None
@@ -139,10 +185,10 @@ def _only_first(loaded: Loaded) -> frozenset[str]:
     with them, after another symbol. lark's lexer tries them in the parser's first state alone."""
     if loaded.ignored:
         return frozenset()
-    later = {str(symbol.name) for rule in loaded.rules for symbol in rule.expansion[1:]}
+    later = {symbol.name for rule in loaded.rules for symbol in rule.expansion[1:]}
     begins: dict[str, set[str]] = {}
     for rule in loaded.rules:
-        begins.setdefault(str(rule.origin.name), set()).update(str(symbol.name) for symbol in rule.expansion[:1])
+        begins.setdefault(rule.origin, set()).update(symbol.name for symbol in rule.expansion[:1])
     waiting = [*later]
     for name in waiting:  # grows during the loop
         more = begins.get(name, set()) - later

@@ -96,7 +96,7 @@ def _may_go_on(rules: list[Rule], tick: Callable[[], None]) -> bool:
 
 def _nothings(rules: list[Rule], tick: Callable[[], None]) -> dict[int, int]:
     """The nonterminals that derive the empty text, each with the largest number of reductions that takes."""
-    empty = derived(rules, lambda _: False, tick)
+    empty = derived([rule for rule in rules if all(s < 0 for s in rule[1])], lambda _: False, tick)
     ways: dict[int, list[tuple[int, ...]]] = {origin: [] for origin in empty}
     for origin, symbols in rules:
         if all(s < 0 and ~s in empty for s in symbols):

@@ -45,6 +45,7 @@ class Use(NamedTuple):
 class Sequence(NamedTuple):
     length: int
     at: int
+    alias: str = ""
 
 
 class Alternatives(NamedTuple):
@@ -59,12 +60,13 @@ class Maybe(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """`operator` is ? + * or ~; with ~, `low` to `high` times."""
+    """`operator` is ? + * or ~; with ~, `low` to `high` times, which a regular expression writes as `braces`."""
 
     operator: str
     low: int
     high: int
     at: int
+    braces: str = ""
 
 
 Code = Name | Literal | Use | Sequence | Alternatives | Maybe | Repeat
@@ -81,6 +83,7 @@ class Definition:
     at: int
     how: str
     keeps_all: bool = False
+    priority: int = 0
     parameters: tuple[str, ...] = ()
     code: list[Code] = field(default_factory=list)
     leaf_depths: int = 0
@@ -88,9 +91,10 @@ class Definition:
 
 @dataclass(slots=True)
 class Import:
-    """%import path.name -> alias, or %import path (names); `names` are what the grammar calls them."""
+    """%import path.name -> alias, or %import path (names); `names` are what the grammar calls the `originals`."""
 
     path: tuple[str, ...]
+    originals: tuple[str, ...]
     names: tuple[str, ...]
     relative: bool
     at: int
@@ -116,6 +120,7 @@ class Frame:
     template: str = ""
     alternatives: int = 0
     items: int = 0
+    alias: str = ""
 
     @property
     def closing(self) -> str:
@@ -197,15 +202,15 @@ class Reader:
         while self.skip("."):
             path.append(self.expect(*name, what="a name").text)
         if self.skip("("):
-            names = self.names(*name, what="a name", closing=")")
+            originals = names = self.names(*name, what="a name", closing=")")
         elif len(path) == 1:
             raise self.error(f"nothing is imported from {path[0]}: say what, e.g. %import {path[0]}.NAME", at)
         else:
-            names = (path.pop(),)
+            originals = names = (path.pop(),)
             if self.skip("->"):
                 names = (self.expect(*name, what="a name").text,)
         self.expect("newline", what="the end of the line")
-        self.found.imports.append(Import(tuple(path), names, relative, at))
+        self.found.imports.append(Import(tuple(path), originals, names, relative, at))
 
     def read_definition(self, how: str) -> None:
         modifiers = self.take().text if self.next.kind == "modifiers" else ""
@@ -216,7 +221,7 @@ class Reader:
         if name.kind == "rule" and self.skip("{"):
             made.parameters = self.names("rule", what="a parameter", closing="}")
         if self.skip("."):
-            self.number()
+            made.priority = self.number()
         self.expect(":", what="':' and what the name stands for")
         self.read_body(made)
 
@@ -243,8 +248,8 @@ class Reader:
             elif piece.kind == "->":
                 self.alias(frame)
             else:
-                made.code.append(Sequence(frame.items, piece.at))
-                frame.alternatives, frame.items = frame.alternatives + 1, 0
+                made.code.append(Sequence(frame.items, piece.at, frame.alias))
+                frame.alternatives, frame.items, frame.alias = frame.alternatives + 1, 0, ""
                 if piece.kind == frame.closing:
                     self.close(stack, made.code)
 
@@ -280,14 +285,16 @@ class Reader:
             code.append(Repeat(self.take().text, 0, 0, at))
         elif self.skip("~"):
             low = high = self.number()
+            braces = f"{{{low}}}"
             if self.skip(".."):
                 high = self.number()
+                braces = f"{{{low},{high}}}"
                 if not 0 <= low <= high:
                     raise self.error(f"bad range {low}..{high}: two numbers are expected, the smaller first", at)
-            code.append(Repeat("~", max(low, 0), max(high, 0), at))
+            code.append(Repeat("~", max(low, 0), max(high, 0), at, braces))
 
     def alias(self, frame: Frame) -> None:
-        self.expect("rule", what="a name in small letters")
+        frame.alias = self.expect("rule", what="a name in small letters").text
         if self.next.kind not in {"|", frame.closing}:
             raise self.error(f"expected '|' or the end after an alias, found {self.next.shown}", self.next.at)
 

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+import grammarlm as gl
 from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
 from grammarlm.grammars.lark.lalr import lr_tables, numbered
 from grammarlm.grammars.lark.lalr_states import Rules, construct, nullable, united
@@ -121,6 +122,13 @@ def test_states_that_multiply_are_refused() -> None:
     text = 'start: "a" start | "b" start | "a" t1\n' + "".join(f't{i}: ("a" | "b") t{i + 1}\n' for i in range(1, 40))
     with pytest.raises(LimitExceeded, match="states"):
         tables_of(load(text + 't40: "a"\n', "start", None))
+
+
+def test_tables_that_are_too_large_are_refused() -> None:
+    names = [f"T{i}" for i in range(4500)]
+    text = f"start: ({' | '.join(names)})+\n" + "".join(f'{name}: "{name}"\n' for name in names)
+    with pytest.raises(LimitExceeded, match="states for 4,500 terminals"):
+        gl.compile(gl.Lark(text), gl.Vocabulary([*(bytes([b]) for b in range(256)), b"</s>"], stop_ids=[256]))
 
 
 def test_the_clock_is_asked() -> None:

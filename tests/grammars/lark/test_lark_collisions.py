@@ -7,10 +7,10 @@ import re
 import pytest
 from lark import lexer as lark_lexer
 from lark.common import LexerConf
+from lark.load_grammar import load_grammar
 
 import grammarlm as gl
 from grammarlm.grammars.lark.collisions import MOST_FOUND, Collision, collisions
-from grammarlm.grammars.lark.loading import load
 from grammarlm.masks.runtime.limits import Clock
 
 LONGEST = 5
@@ -36,7 +36,9 @@ def taken(terminals: list, text: str) -> str | None:
 @pytest.mark.parametrize("name", ["arithmetic", "c", "go", "html", "json", "smiles", "sqlite", "yaml", "python"])
 def test_examples_are_texts_of_both_and_lark_takes_the_first(name: str) -> None:
     grammar = gl.Lark.library(name)
-    known = {terminal.name: terminal for terminal in load(grammar.text, grammar.start, grammar.indent).terminals}
+    kept = {grammar.indent.newline} if grammar.indent else set()
+    compiled, _, _ = load_grammar(grammar.text, "", [], False)[0].compile([grammar.start], kept)
+    known = {terminal.name: terminal for terminal in compiled}
     result = collisions(grammar, clock().tick)
     assert (result.refused, result.unfinished) == ({}, None)
     for pair in result.found:

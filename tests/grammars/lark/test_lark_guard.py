@@ -201,14 +201,13 @@ from types import SimpleNamespace
 from grammarlm.grammars.lark.guard import check_lark
 from grammarlm.grammars.lark.lalr import numbered
 from grammarlm.grammars.lark.lalr_states import construct
+from grammarlm.grammars.lark.loading import load_with_lark
 from tests.grammars.lark.hostile_lark import HOSTILE
-from lark.load_grammar import load_grammar
 
 def outcome(text):
     try:
         check_lark(text)
-        grammar, _ = load_grammar(text, "<string>", [], False)
-        rules = grammar.compile(["start"], set())[1]
+        rules = load_with_lark(text, "start", set()).rules
         construct(numbered(SimpleNamespace(rules=rules, start="start"))[1], 1 << 14, lambda: None)
     except GrammarError as error:
         return f"{type(error).__name__} {error}"

@@ -7,6 +7,8 @@ import numpy as np
 from grammarlm.grammars.lark.tables import LrTables
 from grammarlm.layout.stack import Field
 
+BLOCK = 512  # states
+
 
 def terminal_words(lr: LrTables | None) -> int:
     """64-bit words of a set of terminals; the end of the text, and ends of lines, have a bit after those of the terminals."""
@@ -47,6 +49,13 @@ def parser_numbers(lr: LrTables) -> dict[Field, int]:
 
 def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """An LR table as sets of terminals: the shifts of each state; where its reductions begin, their rules, and their lookaheads."""
+    blocks = [_rows_of_block(action[first : first + BLOCK], words) for first in range(0, len(action), BLOCK)]
+    shifts, counts, rules, on = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return shifts, np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), rules, on
+
+
+def _rows_of_block(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The same of a few states, which bounds the memory of what is sorted; the reductions of each state are counted."""
     padded = np.zeros((len(action), words * 64), np.int32)
     padded[:, : action.shape[1]] = action
     states, columns = np.nonzero(padded < 0)
@@ -59,8 +68,8 @@ def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarra
     pairs = ordered[is_first]
     on = np.zeros((len(pairs), words * 64), bool)
     on[np.cumsum(is_first) - 1, columns[order]] = True
-    begins = np.searchsorted(pairs, np.arange(len(action) + 1) * most).astype(np.int32)
-    return _bits(padded > 0), begins, (pairs % most).astype(np.int32), _bits(on)
+    counts = np.bincount(pairs // most, minlength=len(action))
+    return _bits(padded > 0), counts, (pairs % most).astype(np.int32), _bits(on)
 
 
 def _bits(rows: np.ndarray) -> np.ndarray:

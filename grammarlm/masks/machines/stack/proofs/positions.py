@@ -43,16 +43,13 @@ class SafePositions:
         self._ignored = lr.ignored
         ends = lr.action[:, -1] != 0
         contexts = [Context(lexer, bool(end)) for lexer, end in zip(lr.lexers, ends, strict=True)]
-        self._contexts = dict.fromkeys(contexts)
-        self._terminals = {
-            context: [t for t in np.flatnonzero(row[:-1]).tolist() if not lr.ignored[t]]
-            for context, row in zip(contexts, lr.action, strict=True)
-        }
+        self._contexts = {context: state for state, context in enumerate(contexts)}  # each with one of its states
+        asked = (lr.action[:, :-1] != 0) & (lr.ignored == 0)
+        self._terminals = {context: np.flatnonzero(asked[state]).tolist() for context, state in self._contexts.items()}
         self._following: dict[int, set[Context]] = {}
-        for row in lr.action.tolist():
-            for terminal, what in enumerate(row[:-1]):
-                if what > 0:
-                    self._following.setdefault(terminal, set()).add(contexts[what - 1])
+        states, terminals = np.nonzero(lr.action[:, :-1] > 0)
+        for terminal, after in zip(terminals.tolist(), lr.action[states, terminals].tolist(), strict=True):
+            self._following.setdefault(terminal, set()).add(contexts[after - 1])
         self.are_all = True
         self._safe: set[Position] = set()
         self._seen: set[Position] = set()
