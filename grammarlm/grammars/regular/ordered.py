@@ -14,6 +14,7 @@ The pattern is parsed by Python's own regular expression parser, so it means wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -34,6 +35,10 @@ SOMETHING, TEXT_START = -1, -2
 NO_CHARACTER: CharSet = ()  # pseudo-set "at the start of the text": holds no character
 LARGE = 5_000  # characters of a pattern, repeats counted: proofs do not visit every position of a larger one
 MOST_MADE = 1_000_000  # limit of continuations of one pattern; they are created lazily, while texts are read
+PLAIN = re.compile(
+    r"(?:[A-Za-z0-9_ \"',;:=<>!%/`\n]|\\[^A-Za-z0-9\ud800-\udfff])+"
+)  # mostly what re.escape makes of a string
+UNESCAPED = re.compile(r"\\(.)", re.DOTALL)
 EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead without any look-behind: every byte counts as one character
 
 
@@ -71,11 +76,30 @@ class Pattern:
         self._terms: dict[tuple, Term] = {}
         self._sets: dict[CharSet, None] = {}  # every set of characters in the pattern
         self.behind: list[CharSet] = []  # the sets that look-behind tests
-        tree = self._tree = ParsedRegex(regex, flags, name)  # kept alive: loop bodies are identified by id
-        self.flags = tree.flags
+        self.flags = flags
         self.end = self.make(MATCH, None, None)
+        self._is_plain = not flags and PLAIN.fullmatch(regex) is not None
+        if self._is_plain:
+            self.start = self._spelled(UNESCAPED.sub(r"\1", regex))
+            return
+        tree = self._tree
+        self.flags = tree.flags
         self._collect(tree.items, self.flags)
         self.start = self._sequence(list(tree.items), self.flags, self.end)
+
+    @cached_property
+    def _tree(self) -> ParsedRegex:
+        """Kept alive: loop bodies are identified by id."""
+        return ParsedRegex(self.regex, self.flags, self.name)
+
+    def _spelled(self, text: str) -> Rest:
+        """A plain string: most terminals are, and a parse takes longer than all the rest."""
+        then = self.end
+        for character in reversed(text):
+            chars = ((ord(character), ord(character)),)
+            self._sets[chars] = None
+            then = self.make(CHAR, chars, then)
+        return then
 
     def make(self, kind: int, data: Any, then: Rest | None) -> Rest:
         key = (kind, data, then)
@@ -100,7 +124,7 @@ class Pattern:
     @cached_property
     def is_large(self) -> bool:
         """Can a text of the pattern have more than LARGE characters, unbounded repeats left aside?"""
-        return self._tree.length(LARGE) > LARGE
+        return len(self.regex) > LARGE if self._is_plain else self._tree.length(LARGE) > LARGE
 
     # ------------------------------------------------------------------ from Python's tree to continuations
 

@@ -270,6 +270,8 @@ def _contains(chars: CharSet, code: int) -> bool:
 
 
 def _usual(chars: CharSet) -> int:
+    if chars[0][0] == chars[-1][1]:  # a single character
+        return chars[0][0]
     return next((byte for byte in PREFERRED if _contains(chars, byte)), chars[0][0])
 
 
