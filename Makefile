@@ -3,12 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test test-vllm lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
+.PHONY: help demo test test-vllm test-llama-cpp test-sglang lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
 	@echo "make test    install, then the whole test suite (about 11 minutes on two cores)"
 	@echo "make test-vllm  vLLM in an environment of its own (3.4 GB): the real engine, both model runners"
+	@echo "make test-llama-cpp  llama-cpp-python, built once (ten minutes)"
+	@echo "make test-sglang     the files of SGLang's wheel (39 MB) that call a grammar backend"
 	@echo "make lowest  install the lowest declared versions beside, then the core tests with them"
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof.md"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
@@ -83,7 +85,27 @@ types: .venv/everything
 	@touch $@
 
 test-vllm: kernels .venv-vllm/everything
-	GRAMMARLM_KERNELS=shipped PYTHONPATH=. .venv-vllm/bin/python -m pytest -p no:cacheprovider tests/integrations/vllm $(ARGS)
+	GRAMMARLM_KERNELS=shipped PYTHONPATH=. .venv-vllm/bin/python -m pytest -p no:cacheprovider tests/integrations/vllm tests/vocab/test_tekken.py $(ARGS)
+
+# Distributed as sources only: the build takes ten minutes, and a C++ compiler.
+LLAMA_CPP := build/llama-cpp-python-0.3.36
+$(LLAMA_CPP)/everything: .venv/everything
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(LLAMA_CPP) \
+		llama-cpp-python==0.3.36 gguf==0.19.0 diskcache==5.6.3
+	@touch $@
+
+test-llama-cpp: $(LLAMA_CPP)/everything
+	PYTHONPATH=$(LLAMA_CPP) $(BIN)/python -m pytest -p no:cacheprovider tests/integrations/llama_cpp $(ARGS)
+
+# SGLang itself needs a GPU to be installed.
+SGLANG := build/sglang-0.5.23
+$(SGLANG)/everything: .venv/everything
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(SGLANG) sglang==0.5.23
+	$(BIN)/python -m zipfile --extract $(SGLANG)/sglang-*.whl $(SGLANG)
+	@touch $@
+
+test-sglang: $(SGLANG)/everything
+	GRAMMARLM_SGLANG=$(SGLANG) $(BIN)/python -m pytest -p no:cacheprovider tests/integrations/sglang $(ARGS)
 
 kernels: .venv/package
 	$(BIN)/python -m grammarlm.kernels.build
@@ -117,4 +139,4 @@ train: .venv/everything
 	$(BIN)/python -m grammarlm.models.train
 
 clean:
-	rm -rf .venv .venv-lowest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest .venv-vllm build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

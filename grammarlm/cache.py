@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -54,7 +54,7 @@ def sources_digest(*packages: str) -> str:
     Reading them takes milliseconds, so the digest is itself cached, as long as no file's name, size or modification time changes,
     like Python's .pyc files. In a zip file there are no such files; there the version is hashed instead.
     """
-    files = sorted(_sources(packages))
+    files = sorted(file for package in packages for file in source_files(package))
     if not files:
         return hashlib.sha256(f"{packages} {version()}".encode()).hexdigest()
     listing = hashlib.sha256(f"{PACKAGE} {packages} {files}".encode()).hexdigest()
@@ -71,19 +71,21 @@ def sources_digest(*packages: str) -> str:
     return content.hexdigest()
 
 
-def _sources(packages: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
-    """Each source file below the packages: its name relative to the package, its size, its modification time."""
-    for package in packages:
-        path = os.path.join(PACKAGE, package)
-        folders = [os.path.dirname(path)] if package.endswith(".py") else [path]
-        for folder in folders:  # grows while iterating
-            with contextlib.suppress(OSError), os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.is_dir():
-                        folders += [] if package.endswith(".py") else [entry.path]
-                    elif entry.path == path or (entry.name.endswith(".py") and not package.endswith(".py")):
-                        told = entry.stat()
-                        yield os.path.relpath(entry.path, PACKAGE).replace(os.sep, "/"), told.st_size, told.st_mtime_ns
+@functools.cache
+def source_files(package: str) -> tuple[tuple[str, int, int], ...]:
+    """Each source file below a package: its name relative to ours, its size, its modification time."""
+    path = os.path.join(PACKAGE, package)
+    is_file, start = package.endswith(".py"), len(os.path.join(PACKAGE, ""))
+    found, folders = [], [os.path.dirname(path) if is_file else path]
+    for folder in folders:  # grows while iterating
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders += [] if is_file else [entry.path]
+                elif entry.path == path or (entry.name.endswith(".py") and not is_file):
+                    told = entry.stat()
+                    found.append((entry.path[start:].replace(os.sep, "/"), told.st_size, told.st_mtime_ns))
+    return tuple(found)
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> bool:

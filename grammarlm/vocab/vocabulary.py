@@ -70,9 +70,9 @@ class Vocabulary:
     def from_tokenizer(
         cls, tokenizer: Any, *, size: int | None = None, stop_ids: Iterable[int] | None = None
     ) -> "Vocabulary":
-        """From a transformers or tokenizers object, a tiktoken.Encoding, a SentencePiece processor, or a path.
+        """From a transformers or tokenizers object, a tiktoken.Encoding, a SentencePiece processor, Mistral's, or a path.
 
-        A path is a folder with a tokenizer.json, that file itself, or a SentencePiece .model file. `size`: the width of the model's
+        A path is a folder with a tokenizer.json or tekken.json, that file itself, or a SentencePiece .model file. `size`: the width of the model's
         logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
         """
         width = None if size is None else _size(size)

@@ -31,7 +31,7 @@ for name in keys:
     functions[name] = getattr(importlib.import_module(module), function)
 
 def names(chosen):
-    for function in (*functions.values(), cache.sources_digest):
+    for function in (*functions.values(), cache.sources_digest, cache.source_files):
         if hasattr(function, "cache_clear"):
             function.cache_clear()
     return {name: str(f("dead ends") if name.endswith("proof_name") else f()) for name, f in functions.items() if name in chosen}

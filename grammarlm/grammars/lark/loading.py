@@ -1,7 +1,7 @@
 """Loads a grammar as lark does: terminals in lark's order of preference, and rules without operators.
 
-load/ does it without lark, whose loader would take most of the time that a new grammar needs, after an import of 0.1 s. What it leaves
-(`Rare`), and what is refused, goes to lark's loader.
+load/ does it without lark, whose loader would take most of the time that a new grammar needs, after an import of 0.1 s. What it
+leaves (`Rare`), and what is refused, goes to lark's loader.
 """
 
 from __future__ import annotations

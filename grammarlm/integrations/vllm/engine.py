@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vllm.tokenizers import cached_tokenizer_from_config
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.grammars.ebnf.gbnf import Gbnf
-from grammarlm.grammars.json_schema.schema import JsonSchema
-from grammarlm.grammars.regular.regex import Regex
+from grammarlm.integrations.serving.compiling import LIMITS, USUAL_BYTES, warm_compiler
 from grammarlm.integrations.serving.served_row import Row
-from grammarlm.kernels import entries
-from grammarlm.masks.compiler import Compiler
 from grammarlm.masks.constraint import Constraint
-from grammarlm.masks.mask_array import allocate_mask
-from grammarlm.masks.runtime.collector import PATIENT
-from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -27,10 +19,6 @@ if TYPE_CHECKING:
     from grammarlm.grammars.compose import Grammar
     from grammarlm.integrations.serving.options import Options
 
-# Of masks the work is bounded and not the time: the ranks of one engine must agree, whatever their clocks say.
-LIMITS = Limits(max_ms=60_000, max_mask_ms=math.inf, max_mask_work=20_000)
-# Bytes of constraints that are held; --additional-config '{"grammarlm": {"max_bytes": ...}}' says another number.
-USUAL_BYTES = 128 << 20
 AT_ONCE = replace(LIMITS, max_work=5)  # of a compile that the scheduler waits for: a few milliseconds
 
 
@@ -43,14 +31,11 @@ class Engine:
             tokenizer = cached_tokenizer_from_config(model_config=model)
         if tokenizer is None:
             raise ValueError("grammarlm needs the model's tokenizer: start vLLM without skip_tokenizer_init")
-        PATIENT.is_enabled = False  # a server has its own rules for Python's collector
         self.most_tokens = int(model.max_model_len)
         self.vocab = Vocabulary.from_tokenizer(tokenizer, size=model.get_vocab_size(), stop_ids=_ends(model, tokenizer))
         own = (getattr(vllm_config, "additional_config", None) or {}).get("grammarlm") or {}
-        self.compiler = Compiler(self.vocab, limits=LIMITS, max_bytes=own.get("max_bytes", USUAL_BYTES))
-        entries.load()  # now, and not when the first request waits
-        for grammar in (JsonSchema(True).as_generated(), Regex("a"), Gbnf('root ::= "a" root | "b"')):
-            self.compiler.compile(grammar).matcher().fill_mask(allocate_mask(1, self.vocab.size))
+        # --additional-config '{"grammarlm": {"max_bytes": ...}}' bounds the constraints that are held
+        self.compiler = warm_compiler(self.vocab, own.get("max_bytes", USUAL_BYTES))
 
     def row(self, options: Options, stop_ids: set[int], most: int | None) -> Row:
         """The row of a request, compiled here if nobody has done it before. `most`: tokens that the answer may have."""

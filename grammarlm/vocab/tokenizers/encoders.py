@@ -7,6 +7,9 @@ from typing import Any
 
 from grammarlm.errors import TokenizerError
 
+from .json_file import parse_object
+from .tekken import is_tekken, tekken_encoder
+
 Encoder = Callable[[str], list[int]]
 
 
@@ -43,8 +46,11 @@ class FileEncoder:
 
 
 def _load(path: Path) -> Encoder:
-    library = "tokenizers" if path.suffix == ".json" else "sentencepiece"
+    parsed = parse_object(path.read_bytes(), path.name) if path.suffix == ".json" else {}
+    library = "sentencepiece" if path.suffix != ".json" else "tiktoken" if is_tekken(parsed) else "tokenizers"
     try:
+        if library == "tiktoken":
+            return tekken_encoder(parsed)
         if library == "tokenizers":
             from tokenizers import Tokenizer
 

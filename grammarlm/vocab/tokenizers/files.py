@@ -1,4 +1,4 @@
-"""Reads a tokenizer from a path: a folder with tokenizer.json, that file alone, or a SentencePiece model file.
+"""Reads a tokenizer from a path: a folder with tokenizer.json or tekken.json, such a file, or a SentencePiece model file.
 
 Neither transformers nor tokenizers is imported for it. The files next to a tokenizer.json that define special tokens and end tokens
 are read, too; the table is cached on disk under the hash of all these bytes.
@@ -19,9 +19,11 @@ from grammarlm.vocab.token_table import LARGEST_ID, TokenTable
 from .encoders import Encoder, FileEncoder
 from .json_file import TokenizerFile, parse_object
 from .sentencepiece import read_model
+from .tekken import is_tekken, read_tekken
 
-TOKENIZER, CONFIG, GENERATION, SPECIAL_MAP = (
+TOKENIZER, TEKKEN, CONFIG, GENERATION, SPECIAL_MAP = (
     "tokenizer.json",
+    "tekken.json",
     "tokenizer_config.json",
     "generation_config.json",
     "special_tokens_map.json",
@@ -35,7 +37,8 @@ def read_path(path: Path) -> tuple[TokenTable, Encoder]:
     """The table of a tokenizer on disk, and its encoder."""
     try:
         if path.is_dir():
-            path = path / TOKENIZER
+            is_mistral = not (path / TOKENIZER).is_file() and (path / TEKKEN).is_file()
+            path = path / (TEKKEN if is_mistral else TOKENIZER)
         is_json = path.suffix == ".json"
         files = {path.name: read_file(path, LARGEST)}
         for name in (CONFIG, GENERATION, SPECIAL_MAP) if is_json else ():
@@ -80,7 +83,10 @@ def _content_hash(files: dict[str, bytes]) -> str:
 
 
 def _read_json(files: dict[str, bytes], main: str) -> TokenTable:
-    file = TokenizerFile(parse_object(files[main], main), main)
+    parsed = parse_object(files[main], main)
+    if is_tekken(parsed):
+        return read_tekken(parsed, main)
+    file = TokenizerFile(parsed, main)
     configs = {name: parse_object(data, name) for name, data in files.items() if name != main}
     config = {**configs.get(SPECIAL_MAP, {}), **configs.get(CONFIG, {})}
     known = config.get("added_tokens_decoder")

@@ -16,6 +16,7 @@ from vllm import SamplingParams
 from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality
 
 import grammarlm as gl
+from grammarlm.integrations.serving.compiling import LIMITS
 from grammarlm.integrations.serving.options import read_options
 from grammarlm.integrations.vllm import engine as engines
 from grammarlm.integrations.vllm import processor
@@ -38,7 +39,7 @@ def small_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fill(self: Any, config: Any, tokenizer: Any = None) -> None:
         self.vocab, self.most_tokens = VOCAB, LONGEST
-        self.compiler = Compiler(VOCAB, limits=engines.LIMITS)
+        self.compiler = Compiler(VOCAB, limits=LIMITS)
 
     monkeypatch.setattr(engines.Engine, "__init__", fill)
     monkeypatch.setattr(processor, "Engine", engines.Engine)
