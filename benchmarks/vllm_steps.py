@@ -4,7 +4,7 @@ usage: PYTHONPATH=. .venv-vllm/bin/python -m benchmarks.vllm_steps [--batches 8 
 
 Each engine is a process (grammarlm's kernels are the shipped ones), run in turns, `rounds` times. The embedded model, greedy, the
 same schema and prompts for all; a step is the wall time of generate over the tokens of the longest answer. "First token": requests
-with a schema that nobody has seen, one at a time.
+with a schema that nobody has seen, one at a time. "none" has no plug-in; "idle" has processor and backend, and no request asks for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.report import table, write
 
-ENGINES = ("none", "backend", "processor", "xgrammar", "guidance")
+ENGINES = ("none", "idle", "backend", "processor", "xgrammar", "guidance")
 MODEL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "grammarlm", "models", "tiny")
 LENGTH, NEW, MARK = 96, 30, "figures: "
 STEADY = {
@@ -52,16 +52,17 @@ def child(engine: str, batches: list[int]) -> None:
     os.environ |= {
         "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_LOGGING_LEVEL": "ERROR",
-        "GRAMMARLM_VLLM_BACKEND": "1" if engine == "backend" else "",
+        "GRAMMARLM_VLLM_BACKEND": "1" if engine in ("backend", "idle") else "",
     }  # fmt: skip
     from vllm import LLM, SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
-    from grammarlm.integrations.vllm import register
+    if engine != "none":
+        from grammarlm.integrations.vllm import register
 
-    register()
+        register()
     options: dict[str, Any] = {}
-    if engine == "processor":
+    if engine in ("processor", "idle"):
         options["logits_processors"] = ["grammarlm.integrations.vllm:LogitsProcessor"]
     if engine in ("xgrammar", "guidance"):
         options["structured_outputs_config"] = {"backend": engine}
@@ -72,7 +73,7 @@ def child(engine: str, batches: list[int]) -> None:
 
     def asked(schema: dict[str, Any], tokens: int) -> Any:
         named: dict[str, Any] = {"temperature": 0.0, "max_tokens": tokens}
-        if engine == "none":
+        if engine in ("none", "idle"):
             return SamplingParams(**named, ignore_eos=True)
         if engine == "processor":
             return SamplingParams(**named, extra_args={"grammarlm": {"schema": schema, "close": False}})

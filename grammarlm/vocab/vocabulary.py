@@ -72,8 +72,8 @@ class Vocabulary:
     ) -> "Vocabulary":
         """From a transformers or tokenizers object, a tiktoken.Encoding, a SentencePiece processor, Mistral's, or a path.
 
-        A path is a folder with a tokenizer.json or tekken.json, that file itself, or a SentencePiece .model file. `size`: the width of the model's
-        logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
+        A path is a folder with a tokenizer.json or tekken.json, that file itself, or a SentencePiece .model file. `size`: the
+        width of the model's logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
         """
         width = None if size is None else _size(size)
         table, encoder = read_tokenizer(tokenizer)

@@ -64,8 +64,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *, backend: bool, options: tuple[str, ...] = ()) -> Iterator[Server]:
-    """A running server; the log is shown where it does not start."""
+def serving(folder: Path, *, backend: bool, plugin: bool = True, options: tuple[str, ...] = ()) -> Iterator[Server]:
+    """A running server, with grammarlm-vllm installed if `plugin`; the log is shown where it does not start."""
+    site = installed(folder / "site") if plugin else folder
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
@@ -74,7 +75,7 @@ def serving(folder: Path, *, backend: bool, options: tuple[str, ...] = ()) -> It
         **os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_LOGGING_LEVEL": "WARNING",
         "GRAMMARLM_VLLM_BACKEND": "1" if backend else "",
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(installed(folder / "site"))]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)]),
     }  # fmt: skip
     command = [
         sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL), "--served-model-name", "tiny",
@@ -105,16 +106,16 @@ def serving(folder: Path, *, backend: bool, options: tuple[str, ...] = ()) -> It
 
 
 class Pulse:
-    """Asks /health all the time, in a thread: `slowest` seconds."""
+    """Asks /health all the time, in a thread; `times` are the seconds that each answer took."""
 
     def __init__(self, server: Server, pause: float = 0.005):
         self._server, self._pause, self._is_over = server, pause, threading.Event()
-        self.slowest, self.count = 0.0, 0
+        self.times: list[float] = []
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
         while not self._is_over.is_set():
-            self.slowest, self.count = max(self.slowest, self._server.health()), self.count + 1
+            self.times.append(self._server.health())
             time.sleep(self._pause)
 
     def __enter__(self) -> Pulse:

@@ -95,7 +95,7 @@ def test_bad_requests_are_answered_400_and_the_next_one_works(name: str, request
             assert status == 400 or is_empty or what == "too many states", (what, status, answer)
             assert "Traceback" not in json.dumps(answer)
             assert re.fullmatch(DATE, completed(server, {"regex": DATE})), what
-    assert pulse.count > 20
+    assert len(pulse.times) > 20
 
 
 def test_hard_requests_are_served(server: Server) -> None:

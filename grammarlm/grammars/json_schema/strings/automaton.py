@@ -16,6 +16,29 @@ from .lengths import CONTINUATION, interval
 Edge = tuple[int, int]  # bytes as a 256-bit integer, state
 
 
+class Explorations:
+    """Terms with all the states that they reach, each made once. (An object of its own, so that none refers to its owner.)"""
+
+    def __init__(self, algebra: Algebra, most_states: int):
+        self._algebra, self._most = algebra, most_states
+        self._known: dict[Term, Explored] = {}
+
+    def of(self, term: Term) -> Explored:
+        known = self._known.get(term)
+        if known is None:
+            known = Explored(self._algebra, term, self._most)
+            for state in known.terms:
+                self._known.setdefault(state, known)
+        return known
+
+    def alone(self, term: Term) -> Explored:
+        """With the states that are reached from this term only."""
+        known = self.of(term)
+        if known.terms[0] is not term:
+            known = self._known[term] = Explored(self._algebra, term, self._most)
+        return known
+
+
 class Explored:
     def __init__(self, algebra: Algebra, root: Term, most_states: int):
         self._tick = algebra.tick

@@ -17,7 +17,7 @@ from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, Language
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import AND, FOREVER, NOT, NOTHING, SCOPE, WORDS, Term, accepts_empty
 
-from .automaton import Explored, over_the_limit
+from .automaton import Explorations, Explored, over_the_limit
 from .ecma import parse_ecma
 from .formats import OPPOSITES, SHARED, SOUND, format_term
 from .lengths import CONTINUATION, LengthSets, count_words
@@ -49,8 +49,8 @@ class Languages:
         self._parts: dict[tuple[str, str], Term] = {}
         self._empty: dict[Term, bool] = {}
         self._steps: dict[Term, dict[int, Term]] = {}
-        self._explored: dict[Term, Explored] = {}
-        self._lengths = LengthSets(self.explore, self.algebra.tick)
+        self._explorations = Explorations(self.algebra, MOST_STATES)
+        self._lengths = LengthSets(self._explorations.of, self.algebra.tick)
 
     # ------------------------------------------------------------------ terms
 
@@ -197,12 +197,7 @@ class Languages:
 
     def explore(self, term: Term) -> Explored:
         """All reachable states."""
-        known = self._explored.get(term)
-        if known is None:
-            known = Explored(self.algebra, term, MOST_STATES)
-            for state in known.terms:
-                self._explored.setdefault(state, known)
-        return known
+        return self._explorations.of(term)
 
     # ------------------------------------------------------------------ lengths
 
@@ -289,7 +284,7 @@ class Languages:
         if term.kind == WORDS:
             return min(count_words(term, low, high), most)
         counted = self._counted(term, max(low, 0), high, most)
-        return self._alone(term).count(max(low, 0), high, most) if counted is None else counted
+        return self._explorations.alone(term).count(max(low, 0), high, most) if counted is None else counted
 
     def _counted(self, root: Term, low: int, high: int | None, most: int) -> int | None:
         """Counts level by level, without all states; None where that takes too many."""
@@ -316,10 +311,3 @@ class Languages:
                 return None
             reached = after
         return None
-
-    def _alone(self, term: Term) -> Explored:
-        """Explores the states reachable from this one only."""
-        explored = self.explore(term)
-        if explored.terms[0] is not term:
-            explored = self._explored[term] = Explored(self.algebra, term, MOST_STATES)
-        return explored
