@@ -98,7 +98,14 @@ class Stream(threading.Thread):
         where = urlparse(self.server.url)
         assert where.hostname is not None
         connection = http.client.HTTPConnection(where.hostname, where.port or 80, timeout=300)
-        asked = {"model": "tiny", "prompt": "a", "max_tokens": 480, "ignore_eos": True, "stream": True, "temperature": 1.0}
+        asked = {
+            "model": "tiny",
+            "prompt": "a",
+            "max_tokens": 480,
+            "ignore_eos": True,
+            "stream": True,
+            "temperature": 1.0,
+        }
         connection.request("POST", "/v1/completions", json.dumps(asked), {"Content-Type": "application/json"})
         for line in connection.getresponse():
             if line.startswith(b"data: {"):
@@ -133,15 +140,17 @@ def streamed(server: Server, request: dict[str, Any] | None = None) -> list[floa
 
 
 def measure(engine: str, files: list[Path]) -> dict[str, dict[str, float]]:
-    with tempfile.TemporaryDirectory() as folder:
-        with serving(Path(folder), backend=engine == "backend", plugin=engine != "off") as server:
-            found = {"ready": ready(server, engine)}
-            for name, phase in (("idle", idle), ("bad", bad), ("gaps", gaps)):
-                found[name] = phase(server, engine)
-                print(engine, name, found[name], flush=True)
-            if engine != "off" and files:
-                found["schemas"] = schemas(server, engine, files)
-                print(engine, "schemas", found["schemas"], flush=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder), backend=engine == "backend", plugin=engine != "off") as server,
+    ):
+        found = {"ready": ready(server, engine)}
+        for name, phase in (("idle", idle), ("bad", bad), ("gaps", gaps)):
+            found[name] = phase(server, engine)
+            print(engine, name, found[name], flush=True)
+        if engine != "off" and files:
+            found["schemas"] = schemas(server, engine, files)
+            print(engine, "schemas", found["schemas"], flush=True)
     return found
 
 

@@ -4,7 +4,7 @@ usage: PYTHONPATH=. .venv-vllm/bin/python -m benchmarks.vllm_steps [--batches 8 
 
 Each engine is a process (grammarlm's kernels are the shipped ones), run in turns, `rounds` times. The embedded model, greedy, the
 same schema and prompts for all; a step is the wall time of generate over the tokens of the longest answer. "First token": requests
-with a schema that nobody has seen, one at a time. "none" has no plug-in; "idle" has processor and backend, and no request asks for them.
+with a schema that nobody has seen, one at a time. "none" has no plug-in; "idle" has processor and backend, and no request asks.
 """
 
 from __future__ import annotations
