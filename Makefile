@@ -77,6 +77,11 @@ types: .venv/everything
 	$(INSTALL) basedpyright
 	$(BIN)/python -m tests.types.check
 
+# Where there is one already; a stale one is refused by name, and `make kernels` makes it anew.
+LIBRARY := grammarlm/kernels/shipped.abi3.so
+$(LIBRARY):
+	$(MAKE) kernels
+
 # vLLM pins its own versions of torch, numba and lark. The engine there is a rebuild for CPUs by its community.
 .venv-vllm/everything: constraints-vllm.txt
 	$(PYTHON) -m venv .venv-vllm
@@ -84,7 +89,7 @@ types: .venv/everything
 	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
 
-test-vllm: kernels .venv-vllm/everything
+test-vllm: $(LIBRARY) .venv-vllm/everything
 	GRAMMARLM_KERNELS=shipped PYTHONPATH=. .venv-vllm/bin/python -m pytest -p no:cacheprovider tests/integrations/vllm tests/vocab/test_tekken.py $(ARGS)
 
 # Distributed as sources only: the build takes ten minutes, and a C++ compiler.
