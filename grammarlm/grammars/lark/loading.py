@@ -18,9 +18,9 @@ from grammarlm.grammars.cfg.indent import Indent
 from grammarlm.grammars.regular.derivatives import Algebra
 
 from .lexer import Lexer, Terminal
+from .load.bnf import assemble
 from .load.definitions import read_scope
 from .load.result import Parts, Pattern, Rare, Rule, Symbol, TerminalDefinition
-from .load.rules import assemble
 from .text import LarkText
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from grammarlm.errors import GrammarError
 from grammarlm.grammars.lark.guard import check_lark
+from grammarlm.grammars.lark.load.bnf import assemble
 from grammarlm.grammars.lark.load.definitions import read_scope
 from grammarlm.grammars.lark.load.result import Parts, Rare
-from grammarlm.grammars.lark.load.rules import assemble
 from grammarlm.grammars.lark.loading import load_with_lark
 from tests.grammars.lark.lark_texts import RandomText, written_grammars
 from tests.oracles.random_lark import RandomLark
