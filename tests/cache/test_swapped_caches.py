@@ -108,7 +108,9 @@ def test_swapped_automata_of_formats_are_made_anew(cache: Path, monkeypatch: pyt
         if version == "second":
             monkeypatch.setattr(formats, "_explored", lambda names: pytest.fail("explored"))
             whole = found["first"]
-            turned = formats.FormatAutomata(whole.names, whole.table, whole.accepts, whole.starts[::-1].copy())
+            turned = formats.FormatAutomata(
+                whole.names, whole.table, whole.accepts, whole.starts[::-1].copy(), whole.distances
+            )
             monkeypatch.setattr(formats, "_explored", lambda names: (None, None, None))
             monkeypatch.setattr(formats, "_smallest", lambda *arguments, turned=turned: turned)
         found[version] = made()

@@ -42,10 +42,11 @@ def interpreters() -> Iterator[tuple[int, str]]:
     """(minor version, path) of each Python 3.10 or newer."""
     known = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     for minor in range(10, 20):
-        found = shutil.which(f"python3.{minor}") or next(map(str, known.glob(f"3.{minor}.*/bin/python")), None)
-        works = found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
-        if found and works:
-            yield minor, found
+        # What the PATH has may be a shim that runs only for a version that was chosen.
+        for found in (shutil.which(f"python3.{minor}"), *map(str, sorted(known.glob(f"3.{minor}.*/bin/python")))):
+            if found and subprocess.run([found, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
+                yield minor, found
+                break
 
 
 def copy_tests(to: Path) -> None:

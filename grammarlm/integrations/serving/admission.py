@@ -21,7 +21,9 @@ from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
 REMEMBERED = 8_192  # verdicts
-ON_THE_LOOP = Limits(max_work=120, max_ms=40)  # the time for steps that are slow
+ON_THE_LOOP = Limits(max_work=120, max_ms=40, max_mask_ms=10)  # the time is for steps that are slow
+ROOM = 1 << 20  # tokens: more than any answer has
+LIMITED = ("max_work", "max_ms", "max_mask_ms")
 ELSEWHERE = Limits(max_ms=60_000)
 
 _verdicts: OrderedDict[bytes, str] = OrderedDict()
@@ -41,9 +43,12 @@ def admit(grammar: Grammar, *, in_background: bool = False) -> None:
     """
     limits = ON_THE_LOOP if is_on_event_loop() else ELSEWHERE
     try:
-        compile(grammar, byte_vocabulary(), limits=limits)
+        constraint = compile(grammar, byte_vocabulary(), limits=limits)
+        constraint.matcher(
+            max_tokens=ROOM
+        )  # how texts end would else be found at their first mask, in the middle of a step
     except LimitExceeded as error:
-        if limits is ELSEWHERE or not ("max_work" in str(error) or "max_ms" in str(error)):
+        if limits is ELSEWHERE or not any(name in str(error) for name in LIMITED):
             raise
         if in_background:
             return

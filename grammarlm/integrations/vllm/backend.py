@@ -21,7 +21,6 @@ from vllm.v1.structured_output.backend_types import (
 from grammarlm.integrations.serving.options import Options, read_options
 from grammarlm.integrations.serving.served_row import Row
 from grammarlm.masks.constraint import Constraint
-from grammarlm.masks.runtime.limits import POLITE
 
 from . import params as requests
 from .engine import Engine
@@ -130,8 +129,7 @@ class Backend(StructuredOutputBackend):
 
     def _compiled(self, options: Options) -> Constraint:
         assert options.grammar is not None
-        with POLITE:  # the threads that schedule and sample come first
-            return self.engine.compiler.compile(options.grammar)
+        return self.engine.prepared(options.grammar)
 
     def _grammar(self, constraint: Constraint, options: Options, request: Request) -> Grammar:
         def begin() -> Row:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from typing import TYPE_CHECKING, Any
 
 from vllm.tokenizers import cached_tokenizer_from_config
 
-from grammarlm.errors import LimitExceeded
-from grammarlm.integrations.serving.compiling import LIMITS, USUAL_BYTES, warm_compiler
+from grammarlm.errors import GrammarError
+from grammarlm.integrations.serving.compiling import USUAL_BYTES, warm_compiler
 from grammarlm.integrations.serving.served_row import Row
 from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.runtime.limits import POLITE
 from grammarlm.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from grammarlm.grammars.compose import Grammar
     from grammarlm.integrations.serving.options import Options
 
-AT_ONCE = replace(LIMITS, max_work=5)  # of a compile that the scheduler waits for: a few milliseconds
+AT_ONCE = 0.008  # seconds that the scheduler waits for a grammar; what takes longer is made while it goes on
 
 
 class Engine:
@@ -36,6 +38,7 @@ class Engine:
         own = (getattr(vllm_config, "additional_config", None) or {}).get("grammarlm") or {}
         # --additional-config '{"grammarlm": {"max_bytes": ...}}' bounds the constraints that are held
         self.compiler = warm_compiler(self.vocab, own.get("max_bytes", USUAL_BYTES))
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="grammarlm")
 
     def row(self, options: Options, stop_ids: set[int], most: int | None) -> Row:
         """The row of a request, compiled here if nobody has done it before. `most`: tokens that the answer may have."""
@@ -49,14 +52,21 @@ class Engine:
         return row.start(constraint, most, options.close)
 
     def compiled_at_once(self, grammar: Grammar) -> Constraint | None:
-        """The constraint where it is held, or made in a moment."""
-        for limits in (AT_ONCE, LIMITS):
-            if found := self.compiler.held(grammar, limits=limits):
-                return found
+        """The constraint where it is held, or made in a moment; None where others go on making it."""
+        if found := self.compiler.held(grammar):
+            return found
         try:
-            return self.compiler.compile(grammar, limits=AT_ONCE)
-        except LimitExceeded:
+            return self._pool.submit(self.prepared, grammar).result(AT_ONCE)
+        except TimeoutError:
             return None
+
+    def prepared(self, grammar: Grammar) -> Constraint:
+        """The constraint, with what the first text of its grammar would wait for: how its shortest texts end."""
+        with POLITE:  # the threads that schedule and sample come first
+            constraint = self.compiler.compile(grammar)
+            with contextlib.suppress(GrammarError, ValueError):  # the request's own text is told
+                constraint.matcher(max_tokens=self.most_tokens)
+        return constraint
 
     def room(self, max_tokens: int | None, prompt: int) -> int:
         """The tokens that an answer may have: those asked for, and those that the model has room for."""

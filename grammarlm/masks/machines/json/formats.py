@@ -7,7 +7,7 @@ disk; a process reads them in a few milliseconds, and no mask waits for a state 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from grammarlm.grammars.json_schema.strings.languages import Languages
 
 from .languages import LanguageStates
 
+ARRAYS = ("table", "accepts", "starts", "distances")  # that are kept; the numbers of states fit in 16 bits
 MOST_STATES = 50_000  # of all formats together, before minimisation
 LEFT_OUT = {
     "regex",
@@ -32,18 +33,7 @@ class FormatAutomata:
     table: np.ndarray  # int32 [S, 256]: the next state, -1: refused
     accepts: np.ndarray  # int32 [S]: 1 where the text may end
     starts: np.ndarray  # int32, by name
-
-    @cached_property
-    def distances(self) -> np.ndarray:
-        """Of each state: the length in bytes of the shortest text that ends it."""
-        found = np.where(self.accepts > 0, 0, len(self.accepts))
-        found[0] = len(self.accepts) + 1
-        while True:
-            nearer = np.minimum(found, np.where(self.table > 0, found[self.table], len(self.accepts)).min(1) + 1)
-            nearer[0] = found[0]
-            if np.array_equal(nearer, found):
-                return found
-            found = nearer
+    distances: np.ndarray  # int32 [S]: the length in bytes of the shortest text that ends each state
 
     def farthest(self, state: int) -> int:
         """Upper bound in bytes on the shortest end from any state reachable from this one."""
@@ -68,7 +58,8 @@ def format_automata() -> FormatAutomata:
     path = cache_folder("formats") / f"{fingerprint}.npz"
     try:
         with np.load(path, allow_pickle=False) as stored:
-            found = FormatAutomata(names, stored["table"].astype(np.int32), stored["accepts"], stored["starts"])
+            arrays = (stored[name].astype(np.int32) for name in ARRAYS)
+            found = FormatAutomata(names, *arrays)
             if not (str(stored["fingerprint"]) == fingerprint and _is_sound(found)):
                 raise ValueError("another's, or unsound")
         log_read(path)
@@ -76,9 +67,8 @@ def format_automata() -> FormatAutomata:
     except Exception as error:  # missing, cut short or damaged: numpy's reader raises almost anything
         log_read(path, error)
     found = _smallest(*_explored(names), names)
-    table, accepts, starts = found.table.astype(np.int16), found.accepts, found.starts
-    about = np.array(fingerprint)
-    write_atomically(path, lambda file: np.savez(file, fingerprint=about, table=table, accepts=accepts, starts=starts))
+    kept = {name: getattr(found, name).astype(np.int16) for name in ARRAYS}
+    write_atomically(path, lambda file: np.savez(file, fingerprint=np.array(fingerprint), **kept))
     return found
 
 
@@ -119,9 +109,20 @@ def _smallest(table: np.ndarray, accepts: np.ndarray, starts: list[int], names: 
     if not (np.array_equal(small[same], same[table]) and np.array_equal(accepts[chosen][same], accepts)):
         raise AssertionError("two states were taken for one: the numbers that distinguish them have collided")
     small[small == 0] = -1
-    return FormatAutomata(
-        names, small.astype(np.int32), accepts[chosen].astype(np.int32), same[starts].astype(np.int32)
-    )
+    accepts = accepts[chosen]
+    arrays = (small, accepts, same[starts], _distances(small, accepts))
+    return FormatAutomata(names, *(array.astype(np.int32) for array in arrays))
+
+
+def _distances(table: np.ndarray, accepts: np.ndarray) -> np.ndarray:
+    found = np.where(accepts > 0, 0, len(accepts))
+    found[0] = len(accepts) + 1
+    while True:
+        nearer = np.minimum(found, np.where(table > 0, found[table], len(accepts)).min(1) + 1)
+        nearer[0] = found[0]
+        if np.array_equal(nearer, found):
+            return found
+        found = nearer
 
 
 def _is_sound(found: FormatAutomata) -> bool:
@@ -131,6 +132,8 @@ def _is_sound(found: FormatAutomata) -> bool:
         and found.starts.shape == (len(found.names),)
         and bool((found.table < count).all() and (found.table >= -1).all())
         and bool((found.starts < count).all() and (found.starts > 0).all())
+        and found.distances.shape == (count,)
+        and bool((found.distances[found.accepts > 0] == 0).all() and (found.distances[found.accepts == 0] > 0).all())
     )
 
 

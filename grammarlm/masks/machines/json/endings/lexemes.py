@@ -25,6 +25,8 @@ BEAM, WIDE_BEAM = 8, 40  # beam width: prefixes of a number searched in parallel
 LEXEMES = (Shape.STRING, Shape.WORDS, Shape.NUMBER)
 ENOUGH = 4096  # values of one node tried while looking for a new one
 DIGITS = b"e1234567890-.+"
+ONE_DIGIT = [b"%d" % digit for digit in range(10)]
+MOST_ROUND = 12  # zeros of a round number
 PLAIN_DIGITS = b"1234567890-."
 LITERAL_TEXT = b" truefalsenull"
 MOST_FILLERS = 256  # of them that are kept
@@ -151,9 +153,35 @@ class LexemeEndings:
         return min(texts, key=self._reader.measure, default=None)
 
     def _number(self, c: int, x: int, y: int) -> bytes | None:
-        """The rest of a number: a breadth-first search of limited width (beam search) over its digits."""
-        found = next(self._numbers(c, x, y, WIDE_BEAM if x == 0 else BEAM), None)
+        """The rest of a number: one digit, else a round number, else what a search of limited width (beam search) finds."""
+        found: list[bytes] | None = None
+        if x == 0:
+            found = [digit for digit in ONE_DIGIT if self._ends_number(c, x, y, digit)] or self._round_numbers(c, x, y)
+        found = found or next(self._numbers(c, x, y, WIDE_BEAM if x == 0 else BEAM), None)
         return None if found is None else min(found, key=self._reader.measure)
+
+    def _ends_number(self, c: int, x: int, y: int, text: bytes) -> bool:
+        with self._reader.scratch():
+            after = self._reader.read(self._reader.record(c, x, y, 0), text)
+            return bool(after) and self._reader.ends(after)
+
+    def _round_numbers(self, c: int, x: int, y: int) -> list[bytes]:
+        """One digit with zeros, or with an exponent, as far as that is allowed: bounds far from zero are met in a few steps."""
+        found = []
+        with self._reader.scratch():
+            for sign in (b"", b"-"):
+                for digit in ONE_DIGIT[1:]:
+                    record = self._reader.read(self._reader.record(c, x, y, 0), sign + digit)
+                    for zeros in range(1, MOST_ROUND + 1):
+                        if not record:
+                            break
+                        if zeros > 1 and self._ends_number(c, x, y, exponent := sign + digit + b"e%d" % zeros):
+                            found.append(exponent)
+                        record = self._reader.read(record, b"0")
+                        if record and self._reader.ends(record):
+                            found.append(sign + digit + b"0" * zeros)
+                            break
+        return found
 
     def _numbers(self, c: int, x: int, y: int, beam: int, symbols: bytes = DIGITS) -> Iterator[list[bytes]]:
         """The rests of a number, in lists by length."""

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from grammarlm.layout.json import ARRAY_BIT, Array, Kind, Object, Shape
 from grammarlm.masks.machines.regular.completion import LONGEST
 
@@ -24,7 +26,7 @@ class Values:
         self._settled: set[int] = set()
         self._solving: int | None = None
         self._users: dict[int, set[int]] = {}
-        self._queue: list[int] = []
+        self._queue: deque[int] = deque()
         self._pending: set[int] = set()
         self._met: set[int] = set()
 
@@ -42,7 +44,7 @@ class Values:
         return self._values.get(node)
 
     def _solve(self, root: int) -> None:
-        self._queue, self._users = [root], {}
+        self._queue, self._users = deque([root]), {}
         self._pending, self._met = {root}, {root}
         try:
             while self._queue:
@@ -61,7 +63,7 @@ class Values:
                 for user in self._users.get(node, ()):
                     if user not in self._pending:
                         self._pending.add(user)
-                        self._queue.append(user)
+                        self._queue.appendleft(user)  # after all that waits: it may use much of that, too
         finally:
             self._solving = None
         self._settled |= self._met
