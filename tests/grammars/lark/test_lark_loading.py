@@ -161,7 +161,9 @@ start: ("a" "b"?)~2..3 ("c"+)* ["d" ["e"]] | ("a"+ | "b"+ "a"+)*
 """
 
 
-@pytest.mark.parametrize("text", WRITTEN.split("===\n"))
+@pytest.mark.parametrize(
+    "text", [*WRITTEN.split("===\n"), 'start: "a\rb" /[a\rz]/ "\\r"', 'start: "a\0b"', 'start: "\f\v\x85\u2028"']
+)
 def test_what_is_written_in_many_ways(text: str) -> None:
     if check(text) == "rare":
         with pytest.raises(GrammarError):

@@ -13,6 +13,7 @@ from .result import Pattern, Rare
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"i?', re.DOTALL)
 RANGE = re.compile(r'("(?:[^"\\]|\\.)*")\.\.("(?:[^"\\]|\\.)*")', re.DOTALL)
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+UNUSUAL = re.compile(r"[\\\r\0]")
 EVALUATED = "Uuxnftr"  # the escapes that Python's literals and lark's have in common
 
 
@@ -34,8 +35,9 @@ def literal_pattern(text: str) -> Pattern:
 
 
 def evaluated(body: str) -> str:
-    """A literal's text with \\n, \\x41 and the like replaced by their characters; other escapes stay."""
-    if "\\" not in body:
+    """A literal's text with \\n, \\x41 and the like replaced by their characters; other escapes stay. Python reads it, for which a
+    carriage return ends a line, and which takes no NUL."""
+    if not UNUSUAL.search(body):
         return body
 
     def escape(match: re.Match[str]) -> str:
