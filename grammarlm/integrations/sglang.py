@@ -10,9 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Future
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+if find_spec("sglang") is None:
+    raise ImportError(
+        "grammarlm.integrations.sglang is for use inside SGLang, which is not installed: pip install sglang"
+    )
+
 from sglang.srt.constrained.base_grammar_backend import (
     BaseGrammarBackend,
     BaseGrammarObject,
