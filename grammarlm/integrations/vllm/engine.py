@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
 from typing import TYPE_CHECKING, Any
 
 from vllm.tokenizers import cached_tokenizer_from_config
 
-from grammarlm.errors import GrammarError
 from grammarlm.integrations.serving.compiling import USUAL_BYTES, warm_compiler
 from grammarlm.integrations.serving.served_row import Row
 from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.runtime.limits import POLITE
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -39,6 +39,9 @@ class Engine:
         # --additional-config '{"grammarlm": {"max_bytes": ...}}' bounds the constraints that are held
         self.compiler = warm_compiler(self.vocab, own.get("max_bytes", USUAL_BYTES))
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="grammarlm")
+        self._preparing: dict[
+            Grammar, Future[Constraint]
+        ] = {}  # what the scheduler has asked for; it asks from one thread
 
     def row(self, options: Options, stop_ids: set[int], most: int | None) -> Row:
         """The row of a request, compiled here if nobody has done it before. `most`: tokens that the answer may have."""
@@ -53,19 +56,23 @@ class Engine:
 
     def compiled_at_once(self, grammar: Grammar) -> Constraint | None:
         """The constraint where it is held, or made in a moment; None where others go on making it."""
-        if found := self.compiler.held(grammar):
-            return found
+        future = self._preparing.get(grammar)
+        if future is None:
+            if found := self.compiler.held(grammar):
+                return found
+            future = self._preparing[grammar] = self._pool.submit(self.prepared, grammar)
+            future.add_done_callback(lambda _: self._preparing.pop(grammar, None))
         try:
-            return self._pool.submit(self.prepared, grammar).result(AT_ONCE)
+            return future.result(AT_ONCE)
         except TimeoutError:
             return None
 
     def prepared(self, grammar: Grammar) -> Constraint:
-        """The constraint, with what the first text of its grammar would wait for: how its shortest texts end."""
+        """The constraint, with what the first text of its grammar would wait for: its shortest end, and its first mask."""
         with POLITE:  # the threads that schedule and sample come first
             constraint = self.compiler.compile(grammar)
-            with contextlib.suppress(GrammarError, ValueError):  # the request's own text is told
-                constraint.matcher(max_tokens=self.most_tokens)
+            with contextlib.suppress(ValueError):  # a limit, say: the row of the request meets it again, and says so
+                constraint.matcher(max_tokens=self.most_tokens).fill_mask(allocate_mask(1, self.vocab.size))
         return constraint
 
     def room(self, max_tokens: int | None, prompt: int) -> int:

@@ -84,7 +84,7 @@ HARD: dict[str, dict[str, Any]] = {
     },
     "numbers between bounds": {
         "schema": {"type": "array", "items": {"type": "number", "minimum": -1e-7, "exclusiveMaximum": 12345.678,
-                                              "multipleOf": 0.001}, "minItems": 2, "maxItems": 4}
+                                              "multipleOf": 0.25}, "minItems": 2, "maxItems": 4}
     },
     "conditions": {
         "schema": {"type": "object", "properties": {"kind": {"enum": ["a", "b"]}, "n": {"type": "integer"}},
