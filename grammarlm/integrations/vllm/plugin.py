@@ -14,7 +14,7 @@ from typing import Any
 
 import vllm
 
-from grammarlm.integrations.serving.admission import admit
+from grammarlm.integrations.serving.admission import admit, warm
 from grammarlm.masks.runtime.collector import PATIENT
 
 from . import params as requests
@@ -32,6 +32,7 @@ NO_DRAFTS = (
 def register() -> None:
     """Idempotent, as vLLM asks."""
     PATIENT.is_enabled = False  # a server has its own rules for Python's collector
+    warm()  # now, and not on the event loop when the first request comes
     from vllm.v1.sample import logits_processor
 
     _replace(logits_processor, "build_logitsprocs", _with_processors)

@@ -31,7 +31,8 @@ def test_what_compile_refuses_is_refused() -> None:
 
 
 def test_much_work_is_too_much_on_a_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "ON_THE_LOOP", gl.Limits(max_work=5))
+    for name in ("ON_THE_LOOP", "IN_PASSING"):
+        monkeypatch.setattr(admission, name, gl.Limits(max_work=5))
     patterns = ["^([a-z][0-9])+$", "((c1d3g3).{4,8}){6,6}", "(t|8){10,10}$"]
     heavy = gl.JsonSchema({"type": "string", "allOf": [{"pattern": pattern} for pattern in patterns]})
     with pytest.raises(gl.LimitExceeded, match="response_format"):
@@ -41,7 +42,8 @@ def test_much_work_is_too_much_on_a_loop_alone(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_other_limits_are_errors_wherever_they_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "ON_THE_LOOP", gl.Limits(max_depth=10))
+    for name in ("ON_THE_LOOP", "IN_PASSING"):
+        monkeypatch.setattr(admission, name, gl.Limits(max_depth=10))
     deep = gl.Regex("(b" * 30 + "a" + "c)?" * 30)
     for in_background in (False, True):
         with pytest.raises(gl.LimitExceeded, match="max_depth"):
