@@ -64,10 +64,7 @@ def admit(grammar: Grammar, *, in_background: bool = False) -> None:
     """
     limits = ELSEWHERE if not is_on_event_loop() else IN_PASSING if in_background else ON_THE_LOOP
     try:
-        constraint = compile(grammar, byte_vocabulary(), limits=limits)
-        constraint.matcher(
-            max_tokens=ROOM
-        )  # how texts end would else be found at their first mask, in the middle of a step
+        compile(grammar, byte_vocabulary(), limits=limits)
     except LimitExceeded as error:
         if limits is ELSEWHERE or not ("max_work" in str(error) or "max_ms" in str(error)):
             raise
