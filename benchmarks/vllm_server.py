@@ -75,16 +75,17 @@ def bad(server: Server, engine: str) -> dict[str, float]:
 def schemas(server: Server, engine: str, files: list[Path]) -> dict[str, float]:
     """Also how many were served, and refused with a sentence."""
     statuses: dict[int, int] = {}
-    too_slow = 0
+    too_slow = empty = 0
     with Pulse(server) as pulse:
         for path in files:
             schema = json.loads(path.read_text(encoding="utf-8"))["schema"]
             status, answer = server.post("/v1/completions", body({"schema": schema}, engine, max_tokens=1))
             statuses[status] = statuses.get(status, 0) + 1
             too_slow += status == 400 and "GRAMMARLM_VLLM_BACKEND" in json.dumps(answer)
+            empty += status == 200 and not answer["choices"][0]["text"]  # refused after admission: too late for 400
     found = milliseconds(pulse)
-    return {**found, "served": statuses.get(200, 0), "refused": statuses.get(400, 0) - too_slow, "too slow": too_slow,
-            "failed": sum(count for status, count in statuses.items() if status not in (200, 400))}  # fmt: skip
+    return {**found, "served": statuses.get(200, 0) - empty, "refused": statuses.get(400, 0) - too_slow + empty,
+            "too slow": too_slow, "failed": sum(count for status, count in statuses.items() if status not in (200, 400))}  # fmt: skip
 
 
 class Stream(threading.Thread):
