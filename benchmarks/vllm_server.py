@@ -84,8 +84,9 @@ def schemas(server: Server, engine: str, files: list[Path]) -> dict[str, float]:
             too_slow += status == 400 and "GRAMMARLM_VLLM_BACKEND" in json.dumps(answer)
             empty += status == 200 and not answer["choices"][0]["text"]  # refused after admission: too late for 400
     found = milliseconds(pulse)
-    return {**found, "served": statuses.get(200, 0) - empty, "refused": statuses.get(400, 0) - too_slow + empty,
-            "too slow": too_slow, "failed": sum(count for status, count in statuses.items() if status not in (200, 400))}  # fmt: skip
+    failed = sum(count for status, count in statuses.items() if status not in (200, 400))
+    served, refused = statuses.get(200, 0) - empty, statuses.get(400, 0) - too_slow + empty
+    return {**found, "served": served, "refused": refused, "too slow": too_slow, "failed": failed}
 
 
 class Stream(threading.Thread):
