@@ -1,9 +1,9 @@
-"""Disk cache of Lark grammars: the result of reading one with lark, so that the next process need not.
+"""Disk cache of Lark grammars: what reading one yields, so that the next process need not.
 
-lark's loader and its LALR analysis take half a second for a large grammar, and importing lark 0.1 s more; reading and checking an
-entry takes 1-2 ms. An entry holds what reading a grammar yields and nothing that depends on a vocabulary: the tables, the terminals
-(their patterns are parsed when the lexer first needs them), which terminals each LR state accepts, the byte sets that they
-distinguish.
+Loading a large grammar and making its tables takes tens of milliseconds, where lark has to load it a few hundred; reading and
+checking an entry takes 1-2 ms. An entry holds what reading a grammar yields and nothing that depends on a vocabulary: the tables,
+the terminals (their patterns are parsed when the lexer first needs them), which terminals each LR state accepts, the byte sets that
+they distinguish.
 
     name     sha256 of the text, the start rule, the indentation, `max_depth`, the sources of this package, and the versions of
              lark, Python (its `re` parses the patterns) and Unicode: if any differs, so does the entry

@@ -21,7 +21,7 @@ from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import Term
 
-from .grammar import Lark
+from .grammar import BIGGEST, Lark
 from .guard import check_lark
 from .lexer import split
 from .load.result import TerminalDefinition
@@ -55,7 +55,7 @@ class Collisions:
 
 def collisions(grammar: Lark, tick: Callable[[], None]) -> Collisions:
     """Of a grammar that compiles. `tick` raises LimitExceeded where the time is over; what was found by then is returned."""
-    statements = check_lark(grammar.text, grammar.start, tick=tick)
+    statements = check_lark(grammar.text, grammar.start, max_size=BIGGEST, tick=tick)
     loaded = load(grammar.text, grammar.start, grammar.indent, statements, tick)
     terminals = [terminal for terminal in loaded.terminals if terminal.name not in loaded.renamed_only]
     algebra, unfinished = Algebra(tick=tick), None

@@ -162,4 +162,4 @@ class Backend(StructuredOutputBackend):
         return array
 
     def destroy(self) -> None:
-        self.engine.compiler.clear()
+        self.engine.close()

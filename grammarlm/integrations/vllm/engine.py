@@ -75,6 +75,11 @@ class Engine:
                 constraint.matcher(max_tokens=self.most_tokens).fill_mask(allocate_mask(1, self.vocab.size))
         return constraint
 
+    def close(self) -> None:
+        """What has not begun to be made is not made any more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.compiler.clear()
+
     def room(self, max_tokens: int | None, prompt: int) -> int:
         """The tokens that an answer may have: those asked for, and those that the model has room for."""
         left = self.most_tokens - prompt

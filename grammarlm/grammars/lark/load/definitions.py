@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+from grammarlm.grammars.lark.guard import is_terminal
 from grammarlm.grammars.lark.text import Alternatives, Code, Definition, LarkText, Name, Use, read_lark
 
 from .result import Rare, Symbol
@@ -81,10 +82,6 @@ class Scope:
                 name = f"__IGNORE_{len(self.ignored)}"
                 self.ignored.append(name)
                 self.named[name] = Named(name, True, body.code, self)
-
-
-def is_terminal(name: str) -> bool:
-    return name.lstrip("_")[:1].isupper()
 
 
 def read_scope(found: LarkText, mangle: Mangle | None = None) -> Scope:

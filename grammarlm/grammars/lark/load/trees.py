@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import product
 
+from grammarlm.grammars.lark.guard import is_terminal
 from grammarlm.grammars.lark.text import Alternatives, Literal, Maybe, Name, Repeat, Sequence, Use
 
-from .definitions import Named, is_terminal
+from .definitions import Named
 from .result import Pattern, Rare, Symbol
 from .terminals import literal_pattern
 
