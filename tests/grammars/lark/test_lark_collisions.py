@@ -11,6 +11,8 @@ from lark.load_grammar import load_grammar
 
 import grammarlm as gl
 from grammarlm.grammars.lark.collisions import MOST_FOUND, Collision, collisions
+from grammarlm.grammars.lark.grammar import BIGGEST
+from grammarlm.grammars.lark.guard import check_lark
 from grammarlm.masks.runtime.limits import Clock
 
 LONGEST = 5
@@ -123,3 +125,12 @@ def test_the_search_is_bounded() -> None:
     result = collisions(many, clock().tick)
     assert len(result.found) == MOST_FOUND
     assert "pairs" in (result.unfinished or "")
+
+
+def test_large_grammars_are_read_as_compile_reads_them() -> None:
+    rules = "".join(f'r{i}: ("a" | "b{i}")~10\n' for i in range(12))
+    text = f"start: {' | '.join(f'r{i}' for i in range(12))}\n{rules}WORD: /[a-c]/\nword: WORD\n"
+    with pytest.raises(gl.LimitExceeded):
+        check_lark(text)
+    check_lark(text, max_size=BIGGEST)
+    assert not collisions(gl.Lark(text), clock().tick).refused
