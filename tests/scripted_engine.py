@@ -44,7 +44,7 @@ class Scripted:
     def _refuse(self, error: Exception) -> None:
         raise error
 
-    def reset(self) -> None:
+    def reset(self, most: int | None = None) -> None:
         self.read: list[int] = []
 
     def mask(self) -> None:

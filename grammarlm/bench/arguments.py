@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
+GENERATING_ENGINES = f"{ENGINES},none"
 DRAFTS = ("draft4", "draft6", "draft7", "draft2019-09", "draft2020-12")
 
 
@@ -37,19 +38,66 @@ def add_bench(commands: Any) -> None:
     )
     suite.set_defaults(command=run_schema_suite)
     add_common(suite, "grammarlm-schema-suite")
+    add_jsonschemabench(benches)
 
 
-def add_common(parser: argparse.ArgumentParser, folder: str) -> None:
-    known = ENGINES.split(",")
-    parser.add_argument(
-        "--engines", type=names(known), default=["grammarlm"], metavar="E,...", help=f"which, of {ENGINES} (grammarlm)"
+def add_jsonschemabench(benches: Any) -> None:
+    parser = benches.add_parser(
+        "jsonschemabench",
+        help="texts generated under JSONSchemaBench's schemas",
+        description="Coverage, compliance and times of engines on the ten data sets of JSONSchemaBench: a model writes "
+        "a text for each schema, under the constraint of each engine.",
     )
     parser.add_argument(
-        "--limit", type=positive(float), default=10.0, metavar="SECONDS", help="time for one schema (10)"
+        "folder", metavar="DIR", help="the folder with files SET---NAME.json, or folders SET of files NAME.json"
     )
     parser.add_argument(
-        "--tokenizer", default="tiny", metavar="PATH", help="a folder with tokenizer.json, or tiny (the default)"
+        "--model",
+        default="tiny",
+        metavar="M",
+        help="tiny (the embedded one), a transformers model's folder, or scripted: one that knows a labelled instance (tiny)",
     )
+    parser.add_argument(
+        "--url",
+        metavar="URL",
+        help="an OpenAI-compatible server instead, with the model of that name: http://host:8000",
+    )
+    parser.add_argument("--sample", type=positive(int), metavar="N", help="a mixed sample of so many schemas (all)")
+    parser.add_argument("--split", metavar="FILE", help="only the schemas whose names stand in this file, one a line")
+    parser.add_argument(
+        "--shots", type=int, default=2, metavar="N", help="examples in a prompt (2); scripted has no prompt"
+    )
+    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 is greedy (0)")
+    parser.add_argument("--samples", type=positive(int), default=1, metavar="N", help="texts for each schema (1)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parser.add_argument("--max-tokens", type=positive(int), default=512, metavar="N", help="of a text (512)")
+    parser.set_defaults(command=run_jsonschemabench)
+    add_common(parser, "grammarlm-jsonschemabench", GENERATING_ENGINES, limit=40.0, tokenizer=None)
+
+
+def add_common(
+    parser: argparse.ArgumentParser,
+    folder: str,
+    engines: str = ENGINES,
+    limit: float = 10.0,
+    tokenizer: str | None = "tiny",
+) -> None:
+    known = engines.split(",")
+    parser.add_argument(
+        "--engines", type=names(known), default=["grammarlm"], metavar="E,...", help=f"which, of {engines} (grammarlm)"
+    )
+    parser.add_argument(
+        "--limit",
+        type=positive(float),
+        default=limit,
+        metavar="SECONDS",
+        help=f"time for one schema, or one text ({limit:g})",
+    )
+    of_model = tokenizer or "the model's"
+    parser.add_argument(
+        "--tokenizer", default=tokenizer, metavar="PATH", help=f"a folder with tokenizer.json, or tiny ({of_model})"
+    )
+    parser.add_argument("--jobs", type=positive(int), default=1, metavar="N", help="schemas measured at a time (1)")
     parser.add_argument("--out", default=folder, metavar="FOLDER", help=f"where records and report go ({folder})")
     parser.add_argument("--resume", action="store_true", help="go on where an earlier run into the same folder ended")
 
@@ -79,12 +127,18 @@ def positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def run_maskbench(options: argparse.Namespace) -> int:
-    from .maskbench import run
+    from .verdicts.maskbench import run
+
+    return run(options)
+
+
+def run_jsonschemabench(options: argparse.Namespace) -> int:
+    from .generation.jsonschemabench import run
 
     return run(options)
 
 
 def run_schema_suite(options: argparse.Namespace) -> int:
-    from .schema_suite import run
+    from .verdicts.schema_suite import run
 
     return run(options)

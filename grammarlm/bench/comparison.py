@@ -1,4 +1,4 @@
-"""Runs several engines over the same cases, and reports the results: on the terminal, as Markdown, JSON and a plot."""
+"""Runs several engines over the same cases, and writes what was found: on the terminal, as Markdown, JSON, a page and a plot."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import datetime
 import json
 import os
 import platform
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -14,15 +16,15 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from . import tables
 from .cases import Case
-from .driver import Results, Run
+from .driver import EngineDidNotStart, Finish, Results, Run
 from .engines import RUNS, package_of
-from .figures import Figures, Ratios
+from .markdown import Table, cell, plain, size
 from .record import Record
+from .tasks import record_class
 
 
-@dataclass(frozen=True)
+@dataclass
 class Comparison:
     """What is measured, and the output folder."""
 
@@ -30,17 +32,25 @@ class Comparison:
     runs: list[Run]
     folder: Path
     resume: bool = False
+    jobs: int = 1
     about: dict[str, Any] = field(default_factory=dict)  # identifies the run, for --resume
     notes: tuple[str, ...] = ()
+    absent: dict[str, str] = field(default_factory=dict)  # engines that could not be run, and why
 
-    def measure(self, cases: list[Case], console: Console) -> dict[str, list[Record]]:
-        """The records of each run."""
-        found: dict[str, list[Record]] = {}
+    def measure(
+        self,
+        cases: list[Case],
+        console: Console,
+        finisher: Callable[[], AbstractContextManager[Finish]] | None = None,
+    ) -> dict[str, list[Any]]:
+        """The records of each run, of its task's class. A run whose engine does not start becomes one of the absent."""
+        found: dict[str, list[Any]] = {}
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         tail = (TextColumn("{task.fields[said]}"), TimeElapsedColumn(), TimeRemainingColumn())
         with Progress(*columns, *tail, console=console, disable=not console.is_terminal) as progress:
             for run in self.runs:
-                results = Results(self.folder / f"{slug(run.name)}.jsonl", self._about(run), self.resume)
+                path = self.folder / f"{slug(run.name)}.jsonl"
+                results = Results(path, self._about(run), self.resume, record_class(run.task))
                 known = len(results.records)
                 task = progress.add_task(run.name, total=len(cases), completed=known, said="")
                 passing = sum("passing" in record.outcomes() for record in results.records.values())
@@ -50,89 +60,86 @@ class Comparison:
                     passing += "passing" in record.outcomes()
                     progress.update(task, advance=1, said=f"{passing:,} passing")
 
-                found[run.name] = results.complete(run, cases, tell)
+                try:
+                    found[run.name] = results.complete(run, cases, tell, self.jobs, finisher)
+                except EngineDidNotStart as error:
+                    self.absent[run.name] = str(error)
+        if not found:
+            raise ValueError("; ".join(self.absent.values()))
         return found
 
     def _about(self, run: Run) -> dict[str, Any]:
         package, number = package_of(run.engine)
         return {**asdict(run), **self.about, "package": package, "version": number}
 
-    def tell(self, found: dict[str, list[Record]], groups: dict[str, list[str]] | None = None) -> str:
-        """The report in Markdown: tables, and what was measured where and how; also written next to the records, with the plot.
-
-        `groups`: named subsets of the cases, each with its own tables; default: all together.
-        """
-        parts = [f"# {self.title}", self._facts()]
-        peers = [run.name for run in self.runs if run.engine != self.runs[0].engine]
-        figures: dict[str, dict[str, Figures]] = {}
-        for title, names in (groups or {"all": list({r.case for records in found.values() for r in records})}).items():
-            wanted = set(names)
-            chosen = {run: [record for record in records if record.case in wanted] for run, records in found.items()}
-            figures[title] = {name: Figures.of(records) for name, records in chosen.items()}
-            parts += [f"## {title}"] * bool(groups) + section_of(chosen, figures[title], peers)
-        kept = {title: {name: asdict(f) for name, f in each.items()} for title, each in figures.items()}
-        (self.folder / "figures.json").write_text(json.dumps(kept, indent=1) + "\n")
-        parts.append("\n".join(f"- {note}" for note in self.notes))
-        picture = self._picture(found)
-        text = (
-            "\n\n".join(
-                [*parts, "Schema by schema: failing.md, slowest.md and the .jsonl files beside this report.", picture]
-            )
-            + "\n"
-        )
-        (self.folder / "report.md").write_text(text, encoding="utf-8")
-        rows = tables.failing(found)
-        (self.folder / "failing.md").write_text(tables.plain(rows) + "\n", encoding="utf-8")
-        (self.folder / "slowest.md").write_text(tables.plain(tables.slowest(found)) + "\n", encoding="utf-8")
-        return text
-
-    def _facts(self) -> str:
+    def facts(self) -> str:
+        """When, where and with which versions and limits."""
         packages = dict(package_of(run.engine) for run in self.runs)
         run = self.runs[0]
         versions = ", ".join(f"{name} {number}" for name, number in packages.items())
-        limits = (
-            f"{run.limit:g} s a schema, {tables.size(run.memory)} of memory beyond what the engine has when it is ready"
-        )
+        limits = f"{run.limit:g} s a schema, {size(run.memory)} of memory beyond what the engine has when it is ready"
         facts = f"{datetime.date.today().isoformat()}, {machine()}; {versions}. Tokenizer: {Path(run.tokenizer).name}"
-        return f"{facts}; limits: {limits}; one thread."
+        shared = "one thread" if self.jobs == 1 else f"{self.jobs} schemas at a time, so that times include waiting"
+        return f"{facts}; limits: {limits}; {shared}."
 
-    def _picture(self, found: dict[str, list[Record]]) -> str:
+    def write(self, parts: Sequence[str], figures: Any, found: Mapping[str, Sequence[Record]], picture: str) -> str:
+        """The report in Markdown: what was measured where and how, then `parts`; written beside the records, with the failures."""
+        absent = [f"- {name}: not measured: {why}" for name, why in self.absent.items()]
+        notes = "\n".join([*absent, *(f"- {note}" for note in self.notes)])
+        others = "Schema by schema: report.html, failing.md and the .jsonl files beside this report."
+        text = "\n\n".join([f"# {self.title}", self.facts(), *parts, notes, others, picture]) + "\n"
+        (self.folder / "figures.json").write_text(json.dumps(figures, indent=1) + "\n")
+        (self.folder / "report.md").write_text(text, encoding="utf-8")
+        (self.folder / "failing.md").write_text(plain(failing(found)) + "\n", encoding="utf-8")
+        return text
+
+    def picture(self, draw: Callable[[Path], None]) -> str:
+        """The Markdown of the picture that `draw` writes; where matplotlib is missing, a sentence about that."""
         try:
-            from .pictures import draw
-
-            draw(self.folder / "report.png", found, self.title)
+            draw(self.folder / "report.png")
         except ImportError:
             return "No picture: matplotlib is missing (pip install 'grammarlm[bench]')."
-        return "![mask times and outcomes](report.png)"
+        return f"![{self.title}](report.png)"
 
 
-def section_of(found: dict[str, list[Record]], figures: dict[str, Figures], peers: list[str]) -> list[str]:
-    """The tables of one group of cases; ratios are those of the first run to other engines'."""
-    parts = [tables.markdown(tables.coverage(figures)), tables.markdown(tables.speed(figures))]
-    if peers:
-        first = next(iter(found))
-        pairs = {f"{first} / {name}": Ratios.of(found[first], found[name]) for name in peers}
-        parts.append(tables.markdown(tables.ratios(pairs)))
-    return parts
+def failing(found: Mapping[str, Sequence[Record]]) -> Table:
+    """The cases that do not pass, what is wrong and where; the worst outcomes first."""
+    rows = [
+        (place, record.OUTCOMES.index(record.worst()), record.case, name, record)
+        for place, (name, records) in enumerate(found.items())
+        for record in records
+        if "passing" not in record.outcomes()
+    ]
+    rows.sort(key=lambda row: row[:3])
+    return ["engine", "schema", "what is wrong"], [
+        [name, cell(record.case), cell(record.wrong())] for *_, name, record in rows
+    ]
 
 
 def runs_of(
-    engines: list[str], tokenizer: str, limit: float, options: dict[str, dict[str, Any]] | None = None
-) -> list[Run]:
-    """The runs that the engines' names stand for; ValueError where a name is unknown or its package is missing."""
-    runs = []
+    engines: list[str],
+    tokenizer: str,
+    limit: float,
+    options: dict[str, dict[str, Any]] | None = None,
+    catalogue: Mapping[str, list[tuple[str, str, dict[str, Any]]]] = RUNS,
+    **settings: Any,
+) -> tuple[list[Run], dict[str, str]]:
+    """The runs that the engines' names stand for, and why the others are absent: their packages are missing."""
+    runs, absent = [], {}
     for name in engines:
-        if name not in RUNS:
-            raise ValueError(f"--engines {name}: there is no such engine; there are {', '.join(RUNS)}")
-        for title, engine, settings in RUNS[name]:
+        if name not in catalogue:
+            raise ValueError(f"--engines {name}: there is no such engine; there are {', '.join(catalogue)}")
+        for title, engine, own in catalogue[name]:
             try:
                 package_of(engine)
             except PackageNotFoundError as error:
-                raise ValueError(
-                    f"--engines {name}: {error.name} is not installed: pip install 'grammarlm[bench]'"
-                ) from None
-            runs.append(Run(title, engine, {**settings, **(options or {}).get(engine, {})}, tokenizer, limit))
-    return runs
+                absent[title] = f"{error.name} is not installed: pip install 'grammarlm[bench]'"
+                continue
+            given = {**own, **(options or {}).get(engine, {})}
+            runs.append(Run(title, engine, given, tokenizer, limit, **settings))
+    if not runs:
+        raise ValueError("; ".join(f"--engines {name}: {why}" for name, why in absent.items()))
+    return runs, absent
 
 
 def machine() -> str:

@@ -1,5 +1,5 @@
-"""The parent process: runs one engine over all cases in a child process, restarted after a timeout or a crash; each record goes to
-a file.
+"""The parent process: runs one engine over all cases in child processes, restarted after a timeout or a crash; each record goes
+to a file.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .cases import BrokenCase, Case
+from .cases import Case
 from .record import Record
+from .tasks import record_class
 
 START_LIMIT = 300.0  # seconds for imports, and kernels that are compiled on first use
 MEMORY = 2 << 30
@@ -32,11 +36,12 @@ class Run:
     engine: str
     options: dict[str, Any]
     tokenizer: str
-    limit: float = 10.0  # seconds a case
+    limit: float = 10.0  # seconds a case, or a step of it
     memory: int = MEMORY
+    task: str = "judge"
 
     def settings(self) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in ("engine", "options", "tokenizer", "memory")}
+        return {key: getattr(self, key) for key in ("task", "engine", "options", "tokenizer", "memory")}
 
 
 class EngineDidNotStart(ValueError):
@@ -44,15 +49,17 @@ class EngineDidNotStart(ValueError):
 
 
 class Child:
-    """The child process of an engine, and its output."""
+    """A child process, and its output."""
 
     def __init__(self, run: Run):
+        self._record = record_class(run.task)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open for the lifetime of the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "grammarlm.bench.worker", json.dumps(run.settings())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            start_new_session=True,  # an interruption from the keyboard reaches the parent alone
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -75,26 +82,30 @@ class Child:
         line = self._lines.get(timeout=seconds)
         return json.loads(line) if line.endswith(b"\n") else None
 
-    def judge(self, case: Case, limit: float) -> Record:
-        """The engine's record of a case; `is_alive` says whether the child can take another one."""
+    def run(self, case: Case, limit: float) -> Record:
+        """The record of a case, or what was known of it when its next step took longer than `limit`, or its process died;
+        `is_alive` says whether the child can take another one.
+        """
         assert self._process.stdin is not None
+        known = None
         try:
             self._process.stdin.write(json.dumps(asdict(case)).encode() + b"\n")
             self._process.stdin.flush()
-            answer = self._answer(limit)
+            while (answer := self._answer(limit)) is not None and "step" in answer:
+                known = self._record.from_json(answer["step"])
         except queue.Empty:
             self.stop()
-            return Record(case.name, case.count(), timeout=True)
+            record = known or self._record.unanswered(case)
+            record.timeout = True
+            return record
         except BrokenPipeError:
             answer = None
         if answer is None:
             self._process.wait()
-            return Record(
-                case.name, case.count(), crash=f"{ended(self._process.returncode)}: {self._last_words()}"[:300]
-            )
-        if "broken" in answer:
-            raise BrokenCase(answer["broken"])
-        return Record.from_json(answer)
+            record = known or self._record.unanswered(case)
+            record.crash = f"{ended(self._process.returncode)}: {self._last_words()}"[:300]
+            return record
+        return self._record.from_json(answer)
 
     @property
     def is_alive(self) -> bool:
@@ -117,24 +128,31 @@ def ended(code: int) -> str:
     return f"the process was killed by {signal.Signals(-code).name}"
 
 
-def drive(run: Run, cases: Iterable[Case]) -> Iterator[Record]:
-    """The records of the cases, in order."""
-    child: Child | None = None
-    try:
-        for case in cases:
-            if child is None or not child.is_alive:
-                child = Child(run)
-            yield child.judge(case, run.limit)
-    finally:
-        if child is not None:
-            child.stop()
+class Worker:
+    """A child process that is replaced where it has ended."""
+
+    def __init__(self, run: Run):
+        self._run = run
+        self._child: Child | None = None
+
+    def run(self, case: Case, limit: float | None = None) -> Record:
+        if self._child is None or not self._child.is_alive:
+            self._child = Child(self._run)
+        return self._child.run(case, limit or self._run.limit)
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+
+
+Finish = Callable[[Case, Record], Record]  # what is done to a record before it is written
 
 
 class Results:
     """The records of a run in a file: a line about the run, then one a case, each written as soon as it is known."""
 
-    def __init__(self, path: Path, about: dict[str, Any], resume: bool):
-        self.path = path
+    def __init__(self, path: Path, about: dict[str, Any], resume: bool, record: type[Record]):
+        self.path, self._record = path, record
         self.records: dict[str, Record] = {}
         if resume and path.exists():
             self._read(about)
@@ -149,19 +167,53 @@ class Results:
             raise ValueError(
                 f"{self.path} is {'of another run' if lines else 'empty'}; leave out --resume, or name another --out"
             )
-        whole = [line for line in lines[1:] if line.endswith("}")]
-        for line in whole:
-            record = Record.from_json(json.loads(line))
-            self.records[record.case] = record
         if not text.endswith("\n"):  # the last line is truncated: the run was interrupted
-            self.path.write_text("\n".join([lines[0], *whole]) + "\n")
+            lines.pop()
+            self.path.write_text("".join(f"{line}\n" for line in lines))
+        for line in lines[1:]:
+            record = self._record.from_json(json.loads(line))
+            self.records[record.case] = record
 
-    def complete(self, run: Run, cases: list[Case], tell: Callable[[Record], None]) -> list[Record]:
-        """All records in the order of the cases; missing ones are measured."""
+    def complete(
+        self,
+        run: Run,
+        cases: list[Case],
+        tell: Callable[[Record], None],
+        jobs: int = 1,
+        finisher: Callable[[], AbstractContextManager[Finish]] | None = None,
+    ) -> list[Record]:
+        """All records in the order of the cases; missing ones are measured by `jobs` child processes."""
         missing = [case for case in cases if case.name not in self.records]
-        with self.path.open("a", buffering=1) as file:
-            for record in drive(run, missing):
-                file.write(json.dumps(record.as_json()) + "\n")
-                self.records[record.case] = record
-                tell(record)
+        waiting, lock, stopped = deque(missing), threading.Lock(), threading.Event()
+
+        def work(worker: Worker) -> None:
+            with finisher() if finisher else nullcontext(_unchanged) as finish:
+                while waiting:
+                    try:
+                        case = waiting.popleft()
+                    except IndexError:  # another job took the last one
+                        return
+                    record = finish(case, worker.run(case))
+                    with lock:
+                        if stopped.is_set():  # its process may have been stopped under it
+                            return
+                        file.write(json.dumps(record.as_json()) + "\n")
+                        self.records[record.case] = record
+                        tell(record)
+
+        workers = [Worker(run) for _ in range(min(jobs, len(missing)))]
+        with self.path.open("a", buffering=1) as file, ThreadPoolExecutor(jobs) as pool:
+            try:
+                for job in as_completed([pool.submit(work, worker) for worker in workers]):
+                    job.result()
+            finally:  # the end, an error of a job, or the user's interruption
+                with lock:
+                    stopped.set()
+                    waiting.clear()
+                for worker in workers:
+                    worker.close()
         return [self.records[case.name] for case in cases]
+
+
+def _unchanged(case: Case, record: Record) -> Record:
+    return record

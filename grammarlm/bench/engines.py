@@ -26,22 +26,27 @@ class Engine(Protocol):
 
     def forget(self) -> None: ...  # clear caches of earlier schemas
     def compile(self, schema: Any) -> None: ...
-    def reset(self) -> None: ...
+    def reset(
+        self, most: int | None = None
+    ) -> None: ...  # to the start of a text; of at most so many tokens, where it can
     def mask(self) -> None: ...
+    def words(self) -> np.ndarray | None: ...  # the mask, 32 tokens a word, stop ids among them; None: all tokens
     def commit(self, token: int) -> bool: ...  # False: the mask forbids it (or the engine refuses it)
     def can_stop(self) -> bool: ...
     def nbytes(self) -> int | None: ...  # size of the compiled schema, where the engine reports it
 
 
 class GrammarLM:
-    """This package. `remotes`: a folder that is the registry of the official suite."""
+    """This package. `remotes`: a folder that is the registry of the official suite; `close`: a text of at most so many tokens is
+    brought to its end within them."""
 
     package = "grammarlm"
     refusals: tuple[type[Exception], ...]
 
-    def __init__(self, tokenizer: Any, remotes: str | None = None, **options: Any):
+    def __init__(self, tokenizer: Any, remotes: str | None = None, close: bool = False, **options: Any):
         import grammarlm as gl
 
+        self._close = close
         self._gl: Any = gl
         self.refusals = (gl.GrammarError,)
         self.unsatisfiable = gl.UnsatisfiableGrammar
@@ -62,11 +67,14 @@ class GrammarLM:
     def compile(self, schema: Any) -> None:
         self._constraint = self._gl.compile(self._gl.JsonSchema(schema, **self._options), self._vocab)
 
-    def reset(self) -> None:
-        self._matcher = self._constraint.matcher()
+    def reset(self, most: int | None = None) -> None:
+        self._matcher = self._constraint.matcher(most if self._close else None)
 
     def mask(self) -> None:
         self._everything = not self._matcher.fill_mask(self._row)
+
+    def words(self) -> np.ndarray | None:
+        return None if self._everything else self._row[0]
 
     def commit(self, token: int) -> bool:
         allowed = self._everything or bool(int(self._row[0, token >> 5]) >> (token & 31) & 1)
@@ -117,11 +125,14 @@ class LLGuidance:
         if self._ready.is_error():
             raise ValueError(self._ready.get_error())
 
-    def reset(self) -> None:
+    def reset(self, most: int | None = None) -> None:
         self._matcher = self._ready.deep_copy()
 
     def mask(self) -> None:
         self._fill(self._matcher, self._row, 0)
+
+    def words(self) -> np.ndarray | None:
+        return self._row[0]
 
     def commit(self, token: int) -> bool:
         if not int(self._row[0, token >> 5]) >> (token & 31) & 1:
@@ -157,11 +168,14 @@ class XGrammar:
     def compile(self, schema: Any) -> None:
         self._compiled = self._compiler.compile_json_schema(json.dumps(schema), **self._options)
 
-    def reset(self) -> None:
+    def reset(self, most: int | None = None) -> None:
         self._matcher = self._module.GrammarMatcher(self._compiled)
 
     def mask(self) -> None:
-        self._matcher.fill_next_token_bitmask(self._bits)
+        self._constrains = self._matcher.fill_next_token_bitmask(self._bits)
+
+    def words(self) -> np.ndarray | None:
+        return self._bits[0].numpy() if self._constrains else None
 
     def commit(self, token: int) -> bool:
         return bool(self._matcher.accept_token(token))
@@ -199,11 +213,14 @@ class Outlines:
     def compile(self, schema: Any) -> None:
         self._index = self._module.Index(self._build(json.dumps(schema), " ?"), self._vocabulary)
 
-    def reset(self) -> None:
+    def reset(self, most: int | None = None) -> None:
         self._guide = self._module.Guide(self._index)
 
     def mask(self) -> None:
         self._guide.write_mask_into(self._row.ctypes.data, self._row.size, self._row.itemsize)
+
+    def words(self) -> np.ndarray | None:
+        return self._row[0]
 
     def commit(self, token: int) -> bool:
         if not int(self._row[0, token >> 5]) >> (token & 31) & 1:
@@ -218,11 +235,46 @@ class Outlines:
         return None
 
 
+class Unconstrained:
+    """No engine: what a model writes by itself."""
+
+    package = "grammarlm"
+    refusals: tuple[type[Exception], ...] = ()
+
+    def __init__(self, tokenizer: Any):
+        pass
+
+    def forget(self) -> None:
+        """There is nothing to forget."""
+
+    def compile(self, schema: Any) -> None:
+        """There is nothing to compile."""
+
+    def reset(self, most: int | None = None) -> None:
+        """Every text has the same state."""
+
+    def mask(self) -> None:
+        """All tokens are allowed."""
+
+    def words(self) -> np.ndarray | None:
+        return None
+
+    def commit(self, token: int) -> bool:
+        return True
+
+    def can_stop(self) -> bool:
+        return True
+
+    def nbytes(self) -> int | None:
+        return None
+
+
 ENGINES: dict[str, Callable[..., Engine]] = {
     "grammarlm": GrammarLM,
     "llguidance": LLGuidance,
     "xgrammar": XGrammar,
     "outlines": Outlines,
+    "none": Unconstrained,
 }
 # Rows of a table: (row name, engine, options), keyed by the name that --engines takes.
 RUNS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
@@ -234,6 +286,15 @@ RUNS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "xgrammar": [("xgrammar", "xgrammar", {})],
     "xgrammar-compliant": [("xgrammar-compliant", "xgrammar", {"strict_mode": False, "any_whitespace": True})],
     "outlines": [("outlines", "outlines", {})],
+}
+# Those of the benchmarks that generate: texts of a bounded length are closed, and the same without that as a row of its own.
+GENERATING: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+    **RUNS,
+    "grammarlm": [
+        ("grammarlm", "grammarlm", {"property_order": "any", "close": True}),
+        ("grammarlm, not closed", "grammarlm", {"property_order": "any"}),
+    ],
+    "none": [("none", "none", {})],
 }
 
 

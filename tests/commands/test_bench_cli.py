@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from grammarlm.bench import cases, comparison, driver, engines, tables
+from grammarlm.bench import cases, comparison, driver, engines, markdown
 from grammarlm.bench.driver import Results, Run
-from grammarlm.bench.figures import Figures, Ratios, Times
-from grammarlm.bench.record import Record
+from grammarlm.bench.verdicts.figures import Figures, Ratios, Times
+from grammarlm.bench.verdicts.record import Verdicts
 from tests.commands.command_line import call
 
 pytest.importorskip("transformers")
@@ -77,7 +77,7 @@ def test_every_outcome_is_counted_apart(capsys, scripted, tmp_path) -> None:
     code, printed, _ = call(capsys, *given)
     assert code == 0
     lines = [json.loads(line) for line in (out / "scripted.jsonl").read_text().splitlines()]
-    records = {record.case: record for record in map(Record.from_json, lines[1:])}
+    records = {record.case: record for record in map(Verdicts.from_json, lines[1:])}
     assert {name.removesuffix(".json"): record.outcomes() for name, record in records.items()} == OUTCOMES
     assert records["rejects.json"].wrongly_rejects == [1, 2]
     assert "SIGSEGV" in str(records["die.json"].crash)
@@ -134,13 +134,22 @@ def test_an_engine_that_does_not_start(capsys, monkeypatch, tmp_path) -> None:
     assert "unexpected keyword argument 'unknown'" in err
 
 
-def test_a_file_that_is_no_case(capsys, scripted, tmp_path) -> None:
-    for text, message in (("{", "Expecting property name"), ("[]", "it is no {schema, tests: [{data, valid}]}")):
-        (tmp_path / "a.json").write_text(text)
-        given = ("bench", "maskbench", str(tmp_path), "--engines", "llguidance", "--out", str(tmp_path / "out"))
-        code, printed, err = call(capsys, *given)
-        assert (code, printed) == (1, "")
-        assert f"{tmp_path / 'a.json'}: {message}" in err
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "it is no {schema, tests: [{data, valid}]}"),
+        ('{"schema": true, "tests": [1]}', "a test is no {data, valid}"),
+    ],
+)
+def test_a_file_that_is_no_case_is_a_row(capsys, scripted, tmp_path, text, message) -> None:
+    folder = write_cases(tmp_path / "data", {"good": CASES["right"]})
+    (folder / "bad.json").write_text(text)
+    out = tmp_path / "out"
+    code, printed, _ = call(capsys, "bench", "maskbench", str(folder), "--engines", "llguidance", "--out", str(out))
+    assert code == 0
+    assert "| broken | 1 (50.00%) |" in re.sub(" +", " ", printed)
+    assert f"broken: {folder / 'bad.json'}: {message}" in (out / "failing.md").read_text()
 
 
 def test_the_schema_suite(capsys, scripted, tmp_path) -> None:
@@ -209,12 +218,13 @@ def test_a_missing_package_is_named(capsys, monkeypatch, tmp_path) -> None:
 
 def test_figures() -> None:
     records = [
-        Record("a", tests=1, first_mask=10.0, masks=[1.0, 3.0], nbytes=5),
-        Record("b", tests=1, first_mask=30.0, masks=[5.0], wrongly_accepts=[0], nbytes=7),
-        Record("c", refused="no"),
+        Verdicts("a", tests=1, first_mask=10.0, masks=[1.0, 3.0], nbytes=5),
+        Verdicts("b", tests=1, first_mask=30.0, masks=[5.0], wrongly_accepts=[0], nbytes=7),
+        Verdicts("c", refused="no"),
     ]
     figures = Figures.of(records)
     assert figures.counts == {
+        "broken": 0,
         "crash": 0,
         "timeout": 0,
         "wrongly accepts": 1,
@@ -225,7 +235,7 @@ def test_figures() -> None:
     assert (figures.cases, figures.with_tests, figures.passing_with_tests, figures.median_bytes) == (3, 2, 1, 7)
     assert figures.first_mask.avg == 20.0
     assert figures.masks.quantiles["max"] == 5.0
-    others = [Record("a", first_mask=20.0, masks=[2.0, 6.0]), Record("b", masks=[1.0, 1.0], first_mask=1.0)]
+    others = [Verdicts("a", first_mask=20.0, masks=[2.0, 6.0]), Verdicts("b", masks=[1.0, 1.0], first_mask=1.0)]
     ratios = Ratios.of(records, others)
     assert (ratios.cases, ratios.first_mask["p50"], ratios.masks["avg"]) == (1, 0.5, 0.5)
     times = Times.of([float(i) for i in range(1000)])
@@ -233,34 +243,34 @@ def test_figures() -> None:
 
 
 def test_tables_are_markdown() -> None:
-    table = tables.markdown((["", "a"], [["one", "1,000"], ["twenty", "2"]]))
+    table = markdown.markdown((["", "a"], [["one", "1,000"], ["twenty", "2"]]))
     assert table.splitlines() == [
         "|        |     a |",
         "|--------|------:|",
         "| one    | 1,000 |",
         "| twenty |     2 |",
     ]
-    assert tables.cell("a|b\nc") == "a\\|b c"
-    assert [tables.digits(value) for value in (float("nan"), 1234.5, 12.345, 0.01234)] == [
+    assert markdown.cell("a|b\nc") == "a\\|b c"
+    assert [markdown.digits(value) for value in (float("nan"), 1234.5, 12.345, 0.01234)] == [
         "-",
         "1,234",
         "12.3",
         "0.0123",
     ]
-    assert [tables.size(count) for count in (None, 512, 3 << 20, 5 << 30)] == ["-", "0.5 KB", "3.0 MB", "5.00 GB"]
+    assert [markdown.size(count) for count in (None, 512, 3 << 20, 5 << 30)] == ["-", "0.5 KB", "3.0 MB", "5.00 GB"]
 
 
 def test_records_survive_their_file(tmp_path) -> None:
-    record = Record("a", 2, 1.5, [1.26, 2.0], wrongly_rejects=[1], nbytes=3, peak_bytes=9)
+    record = Verdicts("a", tests=2, first_mask=1.5, masks=[1.26, 2.0], wrongly_rejects=[1], nbytes=3, peak_bytes=9)
     assert record.as_json() == {
-        "case": "a", "tests": 2, "first_mask": 1.5, "masks": [1.3, 2.0], "wrongly_rejects": [1], "nbytes": 3, "peak_bytes": 9,
+        "case": "a", "nbytes": 3, "peak_bytes": 9, "tests": 2, "first_mask": 1.5, "masks": [1.3, 2.0], "wrongly_rejects": [1],
     }  # fmt: skip
-    assert Record.from_json(json.loads(json.dumps(record.as_json()))).outcomes() == {"wrongly rejects"}
+    assert Verdicts.from_json(json.loads(json.dumps(record.as_json()))).outcomes() == {"wrongly rejects"}
     about = {"name": "x"}
     run = Run("x", SCRIPTED, {}, "tiny")
-    results = Results(tmp_path / "deep" / "x.jsonl", about, resume=True)
+    results = Results(tmp_path / "deep" / "x.jsonl", about, resume=True, record=Verdicts)
     assert results.complete(run, [], lambda _: None) == []
-    assert Results(tmp_path / "deep" / "x.jsonl", about, resume=True).records == {}
+    assert Results(tmp_path / "deep" / "x.jsonl", about, resume=True, record=Verdicts).records == {}
 
 
 def test_how_a_process_ended() -> None:

@@ -122,6 +122,22 @@ def test_alternatives_inside_each_other_take_no_time() -> None:
     assert completions.ceiling(term) == 61
 
 
+def test_bounds_of_languages_with_exceptions() -> None:
+    """Any characters but some texts: from no state is the end farther than a bound that the form of the term gives."""
+    drawn, rng, bounded = RandomRegex("exceptions", alphabet="ab1é"), random.Random(7), 0
+    for _ in range(40):
+        expression = ("-", r"(?s:.*)", drawn.pattern(2))
+        try:
+            epoch = current_epoch(gl.compile(build(expression, gl.Regex), VOCAB, limits=PATIENT))
+            oracle = build(expression, Oracle)
+        except (gl.GrammarError, TooManyStates):
+            continue
+        bounded += epoch.completion_limit(epoch.start) is not None
+        with contextlib.suppress(TooManyStates):
+            check_pattern(epoch, oracle, 6, rng)
+    assert bounded >= 15
+
+
 def test_an_end_beyond_the_limit() -> None:
     assert end("a{1048576}") == b"a" * 1048576
     assert end("a{1048577}") is None

@@ -21,7 +21,23 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.regular.derivatives import Algebra
-from grammarlm.grammars.regular.terms import ALT, AND, ANYTHING, CAT, CHARS, EMPTY, NIL, REP, SCOPE, WORDS, ById, Term
+from grammarlm.grammars.regular.terms import (
+    ALT,
+    AND,
+    ANYTHING,
+    CAT,
+    CHARS,
+    EMPTY,
+    EPS,
+    FOREVER,
+    NIL,
+    NOT,
+    REP,
+    SCOPE,
+    WORDS,
+    ById,
+    Term,
+)
 from grammarlm.grammars.regular.utf8 import Edges
 
 LONGEST = 1 << 20  # bytes; a longer shortest text is not written down: the language then has no completion
@@ -79,6 +95,8 @@ class Completions:
         if kind == ALT and not _is_searched(term):
             found = [self.ceiling(p) for p in parts]
             return None if None in found else max(f for f in found if f is not None)
+        if kind == AND:
+            return _escape(parts)
         return 0 if term is NIL or term is ANYTHING else None
 
     # ------------------------------------------------------------------ distances to the end
@@ -244,6 +262,42 @@ class Completions:
 def _is_searched(term: Term) -> bool:
     """Does the shortest text not follow from those of the parts?"""
     return term.look or term.prev or term.kind not in (EMPTY, CHARS, CAT, ALT, REP, WORDS)
+
+
+def _escape(parts: tuple[Term, ...]) -> int | None:
+    """The ceiling of (characters of a set)* without some texts: one character of the set that occurs in none of them ends
+    any text of the language. None for other intersections, and where there is no such character in ASCII.
+    """
+    loops = [part for part in parts if part.kind == REP and part.parts[0].kind == CHARS and part.data == (0, FOREVER)]
+    refused = [part.parts[0] for part in parts if part.kind == NOT]
+    if len(loops) != 1 or len(refused) != len(parts) - 1:
+        return None
+    edges = loops[0].parts[0].data
+    free = _single_bytes(edges)
+    seen: set[Term] = set()
+    waiting = refused
+    while waiting and free:
+        term = waiting.pop()
+        if term in seen:
+            continue
+        seen.add(term)
+        if term.kind == CHARS:
+            free &= ~_single_bytes(term.data)
+        elif term.kind == WORDS:
+            words, low, high, depth = term.data
+            for word in words.value[low:high]:
+                for byte in word[depth:]:
+                    free &= ~(1 << byte)
+        elif term.kind in (CAT, ALT, REP, EPS, EMPTY) and not term.look and not term.prev:
+            waiting = [*waiting, *term.parts]
+        else:
+            return None
+    return 1 + _deepest_character(edges) if free else None
+
+
+def _single_bytes(edges: Edges) -> int:
+    """The characters of one byte, as bits."""
+    return sum(bits for bits, target in edges if not isinstance(target, tuple))
 
 
 def _spine(term: Term) -> list[Term]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from decimal import Decimal
 from typing import Any
 
@@ -227,3 +228,36 @@ def test_budgets_of_numbers_that_take_many_digits(schema: Any, begun: bytes) -> 
             allowed = ids_of(mask[0])
             assert allowed
             assert matcher.advance(allowed[0])
+
+
+def test_a_budget_that_is_far_from_its_end_forbids_no_key() -> None:
+    """Names apart from several long patterns: where no bound was found for their ends, every key but the required one was
+    forbidden, however large the budget (an OCDS schema of JSONSchemaBench)."""
+    language = "([A-Za-z]{2,3}(-([A-Za-z]{3}(-[A-Za-z]{3}){0,2}))?|[A-Za-z]{4}|[A-Za-z]{5,8})(-[A-Za-z]{4})?"
+    variants = (
+        "(-([A-Za-z]{2}|[0-9]{3}))?(-([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(-[0-9A-WY-Za-wy-z](-[A-Za-z0-9]{2,8})+)*"
+    )
+    tag = f"{language}{variants}(-x(-[A-Za-z0-9]{{1,8}})+)?|x(-[A-Za-z0-9]{{1,8}})+"  # BCP 47
+    names = (
+        "awardDetails",
+        "description",
+        "rationale",
+        "criteria",
+        "methodDetails",
+        "title",
+        "procedure",
+        "submission",
+    )
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": ["string", "null"]} for name in (*names, "id", "awarded", "value")},
+        "patternProperties": {f"^({name}_({tag}))$": {"maxLength": len(name)} for name in names},
+        "required": ["id"],
+    }
+    words = [bytes(three) for three in itertools.product(range(97, 123), repeat=3)]  # many tokens that fit a key
+    vocab = gl.Vocabulary([*(bytes([b]) for b in range(256)), *words, b"<eos>"], stop_ids=[256 + len(words)])
+    constraint = gl.compile(gl.JsonSchema(schema, property_order="any"), vocab)
+    for text in (b'{"awarded": null, "other": 1, "id": ""}', b'{"title_en-abc": "", "id": "1"}'):
+        matcher = constraint.matcher(max_tokens=3000)
+        assert all(matcher.advance(byte) for byte in text)
+        assert matcher.is_accepting

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .record import OUTCOMES, Record
+from .record import Verdicts
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
@@ -41,13 +41,13 @@ class Figures:
     peak_bytes: int
 
     @classmethod
-    def of(cls, records: Sequence[Record]) -> Figures:
+    def of(cls, records: Sequence[Verdicts]) -> Figures:
         found = [record.outcomes() for record in records]
         sizes = sorted(record.nbytes for record in records if record.nbytes is not None)
         return cls(
             len(records),
             sum(record.tests > 0 for record in records),
-            {name: sum(name in each for each in found) for name in OUTCOMES},
+            {name: sum(name in each for each in found) for name in Verdicts.OUTCOMES},
             sum(record.tests > 0 and "passing" in each for record, each in zip(records, found, strict=True)),
             sum(record.is_unsatisfiable for record in records),
             Times.of([record.first_mask for record in records if record.first_mask is not None]),
@@ -66,7 +66,7 @@ class Ratios:
     masks: dict[str, float]
 
     @classmethod
-    def of(cls, ours: Sequence[Record], theirs: Sequence[Record]) -> Ratios:
+    def of(cls, ours: Sequence[Verdicts], theirs: Sequence[Verdicts]) -> Ratios:
         known = {record.case: record for record in theirs}
         common = [(a, b) for a in ours if (b := known.get(a.case)) and a.masks and len(a.masks) == len(b.masks)]
         firsts = [[pair[side].first_mask or math.nan for pair in common] for side in (0, 1)]

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import cases
-from .comparison import Comparison, runs_of
-from .tokenizer import find_tokenizer
+from grammarlm.bench import cases
+from grammarlm.bench.comparison import Comparison, runs_of
+from grammarlm.bench.tokenizer import find_tokenizer
+
+from .report import tell
 
 NOTES = (
     "A test passes where the verdict on the whole instance, its end included, is its label; a schema where all its tests do. "
@@ -28,11 +30,11 @@ NOTES = (
 def run(options: argparse.Namespace) -> int:
     if options.tokenizer != "tiny":
         find_tokenizer(options.tokenizer)
-    runs = runs_of(options.engines, options.tokenizer, options.limit)
+    runs, absent = runs_of(options.engines, options.tokenizer, options.limit)
     found = cases.maskbench(Path(options.folder), options.every)
     about = {"data": str(Path(options.folder).resolve()), "every": options.every}
     title = f"MaskBench, {len(found):,} schemas"
-    comparison = Comparison(title, runs, Path(options.out), options.resume, about, NOTES)
+    comparison = Comparison(title, runs, Path(options.out), options.resume, options.jobs, about, NOTES, absent)
     records = comparison.measure(found, Console(stderr=True))
-    print(comparison.tell(records))
+    print(tell(comparison, records))
     return 0

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import cases
-from .comparison import Comparison, runs_of
-from .tokenizer import find_tokenizer
+from grammarlm.bench import cases
+from grammarlm.bench.comparison import Comparison, runs_of
+from grammarlm.bench.tokenizer import find_tokenizer
+
+from .report import tell
 
 NOTES = (
     "A group passes where every verdict is right, ends included; refused as unsatisfiable is right where every test is invalid.",
@@ -25,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     if options.tokenizer != "tiny":
         find_tokenizer(options.tokenizer)
     ours = {"formats": "annotation", "remotes": str((folder / "remotes").resolve())}
-    runs = runs_of(options.engines, options.tokenizer, options.limit, {"grammarlm": ours})
+    runs, absent = runs_of(options.engines, options.tokenizer, options.limit, {"grammarlm": ours})
     groups, found = {}, []
     for draft in options.draft:
         of_draft = [
@@ -34,7 +36,9 @@ def run(options: argparse.Namespace) -> int:
         groups[f"{draft}: {len(of_draft)} groups"] = [case.name for case in of_draft]
         found += of_draft
     about = {"data": str(folder.resolve()), "drafts": options.draft}
-    comparison = Comparison("JSON Schema Test Suite", runs, Path(options.out), options.resume, about, NOTES)
+    comparison = Comparison(
+        "JSON Schema Test Suite", runs, Path(options.out), options.resume, options.jobs, about, NOTES, absent
+    )
     records = comparison.measure(found, Console(stderr=True))
-    print(comparison.tell(records, groups))
+    print(tell(comparison, records, groups))
     return 0

@@ -1,0 +1,137 @@
+"""`grammarlm bench jsonschemabench DIR`: texts generated under each schema by every engine, and what they are worth."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from grammarlm.bench import cases
+from grammarlm.bench.cases import BrokenCase, Case
+from grammarlm.bench.comparison import Comparison, runs_of
+from grammarlm.bench.driver import Finish, Run, Worker
+from grammarlm.bench.engines import GENERATING
+from grammarlm.bench.record import Record
+from grammarlm.bench.tokenizer import find_tokenizer, load_tokenizer
+
+from .prompts import encoded, examples_of
+from .record import Generated
+from .report import tell
+from .task import SCRIPTED, examples
+from .validation import Validated
+
+VALIDATION_LIMIT = 20.0  # seconds for the outputs of a schema
+GRACE = 3.0  # seconds that a child has to notice a limit itself
+ANSWER = 256  # tokens that an answer may need, at least: a prompt that leaves less does not fit
+
+NOTES = (
+    "Declared: the engine took the schema within the limit, or rightly refused it as one that nothing satisfies. Empirical: all "
+    "outputs for it ended by themselves and are valid. Compliance: empirical, of the declared. All schemas are the denominator: "
+    "refused, cut and crashed ones count as failures; the valid ones of the finished stand beside.",
+    "Validity: json.loads, then jsonschema's Draft202012Validator, whatever draft the schema names, with formats; without network.",
+    "Times per schema; an interval is the 95 % bootstrap of the median. Compile: the schema alone, kernels and tables of the "
+    "tokenizer loaded before. First token: compile, prompt, mask and draw. Per output token: all later ones, the model included.",
+    "grammarlm closes: a text of at most so many tokens comes to its end within them. Without that it is a row of its own.",
+)
+SCRIPT_NOTES = (
+    "The scripted model prefers the next token of a labelled instance (90 %, the rest is noise), greedily: a valid instance is "
+    "reproduced unless the engine forbids one of its tokens (over-constrained); an invalid one must not come out "
+    "(under-constrained). Its own time is in none of the times.",
+    "Reproduced: the same value, properties in any order; exact: the same text. Fields: of the instance's and the output's "
+    "together, those that are the same; an empty object earns nothing.",
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    is_scripted = options.model == SCRIPTED
+    tokenizer = options.tokenizer or ("tiny" if is_scripted else options.model)
+    if tokenizer != "tiny":
+        find_tokenizer(tokenizer)
+    every = cases.jsonschemabench(Path(options.folder), split=options.split and Path(options.split))
+    shots = 0 if is_scripted else options.shots
+    generation: dict[str, Any] = {
+        "model": options.model,
+        "temperature": options.temperature,
+        "samples": options.samples,
+        "most": options.max_tokens,
+        "limit": options.limit,
+        "seed": options.seed,
+        "shots": shots,
+        "examples": examples_of(every, shots) if shots else {},
+    }
+    found, passed_over = chosen(every, options.sample, generation, None if is_scripted else tokenizer)
+    runs, absent = runs_of(options.engines, tokenizer, options.limit + GRACE, catalogue=GENERATING, task="generate")
+    runs = [dataclasses.replace(run, options={**run.options, "generation": generation}) for run in runs]
+    about = {"data": str(Path(options.folder).resolve()), "sample": options.sample, "split": options.split}
+    notes = (
+        *NOTES,
+        *(SCRIPT_NOTES if is_scripted else ()),
+        f"Not taken, as the prompt leaves too little room: {passed_over:,}.",
+    )
+    title = f"JSONSchemaBench, {len(found):,} of {len(every):,} schemas, model: {Path(options.model).name}"
+    comparison = Comparison(title, runs, Path(options.out), options.resume, options.jobs, about, notes, absent)
+    records = comparison.measure(found, Console(stderr=True), validating)
+    print(tell(comparison, records))
+    return 0
+
+
+def chosen(
+    every: list[Case], sample: int | None, generation: dict[str, Any], tokenizer: str | None
+) -> tuple[list[Case], int]:
+    """The first `sample` cases whose prompts leave room for an answer in the model's context, and how many were passed over."""
+    context = context_of(generation["model"]) if tokenizer else None
+    if tokenizer is None or context is None:
+        return every[:sample], 0
+    encode = load_tokenizer(tokenizer)
+    found: list[Case] = []
+    for seen, case in enumerate(every):
+        if len(found) == sample:
+            return found, seen - len(found)
+        try:
+            schema = case.load()["schema"]
+        except BrokenCase:
+            found.append(case)
+            continue
+        if len(encoded(encode, schema, examples(generation, case, schema))) + ANSWER <= context:
+            found.append(case)
+    return found, len(every) - len(found)
+
+
+def context_of(model: str) -> int | None:
+    from transformers import AutoConfig
+
+    from grammarlm.models.tiny import FOLDER
+
+    config = AutoConfig.from_pretrained(FOLDER if model == "tiny" else model, local_files_only=True)
+    return getattr(config, "max_position_embeddings", None)
+
+
+@contextmanager
+def validating() -> Iterator[Finish]:
+    """Adds the verdicts to a record's outputs, by a child process of its own: jsonschema may hang where the schema is hostile."""
+    with closing(Worker(Run("jsonschema", "", {}, "", VALIDATION_LIMIT, task="validate"))) as worker:
+
+        def finish(case: Case, record: Record) -> Record:
+            assert isinstance(record, Generated)
+            finished = [output for output in record.outputs if output.is_finished]
+            if finished:
+                for output, verdict in zip(finished, verdicts(worker, case, [o.text for o in finished]), strict=True):
+                    output.verdict = verdict
+            return record
+
+        yield finish
+
+
+def verdicts(worker: Worker, case: Case, texts: list[str]) -> list[str]:
+    found = worker.run(dataclasses.replace(case, texts=texts))
+    assert isinstance(found, Validated)
+    if len(found.verdicts) == len(texts):
+        return found.verdicts
+    if len(texts) == 1:
+        return [f"cannot be judged: {found.wrong()}"]
+    return [verdicts(worker, case, [text])[0] for text in texts]  # one of them is to blame

@@ -1,0 +1,41 @@
+"""What a child process can do with a case, by name: the class that does it, and the class of its records."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from .cases import Case
+from .record import Record
+
+
+class Task(Protocol):
+    """Lives in a child process; made once, with all that is loaded and warmed up before the first case."""
+
+    def __init__(self, settings: dict[str, Any]) -> None: ...
+    def run(
+        self, case: Case, step: Callable[[Record], None]
+    ) -> Record: ...  # `step`: what is known so far; the clock starts anew
+
+
+# name: (task, its record); records are imported by the parent process, tasks by its children alone
+TASKS = {
+    "judge": ("verdicts.task:Judge", "verdicts.record:Verdicts"),
+    "generate": ("generation.task:Generate", "generation.record:Generated"),
+    "ask": ("generation.server:Ask", "generation.record:Generated"),
+    "validate": ("generation.validation:Validate", "generation.validation:Validated"),
+}
+
+
+def task_class(name: str) -> type[Task]:
+    return _load(TASKS[name][0])
+
+
+def record_class(name: str) -> type[Record]:
+    return _load(TASKS[name][1])
+
+
+def _load(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(f".{module}", __package__), attribute)

@@ -1,0 +1,1 @@
+"""Verdicts on labelled instances, token by token: MaskBench and the official test suite."""
