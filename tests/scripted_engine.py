@@ -5,6 +5,8 @@ import signal
 import time
 from typing import Any
 
+import numpy as np
+
 
 class Refusal(Exception):
     """The schema is not taken."""
@@ -50,6 +52,20 @@ class Scripted:
     def mask(self) -> None:
         if self.script.get("does") == "fail in masks":
             raise RuntimeError("no mask")
+
+    def words(self) -> np.ndarray | None:
+        """Tokens after which a text of `allows` is still possible, and the end."""
+        row = np.zeros(len(self._tokenizer) // 32 + 1, np.uint32)
+        text = self._tokenizer.decode(self.read)
+        allowed = self.script.get("allows", [])
+        for token in range(len(self._tokenizer)):
+            longer = self._tokenizer.decode([*self.read, token])
+            if len(longer) > len(text) and any(each.startswith(longer) for each in allowed):
+                row[token >> 5] |= np.uint32(1 << (token & 31))
+        if self.can_stop():
+            stop = self._tokenizer.eos_token_id
+            row[stop >> 5] |= np.uint32(1 << (stop & 31))
+        return row.view(np.int32)
 
     def commit(self, token: int) -> bool:
         self.read.append(token)

@@ -59,7 +59,9 @@ class Figures:
     def of(cls, records: Sequence[Generated]) -> Figures:
         declared = [record for record in records if record.is_declared]
         finished = [
-            record for record in declared if all(output.is_finished for output in record.outputs) and _ran(record)
+            record
+            for record in declared
+            if all(output.is_finished or output.is_turned_away for output in record.outputs) and _ran(record)
         ]
         outputs = [output for record in declared for output in record.outputs]
         valid = [output for output in outputs if output.label is True]
@@ -70,7 +72,7 @@ class Figures:
         return cls(
             len(records),
             len(declared),
-            sum(all(output.is_valid for output in record.outputs) for record in finished),
+            sum(all(output.is_valid or output.is_turned_away for output in record.outputs) for record in finished),
             len(finished),
             {name: sum(name in each for each in outcomes) for name in Generated.OUTCOMES},
             Median.of([record.compile_time for record in declared if record.compile_time is not None]),

@@ -41,7 +41,7 @@ NOTES = (
 SCRIPT_NOTES = (
     "The scripted model prefers the next token of a labelled instance (90 %, the rest is noise), greedily: a valid instance is "
     "reproduced unless the engine forbids one of its tokens (over-constrained); an invalid one must not come out "
-    "(under-constrained). Its own time is in none of the times.",
+    "(under-constrained; it may be cut). The model's own time is in none of the times.",
     "Reproduced: the same value, properties in any order; exact: the same text. Fields: of the instance's and the output's "
     "together, those that are the same; an empty object earns nothing.",
 )

@@ -40,10 +40,15 @@ class Output:
     def is_reproduced(self) -> bool:
         return self.is_finished and self.is_equal
 
+    @property
+    def is_turned_away(self) -> bool:
+        """An invalid instance was to be written: all that counts is that it did not come out, and what came instead."""
+        return self.label is False and not self.is_finished
+
     def faults(self) -> dict[str, bool]:
         return {
             "invalid": self.is_finished and self.verdict != "valid",
-            "cut": not self.is_finished,
+            "cut": not self.is_finished and self.label is not False,
             "let through": self.label is False and self.is_reproduced,
             "not reproduced": self.label is True and not self.is_reproduced,
         }
@@ -85,20 +90,20 @@ class Generated(Record):
         return {**super().found(), **{name: any(each[name] for each in faults) for name in (faults or [{}])[0]}}
 
     def wrong(self) -> str:
-        words = [super().wrong()]
+        return "; ".join(f"{said}: {text[:80]}" if text else said for said, text in self.texts({}))
+
+    def texts(self, content: dict[str, Any]) -> list[tuple[str, str]]:
+        shown = [(said, "")] if (said := Record.wrong(self)) else []
         for output in self.outputs:
             names = [name for name, holds in output.faults().items() if holds]
             if names:
                 of = "" if output.instance is None else f" (instance {output.instance})"
                 why = f": {output.verdict}" if "invalid" in names else ""
-                words.append(f"{', '.join(names)}{of}{why}: {output.text[:80]}")
-        return "; ".join(filter(None, words))
+                shown.append((f"{', '.join(names)}{of}{why}", output.text))
+        return shown
 
 
 def _without_defaults(fields: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in fields.items() if value is not None and (value or name == "label")}
-    return {
-        **kept,
-        **{name: round(fields[name], 1) for name in ("first_token", "later_tokens")},
-        "tokens": fields["tokens"],
-    }
+    always = {"text", "tokens", "label"}
+    kept = {name: value for name, value in fields.items() if value is not None and (value or name in always)}
+    return {**kept, **{name: round(fields[name], 1) for name in ("first_token", "later_tokens")}}

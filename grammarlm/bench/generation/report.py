@@ -8,7 +8,7 @@ from typing import Any
 
 from grammarlm.bench.cases import DATA_SETS
 from grammarlm.bench.comparison import Comparison
-from grammarlm.bench.markdown import Table, digits, markdown, share
+from grammarlm.bench.markdown import Table, digits, share
 
 from .figures import Figures, Median, ratio
 from .record import Generated
@@ -23,11 +23,11 @@ def tell(comparison: Comparison, found: Mapping[str, list[Generated]]) -> str:
         for data_set in DATA_SETS
     }
     by_set = {name: rows for name, rows in by_set.items() if rows}
-    parts = ["## All schemas", markdown(coverage(figures)), markdown(faults(figures))]
+    parts: list[str | Table] = ["## All schemas", coverage(figures), faults(figures)]
     if any(f.valid_instances or f.invalid_instances for f in figures.values()):
-        parts += ["## Labelled instances of the declared schemas", markdown(instances(figures))]
-    parts += ["## Times", markdown(times(figures))]
-    parts += ["## By data set", markdown(data_sets(by_set))]
+        parts += ["## Labelled instances of the declared schemas", instances(figures)]
+    parts += ["## Times", times(figures)]
+    parts += ["## By data set", data_sets(by_set)]
     kept: dict[str, Any] = {"all": {name: f.as_json() for name, f in figures.items()}}
     kept |= {data_set: {name: f.as_json() for name, f in rows.items()} for data_set, rows in by_set.items()}
 
@@ -36,7 +36,7 @@ def tell(comparison: Comparison, found: Mapping[str, list[Generated]]) -> str:
 
         draw_generated(path, found, by_set, comparison.title)
 
-    return comparison.write(parts, kept, found, comparison.picture(draw))
+    return comparison.write(parts, kept, found, draw)
 
 
 def of_set(records: Sequence[Generated], data_set: str) -> list[Generated]:

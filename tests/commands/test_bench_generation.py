@@ -1,0 +1,308 @@
+"""`grammarlm bench jsonschemabench` on folders made here: a model that knows its answer, engines that do as told, and ours."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grammarlm.bench import engines
+from grammarlm.bench.cases import Case
+from grammarlm.bench.generation.figures import Figures, Median
+from grammarlm.bench.generation.models import allowed
+from grammarlm.bench.generation.record import Generated, Output
+from grammarlm.bench.generation.scripted import ScriptedModel
+from grammarlm.bench.generation.task import compare, leaves
+from grammarlm.bench.generation.validation import VALID, Validate
+from grammarlm.bench.tokenizer import load_tokenizer
+from tests.commands.command_line import call
+from tests.commands.test_bench_cli import SCRIPTED, case_of, write_cases
+
+pytest.importorskip("transformers")
+pytest.importorskip("jsonschema")
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "minLength": 1}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+REAL = {
+    "Github_easy---person": case_of(
+        PERSON, ({"age": 36, "name": "Ada"}, True), ({"name": "", "age": 1}, False), ({"name": "Tom", "age": -1}, False)
+    ),
+    "Snowplow---day": case_of({"type": "string", "format": "date"}, ("2024-02-29", True), ("2023-02-29", False)),
+    "Kubernetes---nothing": case_of({"type": "integer", "minimum": 3, "maximum": 2}, (3, False)),
+    "BFCL_simple_1": case_of({}, (1, True)),  # of MaskBench, and of none of the data sets
+}
+
+
+def run(capsys, folder: Path, out: Path, *more: str) -> tuple[int, str, str]:
+    given = ("bench", "jsonschemabench", str(folder), "--model", "scripted", "--out", str(out), *more)
+    code, printed, err = call(capsys, *given)
+    return code, re.sub(" +", " ", printed), err
+
+
+def records_of(path: Path) -> dict[str, Generated]:
+    found = [Generated.from_json(json.loads(line)) for line in path.read_text().splitlines()[1:]]
+    return {record.case: record for record in found}
+
+
+def test_a_scripted_model_under_the_real_engine(capsys, tmp_path) -> None:
+    folder, out = write_cases(tmp_path / "data", REAL), tmp_path / "out"
+    code, printed, _ = run(capsys, folder, out, "--engines", "grammarlm,none")
+    assert code == 0
+    assert "# JSONSchemaBench, 3 of 3 schemas, model: scripted" in printed
+    assert "| grammarlm | 3 | 3 (100.00%) | 3 (100.00%) | 3 (100.00%) | 3 (100.00%) | 3 (100.00%) |" in printed
+    assert "| grammarlm | 2 | 2 (100.00%) | 2 (100.00%) | 0 | 100.00% | 3 | 0 |" in printed
+    assert "| none | 2 | 2 (100.00%) | 2 (100.00%) | 0 | 100.00% | 4 | 4 |" in printed
+    ours, free = records_of(out / "grammarlm.jsonl"), records_of(out / "none.jsonl")
+    assert ours["Kubernetes---nothing"].is_unsatisfiable
+    assert [output.text for output in free["Snowplow---day"].outputs] == ['"2024-02-29"', '"2023-02-29"']
+    valid, *invalid = ours["Github_easy---person"].outputs
+    assert (valid.text, valid.is_exact, valid.verdict, valid.fields) == ('{"age": 36, "name": "Ada"}', True, VALID, 1.0)
+    for output in invalid:
+        assert output.is_finished
+        assert output.verdict == VALID
+        assert not output.is_equal
+    page = (out / "report.html").read_text()
+    assert "<script>" in page
+    assert "let through (instance 1), invalid" in page or "invalid, let through (instance 1)" in page
+    assert 'src="data:image/png' in page or "matplotlib is missing" in printed
+
+
+CASES = {
+    "Github_easy---right": case_of({"allows": ['"a"', '"ab"']}, ("a", True), ("b", False)),
+    "Github_easy---over": case_of({"allows": ['"a"']}, ("b", True)),
+    "Github_easy---under": case_of({"allows": ['"a"', '"b"'], "enum": ["a"]}, ("b", False)),
+    "Github_hard---refuse": case_of({"does": "refuse"}, ("a", True)),
+    "Github_hard---hang": case_of({"does": "hang"}, ("a", True)),
+    "Github_hard---die": case_of({"does": "die"}, ("a", True)),
+    "Github_hard---eat": case_of({"does": "eat"}, ("a", True)),
+    "Github_hard---fail": case_of({"does": "fail in masks"}, ("a", True)),
+}
+OUTCOMES = {
+    "Github_easy---right": {"passing"},
+    "Github_easy---over": {"not reproduced"},
+    "Github_easy---under": {"let through", "invalid"},
+    "Github_hard---refuse": {"refused"},
+    "Github_hard---hang": {"timeout"},
+    "Github_hard---die": {"crash"},
+    "Github_hard---eat": {"crash"},
+    "Github_hard---fail": {"crash"},
+    "Github_ultra---broken": {"broken"},
+}
+
+
+@pytest.fixture
+def scripted(monkeypatch) -> None:
+    monkeypatch.setitem(engines.GENERATING, "llguidance", [("scripted", SCRIPTED, {})])
+
+
+def test_every_outcome_is_a_row(capsys, monkeypatch, scripted, tmp_path) -> None:
+    folder, out = write_cases(tmp_path / "data", CASES), tmp_path / "out"
+    (folder / "Github_ultra---broken.json").write_text("{")
+    monkeypatch.setitem(engines.GENERATING, "xgrammar", [("starts badly", SCRIPTED, {"unknown": 1})])
+    monkeypatch.setattr(engines.Outlines, "package", "no-such-package")
+    more = ("--engines", "llguidance,xgrammar,outlines", "--limit", "3", "--jobs", "2")
+    code, printed, _ = run(capsys, folder, out, *more)
+    assert code == 0
+    found = records_of(out / "scripted.jsonl")
+    assert {name: record.outcomes() for name, record in found.items()} == OUTCOMES
+    assert "SIGSEGV" in str(found["Github_hard---die"].crash)
+    assert found["Github_hard---fail"].is_declared  # it was compiled
+    assert "- starts badly: not measured: starts badly: the engine does not start" in printed
+    assert "- outlines: not measured: no-such-package is not installed" in printed
+    assert "| Github_hard | scripted | 5 | 1,240 | 1 (20.00%) | 0 (0.00%) |" in printed
+    failing = (out / "failing.md").read_text()
+    assert "let through, invalid" in failing or "invalid, let through" in failing
+
+
+def test_equal_results_after_a_kill(scripted, tmp_path) -> None:
+    """The command is killed while it runs; what it had written stays, and the rest is measured."""
+    cases = {f"Snowplow---c{i}": case_of({"allows": [f'"{i}"']}, (str(i), True), ("x", False)) for i in range(12)}
+    folder, out = write_cases(tmp_path / "data", cases), tmp_path / "out"
+    given = [sys.executable, "-m", "grammarlm", "bench", "jsonschemabench", str(folder), "--model", "scripted"]
+    given += ["--engines", "grammarlm", "--out", str(out)]
+    process = subprocess.Popen(given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    results = out / "grammarlm.jsonl"
+    while not (results.exists() and results.read_text().count("\n") > 3):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = records_of(results) if results.read_text().endswith("\n") else {}
+    assert subprocess.run([*given, "--resume"], capture_output=True, check=True).stdout
+    found = records_of(results)
+    assert sorted(found) == sorted(cases)
+    assert all(found[name].as_json() == record.as_json() for name, record in kept.items())
+    assert all(len(record.outputs) == 2 for record in found.values())
+
+
+def test_the_embedded_model_with_examples(capsys, tmp_path) -> None:
+    folder, out = write_cases(tmp_path / "data", REAL), tmp_path / "out"
+    more = ("--engines", "grammarlm", "--max-tokens", "40", "--samples", "2", "--temperature", "1", "--shots", "1")
+    code, _, err = call(capsys, "bench", "jsonschemabench", str(folder), "--model", "tiny", "--out", str(out), *more)
+    assert (code, err) == (0, "")
+    closed, open_ = records_of(out / "grammarlm.jsonl"), records_of(out / "grammarlm-not-closed.jsonl")
+    for record in closed.values():
+        assert record.is_unsatisfiable or [output.verdict for output in record.outputs] == [VALID] * 2
+        assert all(output.tokens <= 40 and output.is_finished for output in record.outputs)
+    assert {name: len(record.outputs) for name, record in open_.items()} == {
+        "Github_easy---person": 2,
+        "Snowplow---day": 2,
+        "Kubernetes---nothing": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "message"),
+    [
+        (("--model", "/no/model"), 1, "there is no"),
+        (("--engines", "nobody"), 2, "there are grammarlm"),
+        (("--samples", "0"), 2, "positive number"),
+        (("--split", "/no/file"), 1, "/no/file"),
+    ],
+)
+def test_wrong_usage(capsys, tmp_path, more, code, message) -> None:
+    folder = write_cases(tmp_path / "data", REAL)
+    found, out, err = call(capsys, "bench", "jsonschemabench", str(folder), "--out", str(tmp_path / "out"), *more)
+    assert (found, out) == (code, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_schemas_as_published(capsys, tmp_path) -> None:
+    """Folders of bare schemas, and a file that names a part of them; no labels, so a scripted model has nothing to write."""
+    for name in ("a", "b"):
+        (tmp_path / "data" / "Glaiveai2K").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / "Glaiveai2K" / f"{name}.json").write_text(json.dumps(PERSON))
+    (tmp_path / "split").write_text("b\n")
+    code, printed, _ = run(
+        capsys, tmp_path / "data", tmp_path / "out", "--engines", "grammarlm", "--split", str(tmp_path / "split")
+    )
+    assert code == 0
+    assert "1 of 1 schemas" in printed
+    assert list(records_of(tmp_path / "out" / "grammarlm.jsonl")) == ["Glaiveai2K---b"]
+
+
+# ---------------------------------------------------------------- the parts
+
+
+def mask_of(size: int, tokens: list[int]) -> np.ndarray:
+    words = np.zeros((size + 31) // 32, np.uint32)
+    for token in tokens:
+        words[token >> 5] |= np.uint32(1 << (token & 31))
+    return words.view(np.int32)
+
+
+def test_a_scripted_model_chooses_among_what_is_allowed() -> None:
+    tokenizer = load_tokenizer("tiny")
+    size, stop = len(tokenizer), tokenizer.eos_token_id
+    model, rng = ScriptedModel(tokenizer, [stop]), np.random.default_rng(0)
+    script = tokenizer.encode('{"a":[1,2]}', add_special_tokens=False)
+    assert model.start([], [0], script) is None
+    for token in script:
+        assert model.choose(None) == token
+        assert model.choose(mask_of(size, [token, 5])) == token
+        model.read(token)
+    assert model.choose(None) == stop
+    chosen = []
+    for _ in range(2):  # the same noise whatever was asked before
+        model.start([], [0], script)
+        for _ in range(50):
+            among = sorted(set(rng.integers(size, size=3).tolist()) - set(script))
+            assert model.choose(mask_of(size, among)) in among
+        chosen.append([model.choose(mask_of(size, list(range(0, size, 7)))) for _ in range(3)])
+    assert chosen[0] == chosen[1]
+
+
+def test_nine_of_ten_draws_follow_the_script() -> None:
+    tokenizer = load_tokenizer("tiny")
+    model = ScriptedModel(tokenizer, [tokenizer.eos_token_id], temperature=1.0)
+    script = tokenizer.encode('"abc"', add_special_tokens=False)
+    model.start([], [3], script)
+    follows = sum(model.choose(None) == script[0] for _ in range(2000))
+    assert 1740 <= follows <= 1860  # three standard deviations are 40
+
+
+def test_masks_as_booleans() -> None:
+    assert np.flatnonzero(allowed(mask_of(70, [0, 31, 32, 69]), 70)).tolist() == [0, 31, 32, 69]
+    assert len(allowed(mask_of(70, [3]), 100)) == 100
+    assert np.flatnonzero(allowed(mask_of(70, [3, 69]), 40)).tolist() == [3]
+
+
+def test_how_an_output_compares() -> None:
+    test = {"data": {"a": [1, {"b": "x"}], "c": {}}, "valid": True}
+    answer = json.dumps(test["data"])
+    for text, is_exact, is_equal, fields in (
+        (answer, True, True, 1.0),
+        ('{"c":{},"a":[1,{"b":"x"}]}', False, True, 1.0),
+        ("{}", False, False, 0.0),
+        ('{"a": [1, {"b": "y"}], "c": {}}', False, False, 0.5),
+        ('{"a": [1', False, False, 0.0),
+        ('{"a": [true, {"b": "x"}], "c": {}}', False, False, 0.5),
+    ):
+        output = Output(text, 3, "stop", 1.0, 1.0)
+        compare(output, test, answer)
+        assert (output.is_exact, output.is_equal, output.fields) == (is_exact, is_equal, fields)
+    assert leaves([]) != leaves({})
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "verdict"),
+    [
+        (PERSON, '{"name": "Ada", "age": 3}', "valid"),
+        (PERSON, '{"name": "Ada"}', "invalid at $: 'age' is a required property"),
+        (PERSON, '{"name": "Ada"', "not JSON"),
+        ({"format": "ipv4"}, '"1.2.3.256"', "invalid"),
+        ({"format": "uuid"}, '"nothing"', "invalid"),
+        ({"format": "date-time"}, '"2024-02-30T00:00:00Z"', "invalid"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "exclusiveMinimum": True}, "2", "valid"),
+        ({"$ref": "http://nowhere.example/a.json"}, "1", "cannot be judged"),
+        ({"pattern": "("}, '"a"', "cannot be judged"),
+    ],
+)
+def test_verdicts(schema: Any, text: str, verdict: str) -> None:
+    found = Validate({}).run(Case("", content={"schema": schema}, texts=[text]), lambda record: None)
+    assert found.verdicts[0].startswith(verdict)
+
+
+def test_figures_count_as_they_say() -> None:
+    def output(text: str = "", ended: str = "stop", verdict: str | None = VALID, **more: Any) -> Output:
+        return Output(text, 5, ended, 10.0, 40.0, verdict, **more)
+
+    records = [
+        Generated("Snowplow---a", compile_time=100.0, outputs=[output()]),
+        Generated("Snowplow---b", compile_time=300.0, outputs=[output(verdict="invalid at $"), output()]),
+        Generated("Snowplow---c", compile_time=200.0, outputs=[output(ended="length", verdict=None)]),
+        Generated("Snowplow---d", refused="no"),
+        Generated("Snowplow---e", is_unsatisfiable=True),
+        Generated("Snowplow---f", compile_time=1.0, timeout=True),
+        Generated("Snowplow---g", compile_time=1.0, outputs=[output(label=False, ended="length", verdict=None)]),
+        Generated("Snowplow---h", compile_time=1.0, outputs=[output(label=False, is_equal=True, verdict="invalid")]),
+        Generated("Snowplow---i", compile_time=1.0, outputs=[output(label=True, is_equal=True, fields=1.0)]),
+    ]
+    figures = Figures.of(records)
+    assert (figures.schemas, figures.declared, figures.empirical, figures.finished) == (9, 8, 4, 6)
+    assert (figures.valid_instances, figures.reproduced, figures.invalid_instances, figures.let_through) == (1, 1, 2, 1)
+    assert figures.counts["cut"] == 1
+    assert figures.counts["invalid"] == 2
+    assert figures.later_token.value == 8.0
+    again = [Generated.from_json(json.loads(json.dumps(record.as_json()))) for record in records]
+    assert again == records
+
+
+def test_bootstrapped_medians() -> None:
+    values = np.random.default_rng(1).normal(10, 2, 400).tolist()
+    median = Median.of(values)
+    assert median.low < median.value < median.high
+    assert median.high - median.low == pytest.approx(2 * 1.96 * 1.2533 * 2 / 20, rel=0.35)  # the normal theory
+    assert Median.of([3.0]).value == Median.of([3.0]).low == 3.0
