@@ -9,14 +9,14 @@ from typing import Any, Protocol
 from .cases import Case
 from .record import Record
 
+Step = Callable[[Record], None]  # takes what is known so far; the limit of time starts anew
+
 
 class Task(Protocol):
     """Lives in a child process; made once, with all that is loaded and warmed up before the first case."""
 
     def __init__(self, settings: dict[str, Any]) -> None: ...
-    def run(
-        self, case: Case, step: Callable[[Record], None]
-    ) -> Record: ...  # `step`: what is known so far; the clock starts anew
+    def run(self, case: Case, step: Step) -> Record: ...
 
 
 # name: (task, its record); records are imported by the parent process, tasks by its children alone

@@ -288,7 +288,9 @@ def test_figures_count_as_they_say() -> None:
         Generated("Snowplow---f", compile_time=1.0, timeout=True),
         Generated("Snowplow---g", compile_time=1.0, outputs=[output(label=False, ended="length", verdict=None)]),
         Generated("Snowplow---h", compile_time=1.0, outputs=[output(label=False, is_equal=True, verdict="invalid")]),
-        Generated("Snowplow---i", compile_time=1.0, outputs=[output(label=True, is_equal=True, fields=1.0)]),
+        Generated(
+            "Snowplow---i", compile_time=1.0, outputs=[output(label=True, is_equal=True, fields=1.0, instance=0)]
+        ),
     ]
     figures = Figures.of(records)
     assert (figures.schemas, figures.declared, figures.empirical, figures.finished) == (9, 8, 4, 6)

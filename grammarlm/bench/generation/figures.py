@@ -40,6 +40,7 @@ class Figures:
     schemas: int
     declared: int
     empirical: int  # schemas all of whose outputs are valid
+    by_reference: int  # the same, as the reference implementation judges
     finished: int  # declared ones all of whose outputs have ended by themselves
     counts: dict[str, int]  # schemas with each outcome
     compile_time: Median
@@ -73,6 +74,10 @@ class Figures:
             len(records),
             len(declared),
             sum(all(output.is_valid or output.is_turned_away for output in record.outputs) for record in finished),
+            sum(
+                all((output.is_finished and output.by_reference) or output.is_turned_away for output in record.outputs)
+                for record in finished
+            ),
             len(finished),
             {name: sum(name in each for each in outcomes) for name in Generated.OUTCOMES},
             Median.of([record.compile_time for record in declared if record.compile_time is not None]),

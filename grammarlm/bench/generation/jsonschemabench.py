@@ -33,7 +33,9 @@ NOTES = (
     "Declared: the engine took the schema within the limit, or rightly refused it as one that nothing satisfies. Empirical: all "
     "outputs for it ended by themselves and are valid. Compliance: empirical, of the declared. All schemas are the denominator: "
     "refused, cut and crashed ones count as failures; the valid ones of the finished stand beside.",
-    "Validity: json.loads, then jsonschema's Draft202012Validator, whatever draft the schema names, with formats; without network.",
+    "Validity: json.loads, then jsonschema under the draft that the schema names, formats asserted, without network. By the "
+    "reference: the same outputs as JSONSchemaBench's own code judges them, under draft 2020-12 whatever the schema names; one "
+    "that is no schema of that draft makes every output invalid.",
     "Times per schema; an interval is the 95 % bootstrap of the median. Compile: the schema alone, kernels and tables of the "
     "tokenizer loaded before. First token: compile, prompt, mask and draw. Per output token: all later ones, the model included.",
     "grammarlm closes: a text of at most so many tokens comes to its end within them. Without that it is a row of its own.",
@@ -120,18 +122,19 @@ def validating() -> Iterator[Finish]:
             assert isinstance(record, Generated)
             finished = [output for output in record.outputs if output.is_finished]
             if finished:
-                for output, verdict in zip(finished, verdicts(worker, case, [o.text for o in finished]), strict=True):
-                    output.verdict = verdict
+                judged = verdicts(worker, case, [output.text for output in finished])
+                for output, (verdict, by_reference) in zip(finished, judged, strict=True):
+                    output.verdict, output.by_reference = verdict, by_reference
             return record
 
         yield finish
 
 
-def verdicts(worker: Worker, case: Case, texts: list[str]) -> list[str]:
+def verdicts(worker: Worker, case: Case, texts: list[str]) -> list[tuple[str, bool]]:
     found = worker.run(dataclasses.replace(case, texts=texts))
     assert isinstance(found, Validated)
     if len(found.verdicts) == len(texts):
-        return found.verdicts
+        return list(zip(found.verdicts, found.by_reference, strict=True))
     if len(texts) == 1:
-        return [f"cannot be judged: {found.wrong()}"]
+        return [(f"cannot be judged: {found.wrong()}", False)]
     return [verdicts(worker, case, [text])[0] for text in texts]  # one of them is to blame

@@ -20,7 +20,8 @@ class Output:
     ended: str
     first_token: float  # prompt, mask and draw, until the first token is there; compiling not included
     later_tokens: float  # all others together
-    verdict: str | None = None  # "valid", or why not; None: not validated yet
+    verdict: str | None = None  # "valid", or why not, under the schema's own draft; None: not validated
+    by_reference: bool = False  # valid by the rules of JSONSchemaBench's reference implementation
     # What a scripted model was to write, with its label; the output beside it.
     instance: int | None = None
     label: bool | None = None
@@ -104,6 +105,6 @@ class Generated(Record):
 
 
 def _without_defaults(fields: dict[str, Any]) -> dict[str, Any]:
-    always = {"text", "tokens", "label"}
+    always = {"text", "tokens", "label", "instance"}
     kept = {name: value for name, value in fields.items() if value is not None and (value or name in always)}
     return {**kept, **{name: round(fields[name], 1) for name in ("first_token", "later_tokens")}}

@@ -44,7 +44,16 @@ def of_set(records: Sequence[Generated], data_set: str) -> list[Generated]:
 
 
 def coverage(rows: Mapping[str, Figures]) -> Table:
-    header = ["", "schemas", "declared", "empirical", "compliance", "finished", "valid, of the finished"]
+    header = [
+        "",
+        "schemas",
+        "declared",
+        "empirical",
+        "compliance",
+        "by the reference",
+        "finished",
+        "valid, of the finished",
+    ]
     return header, [
         [
             name,
@@ -52,6 +61,7 @@ def coverage(rows: Mapping[str, Figures]) -> Table:
             share(f.declared, f.schemas),
             share(f.empirical, f.schemas),
             share(f.empirical, f.declared),
+            share(f.by_reference, f.schemas),
             share(f.finished, f.schemas),
             share(f.empirical, f.finished),
         ]

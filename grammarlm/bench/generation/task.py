@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
 from grammarlm.bench.cases import Case
 from grammarlm.bench.engines import Engine, engine_class
-from grammarlm.bench.record import Record
+from grammarlm.bench.tasks import Step
 from grammarlm.bench.tokenizer import load_tokenizer
 from grammarlm.bench.verdicts.task import ORDINARY
 
@@ -45,7 +44,7 @@ class Generate:
                 Case("", content={"schema": schema, "tests": [{"data": value, "valid": True}]}), lambda record: None
             )
 
-    def run(self, case: Case, step: Callable[[Record], None]) -> Generated:
+    def run(self, case: Case, step: Step) -> Generated:
         content = case.load()
         record = Generated(case.name, data_set=case.data_set)
         self._engine.forget()

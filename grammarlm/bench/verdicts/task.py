@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
 from grammarlm.bench.cases import Case
 from grammarlm.bench.engines import Engine, engine_class
-from grammarlm.bench.record import Record
+from grammarlm.bench.tasks import Step
 from grammarlm.bench.tokenizer import load_tokenizer
 
 from .record import Verdicts
@@ -46,7 +45,7 @@ class Judge:
                 Case("", content={"schema": schema, "tests": [{"data": value, "valid": True}]}), lambda record: None
             )
 
-    def run(self, case: Case, step: Callable[[Record], None]) -> Verdicts:
+    def run(self, case: Case, step: Step) -> Verdicts:
         """All tests of a case in one record, and in one step."""
         engine, content = self._engine, case.load()
         tests = content.get("tests", [])

@@ -261,3 +261,41 @@ def test_a_budget_that_is_far_from_its_end_forbids_no_key() -> None:
         matcher = constraint.matcher(max_tokens=3000)
         assert all(matcher.advance(byte) for byte in text)
         assert matcher.is_accepting
+
+
+@pytest.mark.parametrize("count", [50, 90])  # the words of a frame hold 62 keys
+def test_ends_of_objects_whose_short_keys_have_all_come(count: int) -> None:
+    """Only the 32 shortest keys were tried as the end of one, also when all of them had been read: no end was known, so the
+    mask allowed a key that advance refused (Z-Wave and Snowplow schemas of JSONSchemaBench)."""
+    names = [f"k{i:02}" for i in range(count)]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "additionalProperties": False,
+    }
+    constraint = gl.compile(gl.JsonSchema(schema, property_order="any"), VOCAB)
+    text = ("{" + ", ".join(f'"{name}": 1' for name in names) + "}").encode()
+    matcher = constraint.matcher(max_tokens=len(text) + 40)
+    mask = gl.allocate_mask(1, VOCAB.size)
+    for byte in text:
+        assert not matcher.fill_mask(mask) or byte in ids_of(mask[0])
+        assert matcher.advance(byte)
+    assert matcher.is_accepting
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"pattern": "^[0-9a-zA-Z_-]{1,255}$"}, "example"),
+        ({"pattern": "^([^~]{0,5}|[^~]{30})$", "minLength": 10}, "\\u0001" * 30),
+        ({"pattern": "^[a-z]*$", "maxLength": 300}, "a" * 40),
+    ],
+)
+def test_strings_of_bounded_length_need_no_budget_for_all_of_it(schema: Any, text: str) -> None:
+    """A string of up to 255 characters of a language was thought to need 1,532 tokens to its end, from its start."""
+    words = [bytes(three) for three in itertools.product(range(97, 123), repeat=3)]
+    vocab = gl.Vocabulary([*(bytes([b]) for b in range(256)), *words, b"<eos>"], stop_ids=[256 + len(words)])
+    matcher = gl.compile(gl.JsonSchema({"type": "string", **schema}), vocab).matcher(max_tokens=500)
+    for byte in f'"{text}"'.encode():
+        assert matcher.advance(byte), text
+    assert matcher.is_accepting

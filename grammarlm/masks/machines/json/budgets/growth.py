@@ -136,8 +136,6 @@ class _Growth:
             least, most, language, _ = (rows[row + i] for i in range(4))
             if language == 0:
                 return min(least, 1 << 20) + 2
-            if most >= 0:  # without a least length, the nearest end is not too long
-                return min(most * 6, INFINITE if least else self._endings.languages.ceiling(language)) + 2
-            return self._endings.languages.ceiling(language) + least + 2
+            return endings.lexemes.longest_end(language, min(least, 1 << 20), most)
         text = endings.values.of_shape(kind, row)
         return self._tokens(text)

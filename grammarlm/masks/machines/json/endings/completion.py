@@ -293,9 +293,12 @@ class Endings:
         low, high = x & FIELD, x >> 21 & FIELD
         if low >= high:
             return []
-        keys, rows = self._rows[row + Object.KEYS], self._rows
-        needed = set(self.values.objects.needed(row, self.reader.frame(f))) if high - low > 1 else set()
+        keys, rows, words = self._rows[row + Object.KEYS], self._rows, self.reader.frame(f)
+        needed = set(self.values.objects.needed(row, words)) if high - low > 1 else set()
         inside = sorted(range(low, high), key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
+        if len(inside) > MOST_KEYS:  # the shortest ones may all have come already
+            free = set(self.values.objects.free_keys(row, words, set()))
+            inside = [i for i in inside if i in free]
         return inside[:MOST_KEYS]
 
     def _after_key(self, row: int, f: int, i: int) -> bytes | None:

@@ -134,11 +134,18 @@ class LexemeEndings:
     def longest_string(self, c: int, x: int, y: int) -> int:
         """Upper bound on the tokens that end a string of a language after any token that stays in it."""
         least, most, _, lengths = (self._reader.rows[(c >> 11 & ROW) + i] for i in range(4))
-        if not lengths:
-            return min(self.languages.ceiling(x) + 2, INFINITE)
-        if most >= 0:
-            return 6 * (most - (y >> 24)) + 2
-        return min(self.languages.ceiling(x) + 6 * max(least - (y >> 24), 0) + 2, INFINITE)
+        count = y >> 24 if lengths else 0
+        return self.longest_end(
+            x, max(least - count, 0) if lengths else 0, most - count if lengths and most >= 0 else -1
+        )
+
+    def longest_end(self, language: int, least: int, most: int) -> int:
+        """Upper bound on the tokens of the shortest end of a string of a language, from any state that is reachable: at least
+        `least` and at most `most` characters more (-1: any number). Any end leads past the least length, and from there the
+        nearest is not too long.
+        """
+        bound = self.languages.ceiling(language) + 6 * least
+        return min(bound, 6 * most if most >= 0 else INFINITE, INFINITE - 2) + 2
 
     def _word(self, c: int, x: int) -> bytes | None:
         """The rest of the word that is shortest, its quote included."""

@@ -68,7 +68,7 @@ class ObjectEndings:
         rows = self._reader.rows
         keys, least, most = rows[row + Object.KEYS], rows[row + Object.LEAST], rows[row + Object.MOST]
         wanted = max(least - words[Frame.COUNT], len(chosen) + 1 if extra else 0)
-        free = self._free_keys(row, words, chosen)
+        free = self.free_keys(row, words, chosen)
         implied = self.implied(row)
         texts = {i: entry for i in free if (entry := self.entry(keys + i * Key.LENGTH)) is not None}
         others_at = self._other_entries(row, words)
@@ -99,7 +99,8 @@ class ObjectEndings:
                 return False
         return True
 
-    def _free_keys(self, row: int, words: list[int], chosen: set[int]) -> list[int]:
+    def free_keys(self, row: int, words: list[int], chosen: set[int]) -> list[int]:
+        """The keys with an entry that may still come, those chosen aside."""
         rows = self._reader.rows
         keys, many = rows[row + Object.KEYS], rows[row + Object.COUNT] > INLINE
         seen = self._reader.many_seen(words) if many else (words[Frame.SEEN],)
