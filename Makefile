@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test test-vllm test-llama-cpp test-sglang lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
+.PHONY: help demo test test-vllm test-llama-cpp test-sglang test-lm-eval lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-vllm  vLLM in an environment of its own (3.4 GB): the real engine, both model runners"
 	@echo "make test-llama-cpp  llama-cpp-python, built once (ten minutes)"
 	@echo "make test-sglang     the files of SGLang's wheel (39 MB) that call a grammar backend"
+	@echo "make test-lm-eval    lm-evaluation-harness, its tasks and its judge"
 	@echo "make lowest  install the lowest declared versions beside, then the core tests with them"
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof.md"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
@@ -111,6 +112,17 @@ $(SGLANG)/everything: .venv/everything
 
 test-sglang: $(SGLANG)/everything
 	GRAMMARLM_SGLANG=$(SGLANG) $(BIN)/python -m pytest -p no:cacheprovider tests/integrations/sglang $(ARGS)
+
+# With dependencies of its own, apart from the project's environment.
+LM_EVAL := build/lm-eval-0.4.13
+$(LM_EVAL)/everything: .venv/everything
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(LM_EVAL) lm-eval==0.4.13 accelerate==1.15.0 peft==0.21.2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(LM_EVAL) --constraint constraints.txt \
+		datasets evaluate pytablewriter sqlitedict dill word2number more_itertools rouge-score sacrebleu scikit-learn psutil
+	@touch $@
+
+test-lm-eval: $(LM_EVAL)/everything
+	PYTHONPATH=$(LM_EVAL) $(BIN)/python -m pytest -p no:cacheprovider tests/integrations/lm_eval $(ARGS)
 
 kernels: .venv/package
 	$(BIN)/python -m grammarlm.kernels.build
