@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
-GENERATING_ENGINES = f"{ENGINES},none"
+GENERATING_ENGINES = f"{ENGINES},formatron,grid,none"
 DRAFTS = ("draft4", "draft6", "draft7", "draft2019-09", "draft2020-12")
 
 
@@ -61,6 +61,9 @@ def add_jsonschemabench(benches: Any) -> None:
         "--url",
         metavar="URL",
         help="an OpenAI-compatible server instead, with the model of that name: http://host:8000",
+    )
+    parser.add_argument(
+        "--completions", action="store_true", help="of a server: the prompt as plain text, not as a chat"
     )
     parser.add_argument("--sample", type=positive(int), metavar="N", help="a mixed sample of so many schemas (all)")
     parser.add_argument("--split", metavar="FILE", help="only the schemas whose names stand in this file, one a line")

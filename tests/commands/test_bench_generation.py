@@ -6,7 +6,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +163,79 @@ def test_the_embedded_model_with_examples(capsys, tmp_path) -> None:
         "Snowplow---day": 2,
         "Kubernetes---nothing": 0,
     }
+
+
+class Server(BaseHTTPRequestHandler):
+    """Answers as its prompt's schema says: an OpenAI-compatible server, so far as the bench asks for one."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        schema = body["response_format"]["json_schema"]["schema"]
+        if "refuse" in schema:
+            self.send_error(schema["refuse"], "not this schema")
+            return
+        if "sleep" in schema:
+            time.sleep(schema["sleep"])
+        is_chat = self.path == "/v1/chat/completions"
+        assert is_chat or self.path == "/v1/completions"
+        assert json.dumps(schema) in (body["messages"][-1]["content"] if is_chat else body["prompt"])
+        self.send_response(200)
+        self.end_headers()
+        for piece in ('{"a"', ": 1", schema.get("end", "}")):
+            said: dict[str, Any] = {"delta": {"content": piece}} if is_chat else {"text": piece}
+            self._send({"choices": [{**said, "finish_reason": None}]})
+        self._send({"choices": [{"delta": {}, "text": "", "finish_reason": schema.get("reason", "stop")}]})
+        self._send({"choices": [], "usage": {"completion_tokens": 3}})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def _send(self, event: Any) -> None:
+        self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+
+    def log_message(self, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.mark.parametrize("route", [(), ("--completions",)])
+def test_a_server(capsys, tmp_path, url, route) -> None:
+    schemas = {
+        "good": {"required": ["a"]},
+        "wrong": {"required": ["b"]},
+        "cut": {"end": "", "reason": "length"},
+        "refused": {"refuse": 400},
+        "fault": {"refuse": 500},
+        "slow": {"sleep": 4},
+    }
+    folder = write_cases(
+        tmp_path / "data", {f"Github_easy---{name}": case_of(schema) for name, schema in schemas.items()}
+    )
+    out = tmp_path / "out"
+    more = ("--url", url, "--model", "m", "--limit", "1", *route)
+    code, printed, _ = call(capsys, "bench", "jsonschemabench", str(folder), "--out", str(out), *more)
+    assert code == 0
+    found = {name.partition("---")[2]: record for name, record in records_of(out / "server.jsonl").items()}
+    assert {name: record.worst() for name, record in found.items()} == {
+        "good": "passing", "wrong": "invalid", "cut": "cut", "refused": "refused", "fault": "crash", "slow": "crash",
+    }  # fmt: skip
+    (output,) = found["good"].outputs
+    assert (output.text, output.tokens, output.verdict) == ('{"a": 1}', 3, VALID)
+    assert "| server | 6 | 3 (50.00%) | 1 (16.67%)" in re.sub(" +", " ", printed)
+
+
+def test_a_server_that_is_not_there(capsys, tmp_path) -> None:
+    folder = write_cases(tmp_path / "data", REAL)
+    more = ("--url", "http://127.0.0.1:9", "--model", "m", "--out", str(tmp_path / "out"))
+    code, _, _ = call(capsys, "bench", "jsonschemabench", str(folder), *more)
+    assert code == 0
+    found = records_of(tmp_path / "out" / "server.jsonl")
+    assert all("refused" in str(record.crash) for record in found.values())
 
 
 @pytest.mark.parametrize(

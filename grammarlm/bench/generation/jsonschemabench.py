@@ -19,10 +19,10 @@ from grammarlm.bench.engines import GENERATING
 from grammarlm.bench.record import Record
 from grammarlm.bench.tokenizer import find_tokenizer, load_tokenizer
 
-from .prompts import encoded, examples_of
+from .prompts import encoded, examples, examples_of
 from .record import Generated
 from .report import tell
-from .task import SCRIPTED, examples
+from .task import SCRIPTED
 from .validation import Validated
 
 VALIDATION_LIMIT = 20.0  # seconds for the outputs of a schema
@@ -50,8 +50,8 @@ SCRIPT_NOTES = (
 
 
 def run(options: argparse.Namespace) -> int:
-    is_scripted = options.model == SCRIPTED
-    tokenizer = options.tokenizer or ("tiny" if is_scripted else options.model)
+    is_scripted = options.model == SCRIPTED and not options.url
+    tokenizer = options.tokenizer or ("tiny" if is_scripted or options.url else options.model)
     if tokenizer != "tiny":
         find_tokenizer(tokenizer)
     every = cases.jsonschemabench(Path(options.folder), split=options.split and Path(options.split))
@@ -66,8 +66,14 @@ def run(options: argparse.Namespace) -> int:
         "shots": shots,
         "examples": examples_of(every, shots) if shots else {},
     }
-    found, passed_over = chosen(every, options.sample, generation, None if is_scripted else tokenizer)
-    runs, absent = runs_of(options.engines, tokenizer, options.limit + GRACE, catalogue=GENERATING, task="generate")
+    reads_prompts = not is_scripted and not options.url
+    found, passed_over = chosen(every, options.sample, generation, tokenizer if reads_prompts else None)
+    absent: dict[str, str] = {}
+    if options.url:
+        generation |= {"url": options.url, "completions": options.completions}
+        runs = [Run("server", "none", {}, tokenizer, options.limit + GRACE, task="ask")]
+    else:
+        runs, absent = runs_of(options.engines, tokenizer, options.limit + GRACE, catalogue=GENERATING, task="generate")
     runs = [dataclasses.replace(run, options={**run.options, "generation": generation}) for run in runs]
     about = {"data": str(Path(options.folder).resolve()), "sample": options.sample, "split": options.split}
     notes = (

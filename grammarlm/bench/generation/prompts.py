@@ -31,6 +31,13 @@ def examples_of(cases: Sequence[Case], count: int) -> dict[str, list[Example]]:
     return found
 
 
+def examples(options: dict[str, Any], case: Case, schema: Any) -> list[tuple[str, str]]:
+    """Those of the case's data set, without the case's own schema."""
+    own = json.dumps(schema)
+    known = options["examples"].get(case.data_set, ())
+    return [(given, instance) for given, instance in known if given != own][: options["shots"]]
+
+
 def prompt_of(schema: Any, examples: Sequence[Example]) -> str:
     """As plain text."""
     shown = [f"Schema: {given}\nJSON: {instance}\n\n" for given, instance in examples]

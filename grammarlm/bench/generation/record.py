@@ -84,7 +84,7 @@ class Generated(Record):
     @property
     def is_declared(self) -> bool:
         """The engine took the schema, or rightly told that nothing is valid; whatever became of it then."""
-        return self.is_unsatisfiable or self.compile_time is not None
+        return self.is_unsatisfiable or self.compile_time is not None or bool(self.outputs)
 
     def found(self) -> dict[str, bool]:
         faults = [output.faults() for output in self.outputs]

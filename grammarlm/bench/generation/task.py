@@ -14,7 +14,7 @@ from grammarlm.bench.tokenizer import load_tokenizer
 from grammarlm.bench.verdicts.task import ORDINARY
 
 from .models import Model, TransformersModel
-from .prompts import encoded
+from .prompts import encoded, examples
 from .record import LENGTH, STOP, TIME, Generated, Output
 from .scripted import ScriptedModel
 
@@ -126,13 +126,6 @@ class Generate:
         later = perf_counter_ns() - free - first
         text = self._tokenizer.decode(tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False)
         return Output(text, len(tokens), ended, (first - begin) / 1e3, later / 1e3)
-
-
-def examples(options: dict[str, Any], case: Case, schema: Any) -> list[tuple[str, str]]:
-    """Those of the case's data set, without the case's own schema."""
-    own = json.dumps(schema)
-    known = options["examples"].get(case.data_set, ())
-    return [(given, instance) for given, instance in known if given != own][: options["shots"]]
 
 
 def stop_ids(tokenizer: Any) -> list[int]:

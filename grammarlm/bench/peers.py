@@ -1,0 +1,246 @@
+"""Other engines behind the bench's interface. Where an engine has several modes, the run's name says which one it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class LLGuidance:
+    package = "llguidance"
+    refusals: tuple[type[Exception], ...] = (ValueError,)
+
+    def __init__(self, tokenizer: Any):
+        import llguidance
+        import llguidance.hf
+        import llguidance.numpy
+
+        self._module = llguidance
+        self._tokenizer = llguidance.hf.from_tokenizer(tokenizer)
+        self._row = llguidance.numpy.allocate_token_bitmask(1, self._tokenizer.vocab_size)
+        self._fill = llguidance.numpy.fill_next_token_bitmask
+
+    def forget(self) -> None:
+        """It caches nothing between schemas."""
+
+    def compile(self, schema: Any) -> None:
+        grammar = json.dumps({"grammars": [{"json_schema": schema}]})
+        self._ready = self._module.LLMatcher(self._tokenizer, grammar)
+        if self._ready.is_error():
+            raise ValueError(self._ready.get_error())
+
+    def reset(self, most: int | None = None) -> None:
+        self._matcher = self._ready.deep_copy()
+
+    def mask(self) -> None:
+        self._fill(self._matcher, self._row, 0)
+
+    def words(self) -> np.ndarray | None:
+        return self._row[0]
+
+    def commit(self, token: int) -> bool:
+        if not int(self._row[0, token >> 5]) >> (token & 31) & 1:
+            return False
+        return bool(self._matcher.consume_token(token))
+
+    def can_stop(self) -> bool:
+        return bool(self._matcher.is_accepting())
+
+    def nbytes(self) -> int | None:
+        return None
+
+
+class XGrammar:
+    """Its strict mode, with the separators of json.dumps."""
+
+    package = "xgrammar"
+    refusals: tuple[type[Exception], ...] = (RuntimeError, ValueError)
+
+    def __init__(self, tokenizer: Any, strict_mode: bool = True, any_whitespace: bool = False):
+        import xgrammar
+
+        self._module = xgrammar
+        info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=len(tokenizer))
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+        self._bits = xgrammar.allocate_token_bitmask(1, info.vocab_size)
+        self._options: dict[str, Any] = {"strict_mode": strict_mode, "any_whitespace": any_whitespace}
+        self._stop = info.stop_token_ids[0]
+
+    def forget(self) -> None:
+        """Its cache is off."""
+
+    def compile(self, schema: Any) -> None:
+        self._compiled = self._compiler.compile_json_schema(json.dumps(schema), **self._options)
+
+    def reset(self, most: int | None = None) -> None:
+        self._matcher = self._module.GrammarMatcher(self._compiled)
+
+    def mask(self) -> None:
+        self._constrains = self._matcher.fill_next_token_bitmask(self._bits)
+
+    def words(self) -> np.ndarray | None:
+        return self._bits[0].numpy() if self._constrains else None
+
+    def commit(self, token: int) -> bool:
+        return bool(self._matcher.accept_token(token))
+
+    def can_stop(self) -> bool:
+        return bool(self._matcher.accept_token(self._stop))
+
+    def nbytes(self) -> int | None:
+        return int(self._compiled.memory_size_bytes)
+
+
+class Outlines:
+    """outlines-core: the schema becomes a regular expression, with recursion to its default depth and json.dumps' white space."""
+
+    package = "outlines-core"
+    refusals: tuple[type[Exception], ...] = (Exception,)
+
+    def __init__(self, tokenizer: Any):
+        import outlines_core
+        from outlines_core.json_schema import build_regex_from_schema
+
+        import grammarlm as gl
+
+        self._module, self._build = outlines_core, build_regex_from_schema
+        vocab: Any = gl.Vocabulary.from_tokenizer(tokenizer)
+        spelled: dict[bytes, list[int]] = {}
+        for token in vocab.text_ids.tolist():
+            spelled.setdefault(vocab.token_bytes(token), []).append(token)
+        self._vocabulary = outlines_core.Vocabulary(vocab.stop_ids[0], spelled)
+        self._row = np.zeros((1, (vocab.size + 31) // 32), np.int32)
+
+    def forget(self) -> None:
+        """It caches nothing between schemas."""
+
+    def compile(self, schema: Any) -> None:
+        self._index = self._module.Index(self._build(json.dumps(schema), " ?"), self._vocabulary)
+
+    def reset(self, most: int | None = None) -> None:
+        self._guide = self._module.Guide(self._index)
+
+    def mask(self) -> None:
+        self._guide.write_mask_into(self._row.ctypes.data, self._row.size, self._row.itemsize)
+
+    def words(self) -> np.ndarray | None:
+        return self._row[0]
+
+    def commit(self, token: int) -> bool:
+        if not int(self._row[0, token >> 5]) >> (token & 31) & 1:
+            return False
+        self._guide.advance(token, False)
+        return True
+
+    def can_stop(self) -> bool:
+        return bool(self._guide.is_finished())
+
+    def nbytes(self) -> int | None:
+        return None
+
+
+class Formatron:
+    """formatron on kbnf: allowed tokens as a list. Its schemas take draft 2020-12 only, and forbid additional properties."""
+
+    package = "formatron"
+    refusals: tuple[type[Exception], ...] = (Exception,)
+
+    def __init__(self, tokenizer: Any):
+        import typing
+
+        import pydantic
+
+        pydantic.typing = typing  # formatron 0.5.0 looks for it there, where newer versions of pydantic have none
+        from formatron.formatter import FormatterBuilder
+        from formatron.integrations.transformers import create_engine_vocabulary
+        from formatron.schemas.json_schema import create_schema
+
+        self._builder, self._create = FormatterBuilder, create_schema
+        self._tokenizer, self._vocabulary = tokenizer, create_engine_vocabulary(tokenizer)
+        self._row = np.zeros((len(tokenizer) + 31) // 32, np.uint32)
+
+    def forget(self) -> None:
+        """It caches nothing between schemas."""
+
+    def compile(self, schema: Any) -> None:
+        builder = self._builder()
+        named = (
+            {"$schema": DRAFT, "$id": "https://example.com/schema", **schema} if isinstance(schema, dict) else schema
+        )
+        builder.append_str(f"{builder.json(self._create({**named, '$schema': DRAFT}), capture_name='json')}")
+        self._formatter = builder.build(self._vocabulary, self._tokenizer.decode)
+
+    def reset(self, most: int | None = None) -> None:
+        self._formatter.reset()
+
+    def mask(self) -> None:
+        self._row[:] = 0
+        if self._formatter.is_completed():
+            tokens = np.array([self._tokenizer.eos_token_id])
+        else:
+            self._formatter.compute_allowed_tokens()
+            tokens = np.array(self._formatter.get_allowed_tokens_since_last_computation(), np.int64)
+        np.bitwise_or.at(self._row, tokens >> 5, np.uint32(1) << (tokens & 31).astype(np.uint32))
+
+    def words(self) -> np.ndarray | None:
+        return self._row.view(np.int32)
+
+    def commit(self, token: int) -> bool:
+        if not int(self._row[token >> 5]) >> (token & 31) & 1:
+            return False
+        self._formatter.accept_token(token)
+        return True
+
+    def can_stop(self) -> bool:
+        return bool(self._formatter.is_completed())
+
+    def nbytes(self) -> int | None:
+        return None
+
+
+class Grid:
+    """grid-guardrail: a schema becomes a grammar in its own notation; constraints that its masks do not enforce are let through."""
+
+    package = "grid-guardrail"
+    refusals: tuple[type[Exception], ...] = (Exception,)
+
+    def __init__(self, tokenizer: Any):
+        from grid.generate import build_guide
+        from grid.jsonschema import compile_json_schema
+        from grid.models.hf_adapter import HFTokenizerAdapter
+
+        self._build, self._translate = build_guide, compile_json_schema
+        self._adapter = HFTokenizerAdapter(tokenizer)
+        self._row = np.zeros((len(tokenizer) + 31) // 32, np.int32)
+
+    def forget(self) -> None:
+        """Its store of compiled schemas is off by default."""
+
+    def compile(self, schema: Any) -> None:
+        source, _ = self._translate(schema)
+        self._guide = self._build(source, self._adapter)
+
+    def reset(self, most: int | None = None) -> None:
+        self._state = self._guide.initial_state
+
+    def mask(self) -> None:
+        self._guide.fill_bitmask(self._state, self._row)
+
+    def words(self) -> np.ndarray | None:
+        return self._row
+
+    def commit(self, token: int) -> bool:
+        if not int(self._row[token >> 5]) >> (token & 31) & 1:
+            return False
+        self._state = self._guide.get_next_state(self._state, token)
+        return True
+
+    def can_stop(self) -> bool:
+        return bool(self._guide.can_terminate_state(self._state))
+
+    def nbytes(self) -> int | None:
+        return None
