@@ -1,10 +1,13 @@
-"""MaskBench and the JSON Schema Test Suite, kept: what `grammarlm bench` reports, with its picture, in docs/figures.
+"""What `grammarlm bench` reports, with its pictures, in docs/figures: MaskBench, the JSON Schema Test Suite, JSONSchemaBench.
 
-usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--only maskbench|peers|suite ...]
+usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--only maskbench|peers|suite|scripted|... ...]
 
     maskbench      all schemas, grammarlm and llguidance; an hour or less on two cores, nothing else running
     peers          a sample, with xgrammar and outlines, which take minutes for some schemas
     suite          the official suite, drafts 2020-12 and 7
+    scripted       JSONSchemaBench with a model that knows the answer, all schemas, grammarlm and llguidance; half an hour
+    scripted_peers the same, 500 schemas, every engine that is installed
+    tiny           JSONSchemaBench with the embedded model, 500 schemas that fit
 
 $GRAMMARLM_DATA has maskbench/, json-schema-test-suite/ and tokenizers/llama3_1/.
 """
@@ -19,7 +22,7 @@ from pathlib import Path
 from benchmarks.report import FIGURES, RESULTS, show
 from grammarlm.cli import main as grammarlm
 
-PARTS = ("maskbench", "peers", "suite")
+PARTS = ("maskbench", "peers", "suite", "scripted", "scripted_peers", "tiny")
 
 
 def run(name: str, *arguments: str) -> int:
@@ -57,8 +60,22 @@ def main() -> int:
         "peers": ("maskbench", f"{data}/maskbench", "--engines", all_engines, "--every", options.peers_every),
         "suite": ("schema-suite", f"{data}/json-schema-test-suite", "--engines", "grammarlm,llguidance"),
     }
-    names = {"maskbench": "maskbench", "peers": "maskbench_peers", "suite": "schema_suite"}
-    return max([run(names[part], *parts[part], *common) for part in options.only], default=0)
+    two, every = "grammarlm,llguidance", f"{all_engines},formatron,grid,none"
+    texts = ("jsonschemabench", f"{data}/maskbench", "--model")
+    parts |= {
+        "scripted": (*texts, "scripted", "--engines", two, "--jobs", "2"),
+        "scripted_peers": (*texts, "scripted", "--engines", every, "--sample", "500", "--jobs", "2"),
+        "tiny": (*texts, "tiny", "--engines", f"{two},none", "--sample", "500"),
+    }
+    names = {
+        "maskbench": "maskbench",
+        "peers": "maskbench_peers",
+        "suite": "schema_suite",
+        "scripted": "jsonschemabench",
+    }
+    names |= {"scripted_peers": "jsonschemabench_peers", "tiny": "jsonschemabench_tiny"}
+    with_tokenizer = [(*parts[part], *(() if part == "tiny" else common)) for part in options.only]
+    return max([run(names[part], *given) for part, given in zip(options.only, with_tokenizer, strict=True)], default=0)
 
 
 if __name__ == "__main__":
