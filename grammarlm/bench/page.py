@@ -38,11 +38,12 @@ for (const head of document.querySelectorAll('th')) head.onclick = () => {
   for (const each of head.parentNode.children) each.removeAttribute('aria-sort')
   head.setAttribute('aria-sort', up ? 'ascending' : 'descending')
   const key = row => row.children[column].textContent.trim()
-  const number = text => /^[-\\d.,]+/.test(text) ? parseFloat(text.replace(/,/g, '')) : NaN
+  const number = text => parseFloat(text.replace(/,/g, ''))
   const rows = [...table.tBodies[0].rows]
   rows.sort((a, b) => {
-    const one = key(a), two = key(b), order = number(one) - number(two)
-    return (isNaN(order) ? one.localeCompare(two) : order) * (up ? 1 : -1)
+    const one = number(key(a)), two = number(key(b))
+    if (isNaN(one) !== isNaN(two)) return isNaN(one) - isNaN(two) // what is no number comes last
+    return (isNaN(one) ? key(a).localeCompare(key(b)) : one - two) * (up ? 1 : -1)
   })
   table.tBodies[0].append(...rows)
 }

@@ -1,0 +1,74 @@
+"""The report's page in a real browser: what it shows, that it sorts and filters, and that it fetches nothing."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grammarlm.bench.cases import Case
+from grammarlm.bench.generation.record import Generated, Output
+from grammarlm.bench.page import page
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HEADLESS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-sync",
+    "--no-first-run",
+)
+NASTY = '</td></pre><script>document.title = "broken in"</script>&amp;'
+
+
+def report() -> str:
+    records = [
+        Generated(
+            "Snowplow---a", compile_time=1.0, outputs=[Output(NASTY, 3, "stop", 1.0, 1.0, f"invalid at $: {NASTY}")]
+        ),
+        Generated("Snowplow---b", refused=f"no {NASTY}"),
+        Generated("Snowplow---c", compile_time=1.0, outputs=[Output("1", 1, "stop", 1.0, 1.0, "valid")]),
+    ]
+    cases = {record.case: Case(record.case, content={"schema": {"title": NASTY}}) for record in records}
+    table = (["engine", "schemas"], [["one", "9"], ["two", "1,234 (50.00%)"], ["three", "-"], ["four", "12 (1.20%)"]])
+    return page(
+        "A run", "Facts.", ["## All schemas", table], [NASTY], {"one": records, "two": records[1:2]}, cases, None
+    )
+
+
+def shown(folder: Path, html: str, script: str = "") -> str:
+    """The document after it has run."""
+    file = folder / "page.html"
+    file.write_text(html.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    command = [str(BROWSER), *HEADLESS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", file.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def first_cells(html: str) -> list[str]:
+    body = html.partition("<tbody>")[2].partition("</tbody>")[0]
+    return re.findall(r"<tr><td>(\w+)</td>", body)
+
+
+def test_the_page_by_itself() -> None:
+    html = report()
+    assert NASTY not in html
+    assert html.count("&lt;script&gt;document.title") >= 6
+    assert not re.search(r"(src|href)=\"(?!data:)", html)
+    assert '<td class="outcome">invalid</td>' in html
+    assert html.count("<tr><td>one</td>") == 3  # in the table, and two failures
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+def test_sorting_filtering_and_escaping_in_a_browser(tmp_path) -> None:
+    html = report()
+    plain = shown(tmp_path, html)
+    assert first_cells(plain) == ["one", "two", "three", "four"]
+    assert "<title>A run</title>" in plain  # no script of the data has run
+    second = "document.querySelectorAll('th')[1]"
+    assert first_cells(shown(tmp_path, html, f"{second}.click()")) == ["one", "four", "two", "three"]
+    assert first_cells(shown(tmp_path, html, f"{second}.click();{second}.click()")) == ["two", "four", "one", "three"]
+    typed = "const f = document.getElementById('filter'); f.value = 'REFUSED'; f.dispatchEvent(new Event('input'))"
+    filtered = shown(tmp_path, html, typed)
+    assert len(re.findall(r"<tr hidden", filtered)) == 1
