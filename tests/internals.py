@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import grammarlm as gl
+from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.machines.stack.arena_plan import Surveys
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from grammarlm.masks.machines.stack.states import StateMaker
@@ -82,3 +83,8 @@ def is_resolved(epoch: StackEpoch) -> bool:
 def without_surveys(epoch: StackEpoch) -> None:
     """All its rows are made by walks from now on."""
     epoch.signatures.surveys = Surveys.NOWHERE
+
+
+def steps_at_sight(matcher: gl.Matcher, left: int) -> int:
+    """How many tokens need no look at a budget of so many, as known without a completion."""
+    return made_in(matcher, lambda epoch, state: costs_of(epoch).safe_at_sight(epoch, state, left))

@@ -1,5 +1,6 @@
 """The laws of budgets for JSON schemas: walks end in time, in instances that the oracle takes, and growth is bounded."""
 
+import bisect
 import json
 import random
 from collections import Counter
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.internals import program_of
+from tests.internals import program_of, steps_at_sight
 from tests.laws.json_laws import WALKED, compiled, text_of
 from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
@@ -213,3 +214,45 @@ def check_growth(schema: Any, rng: random.Random, **options: Any) -> Counter[str
         tokens.append(rng.choice([*longest, rng.choice(allowed)]))
         assert matcher.advance(tokens[-1])
     return outcomes
+
+
+def check_promises(schema: Any, rng: random.Random, most: int = 30, **options: Any) -> Counter[str]:
+    """What is known at sight: so many tokens, whatever they are, and the rest of the budget is still enough."""
+    try:
+        constraint = compiled(schema, **options)
+    except gl.GrammarError:
+        return Counter()
+    matcher, tokens, outcomes = constraint.matcher(), list[int](), Counter(schemas=1)
+    promises: list[tuple[int, int, int]] = []  # where it was made, tokens left there, steps
+    while len(tokens) < most:
+        here = len(tokens)
+        for wanted in (1, 8, 60):  # the smallest budget of which so many steps are promised
+            left = bisect.bisect_left(range(1 << 14), wanted, key=lambda left: steps_at_sight(matcher, left))
+            if steps := steps_at_sight(matcher, left):
+                promises.append((here, left, steps))
+        needed = matcher.min_tokens_left
+        for at, left, steps in promises:
+            if here - at <= steps:
+                where = f"{json.dumps(schema)[:2000]} {options} {text_of(tokens[:at], WALKED)!r} {text_of(tokens, WALKED)!r}"
+                assert needed <= left - (here - at), f"{where}: {needed} of {left}, {here - at} of {steps} steps later"
+                outcomes["promises"] += 1
+        allowed = sorted(allowed_ids(matcher, WALKED) - STOPS)
+        allowed = [token for token in allowed if WALKED.token_bytes(token).strip()] or allowed
+        if not allowed:
+            break
+        longest = sorted(allowed, key=lambda t: -len(WALKED.token_bytes(t)))[:6]
+        tokens.append(farthest(matcher, [*longest, *rng.sample(allowed, min(4, len(allowed)))]))
+        assert matcher.advance(tokens[-1])
+    return outcomes
+
+
+def farthest(matcher: gl.Matcher, tokens: list[int]) -> int:
+    """The token after which the end is farthest."""
+
+    def needed(token: int) -> int:
+        assert matcher.advance(token)
+        found = matcher.min_tokens_left
+        matcher.rollback(1)
+        return found
+
+    return max(tokens, key=needed)

@@ -13,7 +13,7 @@ import pytest
 
 import grammarlm as gl
 from tests.counts import record_counts
-from tests.laws.json_budget_laws import CASES, RECORD, SPARE, check_budgets, check_growth, check_walk
+from tests.laws.json_budget_laws import CASES, RECORD, SPARE, check_budgets, check_growth, check_promises, check_walk
 from tests.laws.json_laws import WALKED, compiled
 from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge
@@ -62,6 +62,35 @@ def test_growth_is_bounded() -> None:
 @pytest.mark.proof
 def test_growth_is_bounded_under_many_schemas(record_property) -> None:
     record_property("cases", check_random_growth("many", 200_000)["tokens"])
+
+
+def check_random_promises(seed: str, count: int) -> Counter[str]:
+    rng, supply, outcomes = random.Random(f"promises {seed}"), RandomSchemas(f"promises {seed}"), Counter[str]()
+    while outcomes["promises"] < count:
+        outcomes += check_promises(supply.schema(), rng, property_order=rng.choice(["any", "schema"]))
+    return outcomes
+
+
+def test_what_is_known_at_sight_holds() -> None:
+    """Of most of the cases something is known without a completion, and it is kept whatever tokens follow."""
+    promising = sum(check_promises(schema, random.Random(case))["promises"] > 0 for case, (schema, _) in CASES.items())
+    assert promising >= 15
+    names = [f"a name of some length {i}" for i in range(8)]
+    record = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in names},
+        "required": names,
+        "additionalProperties": False,
+    }
+    optional = {"type": "object", "properties": {"a": record}, "additionalProperties": False}
+    for schema in (optional, {"type": "array", "items": record}, {"items": {"items": record}}, True):
+        check_promises(schema, random.Random(0), most=90)
+    check_random_promises("few", 10_000)
+
+
+@pytest.mark.proof
+def test_what_is_known_at_sight_holds_under_many_schemas(record_property) -> None:
+    record_property("cases", check_random_promises("many", 1_000_000)["promises"])
 
 
 def test_threads_share_a_constraint() -> None:

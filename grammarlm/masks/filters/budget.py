@@ -92,6 +92,10 @@ class Costs:
         """After so many steps, whatever they read, `left` tokens are still enough; 0 where it is not known."""
         return 0
 
+    def safe_at_sight(self, epoch: Epoch, state: int, left: int) -> int:
+        """As safe_steps, but only what is known without a completion."""
+        return 0
+
 
 def costs_of(epoch: Epoch) -> Costs:
     """The epoch's costs, which live as long as it does."""

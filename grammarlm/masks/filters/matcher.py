@@ -42,6 +42,10 @@ class FilteredMatcher(Matcher):
         if max_tokens is None:
             return
         left = as_integer(max_tokens, "matcher(max_tokens) takes a number of tokens")
+        if (safe := self._at_sight(left)) > 0:
+            self._pay((left, None, safe))
+            self._start = self._head
+            return
         needed = self._made(fewest_of)
         if left < needed:
             enough = f"{needed} tokens are" if needed < INFINITE else "no number of tokens is"
@@ -60,6 +64,12 @@ class FilteredMatcher(Matcher):
         if not self._counts_safe_steps:
             return left, None, 0
         return left, None, self._made(lambda epoch, state: costs_of(epoch).safe_steps(epoch, state, left))
+
+    def _at_sight(self, left: int) -> int:
+        """The number of safe steps, where it is known without a completion."""
+        if not self._counts_safe_steps:
+            return 0
+        return self._made(lambda epoch, state: costs_of(epoch).safe_at_sight(epoch, state, left))
 
     # ------------------------------------------------------------------ masks
 
@@ -190,6 +200,9 @@ class FilteredMatcher(Matcher):
             return True
         epoch = head[1]
         try:
+            if (safe := self._at_sight(left)) > 0:
+                self._pay((left, None, safe))
+                return True
             if (
                 left < (epoch.costs or costs_of(epoch)).most_after.get(head[2], INFINITE)
                 and self._made(fewest_of) > left

@@ -16,6 +16,7 @@ import numpy as np
 from grammarlm.masks.filters.budget import Costs
 from grammarlm.masks.protocol import Epoch
 
+from .ceilings import ceilings_of
 from .growth import growth_of
 from .narrow_mask import NarrowMask
 
@@ -33,4 +34,11 @@ class JsonCosts(Costs):
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
         """As Costs'."""
-        return max((left - self.fewest(epoch, state)) // (growth_of(cast("JsonEpoch", epoch)) + 1), 0)
+        machine = cast("JsonEpoch", epoch)
+        at_sight = ceilings_of(machine).steps(machine, state, left)
+        return at_sight or max((left - self.fewest(epoch, state)) // (growth_of(machine) + 1), 0)
+
+    def safe_at_sight(self, epoch: Epoch, state: int, left: int) -> int:
+        """As Costs'."""
+        machine = cast("JsonEpoch", epoch)
+        return ceilings_of(machine).steps(machine, state, left)

@@ -29,7 +29,7 @@ def growth_of(epoch: JsonEpoch) -> int:
     """A bound for all texts of the program; INFINITE where none is known."""
     program = epoch.program
     if program.growth is None:
-        program.growth = _Growth(epoch).most()
+        program.growth = _most(Nodes(epoch), program.vocab)
     return program.growth
 
 
@@ -41,53 +41,27 @@ def most_openings(vocab: Vocabulary) -> int:
     return 1 + max((len(OPENING.findall(text)) for text in texts if b"[" in text or b"{" in text), default=0)
 
 
-class _Growth:
+class Nodes:
+    """The nodes of a program that its texts can reach, and what each alternative of them has below it."""
+
     def __init__(self, epoch: JsonEpoch):
         self._program, self._endings = epoch.program, endings_of(epoch)
         self._rows = memoryview(epoch.program.json.rows)
-
-    def most(self) -> int:
-        """The bound, level by level: what a node needs after so many values have been opened in it."""
-        start = self._program.json.start
-        ways = self._nodes(start)
-        openings = most_openings(self._program.vocab)
-        needs = {node: max((cost for cost, _ in found), default=0) for node, found in ways.items()}
-        alone = dict(needs)
-        for _ in range(openings - 1):
-            deeper = {}
-            for node, found in ways.items():
-                most = alone[node]
-                for cost, children in found:
-                    for child, extra in children:
-                        most = max(most, cost + extra + needs[child])
-                deeper[node] = most
-            if deeper == needs:
-                break
-            needs = deeper
-        largest = needs[start]
-        for found in ways.values():
-            for _, children in found:
-                for child, extra in children:
-                    largest = max(largest, extra + needs[child])
-        return min(largest + SPARE, INFINITE)
-
-    def _nodes(self, start: int) -> dict[int, list[tuple[int, list[tuple[int, int]]]]]:
-        """The alternatives of each node: their cost, and their children with the extra cost of each child."""
-        found: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
-        rows, queue = self._rows, [start]
+        self.start = int(epoch.program.json.start)
+        # of each node the alternatives: kind, row, and its children with the extra cost of each
+        self.found: dict[int, list[tuple[int, int, list[tuple[int, int]]]]] = {}
+        rows, queue = self._rows, [self.start]
         while queue:
             node = queue.pop()
-            if node in found:
+            if node in self.found:
                 continue
             self._program.clock.check()
-            ways: list[tuple[int, list[tuple[int, int]]]] = []
-            found[node] = ways
+            ways = self.found[node] = []
             for i in range(rows[node]):
                 kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
                 children = self._children(kind, row)
-                ways.append((self._cost(kind, row), children))
+                ways.append((kind, row, children))
                 queue += [child for child, _ in children]
-        return found
 
     def _children(self, kind: int, row: int) -> list[tuple[int, int]]:
         rows = self._rows
@@ -121,7 +95,7 @@ class _Growth:
     def _tokens(self, text: bytes | None) -> int:
         return INFINITE if text is None else self._endings.reader.tokens(text)
 
-    def _cost(self, kind: int, row: int) -> int:
+    def cost(self, kind: int, row: int) -> int:
         """Tokens that end the alternative, from anywhere in its own lexeme."""
         rows, endings = self._rows, self._endings
         if kind == Shape.LITERAL:
@@ -139,3 +113,31 @@ class _Growth:
             return endings.lexemes.longest_end(language, min(least, 1 << 20), most)
         text = endings.values.of_shape(kind, row)
         return self._tokens(text)
+
+
+def _most(nodes: Nodes, vocab: Vocabulary) -> int:
+    """The bound, level by level: what a node needs after so many values have been opened in it."""
+    ways = {
+        node: [(nodes.cost(kind, row), children) for kind, row, children in found]
+        for node, found in nodes.found.items()
+    }
+    openings = most_openings(vocab)
+    needs = {node: max((cost for cost, _ in found), default=0) for node, found in ways.items()}
+    alone = dict(needs)
+    for _ in range(openings - 1):
+        deeper = {}
+        for node, found in ways.items():
+            most = alone[node]
+            for cost, children in found:
+                for child, extra in children:
+                    most = max(most, cost + extra + needs[child])
+            deeper[node] = most
+        if deeper == needs:
+            break
+        needs = deeper
+    largest = needs[nodes.start]
+    for found in ways.values():
+        for _, children in found:
+            for child, extra in children:
+                largest = max(largest, extra + needs[child])
+    return min(largest + SPARE, INFINITE)

@@ -20,6 +20,7 @@ from grammarlm.grammars.json_schema.strings.formats import SHARED
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
 from grammarlm.grammars.json_schema.types.python_types import INTEGER_DIGITS
 from grammarlm.masks.automaton import Automaton
+from grammarlm.masks.machines.json.budgets.ceilings import Ceilings
 from grammarlm.masks.machines.json.budgets.costs import JsonCosts
 from grammarlm.masks.machines.json.configs import Config
 from grammarlm.masks.machines.json.endings.texts import SpelledCompletions
@@ -65,6 +66,7 @@ class JsonSchemaProgram(ProgramDefaults):
     matcher_class, filtered_class, costs_class = JsonMatcher, FilteredJsonMatcher, JsonCosts
     # For budgets: how much one token can lengthen the shortest completion (budgets/growth.py), and what ends strings of languages.
     growth: int | None = None
+    ceilings_at_sight: Ceilings | None = None
     spelled: SpelledCompletions | None = None
 
     def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):

@@ -34,7 +34,7 @@ LONGEST_PATTERN = 1_000  # characters; a pattern is read once a process, under t
 ANYTHING = FOLLOWS | BRACKET
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Blanks:
     """The automaton: int16 [W, 5], the next state by blank, tab, newline and return (-1: refused), and what may follow."""
 

@@ -1,0 +1,217 @@
+"""How far a budget lasts at sight: bounds on the shortest completion that need no completion to be made.
+
+What ends a text is the rest of its innermost lexeme, perhaps a key and its value, and for each frame around it what that still
+needs. Each of these has a bound by the schema alone, so the frames of a state say how many tokens are enough; and `n` more tokens
+open at most so many frames, of which those of nodes that contain themselves can repeat and the others come once on any path:
+
+    tokens to the end after n more  <=  frames now + frames on a path within + key and lexeme + n * openings * repeating frame
+
+Bounds are sums over pieces of text of the most tokens that any suffix of the piece takes: greedy tokens of a concatenation begin in
+some piece, and within it they are those of a suffix. Where a frame's rest is not the sum of its parts (items that must differ,
+counted `contains`, keys that imply others or are only needed to reach a number), nothing is known at sight; growth.py then is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.grammars.cfg.components import components
+from grammarlm.layout.json import ARRAY_BIT, INLINE, Array, Frame, Gap, Key, Object, Shape
+from grammarlm.masks.filters import greedy
+from grammarlm.masks.filters.budget import INFINITE
+from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.masks.machines.json.endings.texts import spelled
+from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .growth import SPARE, Nodes, most_openings
+
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
+
+PIECE = 48  # bytes of a piece: all its suffixes are tokenized
+PIECES = 512  # tokenized together
+
+
+class Ceilings:
+    """The bounds of one program."""
+
+    def __init__(self, epoch: JsonEpoch):
+        self._program, self._endings = epoch.program, endings_of(epoch)
+        self._rows = memoryview(epoch.program.json.rows)
+        self._frames: dict[int, tuple[int, int]] = {}  # by row: what a frame needs, and what frames within it may
+        self._start = INFINITE  # what the frames of a whole text may need
+        self._inside = INFINITE  # what a lexeme, a key and white space need
+        self._growth = 0  # what a token adds by frames that repeat
+        blank = most_blanks(epoch.program.tables.blanks)
+        if has_all_bytes(epoch.program.vocab) and blank is not None:
+            self._find(Nodes(epoch), blank)
+
+    def steps(self, epoch: JsonEpoch, state: int, left: int) -> int:
+        """After so many tokens, whatever they are, the rest of `left` is still enough; 0 where that is not known."""
+        free = left - self._inside
+        if free <= 0:
+            return 0
+        records, frames, known = epoch.arrays["records"], epoch.arrays["frames"], self._frames
+        most = 0
+        while state:
+            _, _, _, f, state = records[state].tolist()
+            needed = 0 if f else self._start
+            while f:  # from the innermost frame; a text may leave it and go on in another place of those around it
+                words = frames[f]
+                own, within = known[int(words[Frame.ROW])]
+                needed = own + max(needed, within)
+                f = int(words[Frame.PARENT])
+            most = max(most, needed)
+        return max((free - most) // (self._growth + 1), 0)
+
+    def _find(self, nodes: Nodes, blank: int) -> None:
+        below: dict[int, set[int]] = {node: set() for node in nodes.found}
+        frames: dict[int, set[int]] = {node: set() for node in nodes.found}  # of each node: the rows of its frames
+        within: dict[int, set[int]] = {}  # of each row: the nodes of its values
+        texts: dict[int, list[bytes | None]] = {}
+        key = lexeme = 0
+        for node, ways in nodes.found.items():
+            self._program.clock.check()
+            for kind, row, children in ways:
+                if kind not in (Shape.OBJECT, Shape.ARRAY):
+                    lexeme = max(lexeme, nodes.cost(kind, row))
+                    continue
+                number = row if kind == Shape.OBJECT else row | ARRAY_BIT
+                if number not in texts:
+                    texts[number] = self._object(row) if kind == Shape.OBJECT else self._array(row)
+                    within[number] = {child for child, _ in children}
+                    key = max(key, self._longest_key(row) if kind == Shape.OBJECT else 0)
+                frames[node].add(number)
+                below[node] |= within[number]
+        known = most_tokens(
+            self._program.vocab, {text for found in texts.values() for text in found if text is not None}
+        )
+        own = {
+            row: INFINITE if None in found else 2 + sum(1 + known[text] for text in found if text is not None)
+            for row, found in texts.items()
+        }
+        paths = self._paths(below, {node: max((own[row] for row in rows), default=0) for node, rows in frames.items()})
+        self._frames = {row: (own[row], max((paths[node] for node in within[row]), default=0)) for row in own}
+        self._start = paths[nodes.start]
+        self._inside = min(key + lexeme + blank + SPARE, INFINITE)
+        self._growth = min(self._growth * most_openings(self._program.vocab), INFINITE)
+
+    def _object(self, row: int) -> list[bytes | None]:
+        """The entries that must come; None among them where what must come is not known."""
+        rows = self._rows
+        keys, needed = rows[row + Object.KEYS], self._required(row)
+        if rows[row + Object.IMPLIED] or rows[row + Object.LEAST] > len(needed):
+            return [None]
+        return [self._endings.values.objects.entry(keys + i * Key.LENGTH) for i in needed]
+
+    def _array(self, row: int) -> list[bytes | None]:
+        rows = self._rows
+        if rows[row + Array.UNIQUE] or rows[row + Array.CONTAINS]:
+            return [None]
+        return [self._endings.values.of_shape(Shape.ARRAY, row)] if rows[row + Array.LEAST] else []
+
+    def _required(self, row: int) -> list[int]:
+        rows = self._rows
+        if rows[row + Object.COUNT] > INLINE:
+            at = rows[row + Object.NEEDED_LIST]
+            return [rows[at + 1 + i] for i in range(rows[at])]
+        return [i for i in range(rows[row + Object.COUNT]) if rows[row + Object.NEEDED] >> i & 1]
+
+    def _longest_key(self, row: int) -> int:
+        """Bytes that end a key of an object, from anywhere in it, and the colon."""
+        rows, keys = self._rows, self._rows[row + Object.KEYS]
+        names = (self._endings.reader.name(keys + i * Key.LENGTH) for i in range(rows[row + Object.COUNT]))
+        longest = max((len(spelled(name)) for name in names), default=0)
+        if rows[row + Object.OTHERS] != -1:
+            language = rows[row + Object.LANGUAGE]
+            others = (
+                self._endings.languages.ceiling(language) if language else 2 * longest + 8
+            )  # not a name that has come
+            longest = max(longest, others)
+        return min(longest + 4, INFINITE)
+
+    def _paths(self, below: dict[int, set[int]], own: dict[int, int]) -> dict[int, int]:
+        """The most that frames on a path from each node need, each counted once; what repeats goes to `growth`."""
+        paths: dict[int, int] = {}
+        for group in components(below, self._program.clock.check):
+            weight = max(own[node] for node in group)
+            if len(group) > 1 or group[0] in below[group[0]]:
+                self._growth = max(self._growth, weight)
+            longest = max((paths[child] for node in group for child in below[node] if child in paths), default=0)
+            paths.update(dict.fromkeys(group, min(weight + longest, INFINITE)))
+        return paths
+
+
+def ceilings_of(epoch: JsonEpoch) -> Ceilings:
+    program = epoch.program
+    if program.ceilings_at_sight is None:
+        program.ceilings_at_sight = Ceilings(epoch)
+    return program.ceilings_at_sight
+
+
+def most_tokens(vocab: Vocabulary, texts: Iterable[bytes]) -> dict[bytes, int]:
+    """Of each text the most tokens that greedy tokenization of a suffix of each of its pieces takes, summed over the pieces."""
+    found = {text: len(text) for text in texts}
+    apart = separator(vocab)
+    if apart is None:
+        return found
+    byte, token = apart
+    pieces = [
+        (text, text[begin : begin + PIECE])
+        for text in found
+        if byte not in text
+        for begin in range(0, len(text), PIECE)
+    ]
+    found |= {text: 0 for text, _ in pieces}
+    for begin in range(0, len(pieces), PIECES):
+        some = pieces[begin : begin + PIECES]
+        joined = b"".join(piece[start:] + byte for _, piece in some for start in range(len(piece)))
+        tokens = greedy.cut(vocab, joined)
+        assert tokens is not None  # each byte is a token
+        counts = np.diff(np.flatnonzero(np.array(tokens) == token), prepend=-1) - 1
+        at = 0
+        for text, piece in some:
+            found[text] += int(counts[at : at + len(piece)].max())
+            at += len(piece)
+    return found
+
+
+@lru_cache(maxsize=8)
+def separator(vocab: Vocabulary) -> tuple[bytes, int] | None:
+    """A byte that is a token and occurs in no other, with its id."""
+    lengths = np.diff(vocab.offsets)
+    longer = np.repeat(lengths > 1, lengths)
+    counts = np.bincount(vocab.data[: len(longer)][longer], minlength=256)
+    for byte in np.flatnonzero(counts == 0)[::-1].tolist():
+        tokens = greedy.cut(vocab, bytes([byte]))
+        if tokens is not None and len(tokens) == 1:
+            return bytes([byte]), tokens[0]
+    return None
+
+
+@lru_cache(maxsize=8)
+def most_blanks(blanks: Blanks) -> int | None:
+    """The most white space that must come where some has begun; None where a gap may not be empty, as completions have it."""
+    table = blanks.table
+    gaps = [blanks.start, *(range(Gap.BEFORE_CLOSE, Gap.AFTER_COLON + 1) if blanks.is_natural else ())]
+    if not table[gaps, 4].all():
+        return None
+    distances = np.where(table[:, 4] != 0, 0, len(table))
+    for _ in range(len(table)):
+        nearest = np.where(table[:, :4] >= 0, distances[table[:, :4]], len(table)).min(axis=1) + 1
+        nearer = np.minimum(distances, nearest)
+        if (nearer == distances).all():
+            break
+        distances = nearer
+    return int(distances.max())
+
+
+@lru_cache(maxsize=8)
+def has_all_bytes(vocab: Vocabulary) -> bool:
+    """Is each byte that JSON texts have a token?"""
+    return all(greedy.cut(vocab, bytes([byte])) is not None for byte in range(0x20, 0xF5) if byte not in (0xC0, 0xC1))
