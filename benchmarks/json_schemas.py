@@ -1,6 +1,6 @@
 """What `grammarlm bench` reports, with its pictures, in docs/figures: MaskBench, the JSON Schema Test Suite, JSONSchemaBench.
 
-usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--only maskbench|peers|suite|scripted|... ...]
+usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--sample N] [--only maskbench|peers|suite|scripted|... ...]
 
     maskbench      all schemas, grammarlm and llguidance; an hour or less on two cores, nothing else running
     peers          a sample, with xgrammar and outlines, which take minutes for some schemas
@@ -47,6 +47,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", default="1", help="take each N-th schema of MaskBench (1)")
     parser.add_argument("--peers-every", default="80", help="the same for the run with all engines (80)")
+    parser.add_argument("--sample", help="schemas of JSONSchemaBench (all for scripted, 500 for the others)")
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()
     data = os.environ.get("GRAMMARLM_DATA")
@@ -61,11 +62,12 @@ def main() -> int:
         "suite": ("schema-suite", f"{data}/json-schema-test-suite", "--engines", "grammarlm,llguidance"),
     }
     two, every = "grammarlm,llguidance", f"{all_engines},formatron,grid,none"
-    texts = ("jsonschemabench", f"{data}/maskbench", "--model")
+    texts = ("jsonschemabench", f"{data}/maskbench", "--jobs", "2")
+    sample = ("--sample", options.sample) if options.sample else ()
     parts |= {
-        "scripted": (*texts, "scripted", "--engines", two, "--jobs", "2"),
-        "scripted_peers": (*texts, "scripted", "--engines", every, "--sample", "500", "--jobs", "2"),
-        "tiny": (*texts, "tiny", "--engines", f"{two},none", "--sample", "500"),
+        "scripted": (*texts, "--model", "scripted", "--engines", two, *sample),
+        "scripted_peers": (*texts, "--model", "scripted", "--engines", every, *(sample or ("--sample", "500"))),
+        "tiny": (*texts, "--model", "tiny", "--engines", f"{two},none", *(sample or ("--sample", "500"))),
     }
     names = {
         "maskbench": "maskbench",
