@@ -38,6 +38,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     absent: dict[str, str] = field(default_factory=dict)  # engines that could not be run, and why
     cases: list[Case] = field(default_factory=list)  # those measured
+    limit: str = ""  # of time, in words
 
     def measure(
         self,
@@ -80,7 +81,8 @@ class Comparison:
         packages = dict(package_of(run.engine) for run in self.runs)
         run = self.runs[0]
         versions = ", ".join(f"{name} {number}" for name, number in packages.items())
-        limits = f"{run.limit:g} s a schema, {size(run.memory)} of memory beyond what the engine has when it is ready"
+        time = self.limit or f"{run.limit:g} s a schema"
+        limits = f"{time}, {size(run.memory)} of memory beyond what the engine has when it is ready"
         facts = f"{datetime.date.today().isoformat()}, {machine()}; {versions}. Tokenizer: {Path(run.tokenizer).name}"
         shared = "one thread" if self.jobs == 1 else f"{self.jobs} schemas at a time, so that times include waiting"
         return f"{facts}; limits: {limits}; {shared}."

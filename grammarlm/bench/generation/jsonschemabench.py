@@ -83,6 +83,7 @@ def run(options: argparse.Namespace) -> int:
     )
     title = f"JSONSchemaBench, {len(found):,} of {len(every):,} schemas, model: {Path(options.model).name}"
     comparison = Comparison(title, runs, Path(options.out), options.resume, options.jobs, about, notes, absent)
+    comparison.limit = f"{options.limit:g} s to compile, and again for each text"
     records = comparison.measure(found, Console(stderr=True), validating)
     print(tell(comparison, records))
     return 0
