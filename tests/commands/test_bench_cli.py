@@ -3,8 +3,6 @@
 import json
 import os
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,21 +10,10 @@ from grammarlm.bench import cases, comparison, driver, engines, markdown
 from grammarlm.bench.driver import Results, Run
 from grammarlm.bench.verdicts.figures import Figures, Ratios, Times
 from grammarlm.bench.verdicts.record import Verdicts
+from tests.commands.bench_cases import SCRIPTED, case_of, write_cases
 from tests.commands.command_line import call
 
 pytest.importorskip("transformers")
-SCRIPTED = "tests.scripted_engine:Scripted"
-
-
-def write_cases(folder: Path, contents: dict[str, dict[str, Any]]) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        (folder / f"{name}.json").write_text(json.dumps(content))
-    return folder
-
-
-def case_of(schema: Any, *tests: tuple[Any, bool]) -> dict[str, Any]:
-    return {"schema": schema, "tests": [{"data": data, "valid": is_valid} for data, is_valid in tests]}
 
 
 CASES = {

@@ -25,8 +25,8 @@ from grammarlm.bench.generation.scripted import ScriptedModel
 from grammarlm.bench.generation.task import compare, leaves
 from grammarlm.bench.generation.validation import VALID, Validate
 from grammarlm.bench.tokenizer import load_tokenizer
+from tests.commands.bench_cases import SCRIPTED, case_of, write_cases
 from tests.commands.command_line import call
-from tests.commands.test_bench_cli import SCRIPTED, case_of, write_cases
 
 pytest.importorskip("transformers")
 pytest.importorskip("jsonschema")

@@ -14,7 +14,7 @@ import pytest
 from grammarlm.bench.cases import Case, jsonschemabench
 from grammarlm.bench.generation.validation import Validate
 from grammarlm.models.tiny import FOLDER
-from tests.commands.test_bench_cli import case_of, write_cases
+from tests.commands.bench_cases import case_of, write_cases
 
 pytest.importorskip("lm_eval", reason="make test-lm-eval installs lm-evaluation-harness")
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}

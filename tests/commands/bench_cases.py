@@ -1,0 +1,18 @@
+"""Folders of labelled schemas for tests of the bench."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+SCRIPTED = "tests.scripted_engine:Scripted"
+
+
+def write_cases(folder: Path, contents: dict[str, dict[str, Any]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return folder
+
+
+def case_of(schema: Any, *tests: tuple[Any, bool]) -> dict[str, Any]:
+    return {"schema": schema, "tests": [{"data": data, "valid": is_valid} for data, is_valid in tests]}
