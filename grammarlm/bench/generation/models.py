@@ -24,6 +24,7 @@ class TransformersModel:
     def __init__(self, name: str, temperature: float = 0.0):
         import torch
 
+        torch.set_num_threads(1)  # as the engines; several children at a time would wait for each other's threads
         self._torch, self._temperature = torch, temperature
         self._model = load_model(name)
         self.context: int | None = getattr(self._model.config, "max_position_embeddings", None)
