@@ -16,7 +16,7 @@ from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS
 from tests.documents import ROOT, SITE, broken_links, commands, examples, name_of, pages, run_examples, steps
 
-BENCHES = ("maskbench", "schema-suite")
+BENCHES = ("maskbench", "schema-suite", "jsonschemabench")
 PAGES = pages()
 WITH_EXAMPLES = [page for page in PAGES if examples(page)]
 WITH_SESSIONS = [page for page in PAGES if any(steps(page))]
