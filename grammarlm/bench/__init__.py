@@ -1,15 +1,18 @@
-"""Engines side by side on JSON schemas: MaskBench and the official test suite, as commands of the installed package.
+"""Engines side by side on JSON schemas, as commands of the installed package.
 
-    grammarlm bench maskbench DIR --engines grammarlm,llguidance
+    grammarlm bench jsonschemabench DIR --model scripted --engines grammarlm,llguidance
+    grammarlm bench maskbench DIR
     grammarlm bench schema-suite DIR
 
-A **case** is a schema with labelled instances. An engine runs in a child process, one case after the other, under a limit of time
-and memory; its result for a case is a **record**, appended to a file, so that a run can be resumed. Outcomes are counted
-separately; a verdict includes the end of the text.
+A **case** is a schema, mostly with labelled instances. A child process does a **task** with it (judges the instances, generates
+texts, validates them), one case after the other, under a limit of time and memory; its result is a **record**, appended to a file,
+so that a run can be resumed. Outcomes are counted separately; a verdict includes the end of the text.
 
-    cases.py      files -> cases                         engines.py    one class an engine, one interface
-    worker.py     the child process: case -> record      driver.py     the parent: limits, restarts, progress, files
-    record.py     the record of a case                   figures.py    records -> counts and tails
-    tables.py     figures -> Markdown                    pictures.py   records -> a plot
-    comparison.py the report of several runs             arguments.py  the command line
+    verdicts/     MaskBench and the official suite        generation/    JSONSchemaBench
+    cases.py      files -> cases                         engines.py     ours, and the one interface; peers.py: the others
+    tasks.py      what a child can do, by name           worker.py      the child process: case -> record
+    driver.py     the parent: limits, restarts, files    record.py      what all records have
+    comparison.py several runs, and their report         page.py        the report as a page
+    markdown.py   tables                                 outcome_bars.py  a part of the pictures
+    arguments.py  the command line                       tokenizer.py   the tokenizer that all share
 """

@@ -82,8 +82,9 @@ def run(options: argparse.Namespace) -> int:
         f"Not taken, as the prompt leaves too little room: {passed_over:,}.",
     )
     title = f"JSONSchemaBench, {len(found):,} of {len(every):,} schemas, model: {Path(options.model).name}"
-    comparison = Comparison(title, runs, Path(options.out), options.resume, options.jobs, about, notes, absent)
-    comparison.limit = f"{options.limit:g} s to compile, and again for each text"
+    limit = f"{options.limit:g} s to compile, and again for each text"
+    out = Path(options.out)
+    comparison = Comparison(title, runs, out, options.resume, options.jobs, about, notes, absent, limit=limit)
     records = comparison.measure(found, Console(stderr=True), validating)
     print(tell(comparison, records))
     return 0

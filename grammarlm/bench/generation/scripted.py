@@ -40,7 +40,7 @@ class ScriptedModel:
         if keeps and (words is None or _has(words, favourite)):
             return favourite
         if is_over:
-            for token in self._closers[np.roll(np.arange(len(self._closers)), self._step)]:
+            for token in np.roll(self._closers, self._step):
                 if words is None or _has(words, token):
                     return int(token)
         return self._noisiest(words)

@@ -93,7 +93,7 @@ class Costs:
         return 0
 
     def safe_at_sight(self, epoch: Epoch, state: int, left: int) -> int:
-        """As safe_steps, but only what is known without a completion."""
+        """The same, as far as it is known without a completion."""
         return 0
 
 

@@ -42,15 +42,14 @@ class FilteredMatcher(Matcher):
         if max_tokens is None:
             return
         left = as_integer(max_tokens, "matcher(max_tokens) takes a number of tokens")
-        if (safe := self._at_sight(left)) > 0:
-            self._pay((left, None, safe))
-            self._start = self._head
-            return
-        needed = self._made(fewest_of)
-        if left < needed:
-            enough = f"{needed} tokens are" if needed < INFINITE else "no number of tokens is"
-            raise ValueError(f"max_tokens={left} may not be enough for a text of this grammar; {enough} known to be")
-        self._pay(self._settled(left))
+        if not self._pays_at_sight(left):
+            needed = self._made(fewest_of)
+            if left < needed:
+                enough = f"{needed} tokens are" if needed < INFINITE else "no number of tokens is"
+                raise ValueError(
+                    f"max_tokens={left} may not be enough for a text of this grammar; {enough} known to be"
+                )
+            self._pay(self._settled(left))
         self._start = self._head
 
     def _pay(self, budget: Budget) -> None:
@@ -65,11 +64,14 @@ class FilteredMatcher(Matcher):
             return left, None, 0
         return left, None, self._made(lambda epoch, state: costs_of(epoch).safe_steps(epoch, state, left))
 
-    def _at_sight(self, left: int) -> int:
-        """The number of safe steps, where it is known without a completion."""
+    def _pays_at_sight(self, left: int) -> bool:
+        """Stores the budget where its number of safe steps is known without a completion; False where it is not."""
         if not self._counts_safe_steps:
-            return 0
-        return self._made(lambda epoch, state: costs_of(epoch).safe_at_sight(epoch, state, left))
+            return False
+        safe = self._made(lambda epoch, state: costs_of(epoch).safe_at_sight(epoch, state, left))
+        if safe > 0:
+            self._pay((left, None, safe))
+        return bool(safe > 0)
 
     # ------------------------------------------------------------------ masks
 
@@ -200,8 +202,7 @@ class FilteredMatcher(Matcher):
             return True
         epoch = head[1]
         try:
-            if (safe := self._at_sight(left)) > 0:
-                self._pay((left, None, safe))
+            if self._pays_at_sight(left):
                 return True
             if (
                 left < (epoch.costs or costs_of(epoch)).most_after.get(head[2], INFINITE)
@@ -241,6 +242,8 @@ class FilteredMatcher(Matcher):
             return True
         left = budget[0] - greedy.cost(self._automaton.program.vocab, bytes(data))
         try:
+            if self._pays_at_sight(left):
+                return True
             if left < 0 or self._made(fewest_of) > left:
                 self._return_to(head)
                 return False

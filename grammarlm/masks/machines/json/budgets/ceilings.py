@@ -129,10 +129,8 @@ class Ceilings:
         longest = max((len(spelled(name)) for name in names), default=0)
         if rows[row + Object.OTHERS] != -1:
             language = rows[row + Object.LANGUAGE]
-            others = (
-                self._endings.languages.ceiling(language) if language else 2 * longest + 8
-            )  # not a name that has come
-            longest = max(longest, others)
+            another = 2 * longest + 8  # a name that has not come
+            longest = max(longest, self._endings.languages.ceiling(language) if language else another)
         return min(longest + 4, INFINITE)
 
     def _paths(self, below: dict[int, set[int]], own: dict[int, int]) -> dict[int, int]:

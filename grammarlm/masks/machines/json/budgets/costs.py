@@ -2,9 +2,9 @@
 
 Near the end of the budget every token is checked, but not one by one: a kernel groups the tokens by the state that they
 lead to (kernels/cpu/json/ends.py; in a string nearly all lead to one), and for each such class completion.py bounds the
-number of tokens that end the text from there. Far from the end none of this is needed: growth.py bounds how much one
-token can lengthen the shortest completion, so the number of safe steps is known ahead, and until then masks are the
-ordinary ones.
+number of tokens that end the text from there. Far from the end none of this is needed: the number of safe steps is known
+ahead, and until then masks are the ordinary ones. ceilings.py knows it at sight of the frames; where it does not, growth.py
+bounds how much one token can lengthen the shortest completion.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ class JsonCosts(Costs):
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
         """As Costs'."""
-        machine = cast("JsonEpoch", epoch)
-        at_sight = ceilings_of(machine).steps(machine, state, left)
-        return at_sight or max((left - self.fewest(epoch, state)) // (growth_of(machine) + 1), 0)
+        return max((left - self.fewest(epoch, state)) // (growth_of(cast("JsonEpoch", epoch)) + 1), 0)
 
     def safe_at_sight(self, epoch: Epoch, state: int, left: int) -> int:
         """As Costs'."""
