@@ -29,6 +29,8 @@ CASES: dict[str, tuple[Any, int]] = {
     "a long string": ({"type": "string", "minLength": 20, "maxLength": 22}, 22),
     "a pattern": ({"type": "string", "pattern": "^[ab]{3}c$"}, 5),
     "a pattern with a length": ({"type": "string", "pattern": "^(ab)*$", "minLength": 5}, 5),
+    "a pattern whose words are longer than they must be": ({"type": "string", "pattern": "^(abb)?$", "minLength": 1}, 5),
+    "a pattern of optional parts": ({"type": "string", "pattern": "^([0-9]+a)?([0-9]+bb)?$", "minLength": 1}, 4),
     "a pattern with both lengths": ({"type": "string", "pattern": "^(aa|bbb)*$", "minLength": 4, "maxLength": 7}, 6),
     "patterns with many lengths": (
         {

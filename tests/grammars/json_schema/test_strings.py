@@ -84,6 +84,25 @@ def test_lengths_of_the_term_are_those_of_its_states(seed):
             assert languages.lengths_from(term, most) == explored.lengths(term, most), (pattern, most)
 
 
+def nested(rng, depth):
+    """A pattern of repeats in repeats, bounded and unbounded."""
+    if not depth:
+        return rng.choice(["a", "b", "[ab]", "ab", "é"])
+    inner = "".join(nested(rng, depth - 1) for _ in range(rng.randrange(1, 3)))
+    alternative = f"|{nested(rng, depth - 1)}" if rng.random() < 0.3 else ""
+    return f"({inner}{alternative}){rng.choice(['', '?', '*', '+', '{2}', '{2,}', '{0,2}', '{1,3}'])}"
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_lengths_of_repeats_in_repeats(seed):
+    """`(a+b)?` has no word of one character: none or some turns of a body without a greatest length leave a gap."""
+    languages, pattern = Languages(), f"^{nested(random.Random(f'repeats {seed}'), 3)}$"
+    explored = languages.explore(languages.term(frozenset({("pattern", pattern, True)})))
+    for most in (0, 1, 4, 20):
+        for term in explored.terms:
+            assert languages.lengths_from(term, most) == explored.lengths(term, most), (pattern, most)
+
+
 def test_lengths_beyond():
     languages = Languages()
     even = frozenset({("pattern", "^(ab)*$", True)})

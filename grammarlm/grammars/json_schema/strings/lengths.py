@@ -281,7 +281,8 @@ def _repeated(span: Span | None, low: int, high: float) -> Span | None:
     first, last = span
     if last == 0 or high == 0:
         return 0, 0
-    if low != high and low * last + 1 < (low + 1) * first:
+    longest = low * last if low else 0  # 0 * inf is no number
+    if low != high and longest + 1 < (low + 1) * first:
         return None
     return low * first, high * last
 

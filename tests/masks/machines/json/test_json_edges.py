@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -62,6 +63,36 @@ def accepts(schema: Any, text: str) -> bool:
 )
 def test_edges(schema: Any, text: str, valid: bool) -> None:
     assert accepts(schema, text) is valid
+
+
+@pytest.mark.parametrize("pattern", ["^(a+b)?$", "^x(a+b)?y$", "^(a+b)?c{0,1}$"])
+def test_lengths_between_none_and_some_turns(pattern: str) -> None:
+    """0 * inf is no number: a body without a greatest length, taken or not, seemed to have words of every length, so that masks
+    led to where nothing was allowed (a schema of Prometheus rules)."""
+    words = [
+        word
+        for n in range(6)
+        for word in map("".join, itertools.product("abcxy", repeat=n))
+        if re.search(pattern, word)
+    ]
+    for least, most in itertools.combinations_with_replacement(range(6), 2):
+        schema = {"type": "string", "pattern": pattern, "minLength": least, "maxLength": most}
+        expected = {word for word in words if least <= len(word) <= most}
+        if not expected:
+            with pytest.raises(gl.UnsatisfiableGrammar):
+                gl.compile(gl.JsonSchema(schema), VOCAB)
+            continue
+        matcher = gl.compile(gl.JsonSchema(schema), VOCAB).matcher()
+        mask = gl.allocate_mask(1, VOCAB.size)
+        for word in expected:
+            matcher.reset()
+            for at, byte in enumerate(f'"{word}"'.encode()):
+                matcher.fill_mask(mask)
+                plain = {chr(token) for token in ids_of(mask[0])} & set("abcxy")
+                assert plain == {
+                    other[at - 1] for other in expected if at and other[: at - 1] == word[: at - 1] and at <= len(other)
+                }
+                assert matcher.advance(byte)
 
 
 def test_a_value_that_no_text_spells_is_unsatisfiable() -> None:

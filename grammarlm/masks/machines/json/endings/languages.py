@@ -140,7 +140,7 @@ class LanguageEndings:
                 target = int(row[byte])
                 if target not in good:
                     bits, has_longer = self._lengths(target)
-                    good[target] = bool(bits >> after & 1) if exact is not None else has_longer
+                    good[target] = bool(bits >> after & 1 if exact is not None else has_longer or bits >> after)
                 if good[target]:
                     chosen |= 1 << byte
             if not chosen:
