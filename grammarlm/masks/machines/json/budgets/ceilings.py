@@ -33,7 +33,7 @@ from .growth import SPARE, Nodes, most_openings
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
 
-PIECE = 48  # bytes of a piece: all its suffixes are tokenized
+PIECE = 16  # bytes of a piece: all its suffixes are tokenized
 PIECES = 512  # tokenized together
 
 
