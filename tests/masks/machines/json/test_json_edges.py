@@ -16,6 +16,7 @@ from grammarlm.masks.machines.json.compile import compile as json_compile
 from grammarlm.masks.machines.json.languages import LanguageStates
 from grammarlm.masks.runtime import limits
 from tests.internals import current_epoch, epoch_of
+from tests.laws.laws import allowed_ids
 from tests.mask_bits import ids_of
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
@@ -330,3 +331,16 @@ def test_strings_of_bounded_length_need_no_budget_for_all_of_it(schema: Any, tex
     for byte in f'"{text}"'.encode():
         assert matcher.advance(byte), text
     assert matcher.is_accepting
+
+
+@pytest.mark.parametrize("begun", [b'["a\\u0062", "\\u', b'["a\\u0062", "\\', b'["a\\u0062", "\xd9'])
+def test_the_end_of_an_escape_in_an_item_that_must_differ(begun: bytes) -> None:
+    """The nearest end of the escape made the item that had come, and no other was tried: no end of the text was known."""
+    schema = {"type": "array", "items": {"enum": ["ab", "\u0663"]}, "minItems": 2, "uniqueItems": True}
+    constraint = gl.compile(gl.JsonSchema(schema), VOCAB)
+    matcher = constraint.matcher()
+    assert matcher.advance_bytes(begun)
+    budget = constraint.matcher(max_tokens=matcher.min_tokens_left + len(begun))
+    assert budget.advance_bytes(begun)
+    while not budget.is_accepting:
+        assert budget.advance(min(allowed_ids(budget, VOCAB)))

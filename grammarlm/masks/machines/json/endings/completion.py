@@ -28,7 +28,7 @@ from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.configs import chain_of
 
 from .languages import LanguageEndings
-from .lexemes import ENOUGH, LexemeEndings
+from .lexemes import ENOUGH, LexemeEndings, is_inside
 from .objects import MOST_EXTRA
 from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
 from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
@@ -234,8 +234,10 @@ class Endings:
     def _item_rest(self, c: int, x: int, y: int, f: int) -> bytes | None:
         """The rest of an item that must differ from others, and of its array."""
         words = self.reader.frame(f)
-        record = self.reader.record(c, x, y, self.reader.alone(words))
-        kind = c & 31
+        begun, alone, kind = b"", self.reader.alone(words), c & 31
+        if kind in (Kind.STRING, Kind.WORD) and is_inside(kind, c >> 5 & 63, x):  # not all ends of an escape are new
+            begun, c, x, y, alone = self.lexemes.to_body(c, x, y, alone)
+        record = self.reader.record(c, x, y, alone)
         first = self.lexemes.lexeme(c, x, y)
         # Another item refuses one value of this one, in several spellings; so few ends are refused, or all.
         most = min(ENOUGH, 32 + 4 * words[Frame.COUNT])
@@ -252,7 +254,7 @@ class Endings:
                 _, _, _, g = self.reader.threads(after)[0]
                 rest = self.rest(g, AFTER)
             if rest is not None:
-                return text + rest
+                return begun + text + rest
         return None
 
     def _rest_after_number(self, record: int) -> bytes | None:

@@ -87,7 +87,7 @@ class LexemeEndings:
             return LITERAL_TEXT[sub:end]
         if kind == Kind.NUMBER:
             return self._number(c, x, y)
-        if not _is_inside(kind, sub, x):
+        if not is_inside(kind, sub, x):
             return self._string(c, x, y) if kind == Kind.STRING else self._word(c, x)
         with self._reader.scratch():
             text, c, x, y, _ = self.to_body(c, x, y, 0)
@@ -260,7 +260,7 @@ class LexemeEndings:
             return
         if kind == Kind.LITERAL:
             yield from filter(None, [self.lexeme(c, x, y)])
-        elif _is_inside(kind, sub, x):
+        elif is_inside(kind, sub, x):
             with self._reader.scratch():
                 text, c, x, y, _ = self.to_body(c, x, y, 0)
             yield from (text + t for t in self.lexemes(c, x, y))
@@ -291,7 +291,7 @@ class LexemeEndings:
                 yield whole
 
 
-def _is_inside(kind: int, sub: int, x: int) -> bool:
+def is_inside(kind: int, sub: int, x: int) -> bool:
     """Must an escape, or a character of an unrestricted string, be finished first?"""
     return sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0))
 
