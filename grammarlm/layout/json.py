@@ -250,7 +250,7 @@ class Object(Constants):
     CASES = 4  # offset of the node of each case; the word before them: does every key belong to some case?
     LEAST = 5
     MOST = 6  # -1: unbounded
-    NEEDED = 7  # bit set of required keys (in sorted order), where there are at most INLINE keys
+    NEEDED = 7  # bit set of required keys (in sorted order), where there are at most INLINE keys; and of obligations
     USABLE = 8  # bit set of keys whose value can exist
     IMPLIED = 9  # offset: count, then pairs (key, bit set of keys it requires); 0: none
     NEEDED_LIST = 10  # offset: count, then indexes of required keys, where there are more than INLINE keys
@@ -258,7 +258,10 @@ class Object(Constants):
     RANKS = 12  # offset: bit sets of keys from each rank on, COUNT + 2 of them (at most INLINE keys)
     DEFAULT = 13  # the case that most other keys belong to, counted from 1; 0: none
     CASE_COUNT = 14
-    LENGTH = 15
+    # Some key must have a value of a certain node, whichever key it is. Offset: count, then of each way to meet obligations: their
+    # bits in NEEDED, the node of the key's values (which no other key has), the node of those that meet them. 0: none.
+    OBLIGATIONS = 15
+    LENGTH = 16
 
 
 class Key(Constants):
@@ -287,13 +290,14 @@ class Frame(Constants):
     COUNT = 3
     OTHERS = 4  # keys seen without an entry (arrays: items seen, if unique): head of a list of chains
     LAST = 5  # objects: rank of the last key, plus one; arrays: the counters, 16 bits each
-    NEEDED = 6  # bit set of keys still required
+    NEEDED = 6  # bit set of keys still required, and of obligations not met
     TEXT = 7  # arrays of unique items: chain of the item being read
     LENGTH = 8
 
 
 SHORT, TOO_MANY = -1, -2  # in place of a result: something must be computed first; the text is too ambiguous
 INLINE = 62
+FIRST_OBLIGATION, MOST_OBLIGATIONS = 59, 3  # bits of NEEDED; objects with obligations have fewer than 59 keys
 ROW = (1 << 24) - 1  # field of c: the program row
 NO_LANGUAGE = (1 << 28) - 1  # in place of the language state of a key: no other key has this prefix
 ANY_STRING = 8  # the row of strings without counted characters

@@ -320,8 +320,12 @@ def test_opposites(schema: Any, valid: list[Any], invalid: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("schema", "pointer"),
     [
-        ({"not": {"patternProperties": {"^a": {"type": "string"}}}}, "/not/patternProperties"),
-        ({"not": {"additionalProperties": {"type": "string"}}}, "/not/additionalProperties"),
+        ({"not": {"patternProperties": {"^a": {"type": "string"}}}, "maxProperties": 3}, "/not/patternProperties"),
+        ({"not": {"patternProperties": {"^[0-9]{2}$": {"type": "string"}}}}, "/not/patternProperties"),
+        (
+            {"allOf": [{"not": {"patternProperties": {f"^{c}": {"type": "string"}}}} for c in "abcd"]},
+            "/allOf/0/not/patternProperties",
+        ),
         ({"not": {"uniqueItems": True}}, "/not/uniqueItems"),
         ({"not": {"unevaluatedProperties": False}}, "/not/unevaluatedProperties"),
         ({"properties": {"a/b": {"not": {"uniqueItems": True}}}}, "/properties/a~1b/not/uniqueItems"),

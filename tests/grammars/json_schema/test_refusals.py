@@ -36,7 +36,10 @@ UNSUPPORTED: dict[str, tuple[Any, str, str]] = {
         {"type": "array", "prefixItems": [{"enum": [1, 2]}] * 2, "items": False, "uniqueItems": True},
         "/uniqueItems", "positions"),
     "the opposite of patternProperties": (
-        {"not": {"patternProperties": {"^a": {"type": "string"}}}}, "/not/patternProperties", "declare the keys"),
+        {"not": {"patternProperties": {"^a": {"type": "string"}}}, "maxProperties": 3},
+        "/not/patternProperties",
+        "declare the keys",
+    ),
     "several contains": (
         {"type": "array", "maxItems": 3,
          "allOf": [{"contains": {"minimum": 5}}, {"contains": {"maximum": 7}, "maxContains": 2}]},

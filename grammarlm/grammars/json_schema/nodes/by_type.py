@@ -104,6 +104,7 @@ class LooseObject:
     tail: frozenset[str] = frozenset()  # properties that are not declared, only mentioned: they come last
     # Obligations: a key in the language, with a value of the node, must occur (and the pointer of the keyword that requires it).
     some: tuple[tuple[Language, Conjunction, str], ...] = ()
+    obligations: tuple[tuple[int, Conjunction, Conjunction], ...] = ()  # as ObjectShape's; once the shapes are final
     evaluated: Evaluated | None = None
     refusal: Refusal | None = None
 

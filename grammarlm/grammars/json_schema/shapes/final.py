@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
@@ -30,14 +29,12 @@ from grammarlm.grammars.json_schema.nodes.case_limits import check_alternatives
 from grammarlm.grammars.json_schema.nodes.combine import branches
 from grammarlm.grammars.json_schema.read.keywords import COMBINE, REFERENCE
 
+from .obligations import without_obligations
 from .satisfiable import array_possible, can_open, closure, object_possible, settle
 from .shapes import ArrayShape, Item, Language, Node, ObjectShape, Shape
 
 if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
-
-# Optional keys whose presence is expanded, where only the count of all keys implies that another one is present.
-MOST_OPTIONAL = 6
 
 
 def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
@@ -48,6 +45,7 @@ def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
         raise UnsatisfiableGrammar(_reason(node), pointer=node.pointer)
     queue: list[Conjunction] = [root]
     root.kept = True
+    obliged: dict[LooseObject, list[LooseObject]] = {}  # nodes can contain themselves, so each shape is split once
     for node in queue:  # grows during the loop
         if node.alternatives:
             continue
@@ -67,7 +65,9 @@ def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
             elif object_possible(n, shape):
                 _refuse(shape)
                 ranks = declared_ranks(n, node) if len(shape.properties) > 1 else None
-                found += [_final_object(s, queue, ranks) for s in _without_obligations(n, shape)]
+                if shape.some and shape not in obliged:
+                    obliged[shape] = without_obligations(n, shape)
+                found += [_final_object(s, queue, ranks) for s in obliged.get(shape, [shape])]
         for shape in by_type[ARRAYS]:
             if shape is ANY_ARRAY:
                 found.append(ARRAY_SHAPE)
@@ -152,7 +152,8 @@ def _final_object(shape: LooseObject, queue: list[Conjunction], ranks: dict[str,
             for name, needed in implied.items()
             if properties.get(name, NOTHING) is not NOTHING and not needed <= required
         }
-    return ObjectShape(properties, others, required, shape.minimum, shape.maximum, implied)
+    obligations = tuple([(bits, _keep(values, queue), _keep(node, queue)) for bits, values, node in shape.obligations])
+    return ObjectShape(properties, others, required, shape.minimum, shape.maximum, implied, obligations)
 
 
 def _final_array(shape: LooseArray, queue: list[Conjunction]) -> ArrayShape:
@@ -176,36 +177,6 @@ def _final_ways(ways: Ways, queue: list[Conjunction]) -> tuple[Item, ...]:
     if ways is ANY_ITEM:
         return ARRAY_SHAPE.rest
     return tuple([Item(_keep(node, queue), counts) for node, counts in ways if node.satisfiable])
-
-
-def _without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
-    """Expands obligations. One that any further key serves becomes a count: for each choice of optional keys, at least one key
-    more. Others are refused."""
-    if not shape.some:
-        return [shape]
-    beyond = [(language, node) for language, node in shape.others if node.satisfiable]
-    pointer = shape.some[0][2]
-    optional = [name for name in shape.properties if name not in shape.required and can_open(shape, name)]
-    for language, node, _ in shape.some:
-        served = all(lang >= language and node is known for lang, known in beyond)
-        if not served or len(optional) > MOST_OPTIONAL:
-            raise UnsupportedFeature(
-                f"{pointer}: this rule is to be broken (it stands below `not`, or in a branch that oneOf or if excludes), by a key "
-                f"that is not declared; that is not supported: declare the keys it is about",
-                pointer=pointer,
-            )
-    found = []
-    for choice in range(1 << len(optional)):
-        present = {name for i, name in enumerate(optional) if choice >> i & 1}
-        if not closure(shape, shape.required | present) <= shape.required | present:
-            continue
-        required = shape.required | present
-        properties = {name: node if name in required else NOTHING for name, node in shape.properties.items()}
-        least = max(len(required) + 1, shape.minimum)
-        counted = replace(shape, some=(), properties=properties, required=required, minimum=least, implied={})
-        if object_possible(n, counted):
-            found.append(counted)
-    return found
 
 
 def _culprit(root: Conjunction) -> Conjunction:

@@ -74,6 +74,9 @@ class ObjectShape:
     maximum: int | None = None
     # If the key is present, these must be, too (all are in `properties`).
     implied: dict[str, frozenset[str]] = field(default_factory=dict)
+    # Some key must have a value of a certain node, whichever key it is: each bit is such an obligation. A way to meet obligations:
+    # their bits, the node of the key's values (of one language in `others`, and of nothing else), the node of those that meet them.
+    obligations: tuple[tuple[int, Node, Node], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

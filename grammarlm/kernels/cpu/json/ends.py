@@ -13,7 +13,7 @@ from numba import carray, int32, int64, uint64
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.kernels.cpu.json.rows.tries import beyond, first_child, lists_bytes, push
 from grammarlm.kernels.cpu.json.step.blanks import blanks
-from grammarlm.kernels.cpu.json.step.frames import begun_like, same_but_lists
+from grammarlm.kernels.cpu.json.step.frames import begun_like, same_registers
 from grammarlm.kernels.cpu.json.step.languages import is_universal
 from grammarlm.kernels.cpu.json.step.numbers import number_ends
 from grammarlm.kernels.cpu.json.step.step import step
@@ -50,7 +50,9 @@ def ends_alike(arena, one, other, mark):
         return True
     if one < mark or other < mark:
         return False
-    return same_but_lists(arena, one, other)
+    frames, a, b = longs(arena, At.FRAMES), one * Frame.LENGTH, other * Frame.LENGTH
+    same = frames[a + Frame.PARENT] == frames[b + Frame.PARENT] and frames[a + Frame.NEEDED] == frames[b + Frame.NEEDED]
+    return same and same_registers(arena, one, other)
 
 
 @inlined

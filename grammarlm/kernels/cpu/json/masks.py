@@ -45,6 +45,7 @@ from grammarlm.kernels.cpu.json.rows.rows import (
 from grammarlm.kernels.cpu.json.rows.tries import clear_below
 from grammarlm.kernels.cpu.json.step.arrays import with_item
 from grammarlm.kernels.cpu.json.step.blanks import blanks, gap_state
+from grammarlm.kernels.cpu.json.step.keys import obligations_of
 from grammarlm.kernels.cpu.json.step.languages import is_universal
 from grammarlm.kernels.cpu.json.step.numbers import number_ends
 from grammarlm.kernels.cpu.json.step.step import step
@@ -97,7 +98,9 @@ def kept_mask(arena, c, x, y, f, out, first):
     suspects = (unique and kind == Kind.STRING) or (is_object and program[own + Object.OTHERS] != -1)
     counts_others = is_object and program[own + Object.AVAILABLE] > 0
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    outer, inner = f, f if unique else int64(BARRIER)
+    # Whether a value meets obligations of its object depends on the real frame, and so does what may follow it.
+    obliged = (kind == Kind.VALUE or kind == Kind.COLON) and obligations_of(arena, f) != 0
+    outer, inner = f, f if unique or obliged else int64(BARRIER)
     if in_frame:
         outer = frames[f * Frame.LENGTH]
         if not unique:
@@ -106,8 +109,10 @@ def kept_mask(arena, c, x, y, f, out, first):
                 frames[inner * Frame.LENGTH + Frame.OTHERS] = frames[f * Frame.LENGTH + Frame.OTHERS]
     key = carray(pointer(arena[At.SET_A]), int64(KEY_WORDS), np.int64)
     level, found = int64(WHOLE_FRAME), int64(-1)
-    # The number of keys left depends on those that were read: such rows are not cached.
-    may_keep = not unique and not counts_others
+    # The number of keys left depends on those that were read, obligations on their values: such rows are not cached.
+    may_keep = not unique and not counts_others and not obliged
+    if is_object:
+        may_keep = may_keep and program[own + Object.OBLIGATIONS] == 0
     if is_object and kind == Kind.KEY and c >> 35 == NO_LANGUAGE:
         level = int64(KEY_VIEW)
     elif is_object and (kind == Kind.KEY or kind == Kind.AFTER):

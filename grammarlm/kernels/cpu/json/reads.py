@@ -7,7 +7,7 @@ from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.kernels.cpu.json.step.blanks import blanks
 from grammarlm.kernels.cpu.json.step.numbers import number_ends
 from grammarlm.kernels.cpu.json.step.step import step
-from grammarlm.kernels.cpu.json.step.unique import same_frame
+from grammarlm.kernels.cpu.json.step.unique import covers
 from grammarlm.layout.json import DEAD, NO_FRAME, ROW, SHORT, TOO_MANY, WIDEST, At, Kind, Want
 
 from .fields import arena_of, is_short, longs, octets
@@ -54,7 +54,7 @@ def add_thread(arena, threads, count, c, x, y, f):
     """Adds a thread to a config unless it is present. Returns the new count."""
     for i in range(count):
         at = 4 * i
-        if threads[at] == c and threads[at + 1] == x and threads[at + 2] == y and same_frame(arena, threads[at + 3], f):
+        if threads[at] == c and threads[at + 1] == x and threads[at + 2] == y and covers(arena, threads[at + 3], f):
             return count
     if count >= WIDEST:
         arena[At.WANTED] |= Want.TOO_WIDE

@@ -85,6 +85,11 @@ def closers_after(arena, which, c, f, out):
     walk(arena, which, int64(-1), c, int64(0), int64(0), f, out)
 
 
+@inlined
+def has_obligations(arena, row):
+    return longs(arena, At.PROGRAM)[row + Object.OBLIGATIONS] != 0
+
+
 @part
 def closers_key(arena, level, which, frame, key):
     kept = view_key(arena, level, int64(Kind.AFTER), int64(0), int64(0), frame, key)
@@ -110,7 +115,11 @@ def end_of_string(arena, which, f, out):
     after = thread(Kind.AFTER, 0, 0, 0)
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW
     is_object = frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
-    if f <= BARRIER or is_unique(arena, f) or (is_object and names_may_end(arena, own)):
+    if (
+        f <= BARRIER
+        or is_unique(arena, f)
+        or (is_object and (names_may_end(arena, own) or has_obligations(arena, own)))
+    ):
         closers_after(arena, which, after, f, out)
         return
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
@@ -172,6 +181,7 @@ def other_keys(arena, node, after_key, own, f, row):
     key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
     store = store_of(arena, own < arena[At.SHARED_END])
     free = program[own + Object.MOST] < 0 and program[own + Object.LEAST] == 0 and arena[At.MODE] == 0
+    free = free and not has_obligations(arena, own)
     found, level = int64(-1), int64(AFTER_VIEW)
     key[0], key[1], key[2], key[3] = OTHER_KEYS, node, 0, own
     key[4], key[5], key[6] = 0, -1 - level, view_after(arena, after_key)

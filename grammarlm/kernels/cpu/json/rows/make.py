@@ -11,7 +11,7 @@ from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import ints, key_range, longs, thread
 from grammarlm.kernels.cpu.json.step.arrays import array_row, ways_at
 from grammarlm.kernels.cpu.json.step.blanks import gap_state
-from grammarlm.kernels.cpu.json.step.keys import with_other
+from grammarlm.kernels.cpu.json.step.keys import missing_count, with_other
 from grammarlm.kernels.cpu.json.step.languages import case_of, goes_on_as_text, is_total, is_universal, table_of
 from grammarlm.kernels.cpu.json.step.runs import ENDLESS_RUN, ask_for, base_of_run, run_of
 from grammarlm.kernels.cpu.json.step.step import step
@@ -54,7 +54,7 @@ def enter(arena, spot, byte, c, x, f, but_plain, row):
     """Adds all tokens of white space, the byte, and more: the thread is before them. `but_plain`: except for the alternative of
     an unrestricted string, which the base row has.
     """
-    spots, program = longs(arena, At.SPOTS), longs(arena, At.PROGRAM)
+    spots, program, frames = longs(arena, At.SPOTS), longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     at = spot * Spot.LENGTH
     offsets, nodes = ints(spots, at + Spot.OFFSETS), ints(spots, at + Spot.NODES)
     if offsets[byte] == offsets[byte + 1]:
@@ -65,6 +65,9 @@ def enter(arena, spot, byte, c, x, f, but_plain, row):
         c2, x2, y2, f2 = step(arena, c, x, int64(Gap.CAN_START), f, int64(byte), way)
         more = arena[At.MORE]
         is_left_out = but_plain and c2 & 31 == Kind.STRING and is_plain_string(program, c2 >> 11 & ROW)
+        is_left_out = (
+            is_left_out and frames[f2 * Frame.LENGTH + Frame.NEEDED] == frames[f * Frame.LENGTH + Frame.NEEDED]
+        )
         if c2 != DEAD and not is_left_out:
             for i in range(offsets[byte], offsets[byte + 1]):
                 visit(arena, int64(nodes[i]), c2, x2, y2, f2, row)
@@ -177,7 +180,7 @@ def frame_takes_any_key(arena, f):
     most = program[row + Object.MOST]
     if program[row + Object.OTHERS] < 0 or program[row + Object.LANGUAGE] != 0 or program[row + Object.COUNT] > INLINE:
         return False
-    return most < 0 and (arena[At.MODE] != 1 or frames[f * Frame.LENGTH + Frame.NEEDED] == 0)
+    return most < 0 and (arena[At.MODE] != 1 or missing_count(arena, f) == 0)
 
 
 @part

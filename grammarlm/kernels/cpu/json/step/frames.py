@@ -124,10 +124,10 @@ def add_other(arena, frame, chain):
 
 
 @part
-def same_but_lists(arena, one, other):
-    """Do two frames agree in all but their lists and the item being read?"""
+def same_registers(arena, one, other):
+    """Do two frames agree in all but the frame around them, what is required, their lists, and the item being read?"""
     frames, a, b = longs(arena, At.FRAMES), one * Frame.LENGTH, other * Frame.LENGTH
-    for i in range(Frame.LENGTH):
-        if i != Frame.OTHERS and i != Frame.TEXT and frames[a + i] != frames[b + i]:
+    for i in (Frame.ROW, Frame.SEEN, Frame.COUNT, Frame.LAST):
+        if frames[a + i] != frames[b + i]:
             return False
     return True

@@ -10,7 +10,18 @@ from numba import int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import longs, octets
-from grammarlm.layout.json import BARRIER, COUNT_BIT, FURTHER, INLINE, At, Frame, Key, Object
+from grammarlm.layout.json import (
+    ARRAY_BIT,
+    BARRIER,
+    COUNT_BIT,
+    FIRST_OBLIGATION,
+    FURTHER,
+    INLINE,
+    At,
+    Frame,
+    Key,
+    Object,
+)
 
 from .frames import add_other, begun_like, copy_frame, new_entries, new_frame
 from .languages import after, case_of, note_missing
@@ -57,10 +68,32 @@ def missing_count(arena, frame):
     """The number of keys still required."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     at = frame * Frame.LENGTH
-    needed = frames[at + Frame.NEEDED]
-    if program[frames[at + Frame.ROW] + Object.COUNT] <= INLINE:
-        return ones(needed)
-    return needed  # a counter in this case
+    row, needed = frames[at + Frame.ROW], frames[at + Frame.NEEDED]
+    if program[row + Object.COUNT] > INLINE:
+        return needed  # a counter in this case
+    if program[row + Object.OBLIGATIONS] != 0:
+        needed &= (int64(1) << FIRST_OBLIGATION) - 1
+    return ones(needed)
+
+
+@part
+def obligations_of(arena, frame):
+    """Offset of the obligations of the frame's object, if some are not met; 0 otherwise."""
+    if frame <= BARRIER:
+        return int64(0)
+    frames = longs(arena, At.FRAMES)
+    at = frame * Frame.LENGTH
+    if frames[at + Frame.ROW] & ARRAY_BIT or frames[at + Frame.NEEDED] >> FIRST_OBLIGATION == 0:
+        return int64(0)
+    return longs(arena, At.PROGRAM)[frames[at + Frame.ROW] + Object.OBLIGATIONS]
+
+
+@part
+def meeting(arena, frame, bits):
+    """The frame after a key that meets obligations."""
+    made = copy_frame(arena, frame)
+    longs(arena, At.FRAMES)[made * Frame.LENGTH + Frame.NEEDED] &= ~bits
+    return made
 
 
 @part

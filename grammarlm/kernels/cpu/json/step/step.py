@@ -34,8 +34,10 @@ from .blanks import blank_index, blanks, gap_state, may_follow, note_after_value
 from .frames import new_frame
 from .key_step import key_step
 from .keys import (
+    meeting,
     object_closes,
     object_continues,
+    obligations_of,
     open_object,
     others_open,
 )
@@ -141,7 +143,37 @@ def after_step(arena, y, f, byte):
 
 @part
 def begin(arena, node, f, byte, way):
-    """The first byte of a value, read as alternative number `way` of those that can begin with it."""
+    """The first byte of a value, read as alternative number `way` of those that can begin with it. Values that meet obligations of
+    the object come first: the text can go on after them in all ways that it can after the others.
+    """
+    obligations = obligations_of(arena, f)
+    if obligations == 0:
+        return begin_in(arena, node, f, byte, way)
+    program, needed = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.NEEDED]
+    left, more = way, int64(0)
+    c, x, y, g = dead()
+    for i in range(program[obligations] + 1):
+        source, bits = node, int64(0)
+        if i < program[obligations]:
+            at = obligations + 1 + 3 * i
+            if program[at + 1] != node or needed & program[at] == 0:
+                continue
+            bits, source = program[at], program[at + 2]
+        count = count_beginning(arena, source, byte)
+        if left < 0:
+            more |= int64(count > 0)
+        elif left < count:
+            c, x, y, g = begin_in(arena, source, f if bits == 0 else meeting(arena, f, bits), byte, left)
+            more, left = arena[At.MORE], int64(-1)
+        else:
+            left -= count
+    arena[At.MORE] = more
+    return c, x, y, g
+
+
+@part
+def begin_in(arena, node, f, byte, way):
+    """The same among the alternatives of one node."""
     program = longs(arena, At.PROGRAM)
     left = way
     c, x, y, g = dead()

@@ -11,7 +11,7 @@ from numba import int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import longs, octets
-from grammarlm.layout.json import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind
+from grammarlm.layout.json import ARRAY_BIT, BARRIER, FIRST_OBLIGATION, Array, At, Frame, Key, Kind, Object
 from grammarlm.layout.numbers import Flag, Number
 
 from .frames import (
@@ -21,9 +21,9 @@ from .frames import (
     extend_chain,
     is_other,
     length_of,
-    same_but_lists,
     same_chain,
     same_entries,
+    same_registers,
 )
 from .keys import all_gone
 from .languages import after_point, first_point
@@ -183,17 +183,25 @@ def is_word_new(arena, f, table, low, high):
 
 
 @part
-def same_frame(arena, one, other):
-    """Are two frames of arrays of unique items equal?"""
-    if one == other:
-        return True
-    if not is_unique(arena, one) or not is_unique(arena, other):
-        return False
-    frames, a, b = longs(arena, At.FRAMES), one * Frame.LENGTH, other * Frame.LENGTH
-    if not same_but_lists(arena, one, other):
-        return False
-    same = same_entries(arena, frames[a + Frame.OTHERS], frames[b + Frame.OTHERS])
-    return same and same_chain(arena, frames[a + Frame.TEXT], frames[b + Frame.TEXT])
+def covers(arena, one, other):
+    """Can a text within the frame `one` go on in all ways that it can within `other`? Certainly where the frames, and those around
+    them, are equal, but for obligations that only `other` has to meet."""
+    frames, program = longs(arena, At.FRAMES), longs(arena, At.PROGRAM)
+    while one != other:
+        if one <= BARRIER or other <= BARRIER:
+            return False
+        a, b = one * Frame.LENGTH, other * Frame.LENGTH
+        row, needed = frames[a + Frame.ROW], frames[b + Frame.NEEDED]
+        if row & ARRAY_BIT == 0 and program[row + Object.OBLIGATIONS] != 0:
+            needed &= frames[a + Frame.NEEDED] | (int64(1) << FIRST_OBLIGATION) - 1
+        if frames[a + Frame.NEEDED] != needed or not same_registers(arena, one, other):
+            return False
+        if not same_entries(arena, frames[a + Frame.OTHERS], frames[b + Frame.OTHERS]):
+            return False
+        if not same_chain(arena, frames[a + Frame.TEXT], frames[b + Frame.TEXT]):
+            return False
+        one, other = frames[a + Frame.PARENT], frames[b + Frame.PARENT]
+    return True
 
 
 @part

@@ -105,7 +105,7 @@ class Ceilings:
         """The entries that must come; None among them where what must come is not known."""
         rows = self._rows
         keys, needed = rows[row + Object.KEYS], self._required(row)
-        if rows[row + Object.IMPLIED] or rows[row + Object.LEAST] > len(needed):
+        if rows[row + Object.IMPLIED] or rows[row + Object.OBLIGATIONS] or rows[row + Object.LEAST] > len(needed):
             return [None]
         return [self._endings.values.objects.entry(keys + i * Key.LENGTH) for i in needed]
 

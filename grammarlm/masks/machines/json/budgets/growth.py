@@ -90,6 +90,8 @@ class Nodes:
             cases = rows[row + Object.CASES]
             for node in [others] if others >= 0 else [rows[cases + i] for i in range(rows[row + Object.CASE_COUNT])]:
                 children[node] = max(children.get(node, 0), extra)
+            for _, node, meeting in self._endings.values.objects.obligations(row):
+                children[meeting] = children.get(node, extra)
         return list(children.items())
 
     def _tokens(self, text: bytes | None) -> int:

@@ -205,6 +205,7 @@ class Endings:
         if self._rows[row + Object.COUNT] > INLINE:
             seen = self.reader.many_seen(words)
         is_short = where == COMMA or words[Frame.COUNT] < self._rows[row + Object.LEAST]
+        is_short = is_short or bool(self._rows[row + Object.OBLIGATIONS])  # keys that meet them must be new
         others = tuple(sorted(self.reader.other_names(words))) if is_short else 0
         return row, seen, words[Frame.COUNT], words[Frame.LAST], words[Frame.NEEDED], others
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
-from grammarlm.layout.json import INLINE, Frame, Key, Object
+from grammarlm.layout.json import FIRST_OBLIGATION, INLINE, Frame, Key, Object
 from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .languages import LanguageEndings
@@ -31,10 +32,12 @@ class ObjectEndings:
         rows = self._reader.rows
         count, keys = rows[row + Object.COUNT], rows[row + Object.KEYS]
         chosen = set(self.needed(row, words))
-        extra = rows[row + Object.LEAST] - words[Frame.COUNT] - len(chosen)
-        if where == COMMA and not chosen:
+        others = self.meeting_entries(row, words)
+        if others is None:
+            return None
+        extra = rows[row + Object.LEAST] - words[Frame.COUNT] - len(chosen) - len(others)
+        if where == COMMA and not chosen and not others:
             extra = max(extra, 1)
-        others: list[bytes] = []
         if extra > 0 and not self._add_keys(row, words, chosen, others, extra):
             return None
         found = []
@@ -53,6 +56,8 @@ class ObjectEndings:
         rows = self._reader.rows
         if rows[row + Object.COUNT] <= INLINE:
             bits, found = words[Frame.NEEDED], []
+            if rows[row + Object.OBLIGATIONS]:
+                bits &= (1 << FIRST_OBLIGATION) - 1
             while bits:
                 found.append((bits & -bits).bit_length() - 1)
                 bits &= bits - 1
@@ -60,6 +65,48 @@ class ObjectEndings:
         seen, at = self._reader.many_seen(words), rows[row + Object.NEEDED_LIST]
         listed = [rows[at + 1 + i] for i in range(rows[at])]
         return [i for i in listed if not seen or not seen[i // INLINE] >> (i % INLINE) & 1]
+
+    def obligations(self, row: int) -> list[tuple[int, int, int]]:
+        """The ways to meet an object's obligations: their bits, the node of the key's values, the node of those that meet them."""
+        rows, at = self._reader.rows, self._reader.rows[row + Object.OBLIGATIONS]
+        return [(rows[at + i], rows[at + i + 1], rows[at + i + 2]) for i in range(1, 1 + 3 * rows[at], 3)] if at else []
+
+    def meeting_entries(self, row: int, words: list[int]) -> list[bytes] | None:
+        """Keys with values that meet the obligations that are left, one each; None where they are not known."""
+        left = words[Frame.NEEDED] >> FIRST_OBLIGATION << FIRST_OBLIGATION
+        ways, found = self.obligations(row), list[bytes]()
+        known = set(self._reader.other_names(words)) if ways and left else set()
+        while ways and left:
+            entry = None
+            for bits, node, meeting in sorted(ways, key=lambda way: -(way[0] & left).bit_count()):
+                value = self._value(meeting) if bits & left else None
+                name = next(self._names_of(row, node, known), None) if value is not None else None
+                if name is not None and value is not None:
+                    known.add(name)
+                    entry, left = b'"' + spelled(name) + b'":' + value, left & ~bits
+                    break
+            if entry is None:
+                return None
+            found.append(entry)
+        return found
+
+    def _names_of(self, row: int, node: int, known: set[bytes]) -> Iterator[bytes]:
+        """New names of keys whose values have the node."""
+        rows, language, at = self._reader.rows, self._reader.rows[row + Object.LANGUAGE], row + Object.CASES
+        known = known | self._declared(row)
+        if language == 0:
+            yield from (name for name in short_names() if name not in known)
+            return
+        words = few(self._languages.words(language), MOST_EXTRA)
+        by_case = rows[row + Object.OTHERS] < 0
+        for name, state in words:
+            own = rows[rows[at] + self._languages.case(state) - 1] if by_case else rows[row + Object.OTHERS]
+            if own == node and name not in known:
+                yield name
+
+    def _declared(self, row: int) -> set[bytes]:
+        keys = self._reader.rows[row + Object.KEYS]
+        return {self._reader.name(keys + i * Key.LENGTH) for i in range(self._reader.rows[row + Object.COUNT])}
 
     def _add_keys(self, row: int, words: list[int], chosen: set[int], others: list[bytes], extra: int) -> bool:
         """Adds keys until there are enough, greedily by the length of text per key."""
@@ -71,7 +118,8 @@ class ObjectEndings:
         free = self.free_keys(row, words, chosen)
         implied = self.implied(row)
         texts = {i: entry for i in free if (entry := self.entry(keys + i * Key.LENGTH)) is not None}
-        others_at = self._other_entries(row, words)
+        met = {entry.split(b'":', 1)[0][1:] for entry in others}
+        others_at = (e for e in self._other_entries(row, words) if e.split(b'":', 1)[0][1:] not in met)
         other = next(others_at, None)
         while len(chosen) + len(others) < wanted:
             best: tuple[float, int, set[int]] | None = None
@@ -136,9 +184,7 @@ class ObjectEndings:
         node, language = rows[row + Object.OTHERS], rows[row + Object.LANGUAGE]
         if node == -1:
             return
-        known = set(self._reader.other_names(words))
-        for i in range(rows[row + Object.COUNT]):
-            known.add(self._reader.name(rows[row + Object.KEYS] + i * Key.LENGTH))
+        known = set(self._reader.other_names(words)) | self._declared(row)
         if language == 0:
             value = self._value(node)
             if value is not None:
@@ -163,7 +209,7 @@ class ObjectEndings:
         )
         entries = [(i not in needed, len(e), e) for i, key in enumerate(keys) if (e := self.entry(key)) is not None]
         entries.sort(key=lambda ranked: ranked[:2])
-        others = self._other_entries(row, words)
+        others = chain(self.meeting_entries(row, words) or (), self._other_entries(row, words))
 
         def following(record: int, comma: bytes, number: int) -> Step | None:
             for entry in chained([e for _, _, e in entries], others, 64):

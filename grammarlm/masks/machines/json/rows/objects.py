@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, Language, Node, ObjectShape
 from grammarlm.grammars.json_schema.strings.languages import Languages
 from grammarlm.grammars.json_schema.strings.strings import is_text
-from grammarlm.layout.json import INLINE, MOST_REQUIRED, Object
+from grammarlm.layout.json import FIRST_OBLIGATION, INLINE, MOST_REQUIRED, Object
 from grammarlm.masks.machines.json.languages import SchemaLanguages
 
 from .nodes import NodeRows
@@ -62,8 +62,26 @@ class ObjectRows:
         others = self._others(languages)
         available = self._available(shape, languages if others.node != -1 else [])
         bounds = bound(shape.minimum), bound(shape.maximum)
+        if shape.obligations and len(names) >= FIRST_OBLIGATION:
+            raise UnsupportedFeature(
+                f"a rule to be broken by a key that is not declared, in an object of {FIRST_OBLIGATION} properties or more",
+                pointer=node.pointer,
+            )
+        obligations = [
+            (mask << FIRST_OBLIGATION, self._nodes.row(values), self._nodes.row(meeting))
+            for mask, values, meeting in shape.obligations
+        ]
         return self.write(
-            names, children, declared, shape.required, shape.implied, others, bounds, available, node.pointer
+            names,
+            children,
+            declared,
+            shape.required,
+            shape.implied,
+            others,
+            bounds,
+            available,
+            node.pointer,
+            obligations,
         )
 
     def write(
@@ -77,6 +95,7 @@ class ObjectRows:
         bounds: tuple[int, int],
         available: int,
         pointer: str,
+        obligations: Sequence[tuple[int, int, int]] = (),
     ) -> int:
         """The row of an object with an entry for each of `names`, of which the first `declared` have a rank of their
         own."""
@@ -112,8 +131,14 @@ class ObjectRows:
             needed_at = len(rows)
             rows += [len(needed), *sorted(needed, key=order.__getitem__)]
             bits = len(needed)
+        obligations_at = 0
+        if obligations:
+            obligations_at = len(rows)
+            rows += [len(obligations), *(word for way in obligations for word in way)]
+            for mask, _, _ in obligations:
+                bits |= mask
         rows += (
-            count, keys, *others[:3], *bounds, bits, usable, implied_at, needed_at, available, ranks, *others[3:],
+            count, keys, *others[:3], *bounds, bits, usable, implied_at, needed_at, available, ranks, *others[3:], obligations_at,
         )  # fmt: skip
         return len(rows) - Object.LENGTH
 

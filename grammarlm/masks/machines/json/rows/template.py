@@ -26,7 +26,7 @@ def template(tidy: bool) -> tuple[list[int], dict[str, int]]:
     ranks = len(program)
     program += [0, 0]
     at["object"] = len(program)
-    program += [0, ranks, at["anything"], 0, 0, 0, -1, 0, 0, 0, 0, -1, ranks, 0, 0]
+    program += [0, ranks, at["anything"], 0, 0, 0, -1, 0, 0, 0, 0, -1, ranks, 0, 0, 0]
     ways = len(program)
     program += [1, at["anything"], 0]
     items = len(program)
