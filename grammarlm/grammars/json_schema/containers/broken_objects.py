@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from grammarlm.grammars.json_schema.nodes.by_type import ANYTHING, NOTHING, OBJECTS, Conjunction, LooseObject
 from grammarlm.grammars.json_schema.nodes.case_limits import check_size
-from grammarlm.grammars.json_schema.shapes.shapes import Language
+from grammarlm.grammars.json_schema.shapes.shapes import Language, without_words
 from grammarlm.grammars.json_schema.shapes.simplify import simplified
 
 from .objects import both, count_of, implications, mapping, mention, mentioning, required_of
@@ -91,7 +91,10 @@ def _breaking_other_keys(
 def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
     """Turns obligations into required keys, one shape per key that may serve. What only an unnamed key can serve stays an
     obligation: `some` of the result is about keys that are not in `properties`."""
-    done = [replace(shape, some=())]
+    mentioned = [*(lang for lang, _, _ in shape.some), *(lang for lang, _ in shape.others)]
+    named = [w for parts in mentioned for kind, text, _ in parts if kind == "words" for w in text]
+    done = [replace(shape, some=(), properties=dict(shape.properties))]
+    mention(n, done[0], named)  # before the first is served: a key that one rule names may serve another
     for obligation in shape.some:
         served: list[LooseObject] = []
         for old in done:
@@ -106,11 +109,6 @@ def _served(
 ) -> list[LooseObject]:
     """The ways to have a key in the language with a value in the node. They are disjoint: each key is present only where the
     earlier ones are absent, if any value of theirs would serve."""
-    mentioned = [language, *(lang for lang, _ in shape.others)]
-    named = [w for parts in mentioned for kind, text, _ in parts if kind == "words" for w in text]
-    if any(name not in shape.properties for name in named):
-        shape = replace(shape, properties=dict(shape.properties))
-        mention(n, shape, named)
     candidates = [
         (name, n.meet(known, node), known)
         for name, known in shape.properties.items()
@@ -127,18 +125,11 @@ def _served(
             properties = {**properties, name: NOTHING}
     shape = replace(shape, properties=properties)
     for lang, known in shape.others:
-        met = n.meet(known, node)
-        where = _unnamed(lang | language)
-        if met is NOTHING or where is None:
+        met, where = n.meet(known, node), lang | language
+        is_finite = any(kind == "words" and holds for kind, _, holds in where)  # then all its keys are declared
+        if met is NOTHING or is_finite:
             continue
         beyond = where | {("words", tuple(properties), False)}
-        if not any(holds for _, _, holds in where) or not n.languages.is_empty(beyond):
+        if not without_words(where) or not n.languages.is_empty(beyond):
             found.append(replace(shape, some=(*shape.some, (where, met, pointer))))
     return found
-
-
-def _unnamed(language: Language) -> Language | None:
-    """The language without its words, which are all declared; None where it is finite: then all its keys are declared."""
-    if any(kind == "words" and holds for kind, _, holds in language):
-        return None
-    return frozenset(part for part in language if part[0] != "words")

@@ -18,7 +18,7 @@ from grammarlm.grammars.json_schema.nodes.by_type import NOTHING, Conjunction, L
 from grammarlm.layout.json import MOST_OBLIGATIONS
 
 from .satisfiable import can_open, closure, object_possible, settle
-from .shapes import Language
+from .shapes import Language, without_words
 
 if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
@@ -32,7 +32,11 @@ def without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
     """Shapes without `some` whose union is the shape; obligations that are left stand in their `obligations`."""
     beyond = [(language, node) for language, node in shape.others if node.satisfiable]
     optional = [name for name in shape.properties if name not in shape.required and can_open(shape, name)]
-    served = all(lang >= language and node is known for language, node, _ in shape.some for lang, known in beyond)
+    served = all(
+        without_words(lang) >= without_words(language) and node is known
+        for language, node, _ in shape.some
+        for lang, known in beyond
+    )
     if served and len(optional) <= MOST_OPTIONAL:
         return _counted(n, shape, optional)
     if shape.maximum is not None or len(shape.some) > MOST_OBLIGATIONS:
@@ -73,7 +77,8 @@ def _split(n: Normaliser, shape: LooseObject, beyond: list[tuple[Language, Conju
     for language, node in beyond:
         cells = [(language, frozenset[int]())]
         for number, (where, _, _) in enumerate(shape.some):
-            if where >= _without_words(language):
+            where = without_words(where)  # which are all declared
+            if where >= without_words(language):
                 cells = [cell for known, serves in cells for cell in _cut(n, known, where, serves, number)]
         for known, serves in cells:
             own = _copy(node) if serves else node
@@ -101,12 +106,12 @@ def _cut(
 
 
 def _is_empty(n: Normaliser, language: Language) -> bool:
-    return any(holds for _, _, holds in language) and n.languages.is_empty(language)
+    return bool(without_words(language)) and n.languages.is_empty(language)
 
 
 def _is_inexhaustible(n: Normaliser, shape: LooseObject, language: Language) -> bool:
     """Has the language more keys than any text? Without the declared ones."""
-    if not any(holds for _, _, holds in language):
+    if not without_words(language):
         return True
     beyond = language | {("words", tuple(shape.properties), False)} if shape.properties else language
     return n.languages.count(beyond, 0, None, INEXHAUSTIBLE) >= INEXHAUSTIBLE
@@ -133,7 +138,3 @@ def _copy(node: Conjunction) -> Conjunction:
     made.by_type = tuple([list(shapes) for shapes in node.by_type])
     made.satisfiable = made.seen = True
     return made
-
-
-def _without_words(language: Language) -> Language:
-    return frozenset(part for part in language if part[0] != "words")

@@ -27,6 +27,11 @@ Language = frozenset[Part]
 EVERY_STRING: Language = frozenset()
 
 
+def without_words(language: Language) -> Language:
+    """The language without its lists of words."""
+    return frozenset(part for part in language if part[0] != "words")
+
+
 @dataclass(frozen=True, slots=True)
 class Literal:
     text: str  # "null", "true" or "false"

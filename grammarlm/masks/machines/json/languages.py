@@ -91,6 +91,10 @@ class LanguageStates:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays)
 
+    def alone(self, state: int, case: int) -> int:
+        """The state of one of a state's cases."""
+        return self.number((self._vectors[state][case],))
+
     def number(self, vector: Vector, counted: bool = False) -> int:
         """The state of a vector of terms; 0 where no case can be finished. `counted`: also finds out whether its
         strings are infinitely many."""

@@ -91,18 +91,17 @@ class ObjectEndings:
         return found
 
     def _names_of(self, row: int, node: int, known: set[bytes]) -> Iterator[bytes]:
-        """New names of keys whose values have the node."""
-        rows, language, at = self._reader.rows, self._reader.rows[row + Object.LANGUAGE], row + Object.CASES
+        """New names of keys without an entry whose values have the node."""
+        rows, language = self._reader.rows, self._reader.rows[row + Object.LANGUAGE]
         known = known | self._declared(row)
         if language == 0:
             yield from (name for name in short_names() if name not in known)
             return
-        words = few(self._languages.words(language), MOST_EXTRA)
-        by_case = rows[row + Object.OTHERS] < 0
-        for name, state in words:
-            own = rows[rows[at] + self._languages.case(state) - 1] if by_case else rows[row + Object.OTHERS]
-            if own == node and name not in known:
-                yield name
+        cases = rows[row + Object.CASES]
+        for case in range(rows[row + Object.CASE_COUNT]):
+            if rows[cases + case] == node:
+                words = self._languages.words(self._languages.states.alone(language, case))
+                yield from (name for name, _ in few(words, MOST_EXTRA) if name not in known)
 
     def _declared(self, row: int) -> set[bytes]:
         keys = self._reader.rows[row + Object.KEYS]
