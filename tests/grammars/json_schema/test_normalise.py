@@ -329,7 +329,7 @@ def test_opposites(schema: Any, valid: list[Any], invalid: list[Any]) -> None:
         ({"not": {"uniqueItems": True}}, "/not/uniqueItems"),
         ({"not": {"unevaluatedProperties": False}}, "/not/unevaluatedProperties"),
         ({"properties": {"a/b": {"not": {"uniqueItems": True}}}}, "/properties/a~1b/not/uniqueItems"),
-        ({"allOf": [{"anyOf": [{"required": [f"{p}{i}"]} for i in range(20)]} for p in "ab"]}, ""),
+        ({"allOf": [{"anyOf": [{"required": [f"{p}{i}"]} for i in range(23)]} for p in "ab"]}, ""),
     ],
     ids=str,
 )

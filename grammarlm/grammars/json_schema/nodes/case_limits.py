@@ -8,7 +8,7 @@ from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
 
 MULTIPLIED = ("oneOf", "anyOf", "allOf", "not", "if", "patternProperties", "contains")  # keywords that multiply cases
-MOST_ALTERNATIVES = 256
+MOST_ALTERNATIVES = 512
 MOST_UNFINISHED = 4_096  # shapes of one type, before all keywords are applied
 
 

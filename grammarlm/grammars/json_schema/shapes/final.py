@@ -29,6 +29,7 @@ from grammarlm.grammars.json_schema.nodes.case_limits import check_alternatives
 from grammarlm.grammars.json_schema.nodes.combine import branches
 from grammarlm.grammars.json_schema.read.keywords import COMBINE, REFERENCE
 
+from .dependencies import without_dependencies
 from .obligations import without_obligations
 from .satisfiable import array_possible, can_open, closure, object_possible, settle
 from .shapes import ArrayShape, Item, Language, Node, ObjectShape, Shape
@@ -67,7 +68,8 @@ def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
                 ranks = declared_ranks(n, node) if len(shape.properties) > 1 else None
                 if shape.some and shape not in obliged:
                     obliged[shape] = without_obligations(n, shape)
-                found += [_final_object(s, queue, ranks) for s in obliged.get(shape, [shape])]
+                for expanded in obliged.get(shape, [shape]):
+                    found += [_final_object(s, queue, ranks) for s in without_dependencies(n, expanded)]
         for shape in by_type[ARRAYS]:
             if shape is ANY_ARRAY:
                 found.append(ARRAY_SHAPE)

@@ -76,8 +76,8 @@ def _split(n: Normaliser, shape: LooseObject, beyond: list[tuple[Language, Conju
     met = 0
     for language, node in beyond:
         cells = [(language, frozenset[int]())]
-        for number, (where, _, _) in enumerate(shape.some):
-            where = without_words(where)  # which are all declared
+        for number, (among, _, _) in enumerate(shape.some):
+            where = without_words(among)  # which are all declared
             if where >= without_words(language):
                 cells = [cell for known, serves in cells for cell in _cut(n, known, where, serves, number)]
         for known, serves in cells:

@@ -380,6 +380,49 @@ CASES = {
         '{"k0":1,"k1":12,"k65":1,"k68":"a"}',
         '{"k1":0,"k65":1}',
     ),
+    "dependencies among more than 62 keys": case(
+        {"type": "object", "properties": _MANY, "dependentRequired": {"k1": ["k3"], "k3": ["k65"]}},
+        '{"k65":1,"k3":1,"k1":3}',
+        '{"k65":2}',
+        '{"k0":"a"}',
+        property_order="any",
+    ),
+    "a rule that some key breaks": case(
+        {"not": {"patternProperties": {"^a": {"type": "string"}}}},
+        '{"a":1}',
+        '{"b":1,"ab":[],"aa":"a"}',
+        '{"aa":"b","ab":null}',
+        property_order="any",
+    ),
+    "a rule that some key breaks, after those of the schema": case(
+        {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
+            "required": ["b"],
+            "not": {"additionalProperties": {"type": "string"}, "properties": {"a": True, "b": True}},
+        },
+        '{"a":1,"b":"a","c":2}',
+        '{"b":"ab","c":"a","ab":{"a":1}}',
+    ),
+    "two rules that keys break": case(
+        {
+            "type": "object",
+            "allOf": [
+                {"not": {"patternProperties": {"a": {"type": "integer"}}}},
+                {"not": {"patternProperties": {"b": {"type": "integer"}}}},
+            ],
+        },
+        '{"ab":true}',
+        '{"a":"a","b":[]}',
+        '{"ab":1,"bb":null,"aa":"a"}',
+        property_order="any",
+    ),
+    "a name that breaks a rule": case(
+        {"type": "object", "not": {"propertyNames": {"pattern": "^a"}}, "minProperties": 2},
+        '{"a":1,"b":2}',
+        '{"b":"","aa":2,"ab":3}',
+        property_order="any",
+    ),
     "more than 62 keys, any order": case(
         {"type": "object", "properties": _MANY, "required": ["k1", "k65"]},
         '{"k69":1,"k65":1,"k1":12,"k0":1,"a":[]}',
