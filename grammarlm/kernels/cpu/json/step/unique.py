@@ -49,6 +49,7 @@ FEWEST_OF_ESCAPE, FEWEST_OF_BYTE = (
     64,
 )  # lower bounds: characters that an incomplete escape, or its first bytes, can become
 MOST_TRIED = 20_000  # steps of the search for a new number
+MOST_COMPARED = 64  # nested frames of two threads that are compared
 NUMBER_BYTES = np.frombuffer(b"1234567890.eE-+", np.uint8)
 
 
@@ -185,22 +186,31 @@ def is_word_new(arena, f, table, low, high):
 @part
 def covers(arena, one, other):
     """Can a text within the frame `one` go on in all ways that it can within `other`? Certainly where the frames, and those around
-    them, are equal, but for obligations that only `other` has to meet."""
+    them, are equal, but for obligations that only `other` has to meet. False where it would take long to find out."""
     frames, program = longs(arena, At.FRAMES), longs(arena, At.PROGRAM)
-    while one != other:
-        if one <= BARRIER or other <= BARRIER:
+    first, second = int64(one), int64(other)
+    for _ in range(MOST_COMPARED):
+        if first == second:
+            break
+        if first <= BARRIER or second <= BARRIER or not same_registers(arena, first, second):
             return False
-        a, b = one * Frame.LENGTH, other * Frame.LENGTH
+        a, b = first * Frame.LENGTH, second * Frame.LENGTH
         row, needed = frames[a + Frame.ROW], frames[b + Frame.NEEDED]
         if row & ARRAY_BIT == 0 and program[row + Object.OBLIGATIONS] != 0:
             needed &= frames[a + Frame.NEEDED] | (int64(1) << FIRST_OBLIGATION) - 1
-        if frames[a + Frame.NEEDED] != needed or not same_registers(arena, one, other):
+        if frames[a + Frame.NEEDED] != needed:
             return False
+        first, second = frames[a + Frame.PARENT], frames[b + Frame.PARENT]
+    if first != second:
+        return False
+    first, second = int64(one), int64(other)
+    while first != second:  # lists can be long: they are compared where everything else agrees
+        a, b = first * Frame.LENGTH, second * Frame.LENGTH
         if not same_entries(arena, frames[a + Frame.OTHERS], frames[b + Frame.OTHERS]):
             return False
         if not same_chain(arena, frames[a + Frame.TEXT], frames[b + Frame.TEXT]):
             return False
-        one, other = frames[a + Frame.PARENT], frames[b + Frame.PARENT]
+        first, second = frames[a + Frame.PARENT], frames[b + Frame.PARENT]
     return True
 
 
