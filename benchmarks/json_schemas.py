@@ -61,7 +61,7 @@ def main() -> int:
         "peers": ("maskbench", f"{data}/maskbench", "--engines", all_engines, "--every", options.peers_every),
         "suite": ("schema-suite", f"{data}/json-schema-test-suite", "--engines", "grammarlm,llguidance"),
     }
-    two, every = "grammarlm,llguidance", f"{all_engines},formatron,grid,none"
+    two, every = "grammarlm,llguidance", f"{all_engines},formatron,grid,llamacpp,none"
     texts = ("jsonschemabench", f"{data}/maskbench", "--jobs", "2")
     sample = ("--sample", options.sample) if options.sample else ()
     parts |= {

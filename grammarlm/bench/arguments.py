@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
-GENERATING_ENGINES = f"{ENGINES},formatron,grid,none"
+GENERATING_ENGINES = f"{ENGINES},formatron,grid,llamacpp,none"
 DRAFTS = ("draft4", "draft6", "draft7", "draft2019-09", "draft2020-12")
 
 

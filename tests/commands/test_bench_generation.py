@@ -114,7 +114,8 @@ def test_every_outcome_is_a_row(capsys, monkeypatch, scripted, tmp_path) -> None
     (folder / "Github_ultra---broken.json").write_text("{")
     monkeypatch.setitem(engines.GENERATING, "xgrammar", [("starts badly", SCRIPTED, {"unknown": 1})])
     monkeypatch.setattr(engines.Outlines, "package", "no-such-package")
-    more = ("--engines", "llguidance,xgrammar,outlines", "--limit", "3", "--jobs", "2")
+    monkeypatch.setattr(engines.LlamaCpp, "package", "no-llama")
+    more = ("--engines", "llguidance,xgrammar,outlines,llamacpp", "--limit", "3", "--jobs", "2")
     code, printed, _ = run(capsys, folder, out, *more)
     assert code == 0
     found = records_of(out / "scripted.jsonl")
@@ -122,7 +123,8 @@ def test_every_outcome_is_a_row(capsys, monkeypatch, scripted, tmp_path) -> None
     assert "SIGSEGV" in str(found["Github_hard---die"].crash)
     assert found["Github_hard---fail"].is_declared  # it was compiled
     assert "- starts badly: not measured: starts badly: the engine does not start" in printed
-    assert "- outlines: not measured: no-such-package is not installed" in printed
+    assert "- outlines: not measured: no-such-package is not installed: pip install 'grammarlm[bench]'" in printed
+    assert "- llamacpp: not measured: no-llama is not installed: pip install llama-cpp-python gguf" in printed
     assert "| Github_hard | scripted | 5 | 1,240 | 1 (20.00%) | 0 (0.00%) |" in printed
     failing = (out / "failing.md").read_text()
     assert "let through, invalid" in failing or "invalid, let through" in failing

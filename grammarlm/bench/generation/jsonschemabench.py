@@ -40,6 +40,10 @@ NOTES = (
     "tokenizer loaded before. First token: compile, prompt, mask and draw. Per output token: all later ones, the model included.",
     "grammarlm closes: a text of at most so many tokens comes to its end within them. Without that it is a row of its own.",
 )
+LLAMA_NOTES = (
+    "llamacpp: grammars by llama-cpp-python's converter, which passes over numeric bounds and others, masks by llama.cpp. Its "
+    "times are those of whole masks, where llama.cpp itself asks for one only after a sampled token was refused.",
+)
 SCRIPT_NOTES = (
     "The scripted model prefers the next token of a labelled instance (90 %, the rest is noise), greedily: a valid instance is "
     "reproduced unless the engine forbids one of its tokens (over-constrained); an invalid one must not come out "
@@ -79,6 +83,7 @@ def run(options: argparse.Namespace) -> int:
     notes = (
         *NOTES,
         *(SCRIPT_NOTES if is_scripted else ()),
+        *(LLAMA_NOTES if any(run.engine == "llamacpp" for run in runs) else ()),
         f"Not taken, as the prompt leaves too little room: {passed_over:,}.",
     )
     title = f"JSONSchemaBench, {len(found):,} of {len(every):,} schemas, model: {Path(options.model).name}"
