@@ -59,8 +59,9 @@ def add_jsonschemabench(benches: Any) -> None:
     )
     parser.add_argument(
         "--url",
-        metavar="URL",
-        help="an OpenAI-compatible server instead, with the model of that name: http://host:8000",
+        action="append",
+        metavar="[NAME=]URL",
+        help="an OpenAI-compatible server instead, with the model of that name: http://host:8000/v1; several are rows of one table",
     )
     parser.add_argument(
         "--completions", action="store_true", help="of a server: the prompt as plain text, not as a chat"

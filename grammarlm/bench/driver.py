@@ -26,6 +26,9 @@ from .tasks import record_class
 
 START_LIMIT = 300.0  # seconds for imports, and kernels that are compiled on first use
 MEMORY = 2 << 30
+# An interruption from the keyboard reaches the parent alone. A group of processes and no session, where Python can: Linux shares
+# cores out between sessions, and a child that waits for a server's stream was woken when the stream was over.
+APART: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            start_new_session=True,  # an interruption from the keyboard reaches the parent alone
+            **APART,
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
