@@ -157,22 +157,20 @@ class Results:
     def __init__(self, path: Path, about: dict[str, Any], resume: bool, record: type[Record]):
         self.path, self._record = path, record
         self.records: dict[str, Record] = {}
-        if resume and path.exists():
+        if resume and path.exists() and b"\n" in path.read_bytes():
             self._read(about)
-        else:
+        else:  # also where an earlier run was killed before it had written its first line
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(about) + "\n")
 
     def _read(self, about: dict[str, Any]) -> None:
-        text = self.path.read_text()
-        lines = text.splitlines()
-        if not lines or lines[0] != json.dumps(about):
-            raise ValueError(
-                f"{self.path} is {'of another run' if lines else 'empty'}; leave out --resume, or name another --out"
-            )
-        if not text.endswith("\n"):  # the last line is truncated: the run was interrupted
-            lines.pop()
-            self.path.write_text("".join(f"{line}\n" for line in lines))
+        content = self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        lines = content[:whole].decode().splitlines()
+        if lines[0] != json.dumps(about):
+            raise ValueError(f"{self.path} is of another run; leave out --resume, or name another --out")
+        if whole < len(content):  # the last line is truncated: the run was interrupted
+            os.truncate(self.path, whole)
         for line in lines[1:]:
             record = self._record.from_json(json.loads(line))
             self.records[record.case] = record

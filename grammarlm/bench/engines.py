@@ -190,6 +190,6 @@ def package_of(engine: str) -> tuple[str, str]:
     try:
         return package, version(package)
     except PackageNotFoundError:
-        if engine != "grammarlm":
+        if package != "grammarlm":
             raise
         return package, "(not installed)"  # it is run from its source tree
