@@ -1,6 +1,7 @@
 """What `grammarlm bench` reports, with its pictures, in docs/figures: MaskBench, the JSON Schema Test Suite, JSONSchemaBench.
 
-usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--sample N] [--jobs N] [--engines E,...] [--only PART ...]
+usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--sample N] [--only PART ...]
+                                         [--jobs N] [--engines E,...] [--tokenizer T]
 
     maskbench      all schemas, grammarlm and llguidance; an hour or less on two cores, nothing else running
     peers          a sample, with xgrammar and outlines, which take minutes for some schemas
@@ -54,6 +55,9 @@ def main() -> int:
     parser.add_argument("--peers-every", default="80", help="the same for the run with all engines (80)")
     parser.add_argument("--sample", help="schemas of JSONSchemaBench (all for scripted, 500 for the others)")
     parser.add_argument("--jobs", default="2", help="schemas of JSONSchemaBench at a time (2)")
+    parser.add_argument(
+        "--tokenizer", help="of scripted_peers (llama3_1); with tiny all engines take seconds a schema at most"
+    )
     parser.add_argument("--engines", default=GENERATING_ENGINES, help=f"of scripted_peers ({GENERATING_ENGINES})")
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()
@@ -82,7 +86,10 @@ def main() -> int:
         "scripted": "jsonschemabench",
     }
     names |= {"scripted_peers": WITH_PAGE, "tiny": "jsonschemabench_tiny"}
-    with_tokenizer = [(*parts[part], *(() if part == "tiny" else common)) for part in options.only]
+    tokenizers = dict.fromkeys(PARTS, common) | {"tiny": ()}
+    if options.tokenizer:
+        tokenizers["scripted_peers"] = ("--tokenizer", options.tokenizer)
+    with_tokenizer = [(*parts[part], *tokenizers[part]) for part in options.only]
     return max([run(names[part], *given) for part, given in zip(options.only, with_tokenizer, strict=True)], default=0)
 
 
