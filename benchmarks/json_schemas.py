@@ -1,12 +1,13 @@
 """What `grammarlm bench` reports, with its pictures, in docs/figures: MaskBench, the JSON Schema Test Suite, JSONSchemaBench.
 
-usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--sample N] [--only maskbench|peers|suite|scripted|... ...]
+usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--sample N] [--only PART ...]
+                                         [--jobs N] [--engines E,...] [--tokenizer T]
 
     maskbench      all schemas, grammarlm and llguidance; an hour or less on two cores, nothing else running
     peers          a sample, with xgrammar and outlines, which take minutes for some schemas
     suite          the official suite, drafts 2020-12 and 7
     scripted       JSONSchemaBench with a model that knows the answer, all schemas, grammarlm and llguidance; half an hour
-    scripted_peers the same, 500 schemas, every engine that is installed
+    scripted_peers the same, 500 schemas, every engine that is installed; with a picture of the report's page
     tiny           JSONSchemaBench with the embedded model, 500 schemas that fit
 
 $GRAMMARLM_DATA has maskbench/, json-schema-test-suite/ and tokenizers/llama3_1/.
@@ -19,10 +20,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks import report_page
 from benchmarks.report import FIGURES, RESULTS, show
+from grammarlm.bench.arguments import ENGINES, GENERATING_ENGINES
 from grammarlm.cli import main as grammarlm
 
 PARTS = ("maskbench", "peers", "suite", "scripted", "scripted_peers", "tiny")
+WITH_PAGE = "jsonschemabench_peers"
 
 
 def run(name: str, *arguments: str) -> int:
@@ -40,6 +44,8 @@ def run(name: str, *arguments: str) -> int:
         shutil.copy(Path(out) / "figures.json", RESULTS / f"{name}.json")
         if (Path(out) / "report.png").exists():
             shutil.copy(Path(out) / "report.png", FIGURES / f"{name}.png")
+        if name == WITH_PAGE:
+            report_page.take(Path(out), report_page.TARGET)
     return 0
 
 
@@ -48,6 +54,11 @@ def main() -> int:
     parser.add_argument("--every", default="1", help="take each N-th schema of MaskBench (1)")
     parser.add_argument("--peers-every", default="80", help="the same for the run with all engines (80)")
     parser.add_argument("--sample", help="schemas of JSONSchemaBench (all for scripted, 500 for the others)")
+    parser.add_argument("--jobs", default="2", help="schemas of JSONSchemaBench at a time (2)")
+    parser.add_argument(
+        "--tokenizer", help="of scripted_peers (llama3_1); with tiny all engines take seconds a schema at most"
+    )
+    parser.add_argument("--engines", default=GENERATING_ENGINES, help=f"of scripted_peers ({GENERATING_ENGINES})")
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()
     data = os.environ.get("GRAMMARLM_DATA")
@@ -55,14 +66,13 @@ def main() -> int:
         print("GRAMMARLM_DATA does not say where MaskBench, the suite and the tokenizers are", file=sys.stderr)
         return 0  # as the other benchmarks do without what they compare with
     common = ("--tokenizer", f"{data}/tokenizers/llama3_1")
-    all_engines = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
     parts = {
         "maskbench": ("maskbench", f"{data}/maskbench", "--engines", "grammarlm,llguidance", "--every", options.every),
-        "peers": ("maskbench", f"{data}/maskbench", "--engines", all_engines, "--every", options.peers_every),
+        "peers": ("maskbench", f"{data}/maskbench", "--engines", ENGINES, "--every", options.peers_every),
         "suite": ("schema-suite", f"{data}/json-schema-test-suite", "--engines", "grammarlm,llguidance"),
     }
-    two, every = "grammarlm,llguidance", f"{all_engines},formatron,grid,none"
-    texts = ("jsonschemabench", f"{data}/maskbench", "--jobs", "2")
+    two, every = "grammarlm,llguidance", options.engines
+    texts = ("jsonschemabench", f"{data}/maskbench", "--jobs", options.jobs)
     sample = ("--sample", options.sample) if options.sample else ()
     parts |= {
         "scripted": (*texts, "--model", "scripted", "--engines", two, *sample),
@@ -75,8 +85,11 @@ def main() -> int:
         "suite": "schema_suite",
         "scripted": "jsonschemabench",
     }
-    names |= {"scripted_peers": "jsonschemabench_peers", "tiny": "jsonschemabench_tiny"}
-    with_tokenizer = [(*parts[part], *(() if part == "tiny" else common)) for part in options.only]
+    names |= {"scripted_peers": WITH_PAGE, "tiny": "jsonschemabench_tiny"}
+    tokenizers = dict.fromkeys(PARTS, common) | {"tiny": ()}
+    if options.tokenizer:
+        tokenizers["scripted_peers"] = ("--tokenizer", options.tokenizer)
+    with_tokenizer = [(*parts[part], *tokenizers[part]) for part in options.only]
     return max([run(names[part], *given) for part, given in zip(options.only, with_tokenizer, strict=True)], default=0)
 
 

@@ -9,7 +9,8 @@ texts, validates them), one case after the other, under a limit of time and memo
 so that a run can be resumed. Outcomes are counted separately; a verdict includes the end of the text.
 
     verdicts/     MaskBench and the official suite        generation/    JSONSchemaBench
-    cases.py      files -> cases                         engines.py     ours, and the one interface; peers.py: the others
+    cases.py      files -> cases                         engines.py     ours, and the one interface
+    peers.py      the other engines                      llama.py       llama.cpp, which needs a vocabulary of its own
     tasks.py      what a child can do, by name           worker.py      the child process: case -> record
     driver.py     the parent: limits, restarts, files    record.py      what all records have
     comparison.py several runs, and their report         page.py        the report as a page

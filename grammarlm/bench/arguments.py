@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
-GENERATING_ENGINES = f"{ENGINES},formatron,grid,none"
+GENERATING_ENGINES = f"{ENGINES},formatron,grid,llamacpp,none"
 DRAFTS = ("draft4", "draft6", "draft7", "draft2019-09", "draft2020-12")
 
 
@@ -59,8 +59,9 @@ def add_jsonschemabench(benches: Any) -> None:
     )
     parser.add_argument(
         "--url",
-        metavar="URL",
-        help="an OpenAI-compatible server instead, with the model of that name: http://host:8000",
+        action="append",
+        metavar="[NAME=]URL",
+        help="an OpenAI-compatible server instead, with the model of that name: http://host:8000/v1; several are rows of one table",
     )
     parser.add_argument(
         "--completions", action="store_true", help="of a server: the prompt as plain text, not as a chat"

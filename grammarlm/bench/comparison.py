@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .cases import Case
 from .driver import EngineDidNotStart, Finish, Results, Run
-from .engines import RUNS, package_of
+from .engines import RUNS, installation_of, package_of
 from .markdown import Table, cell, markdown, plain, size
 from .page import page
 from .record import Record
@@ -152,7 +152,7 @@ def runs_of(
             try:
                 package_of(engine)
             except PackageNotFoundError as error:
-                absent[title] = f"{error.name} is not installed: pip install 'grammarlm[bench]'"
+                absent[title] = f"{error.name} is not installed: pip install {installation_of(engine)}"
                 continue
             given = {**own, **(options or {}).get(engine, {})}
             runs.append(Run(title, engine, given, tokenizer, limit, **settings))

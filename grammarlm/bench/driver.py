@@ -26,6 +26,9 @@ from .tasks import record_class
 
 START_LIMIT = 300.0  # seconds for imports, and kernels that are compiled on first use
 MEMORY = 2 << 30
+# An interruption from the keyboard reaches the parent alone. A group of processes and no session, where Python can: Linux shares
+# cores out between sessions, and a child that waits for a server's stream was woken when the stream was over.
+APART: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            start_new_session=True,  # an interruption from the keyboard reaches the parent alone
+            **APART,
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -154,22 +157,20 @@ class Results:
     def __init__(self, path: Path, about: dict[str, Any], resume: bool, record: type[Record]):
         self.path, self._record = path, record
         self.records: dict[str, Record] = {}
-        if resume and path.exists():
+        if resume and path.exists() and b"\n" in path.read_bytes():
             self._read(about)
-        else:
+        else:  # also where an earlier run was killed before it had written its first line
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(about) + "\n")
 
     def _read(self, about: dict[str, Any]) -> None:
-        text = self.path.read_text()
-        lines = text.splitlines()
-        if not lines or lines[0] != json.dumps(about):
-            raise ValueError(
-                f"{self.path} is {'of another run' if lines else 'empty'}; leave out --resume, or name another --out"
-            )
-        if not text.endswith("\n"):  # the last line is truncated: the run was interrupted
-            lines.pop()
-            self.path.write_text("".join(f"{line}\n" for line in lines))
+        content = self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        lines = content[:whole].decode().splitlines()
+        if lines[0] != json.dumps(about):
+            raise ValueError(f"{self.path} is of another run; leave out --resume, or name another --out")
+        if whole < len(content):  # the last line is truncated: the run was interrupted
+            os.truncate(self.path, whole)
         for line in lines[1:]:
             record = self._record.from_json(json.loads(line))
             self.records[record.case] = record

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import cases
+from .llama import LlamaCpp
 from .peers import Formatron, Grid, LLGuidance, Outlines, XGrammar
 
 
@@ -143,6 +144,7 @@ ENGINES: dict[str, Callable[..., Engine]] = {
     "outlines": Outlines,
     "formatron": Formatron,
     "grid": Grid,
+    "llamacpp": LlamaCpp,
     "none": Unconstrained,
 }
 # Rows of a table: (row name, engine, options), keyed by the name that --engines takes.
@@ -165,6 +167,7 @@ GENERATING: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     ],
     "formatron": [("formatron", "formatron", {})],
     "grid": [("grid", "grid", {})],
+    "llamacpp": [("llamacpp", "llamacpp", {})],
     "none": [("none", "none", {})],
 }
 
@@ -175,12 +178,18 @@ def engine_class(name: str) -> Callable[..., Engine]:
     return getattr(importlib.import_module(module), attribute) if attribute else ENGINES[name]
 
 
+def installation_of(engine: str) -> str:
+    """What pip is given to install the engine."""
+    found: str = getattr(engine_class(engine), "installation", "'grammarlm[bench]'")
+    return found
+
+
 def package_of(engine: str) -> tuple[str, str]:
     """The engine's package and its version; PackageNotFoundError where it is not installed."""
     package: str = getattr(engine_class(engine), "package", engine)
     try:
         return package, version(package)
     except PackageNotFoundError:
-        if engine != "grammarlm":
+        if package != "grammarlm":
             raise
         return package, "(not installed)"  # it is run from its source tree

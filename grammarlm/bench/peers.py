@@ -146,7 +146,7 @@ class Outlines:
 class Formatron:
     """formatron on kbnf: allowed tokens as a list. Its schemas take draft 2020-12 only, and forbid additional properties."""
 
-    package = "formatron"
+    package = installation = "formatron"
     refusals: tuple[type[Exception], ...] = (Exception,)
 
     def __init__(self, tokenizer: Any):
@@ -205,7 +205,7 @@ class Formatron:
 class Grid:
     """grid-guardrail: a schema becomes a grammar in its own notation; constraints that its masks do not enforce are let through."""
 
-    package = "grid-guardrail"
+    package = installation = "grid-guardrail"
     refusals: tuple[type[Exception], ...] = (Exception,)
 
     def __init__(self, tokenizer: Any):

@@ -1,5 +1,7 @@
 """The embedded model as a GGUF file, for llama.cpp: python -m grammarlm.models.gguf FILE (needs the package gguf).
 
+Also a vocabulary alone, without a model: llama.cpp loads it with vocab_only, and its grammars need no more.
+
 llama.cpp turns pairs of neighbours where transformers turns halves, so the rows of the query and key matrices are written in
 another order. Its tokenizer splits text by rules of its own; give it ids where they have to be transformers'.
 """
@@ -8,7 +10,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,16 +59,10 @@ def write(path: str | Path, folder: Path = FOLDER) -> None:
     special = {token["id"] for token in tokenizer["added_tokens"]}
     by_id = {number: text for text, number in tokenizer["model"]["vocab"].items()}
     by_id |= {token["id"]: token["content"] for token in tokenizer["added_tokens"]}
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("default")
-    writer.add_token_list([by_id[number] for number in range(config["vocab_size"])])
-    writer.add_token_types([CONTROL if number in special else NORMAL for number in range(config["vocab_size"])])
-    writer.add_token_merges(
-        [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]
-    )
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]
+    _add_tokens(writer, [by_id[number] for number in range(config["vocab_size"])], special, merges)
     writer.add_eos_token_id(config["eos_token_id"])
     writer.add_pad_token_id(config["pad_token_id"])
-    writer.add_add_bos_token(False)
 
     for name, stored in load_file(folder / "model.safetensors").items():
         array = stored.astype(np.float32)
@@ -76,6 +74,30 @@ def write(path: str | Path, folder: Path = FOLDER) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def write_vocabulary(path: str | Path, tokens: list[str], controls: Collection[int], stop: int) -> None:
+    """Writes tokens without a model; texts as byte-level BPE spells them, each another. It splits no text: there are no merges."""
+    import gguf
+
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_name("grammarlm vocabulary")
+    writer.add_vocab_size(len(tokens))
+    _add_tokens(writer, tokens, controls, ["a b"])  # llama.cpp wants a list, and the writer leaves an empty one out
+    writer.add_eos_token_id(stop)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _add_tokens(writer: Any, tokens: list[str], controls: Collection[int], merges: list[str]) -> None:
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(tokens)
+    writer.add_token_types([CONTROL if number in controls else NORMAL for number in range(len(tokens))])
+    writer.add_token_merges(merges)
+    writer.add_add_bos_token(False)
 
 
 def in_pairs(matrix: np.ndarray, heads: int) -> np.ndarray:

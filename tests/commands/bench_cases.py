@@ -1,8 +1,10 @@
-"""Folders of labelled schemas for tests of the bench."""
+"""Folders of labelled schemas for tests of the bench, and the records of a run."""
 
 import json
 from pathlib import Path
 from typing import Any
+
+from grammarlm.bench.generation.record import Generated
 
 SCRIPTED = "tests.scripted_engine:Scripted"
 
@@ -16,3 +18,8 @@ def write_cases(folder: Path, contents: dict[str, dict[str, Any]]) -> Path:
 
 def case_of(schema: Any, *tests: tuple[Any, bool]) -> dict[str, Any]:
     return {"schema": schema, "tests": [{"data": data, "valid": is_valid} for data, is_valid in tests]}
+
+
+def records_of(path: Path) -> dict[str, Generated]:
+    found = [Generated.from_json(json.loads(line)) for line in path.read_text().splitlines()[1:]]
+    return {record.case: record for record in found}

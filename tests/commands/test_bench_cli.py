@@ -258,6 +258,10 @@ def test_records_survive_their_file(tmp_path) -> None:
     results = Results(tmp_path / "deep" / "x.jsonl", about, resume=True, record=Verdicts)
     assert results.complete(run, [], lambda _: None) == []
     assert Results(tmp_path / "deep" / "x.jsonl", about, resume=True, record=Verdicts).records == {}
+    for cut in ("", '{"na'):  # killed while it wrote its first line
+        (tmp_path / "cut.jsonl").write_text(cut)
+        assert Results(tmp_path / "cut.jsonl", about, resume=True, record=Verdicts).records == {}
+        assert json.loads((tmp_path / "cut.jsonl").read_text()) == about
 
 
 def test_how_a_process_ended() -> None:

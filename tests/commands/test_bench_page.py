@@ -1,17 +1,18 @@
 """The report's page in a real browser: what it shows, that it sorts and filters, and that it fetches nothing."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from benchmarks import report_page
 from grammarlm.bench.cases import Case
 from grammarlm.bench.generation.record import Generated, Output
 from grammarlm.bench.page import page
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = report_page.browser()
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 HEADLESS = (
     "--headless",
     "--no-sandbox",
@@ -60,7 +61,7 @@ def test_the_page_by_itself() -> None:
     assert html.count("<tr><td>one</td>") == 3  # in the table, and two failures
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+@needs_browser
 def test_sorting_filtering_and_escaping_in_a_browser(tmp_path) -> None:
     html = report()
     plain = shown(tmp_path, html)
@@ -72,3 +73,15 @@ def test_sorting_filtering_and_escaping_in_a_browser(tmp_path) -> None:
     typed = "const f = document.getElementById('filter'); f.value = 'REFUSED'; f.dispatchEvent(new Event('input'))"
     filtered = shown(tmp_path, html, typed)
     assert len(re.findall(r"<tr hidden", filtered)) == 1
+
+
+@needs_browser
+def test_a_picture_of_the_page(tmp_path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "report.html").write_text(report(), encoding="utf-8")
+    assert report_page.take(tmp_path, tmp_path / "page.png")
+    picture = image.open(tmp_path / "page.png").convert("L")
+    assert picture.size == (report_page.WIDTH, report_page.TOP + report_page.FAILURES)
+    for top, bottom in ((0, report_page.TOP), (report_page.TOP, picture.size[1])):
+        assert picture.crop((0, top, report_page.WIDTH, bottom)).getextrema()[0] < 100  # there is text in both parts
+    assert (tmp_path / "page.png").stat().st_size < 300_000

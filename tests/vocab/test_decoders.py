@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 import grammarlm as gl
+from grammarlm.vocab.tokenizers.byte_level import byte_level_bytes, byte_level_text
 from grammarlm.vocab.tokenizers.decoders import spelled_bytes
 
 SIGNS = ["\u2581", " ", "Ġ", "Ċ", "a", "b", "ab", "é", "Ã", "©", "##", "x", "\n", "的"]
@@ -78,3 +79,9 @@ def test_a_token_outside_the_byte_level_alphabet_is_literal(token):
     decoder = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
     decoded = library(decoder, [ANCHOR, token]).decode([1]) if token else ""
     assert spelled_bytes(decoder, [token])[0].decode(errors="replace") == decoded
+
+
+@given(st.binary(max_size=20))
+def test_bytes_in_the_byte_level_alphabet(data):
+    assert byte_level_bytes(byte_level_text(data)) == data
+    assert byte_level_text(data).isprintable()

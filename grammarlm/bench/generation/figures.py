@@ -69,7 +69,7 @@ class Figures:
         invalid = [output for output in outputs if output.label is False]
         outcomes = [record.outcomes() for record in records]
         per_token = {record.case: time for record in declared if (time := later_token(record.outputs)) is not None}
-        compiled = [record for record in declared if record.compile_time is not None and record.outputs]
+        written = [record for record in declared if record.outputs]
         return cls(
             len(records),
             len(declared),
@@ -81,9 +81,9 @@ class Figures:
             len(finished),
             {name: sum(name in each for each in outcomes) for name in Generated.OUTCOMES},
             Median.of([record.compile_time for record in declared if record.compile_time is not None]),
-            Median.of([first_token(record) for record in compiled]),
+            Median.of([first_token(record) for record in written]),
             Median.of(list(per_token.values())),
-            Median.of([total(record) for record in compiled]),
+            Median.of([total(record) for record in written]),
             len(valid),
             sum(output.is_reproduced for output in valid),
             sum(output.is_finished and output.is_exact for output in valid),

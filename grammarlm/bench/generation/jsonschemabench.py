@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from grammarlm.bench.engines import GENERATING
 from grammarlm.bench.record import Record
 from grammarlm.bench.tokenizer import find_tokenizer, load_tokenizer
 
+from .endpoint import Endpoint, endpoints_of
 from .prompts import encoded, examples, examples_of
 from .record import Generated
 from .report import tell
@@ -40,6 +42,13 @@ NOTES = (
     "tokenizer loaded before. First token: compile, prompt, mask and draw. Per output token: all later ones, the model included.",
     "grammarlm closes: a text of at most so many tokens comes to its end within them. Without that it is a row of its own.",
 )
+LLAMA_NOTES = (
+    "llamacpp: grammars by llama-cpp-python's converter, which passes over numeric bounds and others, masks by llama.cpp. Its "
+    "times are those of whole masks, where llama.cpp itself asks for one only after a sampled token was refused.",
+)
+SERVER_NOTES = (
+    "Servers get the schema as response_format, and compile it before the first token: that time has all of it, and the network.",
+)
 SCRIPT_NOTES = (
     "The scripted model prefers the next token of a labelled instance (90 %, the rest is noise), greedily: a valid instance is "
     "reproduced unless the engine forbids one of its tokens (over-constrained); an invalid one must not come out "
@@ -49,10 +58,21 @@ SCRIPT_NOTES = (
 )
 
 
+@dataclass
+class Plan:
+    """What is run on which schemas."""
+
+    cases: list[Case]
+    passed_over: int
+    runs: list[Run]
+    absent: dict[str, str]
+    notes: tuple[str, ...]
+
+
 def run(options: argparse.Namespace) -> int:
     is_scripted = options.model == SCRIPTED and not options.url
-    tokenizer = options.tokenizer or ("tiny" if is_scripted or options.url else options.model)
-    if tokenizer != "tiny":
+    tokenizer = options.tokenizer or ("tiny" if is_scripted else options.model)
+    if tokenizer != "tiny" and not options.url:
         find_tokenizer(tokenizer)
     every = cases.jsonschemabench(Path(options.folder), split=options.split and Path(options.split))
     shots = 0 if is_scripted else options.shots
@@ -66,50 +86,85 @@ def run(options: argparse.Namespace) -> int:
         "shots": shots,
         "examples": examples_of(every, shots) if shots else {},
     }
-    reads_prompts = not is_scripted and not options.url
-    found, passed_over = chosen(every, options.sample, generation, tokenizer if reads_prompts else None)
-    absent: dict[str, str] = {}
-    if options.url:
-        generation |= {"url": options.url, "completions": options.completions}
-        runs = [Run("server", "none", {}, tokenizer, options.limit + GRACE, task="ask")]
-    else:
-        runs, absent = runs_of(options.engines, tokenizer, options.limit + GRACE, catalogue=GENERATING, task="generate")
-    runs = [dataclasses.replace(run, options={**run.options, "generation": generation}) for run in runs]
+    plan = on_servers(options, every, generation) if options.url else by_engines(options, every, generation, tokenizer)
     about = {"data": str(Path(options.folder).resolve()), "sample": options.sample, "split": options.split}
-    notes = (
-        *NOTES,
-        *(SCRIPT_NOTES if is_scripted else ()),
-        f"Not taken, as the prompt leaves too little room: {passed_over:,}.",
-    )
-    title = f"JSONSchemaBench, {len(found):,} of {len(every):,} schemas, model: {Path(options.model).name}"
+    too_long = f"Not taken, as the prompt leaves too little room: {plan.passed_over:,}."
+    notes = (*NOTES, *(SCRIPT_NOTES if is_scripted else ()), *plan.notes, too_long)
+    title = f"JSONSchemaBench, {len(plan.cases):,} of {len(every):,} schemas, model: {Path(options.model).name}"
     limit = f"{options.limit:g} s to compile, and again for each text"
     out = Path(options.out)
-    comparison = Comparison(title, runs, out, options.resume, options.jobs, about, notes, absent, limit=limit)
-    records = comparison.measure(found, Console(stderr=True), validating)
+    comparison = Comparison(title, plan.runs, out, options.resume, options.jobs, about, notes, plan.absent, limit=limit)
+    records = comparison.measure(plan.cases, Console(stderr=True), validating)
     print(tell(comparison, records))
     return 0
 
 
+def by_engines(options: argparse.Namespace, every: list[Case], generation: dict[str, Any], tokenizer: str) -> Plan:
+    room = () if generation["model"] == SCRIPTED else room_of(tokenizer, generation)
+    found, passed_over = chosen(every, options.sample, *room)
+    runs, absent = runs_of(options.engines, tokenizer, options.limit + GRACE, catalogue=GENERATING, task="generate")
+    runs = [dataclasses.replace(run, options={**run.options, "generation": generation}) for run in runs]
+    notes = LLAMA_NOTES if any(run.engine == "llamacpp" for run in runs) else ()
+    return Plan(found, passed_over, runs, absent, notes)
+
+
+def on_servers(options: argparse.Namespace, every: list[Case], generation: dict[str, Any]) -> Plan:
+    endpoints, absent = endpoints_of(options.url, options.model)
+    generation = {**generation, "completions": options.completions}
+    found, passed_over = chosen(every, options.sample, *room_on(endpoints, generation))
+    runs = [
+        Run(
+            each.name,
+            "none",
+            {"generation": {**generation, "url": each.url}},
+            "the server's",
+            options.limit + GRACE,
+            task="ask",
+        )
+        for each in endpoints
+    ]
+    return Plan(found, passed_over, runs, absent, (*SERVER_NOTES, *(each.note() for each in endpoints)))
+
+
+Length = Callable[[Case, Any], int | None]  # of a case's prompt under its schema, in tokens; None: nobody knows
+
+
 def chosen(
-    every: list[Case], sample: int | None, generation: dict[str, Any], tokenizer: str | None
+    every: list[Case], sample: int | None, most: int | None = None, length: Length | None = None
 ) -> tuple[list[Case], int]:
-    """The first `sample` cases whose prompts leave room for an answer in the model's context, and how many were passed over."""
-    context = context_of(generation["model"]) if tokenizer else None
-    if tokenizer is None or context is None:
+    """The first `sample` cases whose prompts have at most `most` tokens, and how many were passed over."""
+    if most is None or length is None:
         return every[:sample], 0
-    encode = load_tokenizer(tokenizer)
     found: list[Case] = []
     for seen, case in enumerate(every):
         if len(found) == sample:
             return found, seen - len(found)
         try:
-            schema = case.load()["schema"]
+            tokens = length(case, case.load()["schema"])
         except BrokenCase:
-            found.append(case)
-            continue
-        if len(encoded(encode, schema, examples(generation, case, schema))) + ANSWER <= context:
+            tokens = None
+        if tokens is None or tokens <= most:
             found.append(case)
     return found, len(every) - len(found)
+
+
+def room_of(name: str, generation: dict[str, Any]) -> tuple[int | None, Length]:
+    """The tokens that a prompt may have in the model's context, and how they are counted."""
+    context, tokenizer = context_of(generation["model"]), load_tokenizer(name)
+    return None if context is None else context - ANSWER, lambda case, schema: len(
+        encoded(tokenizer, schema, examples(generation, case, schema))
+    )
+
+
+def room_on(endpoints: list[Endpoint], generation: dict[str, Any]) -> tuple[int | None, Length]:
+    """The same on servers, which take no request that could outgrow their context, as the first of them counts."""
+    contexts = [endpoint.context for endpoint in endpoints if endpoint.context is not None]
+
+    def length(case: Case, schema: Any) -> int | None:
+        shown = examples(generation, case, schema)
+        return endpoints[0].length(endpoints[0].prompt(schema, shown, generation["completions"]))
+
+    return min(contexts) - generation["most"] if contexts else None, length
 
 
 def context_of(model: str) -> int | None:

@@ -113,6 +113,8 @@ def times(rows: Mapping[str, Figures]) -> Table:
 
 
 def interval(median: Median, unit: float = 1.0) -> str:
+    if not median.count:
+        return "-"
     value, low, high, p99 = (digits(each / unit) for each in (median.value, median.low, median.high, median.p99))
     return f"{value} ({low}-{high}), {p99}"
 

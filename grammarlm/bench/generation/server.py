@@ -12,10 +12,19 @@ from typing import Any
 from grammarlm.bench.cases import Case
 from grammarlm.bench.tasks import Step
 
-from .prompts import examples, messages_of, prompt_of
+from .endpoint import Endpoint
+from .prompts import examples
 from .record import LENGTH, STOP, Generated, Output
 
-REFUSED = range(400, 500)  # statuses: the server does not take the request
+REFUSED = (400, 422)  # statuses: the server does not take the schema
+
+
+class Answered(Exception):
+    """The server answered with an error, as a status or in the stream."""
+
+    def __init__(self, code: int, said: str):
+        super().__init__(f"the server answered {code}: {said}")
+        self.code = code
 
 
 class Ask:
@@ -25,6 +34,7 @@ class Ask:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._options = settings["options"]["generation"]
+        self._endpoint = Endpoint.of(self._options["url"], self._options["model"])
 
     def run(self, case: Case, step: Step) -> Generated:
         schema = case.load()["schema"]
@@ -33,20 +43,19 @@ class Ask:
             for number in range(self._options["samples"]):
                 record.outputs.append(self._text(case, schema, number))
                 step(record)
-        except urllib.error.HTTPError as error:
-            said = error.read(2000).decode(errors="replace")
+        except Answered as error:
             if error.code in REFUSED:
-                record.refused = f"{error.code}: {said}"[:300]
+                record.refused = str(error)[:300]
             else:
-                record.crash = f"the server answered {error.code}: {said}"[:300]
+                record.crash = str(error)[:300]
         except Exception as error:
             record.crash = f"{type(error).__name__}: {error}"[:300]
         return record
 
     def _text(self, case: Case, schema: Any, number: int) -> Output:
-        shown = examples(self._options, case, schema)
+        is_plain = self._options["completions"]
         body: dict[str, Any] = {
-            "model": self._options["model"],
+            **self._endpoint.prompt(schema, examples(self._options, case, schema), is_plain),
             "temperature": self._options["temperature"],
             "max_tokens": self._options["most"],
             "seed": self._options["seed"] + number,
@@ -54,16 +63,12 @@ class Ask:
             "stream_options": {"include_usage": True},
             "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
         }
-        route = "completions" if self._options["completions"] else "chat/completions"
-        if self._options["completions"]:
-            body["prompt"] = prompt_of(schema, shown)
-        else:
-            body["messages"] = messages_of(schema, shown)
+        url = f"{self._endpoint.url}/v1/{'completions' if is_plain else 'chat/completions'}"
         begin = first = last = perf_counter_ns()
         text, tokens, reason = "", 0, None
-        for event in self._events(f"{self._options['url'].rstrip('/')}/v1/{route}", body):
-            if "error" in event:
-                raise ValueError(event["error"])
+        for event in self._events(url, body):
+            if "error" in event:  # vLLM has begun to answer by then
+                raise Answered(*_error(event["error"]))
             tokens = (event.get("usage") or {}).get("completion_tokens", tokens)
             for choice in event.get("choices", []):
                 piece = choice.get("text") or (choice.get("delta") or {}).get("content") or ""
@@ -76,8 +81,20 @@ class Ask:
 
     def _events(self, url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=self._options["limit"]) as answer:
+        try:
+            answer = urllib.request.urlopen(request, timeout=self._options["limit"])
+        except urllib.error.HTTPError as error:
+            raise Answered(error.code, error.read(2000).decode(errors="replace")) from None
+        with answer:
             for line in answer:
                 data = line.strip().removeprefix(b"data:").strip()
                 if line.startswith(b"data:") and data != b"[DONE]":
                     yield json.loads(data)
+
+
+def _error(said: Any) -> tuple[int, str]:
+    """Code and message of an error in a stream."""
+    if not isinstance(said, dict):
+        return 500, str(said)
+    code = said.get("code")
+    return code if isinstance(code, int) else 500, str(said.get("message", said))

@@ -39,6 +39,8 @@ class Validate:
         self._class, self._class_for = Draft202012Validator, validator_for
         self._registry: Any = Registry()  # nothing is fetched
         self._formats, self._reference_formats = FormatChecker(), FormatChecker()
+        # FormatChecker() has draft 3's "time", without a zone.
+        self._formats.checkers = {**self._formats.checkers, **Draft202012Validator.FORMAT_CHECKER.checkers}
         for name, read in FORMATS.items():
             self._formats.checks(name, ValueError)(_of_strings(read))
             # The reference's checks return nothing, which jsonschema takes for "no": under these formats nothing is valid.

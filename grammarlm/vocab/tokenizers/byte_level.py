@@ -17,6 +17,7 @@ class _ToLatin1(dict[int, int]):
 
 
 _TO_LATIN1 = _ToLatin1({byte: byte for byte in _VISIBLE} | {0x100 + i: byte for i, byte in enumerate(_HIDDEN)})
+_FROM_LATIN1 = {byte: character for character, byte in _TO_LATIN1.items()}
 
 
 def byte_level_bytes(token: str) -> bytes:
@@ -25,3 +26,8 @@ def byte_level_bytes(token: str) -> bytes:
         return token.translate(_TO_LATIN1).encode("latin-1")
     except UnicodeEncodeError:
         return token.encode()
+
+
+def byte_level_text(token: bytes) -> str:
+    """The characters that stand for bytes: the inverse of `byte_level_bytes`."""
+    return token.decode("latin-1").translate(_FROM_LATIN1)
