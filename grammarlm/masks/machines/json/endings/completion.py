@@ -78,7 +78,7 @@ class Endings:
         own, tail = self._pieces(*thread), self._tail(f)
         if own is None or tail is None:
             return False
-        left -= tail.cost + self._spare(f)
+        left -= tail.cost + self._spare(thread[0] & 31, f, own[1])
         apart = sum(map(self.reader.tokens, (*own, tail.text)))  # usually cached
         if left <= 0 or not left <= apart < left + SAVED:
             return apart < left
@@ -89,8 +89,12 @@ class Endings:
         found = self._priced(thread)
         return None if found is None else found[0]
 
-    def _spare(self, f: int) -> int:
-        """Keys or items that must come and must differ may be longer after other ones: spare tokens for that."""
+    def _spare(self, kind: int, f: int, rest: bytes) -> int:
+        """Spare tokens of a class of threads that have read different keys (or items that must differ), where others must come.
+
+        `rest` ends the frame of one of them. The keys that end another are among those that would end the frame if the last key had
+        not been read at all.
+        """
         if not f:
             return 0
         words = self.reader.frame(f)
@@ -99,7 +103,16 @@ class Endings:
             least = self._rows[(row & ROW) + Array.LEAST] if self._rows[(row & ROW) + Array.UNIQUE] else 0
         else:
             least = self._rows[row + Object.LEAST] if self._rows[row + Object.OTHERS] != -1 else 0
-        return SPARE * max(least - words[Frame.COUNT], 0)
+        missing = max(least - words[Frame.COUNT], 0)
+        if not missing:
+            return 0
+        if kind != Kind.KEY and words[Frame.OTHERS]:
+            words[Frame.OTHERS] = int(self.reader.machine.arrays["chains"][words[Frame.OTHERS], 0])
+            words[Frame.COUNT] -= 1
+            f = self.reader.alone(words)
+        more = self.rest(f, AFTER)
+        dearer = self.reader.tokens(more) - self.reader.tokens(rest) if rest and more else 0
+        return SPARE * missing + max(dearer, 0)
 
     def _priced(self, thread: Thread) -> tuple[int, list[bytes], Tail] | None:
         own, tail = self._pieces(*thread), self._tail(thread[3])
