@@ -1,0 +1,146 @@
+"""The mask of a text inside arrays whose items must differ: the machine's row, without the tokens that would repeat an item.
+
+Few tokens are read for it: those that could repeat an item by what they are (suspects.py), and those that go on as an earlier item
+does. The latter are found by a walk of the vocabulary's trie that leaves whatever is no longer like any earlier item.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.layout.json import Kind
+from grammarlm.layout.table import DEAD
+from grammarlm.masks.machines.json.configs import put_record
+from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.masks.machines.json.endings.texts import Thread
+from grammarlm.masks.mask_array import ids_of
+
+from .search import BYTES, Search
+from .suspects import Suspects, suspects_of
+from .tracker import AFTER_COMMA, Tracker
+from .values import Value
+
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
+    from grammarlm.vocab.vocabulary import Vocabulary
+
+    from .freedom import Freedom
+
+IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
+
+
+class MaskMaker:
+    """Makes the masks of one epoch."""
+
+    def __init__(self, machine: JsonEpoch, freedom: Freedom):
+        self._machine, self._freedom = machine, freedom
+        program = machine.program
+        self._vocab, self._facts = program.vocab, program.facts
+        self._is_natural = program.tables.blanks.is_natural
+        self._structure, self._quoted, _ = suspects_of(program.vocab)
+
+    def row(self, record: int, tracker: Tracker | None) -> np.ndarray:
+        """The row of a config of the epoch."""
+        row = self._machine.row(record)
+        reader = endings_of(self._machine).reader
+        threads = reader.threads_of(record)
+        lists = self._quoted if all(c & 31 in IN_STRINGS for c, *_ in threads) else self._structure
+        if tracker is None:
+            suspects = lists.pairs if self._freedom.all_items_are_free else lists.pairs | lists.whole & lists.next
+            if not (row & suspects).any():
+                return row
+        with reader.scratch():
+            reading = _Reading(Search(reader, self._freedom), put_record(reader.machine, threads), tracker, self._vocab)
+            if tracker is not None:
+                suspects, must_walk = self._suspects(reading.search, threads, tracker, lists)
+                if must_walk:
+                    self.strike(row, reading.walk(self._facts.trees, row)[0])
+            self.strike(row, [token for token in ids_of(row & suspects).tolist() if not reading.lives_after(token)])
+        return row
+
+    def risky(self, record: int, tracker: Tracker | None, row: np.ndarray) -> list[int]:
+        """The tokens of a row after which an item may become an earlier one, or that have ended one: others change nothing in how the
+        text can end."""
+        reader = endings_of(self._machine).reader
+        threads = reader.threads_of(record)
+        lists = self._quoted if all(c & 31 in IN_STRINGS for c, *_ in threads) else self._structure
+        found = set(ids_of(row & (lists.whole | lists.next)).tolist())
+        if tracker is not None:
+            with reader.scratch():
+                search = Search(reader, self._freedom)
+                reading = _Reading(search, put_record(reader.machine, threads), tracker, self._vocab)
+                if any(search.steps.risks(thread, tracker, {}) for thread in threads):
+                    found.update(reading.walk(self._facts.trees, row)[1])
+        return sorted(found)
+
+    def _suspects(
+        self, search: Search, threads: list[Thread], tracker: Tracker, lists: Suspects
+    ) -> tuple[np.ndarray, bool]:
+        """The tokens to be read one by one, and whether those that go on as an earlier item are to be found by a walk."""
+        suspects = lists.whole if self._freedom.all_items_are_free else lists.whole | lists.next
+        steps = search.steps
+        known: dict[int, list[Value]] = {}
+        risky = [thread for thread in threads if steps.risks(thread, tracker, known)]
+        if not risky:
+            return suspects, False
+        may_begin = tracker.mode == AFTER_COMMA and not self._freedom.all_items_are_free
+        if may_begin or not all(steps.is_safe(thread, tracker, known) for thread in risky):
+            return suspects, True
+        return suspects | lists.closers | (lists.newline if self._is_natural else 0), False
+
+    def strike(self, row: np.ndarray, tokens: list[int]) -> None:
+        """Takes tokens out of a row, and those of the same bytes."""
+        if not tokens:
+            return
+        gone = np.array(tokens, np.int64)
+        np.bitwise_and.at(row.view(np.uint32), gone >> 5, ~(np.uint32(1) << (gone & 31).astype(np.uint32)))
+        twins = self._vocab.trie.twins.reshape(-1, 2)
+        same = twins[np.isin(twins[:, 1], gone), 0].tolist()
+        if same:
+            self.strike(row, same)
+
+
+class _Reading:
+    """Tokens read from one place of a text, within the reader's scratch."""
+
+    def __init__(self, search: Search, record: int, tracker: Tracker | None, vocab: Vocabulary):
+        self.search, self._record, self._tracker, self._vocab = search, record, tracker, vocab
+
+    def lives_after(self, token: int) -> bool:
+        steps = self.search.steps
+        after, then = steps.read(self._record, self._tracker, self._vocab.token_bytes(token))
+        return after != DEAD and self._lives(after, then)
+
+    def _lives(self, record: int, tracker: Tracker | None) -> bool:
+        return tracker is None or any(self.search.lives(thread, tracker) for thread in self.search.steps.threads(record))
+
+    def walk(self, trees: np.ndarray, row: np.ndarray) -> tuple[list[int], list[int]]:
+        """The tokens of the row that go on as an earlier item does: those that must not, and those that may."""
+        trie, steps = self._vocab.trie, self.search.steps
+        dead: list[int] = []
+        living: list[int] = []
+        bits = np.append(np.unpackbits(row.view(np.uint8), bitorder="little"), 0)
+        beyond = len(bits) - 1
+        for first, end in trees[trees[:, 0] < trees[:, 1]].tolist():
+            node, way = first, [(self._record, self._tracker)]
+            while node < end:
+                depth, after = int(trie.depth[node]), int(trie.end[node])
+                record, tracker = way[depth - 1]
+                record, then = steps.read(record, tracker, BYTES[trie.byte[node]])
+                if record == DEAD:
+                    dead += [token for token in trie.token[node:after].tolist() if bits[min(token, beyond)]]
+                elif then is not None and self._is_risky(record, then):
+                    token = min(int(trie.token[node]), beyond)
+                    if bits[token]:
+                        (living if self._lives(record, then) else dead).append(token)
+                    way[depth:] = [(record, then)]
+                    after = node + 1
+                node = after
+        return dead, living
+
+    def _is_risky(self, record: int, tracker: Tracker) -> bool:
+        known: dict[int, list[Value]] = {}
+        steps = self.search.steps
+        return any(steps.risks(thread, tracker, known) for thread in steps.threads(record))

@@ -1,0 +1,97 @@
+"""The search for an end that repeats no item.
+
+While the item being read can still become an earlier one, a text lives if something else can come. What does not lead away from all
+earlier items spells one of them on, so the search is over few texts: breadth first, byte by byte, until a thread is safe
+(Steps.is_safe). It runs in the reader's machine (endings/reader.py), where everything is rolled back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.errors import LimitExceeded
+from grammarlm.layout.json import Kind
+from grammarlm.layout.table import DEAD
+from grammarlm.masks.machines.json.configs import key
+from grammarlm.masks.machines.json.endings.texts import Thread
+from grammarlm.masks.machines.json.skeleton import single_bytes
+
+from .steps import Steps
+from .tracker import BLANKS, SCALAR, Tracker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from grammarlm.masks.machines.json.endings.reader import Reader
+
+    from .freedom import Freedom
+
+MOST_STEPS = 20_000
+MOST_ZEROS, MOST_EXPONENT = 25, 2  # of numbers that are tried: more zeros and digits of an exponent name no others
+BYTES = [bytes([byte]) for byte in range(256)]
+ENDS_NUMBER = b",]}"
+
+
+class Search:
+    """Searches from the threads of a reader. To be used within its scratch."""
+
+    def __init__(self, reader: Reader, freedom: Freedom):
+        self.reader = reader
+        self.steps = Steps(reader.machine, freedom)
+        self._tokens = single_bytes(reader.program.vocab)
+        self._row = np.zeros(reader.program.vocab.words, np.int32)
+
+    def lives(self, thread: Thread, tracker: Tracker) -> bool:
+        return self.steps.is_safe(thread, tracker) or self.way(thread, tracker) is not None
+
+    def way(self, thread: Thread, tracker: Tracker) -> bytes | None:
+        """The shortest text after which the thread is safe; None where there is none."""
+        return self._way(thread, tracker, self.steps.is_safe)
+
+    def away(self, thread: Thread, tracker: Tracker) -> bytes | None:
+        """The shortest text after which no item can become an earlier one, whatever follows."""
+        return self._way(thread, tracker, lambda each, then: then is None or not self.steps.risks(each, then, {}))
+
+    def _way(self, thread: Thread, tracker: Tracker, is_enough: Callable[[Thread, Tracker], bool]) -> bytes | None:
+        queue: list[tuple[int, Tracker, bytes]] = [(self.reader.record(*thread), tracker, b"")]
+        seen: set[Hashable] = set()
+        for record, here, text in queue:
+            self.reader.program.clock.check()
+            if len(queue) > MOST_STEPS:
+                raise LimitExceeded("whether the items of an array can differ takes too long to find out here")
+            for byte in self._following(record, here):
+                after, then = self.steps.read(record, here, byte)
+                if after == DEAD:
+                    continue
+                if then is None or any(is_enough(each, then) for each in self.steps.threads(after)):
+                    return text + byte
+                known = key(self.steps.machine, after), then
+                if known not in seen:
+                    seen.add(known)
+                    queue.append((after, then, text + byte))
+        return None
+
+    def _following(self, record: int, tracker: Tracker) -> list[bytes]:
+        """The bytes that may come, white space last; of a number only those that can make it another one."""
+        self.steps.machine.fill(record, self._row)
+        bits = self._row[self._tokens >> 5] >> (self._tokens & 31) & 1
+        found: list[int] = np.flatnonzero((bits != 0) & (self._tokens >= 0)).tolist()
+        if tracker.mode == SCALAR and self._is_number(record):
+            found = _of_number(found, tracker.lexeme.lower())
+        found.sort(key=BLANKS.__contains__)
+        return [BYTES[byte] for byte in found]
+
+    def _is_number(self, record: int) -> bool:
+        return any(c & 31 == Kind.NUMBER for c, *_ in self.steps.threads(record))
+
+
+def _of_number(found: list[int], lexeme: bytes) -> list[int]:
+    mantissa, ended, exponent = lexeme.partition(b"e")
+    may_end = any(byte in ENDS_NUMBER for byte in found)
+    if ended and may_end and len(exponent.lstrip(b"+-")) >= MOST_EXPONENT:
+        return [byte for byte in found if byte in ENDS_NUMBER]
+    if not ended and mantissa.endswith(b"0" * MOST_ZEROS):
+        return [byte for byte in found if byte != ord("0")]
+    return [byte for byte in found if byte not in b"E"]
