@@ -31,6 +31,7 @@ class JsonProgram(NamedTuple):
     blob_at: int  # where those begin, in bytes
     start: int  # the root's row
     tracked: frozenset[int] = frozenset()  # rows of arrays whose items that are objects or arrays must differ: distinct/
+    numbers: dict[int, NumberShape] = {}  # where there are such arrays: the shapes of rows of numbers  # noqa: RUF012
 
     @property
     def address(self) -> int:
@@ -77,7 +78,8 @@ class ProgramWriter:
         rows = array("q", self.rows)
         blob_at = 8 * len(rows)
         rows.frombytes(self.blob + bytes(8 - len(self.blob) % 8))
-        return JsonProgram(rows, blob_at, start, frozenset(self.arrays.tracked))
+        tracked = frozenset(self.arrays.tracked)
+        return JsonProgram(rows, blob_at, start, tracked, self.numbers.shapes() if tracked else {})
 
     def _alternative(self, shape: JsonShape | UnitedStrings, node: Node) -> tuple[int, int]:
         """Kind and row of a shape."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import ARRAY_BIT, ROW, Array, Object, Shape
 
+from .number_ends import FewValues
+
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.compile.program import JsonProgram
 
@@ -25,6 +27,7 @@ class Freedom:
     def __init__(self, program: JsonProgram):
         self._rows = memoryview(program.rows)
         self.tracked = frozenset(row | ARRAY_BIT for row in program.tracked)  # arrays whose objects and arrays must differ
+        self.numbers = FewValues(program.numbers)
         self._free: dict[int, bool] = {}
         self._endless: dict[int, bool] = {}
 

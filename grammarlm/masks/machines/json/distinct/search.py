@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.layout.json import Kind
+from grammarlm.layout.json import ROW, Kind
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import key
 from grammarlm.masks.machines.json.endings.texts import Thread
 from grammarlm.masks.machines.json.skeleton import single_bytes
 
+from .number_ends import number_ends
 from .steps import Steps
-from .tracker import BLANKS, SCALAR, Tracker
+from .tracker import BLANKS, KEY, SCALAR, TEXT, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 MOST_STEPS = 20_000
 MOST_ZEROS, MOST_EXPONENT = 25, 2  # of numbers that are tried: more zeros and digits of an exponent name no others
 BYTES = [bytes([byte]) for byte in range(256)]
-ENDS_NUMBER = b",]}"
+ENDS_NUMBER = (b",", b"]", b"}")
 
 
 class Search:
@@ -39,6 +40,7 @@ class Search:
 
     def __init__(self, reader: Reader, freedom: Freedom):
         self.reader = reader
+        self._values = freedom.numbers
         self.steps = Steps(reader.machine, freedom)
         self._tokens = single_bytes(reader.program.vocab)
         self._row = np.zeros(reader.program.vocab.words, np.int32)
@@ -74,24 +76,29 @@ class Search:
         return None
 
     def _following(self, record: int, tracker: Tracker) -> list[bytes]:
-        """The bytes that may come, white space last; of a number only those that can make it another one."""
+        """What may come. White space only where it must; of a number only what can make it another one."""
+        threads = self.steps.threads(record)
+        if tracker.mode == SCALAR and all(c & 31 == Kind.NUMBER for c, *_ in threads):
+            few = [self._values.of(c >> 11 & ROW) for c, *_ in threads]
+            if None not in few:
+                ends = {end for values in few for value in values or () for end in number_ends(tracker.lexeme, value)}
+                return [end + after for end in sorted(ends) for after in ENDS_NUMBER]
         self.steps.machine.fill(record, self._row)
         bits = self._row[self._tokens >> 5] >> (self._tokens & 31) & 1
         found: list[int] = np.flatnonzero((bits != 0) & (self._tokens >= 0)).tolist()
-        if tracker.mode == SCALAR and self._is_number(record):
+        if tracker.mode == SCALAR:
             found = _of_number(found, tracker.lexeme.lower())
-        found.sort(key=BLANKS.__contains__)
+        if tracker.mode not in (TEXT, KEY):
+            found = [byte for byte in found if byte not in BLANKS] or found
         return [BYTES[byte] for byte in found]
-
-    def _is_number(self, record: int) -> bool:
-        return any(c & 31 == Kind.NUMBER for c, *_ in self.steps.threads(record))
 
 
 def _of_number(found: list[int], lexeme: bytes) -> list[int]:
+    """Without zeros and digits of an exponent that lead to no other values."""
     mantissa, ended, exponent = lexeme.partition(b"e")
-    may_end = any(byte in ENDS_NUMBER for byte in found)
+    may_end = any(BYTES[byte] in ENDS_NUMBER for byte in found)
     if ended and may_end and len(exponent.lstrip(b"+-")) >= MOST_EXPONENT:
-        return [byte for byte in found if byte in ENDS_NUMBER]
+        return [byte for byte in found if BYTES[byte] in ENDS_NUMBER]
     if not ended and mantissa.endswith(b"0" * MOST_ZEROS):
-        return [byte for byte in found if byte != ord("0")]
-    return [byte for byte in found if byte not in b"E"]
+        found = [byte for byte in found if byte != ord("0")]
+    return [byte for byte in found if byte != ord("E")]
