@@ -32,6 +32,7 @@ class JsonProgram(NamedTuple):
     start: int  # the root's row
     tracked: frozenset[int] = frozenset()  # rows of arrays whose items that are objects or arrays must differ: distinct/
     numbers: dict[int, NumberShape] = {}  # where there are such arrays: the shapes of rows of numbers  # noqa: RUF012
+    endless_strings: frozenset[int] = frozenset()  # and the rows of strings of languages that have no last one
 
     @property
     def address(self) -> int:
@@ -79,7 +80,9 @@ class ProgramWriter:
         blob_at = 8 * len(rows)
         rows.frombytes(self.blob + bytes(8 - len(self.blob) % 8))
         tracked = frozenset(self.arrays.tracked)
-        return JsonProgram(rows, blob_at, start, tracked, self.numbers.shapes() if tracked else {})
+        if not tracked:
+            return JsonProgram(rows, blob_at, start)
+        return JsonProgram(rows, blob_at, start, tracked, self.numbers.shapes(), self.strings.endless())
 
     def _alternative(self, shape: JsonShape | UnitedStrings, node: Node) -> tuple[int, int]:
         """Kind and row of a shape."""

@@ -11,21 +11,25 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from grammarlm.layout.json import ARRAY_BIT, ROW, Array, Object, Shape
+from grammarlm.layout.json import ARRAY_BIT, INLINE, ROW, Array, Frame, Key, Object, Shape
+from grammarlm.layout.numbers import Flag, Number
 
 from .number_ends import FewValues
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.compile.program import JsonProgram
 
-MOST_NESTED = 8  # levels of arrays that are asked whether their items are endless; those below count as not
+MOST_NESTED = 4  # levels that are asked whether a value is endless; those below count as not
 
 
 class Freedom:
     """The containers of one program, by the numbers of their rows as frames have them: arrays with ARRAY_BIT."""
 
-    def __init__(self, program: JsonProgram):
+    def __init__(self, program: JsonProgram, is_ordered: bool):
         self._rows = memoryview(program.rows)
+        self._endless_strings = program.endless_strings
+        self.is_ordered = is_ordered  # come the keys of objects in the schema's order?
+        self._open: dict[int, list[int]] = {}  # by row of an object: its keys whose values have no end
         self.tracked = frozenset(row | ARRAY_BIT for row in program.tracked)  # arrays whose objects and arrays must differ
         self.numbers = FewValues(program.numbers)
         self._free: dict[int, bool] = {}
@@ -37,6 +41,43 @@ class Freedom:
         if known is None:
             known = self._free[row] = self._has_endless_items(row & ROW, 0) if row & ARRAY_BIT else self._takes_any_key(row)
         return known
+
+    def is_open(self, words: list[int], low: int, high: int) -> bool:
+        """Can an object, given by its frame, get a key whose value has no end? Where a key is being read it is one of low to high - 1:
+        that one, or one that may follow it."""
+        rows, row = self._rows, words[Frame.ROW]
+        if rows[row + Object.MOST] >= 0 or rows[row + Object.IMPLIED] or rows[row + Object.COUNT] > INLINE:
+            return False
+        keys, seen = rows[row + Object.KEYS], words[Frame.SEEN]
+        first = 0
+        if self.is_ordered:
+            first = max([words[Frame.LAST], *(1 + rows[keys + i * Key.LENGTH + Key.RANK] for i in range(low, high))])
+        for i in self._endless_keys(row):
+            if not seen >> i & 1 and (rows[keys + i * Key.LENGTH + Key.RANK] >= first or (low, high) == (i, i + 1)):
+                return True
+        return False
+
+    def _endless_keys(self, row: int) -> list[int]:
+        known = self._open.get(row)
+        if known is None:
+            keys = self._rows[row + Object.KEYS]
+            nodes = [self._rows[keys + i * Key.LENGTH + Key.NODE] for i in range(self._rows[row + Object.COUNT])]
+            usable = self._rows[row + Object.USABLE]
+            known = [i for i, node in enumerate(nodes) if usable >> i & 1 and self.is_endless(node)]
+            self._open[row] = known
+        return known
+
+    def is_endless(self, node: int) -> bool:
+        """Has a node certainly no last value?"""
+        return self._is_endless(node, 0)
+
+    def number_is_endless(self, row: int) -> bool:
+        """Can any digits of a number go on to a value?"""
+        return bool(self._rows[row + Number.FLAGS] & Flag.OPEN)
+
+    def string_is_endless(self, row: int) -> bool:
+        """Can a string of no language always go on?"""
+        return self._rows[row + 1] < 0
 
     def _takes_any_key(self, row: int) -> bool:
         rows = self._rows
@@ -62,13 +103,16 @@ class Freedom:
             yield self._rows[node + 2 + 2 * i], self._rows[node + 3 + 2 * i]
 
     def _is_endless(self, node: int, depth: int) -> bool:
-        """Has a node certainly no last value?"""
         for kind, row in self.alternatives(node):
             if kind == Shape.OBJECT and self._takes_any_key(row):
                 return True
             if kind == Shape.ARRAY and self._has_endless_items(row, depth):
                 return True
-            if kind == Shape.STRING and self._rows[row + 1] < 0 and self._rows[row + 2] == 0:
+            if kind == Shape.STRING and (row in self._endless_strings or self._rows[row + 1 : row + 3].tolist() == [-1, 0]):
+                return True
+            if kind == Shape.NUMBER and self.number_is_endless(row):
+                return True
+            if kind == Shape.OBJECT and depth < MOST_NESTED and self._has_endless_value(row, depth):
                 return True
         return False
 
@@ -83,6 +127,14 @@ class Freedom:
                 if any(True for _ in self._ways(at, position))
             )
         return known
+
+    def _has_endless_value(self, row: int, depth: int) -> bool:
+        rows = self._rows
+        if rows[row + Object.MOST] >= 0 or rows[row + Object.IMPLIED] or rows[row + Object.COUNT] > INLINE:
+            return False
+        keys, usable = rows[row + Object.KEYS], rows[row + Object.USABLE]
+        nodes = (rows[keys + i * Key.LENGTH + Key.NODE] for i in range(rows[row + Object.COUNT]) if usable >> i & 1)
+        return any(self._is_endless(node, depth + 1) for node in nodes)
 
     @cached_property
     def all_items_are_free(self) -> bool:

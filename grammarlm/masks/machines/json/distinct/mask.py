@@ -18,8 +18,8 @@ from grammarlm.masks.machines.json.endings.texts import Thread
 from grammarlm.masks.mask_array import ids_of
 
 from .search import BYTES, Search
-from .suspects import Suspects, suspects_of
-from .tracker import AFTER_COMMA, Tracker
+from .suspects import Suspects, nodes_after_blanks, suspects_of
+from .tracker import AFTER_COMMA, BETWEEN, Tracker
 from .values import Value
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ class MaskMaker:
     def __init__(self, machine: JsonEpoch, freedom: Freedom):
         self._machine, self._freedom = machine, freedom
         program = machine.program
-        self._vocab, self._facts = program.vocab, program.facts
+        self._vocab = program.vocab
         self._is_natural = program.tables.blanks.is_natural
         self._structure, self._quoted, _ = suspects_of(program.vocab)
+        nodes_after_blanks(program.vocab)  # made once a vocabulary
 
     def row(self, record: int, tracker: Tracker | None) -> np.ndarray:
         """The row of a config of the epoch."""
@@ -56,7 +57,7 @@ class MaskMaker:
             if tracker is not None:
                 suspects, must_walk = self._suspects(reading.search, threads, tracker, lists)
                 if must_walk:
-                    self.strike(row, reading.walk(self._facts.trees, row)[0])
+                    self.strike(row, reading.walk(row)[0])
             self.strike(row, [token for token in ids_of(row & suspects).tolist() if not reading.lives_after(token)])
         return row
 
@@ -66,13 +67,13 @@ class MaskMaker:
         reader = endings_of(self._machine).reader
         threads = reader.threads_of(record)
         lists = self._quoted if all(c & 31 in IN_STRINGS for c, *_ in threads) else self._structure
-        found = set(ids_of(row & (lists.whole | lists.next)).tolist())
+        found = set(ids_of(row & (lists.whole | lists.next | lists.blank)).tolist())
         if tracker is not None:
             with reader.scratch():
                 search = Search(reader, self._freedom)
                 reading = _Reading(search, put_record(reader.machine, threads), tracker, self._vocab)
                 if any(search.steps.risks(thread, tracker, {}) for thread in threads):
-                    found.update(reading.walk(self._facts.trees, row)[1])
+                    found.update(reading.walk(row)[1])
         return sorted(found)
 
     def _suspects(
@@ -85,10 +86,10 @@ class MaskMaker:
         risky = [thread for thread in threads if steps.risks(thread, tracker, known)]
         if not risky:
             return suspects, False
-        may_begin = tracker.mode == AFTER_COMMA and not self._freedom.all_items_are_free
-        if may_begin or not all(steps.is_safe(thread, tracker, known) for thread in risky):
-            return suspects, True
-        return suspects | lists.closers | (lists.newline if self._is_natural else 0), False
+        ends = lists.newline if self._is_natural else 0  # white space after which only a bracket may come
+        if all(steps.is_free(thread, depth) for thread in risky for depth in steps.risks(thread, tracker, known)):
+            return suspects | lists.closers | ends, False
+        return suspects | ends, True
 
     def strike(self, row: np.ndarray, tokens: list[int]) -> None:
         """Takes tokens out of a row, and those of the same bytes."""
@@ -116,29 +117,47 @@ class _Reading:
     def _lives(self, record: int, tracker: Tracker | None) -> bool:
         return tracker is None or any(self.search.lives(thread, tracker) for thread in self.search.steps.threads(record))
 
-    def walk(self, trees: np.ndarray, row: np.ndarray) -> tuple[list[int], list[int]]:
-        """The tokens of the row that go on as an earlier item does: those that must not, and those that may."""
-        trie, steps = self._vocab.trie, self.search.steps
-        dead: list[int] = []
-        living: list[int] = []
-        bits = np.append(np.unpackbits(row.view(np.uint8), bitorder="little"), 0)
-        beyond = len(bits) - 1
-        for first, end in trees[trees[:, 0] < trees[:, 1]].tolist():
-            node, way = first, [(self._record, self._tracker)]
-            while node < end:
-                depth, after = int(trie.depth[node]), int(trie.end[node])
-                record, tracker = way[depth - 1]
-                record, then = steps.read(record, tracker, BYTES[trie.byte[node]])
-                if record == DEAD:
-                    dead += [token for token in trie.token[node:after].tolist() if bits[min(token, beyond)]]
-                elif then is not None and self._is_risky(record, then):
-                    token = min(int(trie.token[node]), beyond)
-                    if bits[token]:
-                        (living if self._lives(record, then) else dead).append(token)
-                    way[depth:] = [(record, then)]
-                    after = node + 1
-                node = after
-        return dead, living
+    def walk(self, row: np.ndarray) -> tuple[list[int], list[int]]:
+        """The tokens of the row that go on as an earlier item does: those that must not, and those that may. Between values white
+        space that begins a token changes nothing; tokens of white space alone are not among them."""
+        self._bits = np.append(np.unpackbits(row.view(np.uint8), bitorder="little"), 0)
+        self.dead: list[int] = []
+        self.living: list[int] = []
+        assert self._tracker is not None
+        is_between = self._tracker.mode in (BETWEEN, AFTER_COMMA)
+        trie = self._vocab.trie
+        tops = nodes_after_blanks(self._vocab) if is_between else [[node] for node in np.flatnonzero(trie.depth == 1).tolist()]
+        for nodes in tops:
+            if nodes:
+                here = self.search.steps.read(self._record, self._tracker, BYTES[trie.byte[nodes[0]]])
+                for node in nodes:
+                    self._walk_below(node, here)
+        return self.dead, self.living
+
+    def _walk_below(self, top: int, after_top: tuple[int, Tracker | None]) -> None:
+        trie, node, end = self._vocab.trie, top, int(self._vocab.trie.end[top])
+        first, way = int(trie.depth[top]), [after_top]
+        while node < end:
+            depth = int(trie.depth[node]) - first
+            if depth:
+                way[depth:] = [self.search.steps.read(*way[depth - 1], BYTES[trie.byte[node]])]
+            node = self._noted(node, *way[depth])
+
+    def _noted(self, node: int, record: int, tracker: Tracker | None) -> int:
+        """Notes the token of a node; the node to go on with."""
+        trie, beyond = self._vocab.trie, len(self._bits) - 1
+        after = int(trie.end[node])
+        if record == DEAD:
+            if tracker is not None:  # the machine would read on
+                tokens = np.minimum(trie.token[node:after], beyond)
+                self.dead += tokens[self._bits[tokens] != 0].tolist()
+            return after
+        if tracker is None or not self._is_risky(record, tracker):
+            return after
+        token = min(int(trie.token[node]), beyond)
+        if self._bits[token]:
+            (self.living if self._lives(record, tracker) else self.dead).append(token)
+        return node + 1
 
     def _is_risky(self, record: int, tracker: Tracker) -> bool:
         known: dict[int, list[Value]] = {}

@@ -26,4 +26,4 @@ class DistinctProgram(ProgramDefaults):
         )  # fmt: skip
         self.tokens_spell_all = machine.tokens_spell_all
         self.start, self.caps = (machine.start, None), machine.caps
-        self.freedom = Freedom(machine.json)
+        self.freedom = Freedom(machine.json, machine.mode == 1)

@@ -1,12 +1,13 @@
 """The search for an end that repeats no item.
 
 While the item being read can still become an earlier one, a text lives if something else can come. What does not lead away from all
-earlier items spells one of them on, so the search is over few texts: breadth first, byte by byte, until a thread is safe
+earlier items spells one of them on, so the search is over few texts: byte by byte, until a thread is safe
 (Steps.is_safe). It runs in the reader's machine (endings/reader.py), where everything is rolled back.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,22 +47,24 @@ class Search:
         self._row = np.zeros(reader.program.vocab.words, np.int32)
 
     def lives(self, thread: Thread, tracker: Tracker) -> bool:
-        return self.steps.is_safe(thread, tracker) or self.way(thread, tracker) is not None
-
-    def way(self, thread: Thread, tracker: Tracker) -> bytes | None:
-        """The shortest text after which the thread is safe; None where there is none."""
-        return self._way(thread, tracker, self.steps.is_safe)
+        """Can the thread be ended so that no item comes twice?"""
+        steps = self.steps
+        return steps.is_safe(thread, tracker) or self._way(thread, tracker, steps.is_safe, is_deep=True) is not None
 
     def away(self, thread: Thread, tracker: Tracker) -> bytes | None:
-        """The shortest text after which no item can become an earlier one, whatever follows."""
-        return self._way(thread, tracker, lambda each, then: then is None or not self.steps.risks(each, then, {}))
+        """The shortest text after which no item can become an earlier one, whatever follows; None where there is none."""
+        return self._way(thread, tracker, lambda each, then: not self.steps.risks(each, then, {}), is_deep=False)
 
-    def _way(self, thread: Thread, tracker: Tracker, is_enough: Callable[[Thread, Tracker], bool]) -> bytes | None:
-        queue: list[tuple[int, Tracker, bytes]] = [(self.reader.record(*thread), tracker, b"")]
+    def _way(
+        self, thread: Thread, tracker: Tracker, is_enough: Callable[[Thread, Tracker], bool], is_deep: bool
+    ) -> bytes | None:
+        """A text after which a thread is enough: the shortest, or one that is soon found by going on where something was found."""
+        queue = deque[tuple[int, Tracker, bytes]]([(self.reader.record(*thread), tracker, b"")])
         seen: set[Hashable] = set()
-        for record, here, text in queue:
+        while queue:
+            record, here, text = queue.pop() if is_deep else queue.popleft()
             self.reader.program.clock.check()
-            if len(queue) > MOST_STEPS:
+            if len(seen) > MOST_STEPS:
                 raise LimitExceeded("whether the items of an array can differ takes too long to find out here")
             for byte in self._following(record, here):
                 after, then = self.steps.read(record, here, byte)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grammarlm.layout.json import FOLLOWS, Frame, Kind
+from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, ROW, Frame, Kind
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import put_record
 from grammarlm.masks.machines.json.endings.texts import Thread
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 IN_GAPS = (Kind.AFTER, Kind.KEYS, Kind.ENTRY)  # where white space may commit a text to a closing bracket
 OPEN_ARRAY = ord("[")
+FEW_DIGITS = 15  # bytes of a number after which there is room for many more
 
 
 class Steps:
@@ -53,7 +54,8 @@ class Steps:
     # ------------------------------------------------------------------ reading
 
     def read(self, record: int, tracker: Tracker | None, data: bytes) -> tuple[int, Tracker | None]:
-        """The config and tracker after some bytes, without threads that have repeated an item; (DEAD, None)."""
+        """The config and tracker after some bytes, without threads that have repeated an item. (DEAD, None) where the machine refuses
+        the bytes; DEAD and a tracker where no thread is left."""
         whole = self.machine.after_bytes(record, data)
         if whole == DEAD:
             return DEAD, None
@@ -76,13 +78,13 @@ class Steps:
             elif tracker is None and data[at - 1] == OPEN_ARRAY:
                 tracker = self._begun(record)
             if record == DEAD:
-                return DEAD, None
+                return DEAD, tracker
             begin = at
         if not is_split:
             return whole, tracker
         if begin < len(data):
             record = self.machine.after_bytes(record, data[begin:])
-        return (record, tracker) if record != DEAD else (DEAD, None)
+        return record, tracker
 
     def _begun(self, record: int) -> Tracker | None:
         """A tracker of an array that has just been opened, if its items must differ in some thread."""
@@ -117,13 +119,48 @@ class Steps:
                     found.append(depth)
         return found
 
-    def is_sure(self, thread: Thread, depth: int) -> bool:
-        """Can the item of the array so deep certainly become one that differs from all others?"""
+    def is_free(self, thread: Thread, depth: int) -> bool:
+        """Is a container around the thread, within the item of the array so deep, one that can always become another value?"""
         rows = self.rows_of(thread[3])
         if len(rows) == depth:  # after a comma
-            return self.freedom.has_endless_items(rows[-1])
+            return self.freedom.all_items_are_free
         last = len(rows) - 1 if self._must_close(thread) else len(rows)
         return any(map(self.freedom.is_free, rows[depth:last]))
+
+    def is_sure(self, thread: Thread, tracker: Tracker, depth: int) -> bool:
+        """Can the item of the array so deep certainly become one that differs from all others, by what it can still get?"""
+        f, frames = thread[3], self.machine.arrays["frames"]
+        chain: list[list[int]] = []
+        while f:
+            chain.append(frames[f].tolist())
+            f = chain[-1][Frame.PARENT]
+        if len(chain) == depth:  # after a comma
+            return self.freedom.has_endless_items(chain[0][Frame.ROW])
+        inside, must_close = chain[: len(chain) - depth], self._must_close(thread)
+        for at, words in enumerate(inside):
+            if at == 0 and must_close:
+                continue
+            if self.freedom.is_free(words[Frame.ROW]):
+                return True
+            low, high = self._key_range(thread) if at == 0 else (0, 0)
+            if not words[Frame.ROW] & ARRAY_BIT and self.freedom.is_open(words, low, high):
+                return True
+        return self._is_endless(thread, tracker)
+
+    def _key_range(self, thread: Thread) -> tuple[int, int]:
+        """Which keys is the one that is being read?"""
+        c, x, _, _ = thread
+        return (x & FIELD, x >> 21 & FIELD) if c & 31 == Kind.KEY else (0, 0)
+
+    def _is_endless(self, thread: Thread, tracker: Tracker) -> bool:
+        """Has what the thread is in, or before, certainly no end?"""
+        c, x, _, _ = thread
+        kind, row = c & 31, c >> 11 & ROW
+        if kind in (Kind.COLON, Kind.VALUE):
+            return self.freedom.is_endless(row)
+        if kind == Kind.NUMBER:
+            return self.freedom.number_is_endless(row) and len(tracker.lexeme) < FEW_DIGITS and b"e" not in tracker.lexeme.lower()
+        return kind == Kind.STRING and x == 0 and self.freedom.string_is_endless(row)
 
     def _must_close(self, thread: Thread) -> bool:
         c, _, y, _ = thread
@@ -134,4 +171,4 @@ class Steps:
         if tracker is None:
             return True
         risks = self.risks(thread, tracker, {} if known is None else known)
-        return all(self.is_sure(thread, depth) for depth in risks)
+        return all(self.is_sure(thread, tracker, depth) for depth in risks)
