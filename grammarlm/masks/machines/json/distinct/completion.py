@@ -39,7 +39,9 @@ def completion(machine: JsonEpoch, freedom: Freedom, record: int, tracker: Track
         return endings.pieces(record)
     threads = endings.reader.threads_of(record)
     with endings.reader.scratch():
-        return _Ending(endings, Search(endings.reader, freedom)).of((put_record(endings.reader.machine, threads), tracker))
+        return _Ending(endings, Search(endings.reader, freedom)).of(
+            (put_record(endings.reader.machine, threads), tracker)
+        )
 
 
 class _Ending:

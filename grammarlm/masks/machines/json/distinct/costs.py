@@ -1,8 +1,8 @@
 """Token budgets of texts in which no item may come twice.
 
-The end of a text is the machine's own where it repeats no item, and then costs what it costs there. How much longer it can get by that
-has a bound: where items are objects that take any key, each open array may need one more member; elsewhere a way that leads away from
-an earlier item is no longer than what is left of it. While the budget is beyond that, masks need no check. Below it tokens after
+The end of a text is the machine's own where it repeats no item, and then costs what it costs there. How much longer it can get
+has a bound: where items are objects that take any key, each open array may need one more member; elsewhere a way that leads away
+from an earlier item is no longer than what is left of it. While the budget is beyond that, masks need no check. Below it tokens after
 which an item may still become an earlier one are checked one by one, and of many some are left out.
 """
 
@@ -93,7 +93,9 @@ def _member(epoch: DistinctEpoch) -> int | None:
     if freedom.other_nodes is None or freedom.fewest_items > 1:
         return None
     values = [endings.values.value(node) for node in freedom.other_nodes]
-    return None if None in values else MEMBER + max((endings.reader.tokens(value) for value in values if value), default=0)
+    return (
+        None if None in values else MEMBER + max((endings.reader.tokens(value) for value in values if value), default=0)
+    )
 
 
 def _fewest_bytes(epoch: DistinctEpoch) -> int:

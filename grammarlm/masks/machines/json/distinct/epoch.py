@@ -1,7 +1,7 @@
 """An epoch of texts in which items that are objects or arrays must differ, too: an epoch of the JSON machine, with trackers.
 
-A state outside of such arrays is the machine's own number, so that most texts cost what they cost there. Inside it is TRACKED and the
-number of a pair: a config of the machine, and a tracker.
+A state outside of such arrays is the machine's own number, so that most texts cost what they cost there. Inside it is TRACKED and
+the number of a pair: a config of the machine, and a tracker.
 """
 
 from __future__ import annotations
@@ -71,8 +71,12 @@ class DistinctEpoch(EpochDefaults):
         return self.machine.address
 
     @property
-    def is_full(self) -> bool:
+    def is_full(self) -> bool:  # type: ignore[override]
         return self._is_full or self.machine.is_full
+
+    @is_full.setter
+    def is_full(self, value: bool) -> None:
+        self._is_full = value
 
     @property
     def accepting(self) -> _ByState:
@@ -130,7 +134,7 @@ class DistinctEpoch(EpochDefaults):
     def peek_token(self, address: int, state: int, token: int) -> int:
         if state >= TRACKED or self._opens[token]:
             return -1
-        return self.machine.peek_token(address, state, token)
+        return int(self.machine.peek_token(address, state, token))
 
     def after_token(self, state: int, token: int) -> int:
         if state < TRACKED and not self._opens[token]:
@@ -181,5 +185,7 @@ class DistinctEpoch(EpochDefaults):
     def refusal(self, state: int, token: int) -> str:
         record, tracker = self.place(state)
         if tracker is not None and self.program.facts.is_text[token] and self.machine.after_token(record, token):
-            return "after it an item of an array could only equal an earlier one, and its items must differ (uniqueItems)"
+            return (
+                "after it an item of an array could only equal an earlier one, and its items must differ (uniqueItems)"
+            )
         return ""

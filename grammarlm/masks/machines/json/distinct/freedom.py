@@ -30,7 +30,9 @@ class Freedom:
         self._endless_strings = program.endless_strings
         self.is_ordered = is_ordered  # come the keys of objects in the schema's order?
         self._open: dict[int, list[int]] = {}  # by row of an object: its keys whose values have no end
-        self.tracked = frozenset(row | ARRAY_BIT for row in program.tracked)  # arrays whose objects and arrays must differ
+        self.tracked = frozenset(
+            row | ARRAY_BIT for row in program.tracked
+        )  # arrays whose objects and arrays must differ
         self.numbers = FewValues(program.numbers)
         self._free: dict[int, bool] = {}
         self._endless: dict[int, bool] = {}
@@ -39,11 +41,13 @@ class Freedom:
         """Can a container of this row, wherever it stands, always become another value?"""
         known = self._free.get(row)
         if known is None:
-            known = self._free[row] = self._has_endless_items(row & ROW, 0) if row & ARRAY_BIT else self._takes_any_key(row)
+            known = self._free[row] = (
+                self._has_endless_items(row & ROW, 0) if row & ARRAY_BIT else self._takes_any_key(row)
+            )
         return known
 
     def is_open(self, words: list[int], low: int, high: int) -> bool:
-        """Can an object, given by its frame, get a key whose value has no end? Where a key is being read it is one of low to high - 1:
+        """Can an object, given by its frame, get a key whose value has no end? A key that is being read is one of low to high - 1: then
         that one, or one that may follow it."""
         rows, row = self._rows, words[Frame.ROW]
         if rows[row + Object.MOST] >= 0 or rows[row + Object.IMPLIED] or rows[row + Object.COUNT] > INLINE:
@@ -108,7 +112,9 @@ class Freedom:
                 return True
             if kind == Shape.ARRAY and self._has_endless_items(row, depth):
                 return True
-            if kind == Shape.STRING and (row in self._endless_strings or self._rows[row + 1 : row + 3].tolist() == [-1, 0]):
+            if kind == Shape.STRING and (
+                row in self._endless_strings or self._rows[row + 1 : row + 3].tolist() == [-1, 0]
+            ):
                 return True
             if kind == Shape.NUMBER and self.number_is_endless(row):
                 return True
@@ -163,8 +169,8 @@ class Freedom:
 
     @cached_property
     def other_nodes(self) -> frozenset[int] | None:
-        """The nodes of the values of keys without an entry, where the items of tracked arrays that are objects take any key, and none
-        is an array; None elsewhere."""
+        """The nodes of the values of keys without an entry, where the items of tracked arrays that are objects take any key, and no
+        item is an array; None elsewhere."""
         found = set()
         for array in self.tracked:
             for kind, row in self._item_kinds(array & ROW):

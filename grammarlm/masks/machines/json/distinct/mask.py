@@ -62,8 +62,8 @@ class MaskMaker:
         return row
 
     def risky(self, record: int, tracker: Tracker | None, row: np.ndarray) -> list[int]:
-        """The tokens of a row after which an item may become an earlier one, or that have ended one: others change nothing in how the
-        text can end."""
+        """The tokens of a row after which an item may become an earlier one, or that have ended one: others change nothing in
+        how the text can end."""
         reader = endings_of(self._machine).reader
         threads = reader.threads_of(record)
         lists = self._quoted if all(c & 31 in IN_STRINGS for c, *_ in threads) else self._structure
@@ -115,7 +115,9 @@ class _Reading:
         return after != DEAD and self._lives(after, then)
 
     def _lives(self, record: int, tracker: Tracker | None) -> bool:
-        return tracker is None or any(self.search.lives(thread, tracker) for thread in self.search.steps.threads(record))
+        return tracker is None or any(
+            self.search.lives(thread, tracker) for thread in self.search.steps.threads(record)
+        )
 
     def walk(self, row: np.ndarray) -> tuple[list[int], list[int]]:
         """The tokens of the row that go on as an earlier item does: those that must not, and those that may. Between values white
@@ -126,7 +128,11 @@ class _Reading:
         assert self._tracker is not None
         is_between = self._tracker.mode in (BETWEEN, AFTER_COMMA)
         trie = self._vocab.trie
-        tops = nodes_after_blanks(self._vocab) if is_between else [[node] for node in np.flatnonzero(trie.depth == 1).tolist()]
+        tops = (
+            nodes_after_blanks(self._vocab)
+            if is_between
+            else [[node] for node in np.flatnonzero(trie.depth == 1).tolist()]
+        )
         for nodes in tops:
             if nodes:
                 here = self.search.steps.read(self._record, self._tracker, BYTES[trie.byte[nodes[0]]])

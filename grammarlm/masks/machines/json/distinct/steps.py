@@ -1,6 +1,6 @@
 """Reading bytes in a machine and a tracker at once, and the threads that repeat no item.
 
-Whether items must differ is a property of a thread: of the arrays that its frames stand for. The tracker belongs to the text, so that
+Whether items must differ is a property of a thread: of the arrays that its frames stand for. The tracker belongs to the text, so
 it says the same for all of them. A thread ends where an array of its own gets an item twice.
 """
 
@@ -54,8 +54,8 @@ class Steps:
     # ------------------------------------------------------------------ reading
 
     def read(self, record: int, tracker: Tracker | None, data: bytes) -> tuple[int, Tracker | None]:
-        """The config and tracker after some bytes, without threads that have repeated an item. (DEAD, None) where the machine refuses
-        the bytes; DEAD and a tracker where no thread is left."""
+        """The config and tracker after some bytes, without threads that have repeated an item. (DEAD, None) where the machine
+        refuses the bytes; DEAD and a tracker where no thread is left."""
         whole = self.machine.after_bytes(record, data)
         if whole == DEAD:
             return DEAD, None
@@ -159,7 +159,11 @@ class Steps:
         if kind in (Kind.COLON, Kind.VALUE):
             return self.freedom.is_endless(row)
         if kind == Kind.NUMBER:
-            return self.freedom.number_is_endless(row) and len(tracker.lexeme) < FEW_DIGITS and b"e" not in tracker.lexeme.lower()
+            return (
+                self.freedom.number_is_endless(row)
+                and len(tracker.lexeme) < FEW_DIGITS
+                and b"e" not in tracker.lexeme.lower()
+            )
         return kind == Kind.STRING and x == 0 and self.freedom.string_is_endless(row)
 
     def _must_close(self, thread: Thread) -> bool:

@@ -1,5 +1,5 @@
-"""Which tokens of a vocabulary can repeat an item, by their bytes alone: only these, and those that go on like an earlier item, are read
-by the tracker when a mask is made.
+"""Which tokens of a vocabulary can repeat an item, by their bytes alone: only these, and those that go on like an earlier item, are
+read by the tracker when a mask is made.
 
     whole     holds an object or array from bracket to bracket:        [],   {"a":1},{"a":1
     pairs     holds a tracked array with two items:                    [[],[]

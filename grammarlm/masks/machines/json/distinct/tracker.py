@@ -1,5 +1,4 @@
-"""A reader of JSON texts that knows the values: it follows a text from the bracket of an array whose items must differ to the bracket
-that closes it.
+"""A reader of JSON texts that knows the values, from the bracket that opens an array of items that must differ to the closing one.
 
 The machine has read the text as well, so nothing is checked here: what comes is JSON. A tracker never changes; it is what has
 been read of the open containers (`Place`, from the innermost outwards), and of a string or number that has begun.

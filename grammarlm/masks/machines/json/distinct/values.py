@@ -1,10 +1,10 @@
 """JSON values in one form each: equal values are equal here, whatever their spelling.
 
-    "a", "\\u0061"           'a'
-    1, 1.0, 10e-1           ("n", False, "1", 0)                 sign, digits, power of ten
-    true                    True
-    [1, "a"]                ("[", (("n", False, "1", 0), "a"))
-    {"b": 1, "a": true}     ("{", frozenset({("a", True), ("b", ...)}))    keys do not come twice
+"a", "\\u0061"           'a'
+1, 1.0, 10e-1           ("n", False, "1", 0)                 sign, digits, power of ten
+true                    True
+[1, "a"]                ("[", (("n", False, "1", 0), "a"))
+{"b": 1, "a": true}     ("{", frozenset({("a", True), ("b", ...)}))    keys do not come twice
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ Value = Any  # a str, True, False, None, or a tuple that begins with one of the 
 NUMBER, OBJECT, ARRAY = "n", "{", "["
 LITERALS = {b"true": True, b"false": False, b"null": None}
 # An incomplete escape at the end of the text of a string, or half of a pair of surrogates.
-CUT_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*((?:\\u[dD][89abAB][0-9a-fA-F]{2})?\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2})$")
+SURROGATE = rb"\\u[dD][89abAB][0-9a-fA-F]{2}"
+CUT_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*((?:%s)?\\(?:u[0-9a-fA-F]{0,3})?|%s)$" % (SURROGATE, SURROGATE))
 
 
 def text_of(lexeme: bytes) -> str:

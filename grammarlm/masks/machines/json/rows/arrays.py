@@ -49,14 +49,18 @@ class ArrayRows:
         self._rows, self._texts, self._nodes, self._numbers = rows, texts, nodes, numbers
         self._comparable: dict[int, tuple[Node, Node]] = {}  # by id of a node: the node, and the one in its place
         self._endless = EndlessNodes(texts)
-        self.tracked: set[int] = set()  # rows of arrays whose items that are objects or arrays must differ: see distinct/
+        self.tracked: set[int] = (
+            set()
+        )  # rows of arrays whose items that are objects or arrays must differ: see distinct/
 
     def row(self, shape: ArrayShape, node: Node) -> int:
         unique = shape.unique and (shape.maximum is None or shape.maximum > 1)  # a single item differs from all others
         is_tracked = unique and any(map(_is_composite, _kinds(shape)))
         if is_tracked:
             self._endless.check(shape, node)
-            unique = any(kind is EVERYTHING or not _is_composite(kind) for kind in _kinds(shape))  # the kernel compares the others
+            unique = any(
+                kind is EVERYTHING or not _is_composite(kind) for kind in _kinds(shape)
+            )  # the kernel compares the others
         if unique:
             positions = [
                 tuple([Item(self._comparable_node(way.node), way.counts) for way in ways])

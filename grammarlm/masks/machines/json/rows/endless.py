@@ -61,7 +61,10 @@ class EndlessNodes:
         if isinstance(shape, Literal):
             return False
         if isinstance(shape, StringShape):
-            return shape.values is None and self._texts.languages.count(shape.language, shape.minimum, shape.maximum, LARGE) >= LARGE
+            return (
+                shape.values is None
+                and self._texts.languages.count(shape.language, shape.minimum, shape.maximum, LARGE) >= LARGE
+            )
         if isinstance(shape, NumberShape):
             return count(shape, LARGE) >= LARGE
         if isinstance(shape, ObjectShape):
