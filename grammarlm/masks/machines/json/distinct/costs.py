@@ -2,8 +2,8 @@
 
 The end of a text is the machine's own where it repeats no item, and then costs what it costs there. How much longer it can get
 has a bound: where items are objects that take any key, each open array may need one more member; elsewhere a way that leads away
-from an earlier item is no longer than what is left of it. While the budget is beyond that, masks need no check. Below it tokens after
-which an item may still become an earlier one are checked one by one, and of many some are left out.
+from an earlier item is no longer than what is left of it. While the budget is beyond that, masks need no check. Below it tokens
+after which an item may still become an earlier one are checked one by one, and of many some are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from .values import NUMBER, OBJECT, Value
 if TYPE_CHECKING:
     from .epoch import DistinctEpoch
 
-MOST_CHECKED = 96  # tokens that are checked one by one
+MOST_CHECKED = 64  # tokens that are checked one by one
+PREFERRED = b'"}],:{[0123456789-aeiostnrlkx. '  # bytes that are checked first
 MEMBER = 24  # bytes of a comma, a key that no item has, and a colon, with tokens to spare
 SPARE = 64  # bytes: escapes and zeros by which a way may be longer than what it leads away from
 MOST_STEPS = 1 << 16
@@ -50,20 +51,26 @@ class DistinctCosts(Costs):
         stops = here.program.facts.stop_row
         may_end = here.accepting[state]
         row = row & ~stops
-        if here.program.freedom.fewest_items > 1:
-            checked = row & pack_ids([t for t in here.program.facts.byte_tokens if t >= 0], len(row))
+        if (
+            here.program.freedom.fewest_items > 1
+        ):  # whatever follows, items that must come may be longer than the machine knows
+            tokens = self._preferred(here, row)
             row = np.zeros_like(row)
         else:
-            checked = pack_ids(here.masks.risky(record, tracker, row), len(row))
+            risky = here.masks.risky(record, tracker, row)
+            tokens, checked = risky[:MOST_CHECKED], pack_ids(risky, len(row))
             if left <= self._machine_costs.fewest(here.machine, record) + growth_of(here.machine):
                 row &= NarrowMask(here.machine, left).fill(record)
             row = row & ~checked
-        tokens = ids_of(checked).tolist()
-        if len(tokens) > 256:
-            tokens = tokens[:MOST_CHECKED]
         fitting = [t for t in tokens if self.fewest(epoch, epoch.after_token(state, t)) < left]
         row |= pack_ids(fitting, len(row))
         return row | stops if may_end else row
+
+    def _preferred(self, epoch: DistinctEpoch, row: np.ndarray) -> list[int]:
+        """The tokens of a row that are checked where all would have to be: a few bytes, then those that come first."""
+        bytes_ = [token for byte in PREFERRED if (token := epoch.program.facts.byte_tokens[byte]) >= 0]
+        few = [token for token in bytes_ if row[token >> 5] >> (token & 31) & 1]
+        return list(dict.fromkeys([*few, *ids_of(row)[:MOST_CHECKED].tolist()]))[:MOST_CHECKED]
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
         """As Costs'."""
@@ -84,18 +91,27 @@ class DistinctCosts(Costs):
                 return INFINITE
             longest = max(_longest(tracker), _fewest_bytes(epoch)) + epoch.program.facts.deepest + SPARE
             member = longest * (growth + 1) * max(epoch.program.freedom.fewest_items, 1)
+        elif epoch.program.freedom.fewest_items > 1:
+            levels += _brackets(epoch.machine.completion(record)) + 2 * steps * growth
         return min(own + levels * member, INFINITE)
 
 
 def _member(epoch: DistinctEpoch) -> int | None:
     """Tokens by which one more member makes an item another; None where that is not how items are made to differ."""
     freedom, endings = epoch.program.freedom, endings_of(epoch.machine)
-    if freedom.other_nodes is None or freedom.fewest_items > 1:
+    if freedom.other_nodes is None:
         return None
     values = [endings.values.value(node) for node in freedom.other_nodes]
+    if any(value and b"[" in value for value in values):  # it may have items that must differ itself
+        return None
     return (
         None if None in values else MEMBER + max((endings.reader.tokens(value) for value in values if value), default=0)
     )
+
+
+def _brackets(end: list[bytes] | None) -> int:
+    """How many objects and arrays an end begins, at most."""
+    return INFINITE if end is None else sum(piece.count(b"{") + piece.count(b"[") for piece in end)
 
 
 def _fewest_bytes(epoch: DistinctEpoch) -> int:

@@ -47,8 +47,8 @@ class Freedom:
         return known
 
     def is_open(self, words: list[int], low: int, high: int) -> bool:
-        """Can an object, given by its frame, get a key whose value has no end? A key that is being read is one of low to high - 1: then
-        that one, or one that may follow it."""
+        """Can an object, given by its frame, get a key whose value has no end? A key that is being read is one of low to high - 1:
+        that one counts, or one that may follow it."""
         rows, row = self._rows, words[Frame.ROW]
         if rows[row + Object.MOST] >= 0 or rows[row + Object.IMPLIED] or rows[row + Object.COUNT] > INLINE:
             return False

@@ -41,7 +41,7 @@ SPELLINGS: list[tuple[dict[str, Any], list[str], list[str]]] = [  # a schema, te
 def test_texts_and_walks_agree_with_the_oracle(name: str) -> None:
     for number, options in enumerate(OPTIONS):
         rng = random.Random(f"{name} {number}")
-        if options.get("property_order") != "schema":
+        if not {"property_order", "whitespace"} & set(options):  # of all texts, in any order
             assert check_schema(SCHEMAS[name], rng, 6, **options)["compiled"]
         assert check_walks(SCHEMAS[name], rng, VOCAB, 2, **options)["compiled"]
 
@@ -57,7 +57,7 @@ def test_items_are_equal_in_any_spelling(schema: dict[str, Any], valid: list[str
 # Small schemas over a few tokens: every mask on the way to every short text.
 WHOLE: dict[str, tuple[Any, list[bytes], int]] = {
     "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 7),
-    "closed": (array(closed(a={"enum": [1, 2]}), minItems=2), [b"[", b"{", b'"a":', b"1", b"2", b"},", b"}", b"]"], 8),
+    "closed": (array(closed(a={"enum": [1, 2]})), [b"[", b"{", b'"a":', b"1", b"2", b"},", b"}", b"]"], 8),
     "arrays": (
         array({"type": "array", "items": {"const": True}, "maxItems": 1}),
         [b"[", b"]", b"true", b",", b"],[", b"[],[]", b"]]"],
@@ -71,7 +71,7 @@ WHOLE: dict[str, tuple[Any, list[bytes], int]] = {
 def test_whole_masks(name: str) -> None:
     schema, pieces, longest = WHOLE[name]
     outcomes: Counter[str] = check_whole_masks(schema, pieces, longest, random.Random(name), whitespace="compact")
-    assert outcomes["bits"] > 100
+    assert outcomes["bits"] > 90
 
 
 @pytest.mark.parametrize("name", ["listed", "three listed"])
@@ -113,7 +113,7 @@ def ended(constraint: gl.Constraint, text: bytes) -> bytes:
     least = constraint.matcher()
     assert least.advance_bytes(text)
     most = least.min_tokens_left
-    matcher = constraint.matcher(max_tokens=len(text) + most + 400)
+    matcher = constraint.matcher(max_tokens=len(text) + most + 40)
     assert matcher.advance_bytes(text)
     rng = random.Random(text)
     closing = [VOCAB.token_bytes(t) for t in range(256)]
