@@ -155,15 +155,22 @@ class _Reading:
         after = int(trie.end[node])
         if record == DEAD:
             if tracker is not None:  # the machine would read on
-                tokens = np.minimum(trie.token[node:after], beyond)
-                self.dead += tokens[self._bits[tokens] != 0].tolist()
+                self._note_dead(node, after)
             return after
         if tracker is None or not self._is_risky(record, tracker):
             return after
         token = min(int(trie.token[node]), beyond)
         if self._bits[token]:
-            (self.living if self._lives(record, tracker) else self.dead).append(token)
+            if not self._lives(record, tracker):
+                self._note_dead(node, after)
+                return after
+            self.living.append(token)
         return node + 1
+
+    def _note_dead(self, node: int, after: int) -> None:
+        """Notes all tokens of a subtree."""
+        tokens = np.minimum(self._vocab.trie.token[node:after], len(self._bits) - 1)
+        self.dead += tokens[self._bits[tokens] != 0].tolist()
 
     def _is_risky(self, record: int, tracker: Tracker) -> bool:
         known: dict[int, list[Value]] = {}
