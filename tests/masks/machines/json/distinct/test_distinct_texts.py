@@ -1,5 +1,5 @@
-"""Items that are objects or arrays must differ: texts near the edge of schemas, walks with and without budgets, and whole masks, each
-against an oracle that shares no code."""
+"""Items that are objects or arrays must differ: texts near the edge of schemas, walks with and without budgets, and whole masks,
+each against an oracle that shares no code."""
 
 import itertools
 import json
@@ -56,8 +56,8 @@ def test_items_are_equal_in_any_spelling(schema: dict[str, Any], valid: list[str
 
 # Small schemas over a few tokens: every mask on the way to every short text.
 WHOLE: dict[str, tuple[Any, list[bytes], int]] = {
-    "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 7),
-    "closed": (array(closed(a={"enum": [1, 2]})), [b"[", b"{", b'"a":', b"1", b"2", b"},", b"}", b"]"], 8),
+    "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 6),
+    "closed": (array(closed(a={"enum": [1, 2]})), [b'[{"a":', b'},{"a":', b"1", b"2", b"}", b"}]"], 6),
     "arrays": (
         array({"type": "array", "items": {"const": True}, "maxItems": 1}),
         [b"[", b"]", b"true", b",", b"],[", b"[],[]", b"]]"],
@@ -71,7 +71,7 @@ WHOLE: dict[str, tuple[Any, list[bytes], int]] = {
 def test_whole_masks(name: str) -> None:
     schema, pieces, longest = WHOLE[name]
     outcomes: Counter[str] = check_whole_masks(schema, pieces, longest, random.Random(name), whitespace="compact")
-    assert outcomes["bits"] > 90
+    assert outcomes["bits"] > 50
 
 
 @pytest.mark.parametrize("name", ["listed", "three listed"])
