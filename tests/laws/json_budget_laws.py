@@ -199,7 +199,9 @@ def check_growth(schema: Any, rng: random.Random, **options: Any) -> Counter[str
     except gl.GrammarError:
         return Counter()
     most = getattr(program_of(constraint), "growth", None)
-    if most is None:  # items that are objects or arrays must differ: their costs have a bound of their own (distinct/costs.py)
+    if (
+        most is None
+    ):  # items that are objects or arrays must differ: their costs have a bound of their own (distinct/costs.py)
         return Counter()
     matcher, tokens, outcomes = constraint.matcher(), list[int](), Counter(schemas=1)
     while len(tokens) < 25:
