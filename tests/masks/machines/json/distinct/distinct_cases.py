@@ -74,6 +74,7 @@ SCHEMAS: dict[str, Any] = {
             ]
         },
     ),
+    "arrays or booleans": array({"type": ["array", "boolean"]}, minItems=3),
     "positions": array(closed(a=STRING), prefixItems=[{"type": "object"}, {"type": "array"}]),
     "listed": array(ITEMS),
     "three listed": array(ITEMS, minItems=3, maxItems=4),
