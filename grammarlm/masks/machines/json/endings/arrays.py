@@ -16,7 +16,7 @@ LITERALS = {1: b"true", 2: b"false", 3: b"null"}
 
 
 class ArrayEndings:
-    """What ends arrays of one program. `value`: the shortest text known of a node's values; `of_shape`: of one of its alternatives."""
+    """What ends arrays of one program. `value`: the shortest text known of a node's values; `of_shape`: of one alternative."""
 
     def __init__(
         self,
