@@ -76,8 +76,8 @@ class Freedom:
         return self._is_endless(node, 0)
 
     def number_is_endless(self, row: int) -> bool:
-        """Can any digits of a number go on to a value?"""
-        return bool(self._rows[row + Number.FLAGS] & Flag.OPEN)
+        """Can any digits of a number go on to a value? A row of zero alone has no other digits."""
+        return bool(self._rows[row + Number.FLAGS] & Flag.OPEN) and self.numbers.of(row) is None
 
     def string_is_endless(self, row: int) -> bool:
         """Can a string of no language always go on?"""

@@ -159,11 +159,8 @@ class Steps:
         if kind in (Kind.COLON, Kind.VALUE):
             return self.freedom.is_endless(row)
         if kind == Kind.NUMBER:
-            return (
-                self.freedom.number_is_endless(row)
-                and len(tracker.lexeme) < FEW_DIGITS
-                and b"e" not in tracker.lexeme.lower()
-            )
+            is_short = len(tracker.lexeme) < FEW_DIGITS and b"e" not in tracker.lexeme.lower()
+            return is_short and tracker.lexeme.strip(b"-0.") != b"" and self.freedom.number_is_endless(row)
         return kind == Kind.STRING and x == 0 and self.freedom.string_is_endless(row)
 
     def _must_close(self, thread: Thread) -> bool:

@@ -75,6 +75,7 @@ SCHEMAS: dict[str, Any] = {
         },
     ),
     "arrays or booleans": array({"type": ["array", "boolean"]}, minItems=3),
+    "one array": array({"const": [0, "aé"]}),
     "positions": array(closed(a=STRING), prefixItems=[{"type": "object"}, {"type": "array"}]),
     "listed": array(ITEMS),
     "three listed": array(ITEMS, minItems=3, maxItems=4),
