@@ -60,6 +60,8 @@ EXAMPLES = [
     ("json", gl.JsonSchema(RECORD), VOCAB),
     ("json", gl.JsonSchema(NESTED, whitespace="compact"), VOCAB),
     ("json", gl.JsonSchema({"enum": [{"a": 1}, "ab", 12]}), VOCAB),
+    ("json", gl.JsonSchema({"type": "array", "uniqueItems": True, "items": RECORD}), VOCAB),
+    ("json", gl.JsonSchema({"type": "array", "uniqueItems": True, "items": {"enum": [[], [1], {}]}}), VOCAB),
     ("items", gl.Tokens([[97, 98], [97, ITEM], [256]]), VOCAB),
     ("items", gl.TokenList(gl.Tokens([[97], [98, 99]]), separator=", ", fewest=1, most=3), VOCAB),
     ("parts", gl.Regex("ab*") + gl.JsonSchema({"type": "boolean"}) + "}}", VOCAB),
@@ -88,12 +90,20 @@ LANGUAGES = [
         lambda text: text in (b"1", b"11", b"[1]"),
         b"1[],",
     ),
+    (
+        "json",
+        gl.JsonSchema({"items": {"enum": [[], {}]}, "type": "array", "uniqueItems": True}, whitespace="compact"),
+        lambda text: text in (b"[]", b"[[]]", b"[{}]"),
+        b"[]{},",
+    ),
     ("items", gl.Tokens([[97, 98], [97, 97]]), lambda text: text in (b"ab", b"aa"), b"ab"),
     ("parts", gl.Regex("ab*") + gl.JsonSchema({"const": 1}), lambda text: re.fullmatch(rb"ab*\s*1\s*", text), b"ab1"),
 ]
 
 
-@pytest.mark.parametrize(("machine", "grammar", "accepts", "letters"), LANGUAGES, ids=[row[0] for row in LANGUAGES])
+@pytest.mark.parametrize(
+    ("machine", "grammar", "accepts", "letters"), LANGUAGES, ids=[row[0] + str(at) for at, row in enumerate(LANGUAGES)]
+)
 def test_a_machine_reads_its_grammar(machine: str, grammar: Grammar, accepts, letters: bytes) -> None:
     assert machine_of(grammar).name == machine
     assert check_language(gl.compile(grammar, VOCAB), lambda text: bool(accepts(text)), letters, 5) >= 2

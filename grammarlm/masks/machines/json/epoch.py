@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
+BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # where white space stands between tokens
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
 SPARE_ENTRIES = 1  # in chains: entry 0 is the empty key
 FIRST = {"frames": 64, "chains": 128, "records": 256}
@@ -342,6 +343,16 @@ class JsonEpoch(EpochDefaults):
                 frame = int(self.arrays["frames"][frame, Frame.PARENT])
             closers = depth
         return closers, quote
+
+    def stands_between(self, state: int) -> bool:
+        """Does the text stand between two of its tokens, in every parse? A number ends where it can."""
+        records = self.arrays["records"]
+        while state:
+            kind = int(records[state, 0]) & 31
+            if kind not in BETWEEN:
+                return False
+            state = int(records[state, 4])
+        return True
 
     # ------------------------------------------------------------------ terms
 

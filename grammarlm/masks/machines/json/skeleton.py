@@ -16,14 +16,12 @@ from typing import cast
 
 import numpy as np
 
-from grammarlm.layout.json import Kind
 from grammarlm.masks.machines.json.vocabulary.blanks import BLANK_BYTES
 from grammarlm.masks.matcher import Matcher
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .epoch import JsonEpoch
 
-BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # where white space stands between tokens
 Gap = Callable[[bytes], bytes | None]
 
 
@@ -52,7 +50,7 @@ def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
     found = bytearray()
     while len(found) < limit and not epoch.accepting[state]:
         next_bytes = _bytes_of(epoch.row(state), tokens)
-        if stands_between(epoch, state):
+        if epoch.stands_between(state):
             is_free = any(byte in BLANK_BYTES for byte in next_bytes)
             next_bytes = [byte for byte in next_bytes if byte not in BLANK_BYTES]
             if is_free and len(next_bytes) == 1:
@@ -86,14 +84,3 @@ def single_bytes(vocab: Vocabulary) -> np.ndarray:
     alone = ids[offsets[ids + 1] - offsets[ids] == 1]
     found[vocab.data[offsets[alone]]] = alone
     return found
-
-
-def stands_between(epoch: JsonEpoch, state: int) -> bool:
-    """Does the text stand between two of its tokens, in every parse? A number ends where it can."""
-    records = epoch.arrays["records"]
-    while state:
-        kind = int(records[state, 0]) & 31
-        if kind not in BETWEEN:
-            return False
-        state = int(records[state, 4])
-    return True

@@ -8,9 +8,10 @@ import grammarlm as gl
 
 VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256], special_ids=[256])
 
+FEW = {"prefixItems": [{"enum": [{}, [1], []]}] * 2}  # whether enough items are left is not decided
 CASES: dict[str, tuple[Any, tuple[str, ...], list[str], list[str]]] = {  # schema, relaxed, accepted, refused
     "at the root": (
-        {"type": "array", "uniqueItems": True, "maxItems": 3},
+        {"type": "array", "uniqueItems": True, "maxItems": 3, **FEW},
         ("/uniqueItems",),
         ["[{},{}]"],
         ["[1,2,3,4]", "{}"],
@@ -18,23 +19,23 @@ CASES: dict[str, tuple[Any, tuple[str, ...], list[str], list[str]]] = {  # schem
     "one of two places": (
         {
             "properties": {
-                "a": {"type": "array", "items": {"type": "object"}, "uniqueItems": True},
+                "a": {"type": "array", "items": {"type": "object"}, "uniqueItems": True, **FEW},
                 "b": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
             }
         },
         ("/properties/a/uniqueItems",),
         ['{"a":[{},{}],"b":["x","y"]}'],
-        ['{"a":[{},1]}', '{"b":["x","x"]}'],
+        ['{"a":[{},{},1]}', '{"b":["x","x"]}'],
     ),
     "after a reference": (
-        {"$ref": "#/$defs/list", "$defs": {"list": {"items": True, "uniqueItems": True}}},
+        {"$ref": "#/$defs/list", "$defs": {"list": {"items": True, "uniqueItems": True, **FEW}}},
         ("/$defs/list/uniqueItems",),
         ["[[],[]]"],
         ["[,]"],
     ),
     "below not": ({"type": "array", "maxItems": 2, "not": {"uniqueItems": True}}, ("/not",), ["[1,2]"], ["[1,2,3]"]),
     "below oneOf": (
-        {"type": "array", "oneOf": [{"uniqueItems": True}, {"minItems": 3}]},
+        {"type": "array", "oneOf": [{"uniqueItems": True, **FEW}, {"minItems": 3}]},
         ("/oneOf", "/oneOf/0/uniqueItems"),
         ["[{},{}]", "[]"],
         ["{}"],

@@ -23,6 +23,8 @@ from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.machines.json.budgets.ceilings import Ceilings
 from grammarlm.masks.machines.json.budgets.costs import JsonCosts
 from grammarlm.masks.machines.json.configs import Config
+from grammarlm.masks.machines.json.distinct.epoch import DistinctEpoch
+from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.machines.json.endings.texts import SpelledCompletions
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.languages import LanguageStates, SchemaLanguages
@@ -194,4 +196,6 @@ def json_automaton(
         canonical=CanonicalReport() if canonical_only else None,
         keywords=lambda: keyword_reports(program.document, relaxed),
     )  # fmt: skip
+    if program.json.tracked:
+        return Automaton(DistinctProgram(program), DistinctEpoch), report
     return Automaton(program, JsonEpoch), report

@@ -30,6 +30,11 @@ class JsonProgram(NamedTuple):
     rows: array[int]  # int64; after them the bytes of keys and words
     blob_at: int  # where those begin, in bytes
     start: int  # the root's row
+    tracked: frozenset[int] = (
+        frozenset()
+    )  # rows of arrays whose items that are objects or arrays must differ: distinct/
+    numbers: dict[int, NumberShape] = {}  # where there are such arrays: the shapes of rows of numbers  # noqa: RUF012
+    endless_strings: frozenset[int] = frozenset()  # and the rows of strings of languages that have no last one
 
     @property
     def address(self) -> int:
@@ -76,7 +81,10 @@ class ProgramWriter:
         rows = array("q", self.rows)
         blob_at = 8 * len(rows)
         rows.frombytes(self.blob + bytes(8 - len(self.blob) % 8))
-        return JsonProgram(rows, blob_at, start)
+        tracked = frozenset(self.arrays.tracked)
+        if not tracked:
+            return JsonProgram(rows, blob_at, start)
+        return JsonProgram(rows, blob_at, start, tracked, self.numbers.shapes(), self.strings.endless())
 
     def _alternative(self, shape: JsonShape | UnitedStrings, node: Node) -> tuple[int, int]:
         """Kind and row of a shape."""

@@ -16,10 +16,16 @@ LITERALS = {1: b"true", 2: b"false", 3: b"null"}
 
 
 class ArrayEndings:
-    """What ends arrays of one program. `value`: the shortest text known of a node's values."""
+    """What ends arrays of one program. `value`: the shortest text known of a node's values; `of_shape`: of one alternative."""
 
-    def __init__(self, reader: Reader, lexemes: LexemeEndings, value: Callable[[int], bytes | None]):
-        self._reader, self._lexemes, self._value = reader, lexemes, value
+    def __init__(
+        self,
+        reader: Reader,
+        lexemes: LexemeEndings,
+        value: Callable[[int], bytes | None],
+        of_shape: Callable[[int, int], bytes | None],
+    ):
+        self._reader, self._lexemes, self._value, self._of_shape = reader, lexemes, value, of_shape
 
     def _ways(self, row: int, position: int) -> list[tuple[int, int]]:
         rows = self._reader.rows
@@ -125,5 +131,5 @@ class ArrayEndings:
             elif kind in LEXEMES:
                 prefix, c, x = self._lexemes.begun(kind, row)
                 yield from (prefix + text for text in self._lexemes.lexemes(c, x, 0))
-            elif (value := self._value(node)) is not None:
+            elif (value := self._of_shape(kind, row)) is not None:
                 yield value

@@ -58,12 +58,16 @@ class Endings:
         """A completion of a config: pieces, tokenized one by one, whose tokens end the text. None: no completion can be
         written down."""
         threads = self.reader.threads_of(state)
-        best: tuple[int, list[bytes], Tail] | None = None
         with self.reader.scratch():
-            for thread in threads:
-                found = self._priced(thread)
-                if found is not None and (best is None or found[0] < best[0]):
-                    best = found
+            return self.pieces_of(threads)
+
+    def pieces_of(self, threads: list[Thread]) -> list[bytes] | None:
+        """The same from threads of the reader. To be called within `scratch`."""
+        best: tuple[int, list[bytes], Tail] | None = None
+        for thread in threads:
+            found = self._priced(thread)
+            if found is not None and (best is None or found[0] < best[0]):
+                best = found
         if best is None:
             return None
         _, pieces, tail = best

@@ -21,7 +21,7 @@ class Values:
     def __init__(self, reader: Reader, lexemes: LexemeEndings):
         self._reader, self._lexemes = reader, lexemes
         self.objects = ObjectEndings(reader, lexemes.languages, self.value)
-        self.arrays = ArrayEndings(reader, lexemes, self.value)
+        self.arrays = ArrayEndings(reader, lexemes, self.value, self.of_shape)
         self._values: dict[int, bytes] = {}  # the shortest known, by node
         self._settled: set[int] = set()
         self._solving: int | None = None

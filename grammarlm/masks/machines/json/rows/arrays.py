@@ -1,7 +1,7 @@
 """Arrays as rows: for each position the nodes of its items, how many items `contains` wants, and whether all must differ.
 
-Items that must differ are compared by the kernel (kernels/cpu/json/step/unique.py): here their nodes are changed so that it
-can, or refused.
+Items that must differ are compared by the kernel where they are scalars (kernels/cpu/json/step/unique.py): here their nodes are
+changed so that it can, or refused. Objects and arrays are compared by trackers (distinct/): their arrays are noted in `tracked`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from grammarlm.grammars.json_schema.shapes.shapes import (
 from grammarlm.grammars.json_schema.strings.strings import is_text
 from grammarlm.masks.machines.json.languages import SchemaLanguages
 
+from .endless import EndlessNodes
 from .nodes import NodeRows
 from .numbers import NumberRows
 from .template import bound
@@ -47,11 +48,20 @@ class ArrayRows:
     def __init__(self, rows: list[int], texts: SchemaLanguages, nodes: NodeRows, numbers: NumberRows):
         self._rows, self._texts, self._nodes, self._numbers = rows, texts, nodes, numbers
         self._comparable: dict[int, tuple[Node, Node]] = {}  # by id of a node: the node, and the one in its place
+        self._endless = EndlessNodes(texts)
+        self.tracked: set[int] = (
+            set()
+        )  # rows of arrays whose items that are objects or arrays must differ: see distinct/
 
     def row(self, shape: ArrayShape, node: Node) -> int:
         unique = shape.unique and (shape.maximum is None or shape.maximum > 1)  # a single item differs from all others
+        is_tracked = unique and any(map(_is_composite, _kinds(shape)))
+        if is_tracked:
+            self._endless.check(shape, node)
+            unique = any(
+                kind is EVERYTHING or not _is_composite(kind) for kind in _kinds(shape)
+            )  # the kernel compares the others
         if unique:
-            _check_unique(shape, node)
             positions = [
                 tuple([Item(self._comparable_node(way.node), way.counts) for way in ways])
                 for ways in (*shape.prefix, shape.rest)
@@ -95,6 +105,8 @@ class ArrayRows:
             bounds,
             int(unique),
         ]
+        if is_tracked:
+            self.tracked.add(at)
         return at
 
     def _comparable_node(self, node: Node) -> Node:
@@ -141,16 +153,9 @@ class ArrayRows:
         return StringShape(language=language_of(shape) | ANY_TEXT)
 
 
-def _check_unique(shape: ArrayShape, node: Node) -> None:
-    """Refuses items that the kernel cannot compare: see kernels/cpu/json/step/unique.py."""
-    most = shape.maximum
-    for kind in _kinds(shape):
-        if kind is EVERYTHING or isinstance(kind, (ObjectShape, ArrayShape)):
-            if most is not None and most <= 1:
-                continue
-            raise UnsupportedFeature(
-                "uniqueItems where items may be objects or arrays", pointer=node.pointer, keywords=UNIQUE
-            )
+def _is_composite(kind: object) -> bool:
+    """Does the kernel not compare it (kernels/cpu/json/step/unique.py)? Values of all types are both."""
+    return isinstance(kind, (ObjectShape, ArrayShape)) or kind is EVERYTHING
 
 
 def _distinct(shape: ArrayShape, node: Node) -> int:

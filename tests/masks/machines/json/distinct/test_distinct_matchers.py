@@ -1,0 +1,126 @@
+"""What every constraint offers, for items that must differ: forks, snapshots, saving, batches, parts, explanations, full epochs."""
+
+import json
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from tests.laws.json_laws import accepts
+from tests.laws.laws import allowed_ids
+from tests.masks.machines.json.distinct.distinct_cases import SCHEMAS, VOCAB, array, closed
+from tests.oracles.json_spellings import usual_spellings
+from tests.real_data import MASKBENCH, SUITE, needs_data, real_vocabulary
+
+BEGUN = b'[{"a":1},{"a":1'
+WITH_ITEMS = (
+    "anywork-ac-1.1",
+    "bashly",
+    "behat",
+    "chrome-manifest",
+    "filespec-schema",
+    "sourcemap-v3",
+    "tson",
+    "vsix-publish",
+)
+
+
+def begun(schema: object = SCHEMAS["closed objects"]) -> gl.Matcher:
+    matcher = gl.compile(gl.JsonSchema(schema), VOCAB).matcher()
+    assert matcher.advance_bytes(BEGUN)
+    return matcher
+
+
+def test_forks_rollbacks_and_snapshots_know_the_items() -> None:
+    matcher = begun()
+    fork, copy = matcher.fork(), pickle.loads(pickle.dumps(matcher))
+    for other in (matcher, fork, copy):
+        assert not other.advance_bytes(b"}")
+        assert other.advance_bytes(b"0}]")
+        assert other.is_accepting
+        other.rollback(1)
+        assert not other.advance_bytes(b"}")
+        assert allowed_ids(other, VOCAB) == allowed_ids(matcher, VOCAB)
+
+
+def test_a_saved_constraint_refuses_the_same() -> None:
+    constraint = gl.compile(gl.JsonSchema(SCHEMAS["anything"]), VOCAB)
+    saved = gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB)
+    assert not accepts(saved.matcher(), b"[{},{}]")
+    assert accepts(saved.matcher(), b"[{},[]]")
+
+
+def test_a_batch_has_the_masks_of_its_matchers() -> None:
+    matchers = [
+        begun(),
+        gl.compile(gl.JsonSchema(SCHEMAS["anything"]), VOCAB).matcher(),
+        None,
+        begun(SCHEMAS["open objects"]),
+    ]
+    mask = gl.allocate_mask(len(matchers), VOCAB.size)
+    gl.fill_masks(matchers, mask)
+    for row, matcher in enumerate(matchers):
+        alone = gl.allocate_mask(1, VOCAB.size)
+        if matcher is not None:
+            matcher.fill_mask(alone)
+            assert np.array_equal(alone[0], mask[row])
+
+
+def test_refusals_say_why() -> None:
+    matcher = begun(SCHEMAS["open objects"])
+    assert "uniqueItems" in matcher.explain(ord("}"))
+    assert matcher.explain(ord(",")) == "allowed"
+
+
+def test_what_must_come_is_forced() -> None:
+    schema = array(closed("a", a={"enum": ["x", "y"]}), minItems=2, maxItems=2)
+    matcher = gl.compile(gl.JsonSchema(schema, whitespace="compact", spelling="plain"), VOCAB).matcher()
+    assert matcher.advance_bytes(b'[{"a":"x"')
+    assert matcher.forced_bytes() == b'},{"a":"y"}]'
+
+
+def test_a_part_of_a_larger_grammar() -> None:
+    grammar = gl.Regex("ab*") + gl.JsonSchema(SCHEMAS["listed"], whitespace="compact") + "!"
+    matcher = gl.compile(grammar, VOCAB).matcher()
+    assert accepts(matcher, b'abb[{"a":1},[1]]!')
+    assert not accepts(matcher, b'abb[{"a":1},{"a":1}]!')
+
+
+def test_full_epochs_change_no_mask() -> None:
+    roomy, narrow = (
+        gl.compile(gl.JsonSchema(SCHEMAS["closed objects"]), VOCAB, limits=limits).matcher()
+        for limits in (None, gl.Limits(max_bytes=1 << 20))
+    )
+    rng = random.Random("full")
+    for number in range(2500):
+        text = b'[{"a":%d}' % number if number == 0 else b',{"a":%d}' % number
+        assert roomy.advance_bytes(text) is narrow.advance_bytes(text) is True
+        if rng.random() < 0.01:
+            assert not narrow.advance_bytes(b',{"a":%d}' % rng.randrange(number + 1))
+            assert allowed_ids(roomy, VOCAB) == allowed_ids(narrow, VOCAB)
+
+
+@needs_data
+@pytest.mark.parametrize("draft", ["draft2020-12", "draft7"])
+def test_the_cases_of_the_test_suite(draft: str) -> None:
+    read = 0
+    for group in json.loads((SUITE / "tests" / draft / "uniqueItems.json").read_text(encoding="utf-8")):
+        if "prefixItems" in group["schema"] or isinstance(group["schema"].get("items"), list):
+            continue  # positions of booleans: refused by name
+        matcher = gl.compile(gl.JsonSchema(group["schema"], property_order="any"), VOCAB).matcher()
+        for test in group["tests"]:
+            for text in usual_spellings(test["data"]):
+                assert accepts(matcher, text.encode()) is test["valid"], (group["schema"], text)
+                read += 1
+    assert read > 50
+
+
+@needs_data
+@pytest.mark.parametrize("name", WITH_ITEMS)
+def test_real_schemas_with_their_instances(name: str) -> None:
+    case = json.loads(next(MASKBENCH.rglob(f"JsonSchemaStore---{name}.json")).read_text(encoding="utf-8"))
+    matcher = gl.compile(gl.JsonSchema(case["schema"], property_order="any"), real_vocabulary("llama3_1")).matcher()
+    for test in case["tests"]:
+        assert accepts(matcher, json.dumps(test["data"]).encode()) is test["valid"]
