@@ -59,6 +59,7 @@ def main() -> int:
         "--tokenizer", help="of scripted_peers (llama3_1); with tiny all engines take seconds a schema at most"
     )
     parser.add_argument("--engines", default=GENERATING_ENGINES, help=f"of scripted_peers ({GENERATING_ENGINES})")
+    parser.add_argument("--limit", default="40", help="seconds for one schema, or one text, of JSONSchemaBench (40)")
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()
     data = os.environ.get("GRAMMARLM_DATA")
@@ -72,7 +73,7 @@ def main() -> int:
         "suite": ("schema-suite", f"{data}/json-schema-test-suite", "--engines", "grammarlm,llguidance"),
     }
     two, every = "grammarlm,llguidance", options.engines
-    texts = ("jsonschemabench", f"{data}/maskbench", "--jobs", options.jobs)
+    texts = ("jsonschemabench", f"{data}/maskbench", "--jobs", options.jobs, "--limit", options.limit)
     sample = ("--sample", options.sample) if options.sample else ()
     parts |= {
         "scripted": (*texts, "--model", "scripted", "--engines", two, *sample),

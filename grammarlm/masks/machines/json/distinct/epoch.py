@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .program import DistinctProgram
 
 TRACKED = 1 << 40  # states from here on are inside a tracked array
-BYTES_OF_PAIR = 400  # about, besides the members of its innermost container
+BYTES_OF_PAIR = 800  # about: a pair shares most of its tracker with the one before
 
 Term = tuple[Config, Tracker | None]
 
@@ -121,11 +121,10 @@ class DistinctEpoch(EpochDefaults):
     def _put(self, record: int, tracker: Tracker | None) -> int:
         if tracker is None or record == DEAD:
             return record
-        size = BYTES_OF_PAIR + 8 * len(tracker.place.done) + len(tracker.lexeme)
-        if self._inside and self._held + size > self._room:
+        if self._inside and self._held + BYTES_OF_PAIR > self._room:
             self._is_full = True
             raise LimitExceeded("the items that must differ are more than limits.max_bytes has room for")
-        self._held += size
+        self._held += BYTES_OF_PAIR
         self._inside.append((record, tracker))
         return TRACKED + len(self._inside) - 1
 

@@ -20,7 +20,6 @@ from grammarlm.masks.mask_array import ids_of
 from .search import BYTES, Search
 from .suspects import Suspects, nodes_after_blanks, suspects_of
 from .tracker import AFTER_COMMA, BETWEEN, Tracker
-from .values import Value
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
@@ -82,7 +81,7 @@ class MaskMaker:
         """The tokens to be read one by one, and whether those that go on as an earlier item are to be found by a walk."""
         suspects = lists.whole if self._freedom.all_items_are_free else lists.whole | lists.next
         steps = search.steps
-        known: dict[int, list[Value]] = {}
+        known: dict[int, bool] = {}
         risky = [thread for thread in threads if steps.risks(thread, tracker, known)]
         if not risky:
             return suspects, False
@@ -173,6 +172,6 @@ class _Reading:
         self.dead += tokens[self._bits[tokens] != 0].tolist()
 
     def _is_risky(self, record: int, tracker: Tracker) -> bool:
-        known: dict[int, list[Value]] = {}
+        known: dict[int, bool] = {}
         steps = self.search.steps
         return any(steps.risks(thread, tracker, known) for thread in steps.threads(record))

@@ -16,9 +16,8 @@ def is_composite(value: Value) -> bool:
     return value.__class__ is tuple and value[0] in (OBJECT, ARRAY)
 
 
-def rivals(tracker: Tracker, depth: int) -> list[Value]:
-    """The earlier items, objects and arrays, of the open array so deep that the item being read may still equal; after a comma all
-    of them."""
+def has_rival(tracker: Tracker, depth: int) -> bool:
+    """Has the open array so deep an earlier item, object or array, that the item being read may still equal? After a comma, any."""
     inside: list[Place] = []
     place: Place | None = tracker.place
     while place is not None and place.depth > depth:
@@ -26,9 +25,9 @@ def rivals(tracker: Tracker, depth: int) -> list[Value]:
         place = place.above
     assert place is not None
     if not inside:
-        return [item for item in place.done if is_composite(item)] if tracker.mode == AFTER_COMMA else []
+        return tracker.mode == AFTER_COMMA and any(map(is_composite, place.done))
     inside.reverse()
-    return [item for item in place.done if agrees(item, inside, 0, tracker)]
+    return any(agrees(item, inside, 0, tracker) for item in place.done)
 
 
 def agrees(value: Value, inside: list[Place], at: int, tracker: Tracker) -> bool:
@@ -58,7 +57,7 @@ def _object_agrees(members: frozenset[tuple[str, Value]], inside: list[Place], a
 def _array_agrees(items: tuple[Value, ...], inside: list[Place], at: int, tracker: Tracker) -> bool:
     done, is_last = inside[at].done, at + 1 == len(inside)
     count = len(done)
-    if items[:count] != done:
+    if items[:count] != done.whole():
         return False
     if is_last and tracker.mode not in (TEXT, SCALAR, AFTER_COMMA):
         return True

@@ -13,9 +13,8 @@ from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import put_record
 from grammarlm.masks.machines.json.endings.texts import Thread
 
-from .rivals import rivals
+from .rivals import has_rival
 from .tracker import Tracker, begun, read
-from .values import Value
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
@@ -108,16 +107,17 @@ class Steps:
 
     # ------------------------------------------------------------------ rivals
 
-    def risks(self, thread: Thread, tracker: Tracker, known: dict[int, list[Value]]) -> list[int]:
+    def risks(self, thread: Thread, tracker: Tracker, known: dict[int, bool]) -> list[int]:
         """The depths of the thread's tracked arrays whose item, as it stands, may still become an earlier one."""
-        found = []
-        for depth, row in enumerate(self.rows_of(thread[3]), 1):
-            if row in self.freedom.tracked:
-                if depth not in known:
-                    known[depth] = rivals(tracker, depth)
-                if known[depth]:
-                    found.append(depth)
-        return found
+        return [depth for depth in self._tracked(thread) if self._is_risky(tracker, depth, known)]
+
+    def _tracked(self, thread: Thread) -> list[int]:
+        return [depth for depth, row in enumerate(self.rows_of(thread[3]), 1) if row in self.freedom.tracked]
+
+    def _is_risky(self, tracker: Tracker, depth: int, known: dict[int, bool]) -> bool:
+        if depth not in known:
+            known[depth] = has_rival(tracker, depth)
+        return known[depth]
 
     def is_free(self, thread: Thread, depth: int) -> bool:
         """Is a container around the thread, within the item of the array so deep, one that can always become another value?"""
@@ -167,9 +167,12 @@ class Steps:
         c, _, y, _ = thread
         return c & 31 in IN_GAPS and not self._follows[y] & FOLLOWS
 
-    def is_safe(self, thread: Thread, tracker: Tracker | None, known: dict[int, list[Value]] | None = None) -> bool:
+    def is_safe(self, thread: Thread, tracker: Tracker | None, known: dict[int, bool] | None = None) -> bool:
         """Can the thread be ended without a search for an end that repeats no item?"""
         if tracker is None:
             return True
-        risks = self.risks(thread, tracker, {} if known is None else known)
-        return all(self.is_sure(thread, tracker, depth) for depth in risks)
+        known = {} if known is None else known
+        return all(
+            self.is_sure(thread, tracker, depth) or not self._is_risky(tracker, depth, known)  # items can be many
+            for depth in self._tracked(thread)
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .growing import NOTHING, Lexeme, Values
 from .values import ARRAY, OBJECT, Value, scalar_of, text_of
 
 BETWEEN, AFTER_COMMA, TEXT, KEY, SCALAR = range(5)  # modes: what the text is in
@@ -22,7 +23,7 @@ class Place(NamedTuple):
     above: Place | None
     depth: int  # how many are open in the whole text, this one included
     is_object: bool
-    done: frozenset[tuple[str, Value]] | tuple[Value, ...]  # the members, or items, that are finished
+    done: Values  # the members, or items, that are finished
     key: str | None = None  # the key whose value comes next or has begun
 
 
@@ -31,7 +32,12 @@ class Tracker(NamedTuple):
 
     place: Place
     mode: int = BETWEEN
-    lexeme: bytes = b""  # of a string after its quote, of a number or literal
+    written: Lexeme = NOTHING
+
+    @property
+    def lexeme(self) -> bytes:
+        """Of a string after its quote, of a number or literal."""
+        return self.written.whole()
 
 
 class Read(NamedTuple):
@@ -44,34 +50,34 @@ class Read(NamedTuple):
 
 def begun(depth: int) -> Tracker:
     """After the bracket of an array, so many containers deep."""
-    return Tracker(Place(None, depth, False, ()))
+    return Tracker(Place(None, depth, False, Values(False)))
 
 
 def read(tracker: Tracker, data: bytes, at: int = 0) -> Read:
     """Reads until a repeated item or the outermost array has ended, or all of the data."""
-    place, mode, lexeme = tracker
+    place, mode, written = tracker
     size = len(data)
     while at < size:
         byte = data[at]
         if mode in (TEXT, KEY):
-            end = end_of_string(lexeme, data, at)
+            end = end_of_string(written, data, at)
             if end < 0:
-                return Read(Tracker(place, mode, lexeme + data[at:]), size)
-            text = text_of(lexeme + data[at:end])
+                return Read(Tracker(place, mode, written.with_(data[at:])), size)
+            text = text_of(written.whole() + data[at:end])
             place = place._replace(key=text) if mode == KEY else with_value(place, text)
-            mode, lexeme, at = BETWEEN, b"", end + 1
+            mode, written, at = BETWEEN, NOTHING, end + 1
             continue
         if mode == SCALAR:
             if byte not in ENDS_SCALAR:
-                lexeme, at = lexeme + data[at : at + 1], at + 1
+                written, at = written.with_(data[at : at + 1]), at + 1
                 continue
-            place, mode, lexeme = with_value(place, scalar_of(lexeme)), BETWEEN, b""
+            place, mode, written = with_value(place, scalar_of(written.whole())), BETWEEN, NOTHING
         at += 1
         if byte in CLOSING:
             above = place.above
             if above is None:
                 return Read(None, at)
-            value = (OBJECT if place.is_object else ARRAY, place.done)
+            value = (OBJECT if place.is_object else ARRAY, place.done.whole())
             is_repeated = not above.is_object and value in above.done
             place, mode = with_value(above, value), BETWEEN
             if is_repeated:
@@ -83,32 +89,27 @@ def read(tracker: Tracker, data: bytes, at: int = 0) -> Read:
         elif byte == COMMA:
             mode = AFTER_COMMA
         elif byte != COLON and byte not in BLANKS:
-            mode, lexeme = SCALAR, data[at - 1 : at]
-    return Read(Tracker(place, mode, lexeme), at)
+            mode, written = SCALAR, Lexeme(data[at - 1 : at])
+    return Read(Tracker(place, mode, written), at)
 
 
-def end_of_string(lexeme: bytes, data: bytes, at: int) -> int:
+def end_of_string(written: Lexeme, data: bytes, at: int) -> int:
     """The index of the quote that ends a string; -1: it goes on."""
     first = at
     while (at := data.find(b'"', at)) >= 0:
-        if not escapes(lexeme + data[first:at]):
+        if not written.with_(data[first:at]).escapes:
             return at
         at += 1
     return -1
 
 
-def escapes(lexeme: bytes) -> bool:
-    """Is the character after this text escaped?"""
-    return (len(lexeme) - len(lexeme.rstrip(b"\\"))) % 2 == 1
-
-
 def opened(place: Place, is_object: bool) -> Place:
-    return Place(place, place.depth + 1, is_object, frozenset() if is_object else ())
+    return Place(place, place.depth + 1, is_object, Values(is_object))
 
 
 def with_value(place: Place, value: Value) -> Place:
     """The place after a value in it."""
     if place.is_object:
         assert place.key is not None
-        return Place(place.above, place.depth, True, frozenset((*place.done, (place.key, value))))
-    return Place(place.above, place.depth, False, (*place.done, value))
+        return Place(place.above, place.depth, True, place.done.with_((place.key, value)))
+    return Place(place.above, place.depth, False, place.done.with_(value))
