@@ -3,6 +3,7 @@
 import json
 import pickle
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.masks.machines.json.distinct.distinct_cases import SCHEMAS, VOCAB, ar
 from tests.oracles.json_spellings import usual_spellings
 from tests.real_data import MASKBENCH, SUITE, needs_data, real_vocabulary
 
+BYTES = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256])
 BEGUN = b'[{"a":1},{"a":1'
 WITH_ITEMS = (
     "anywork-ac-1.1",
@@ -124,3 +126,26 @@ def test_real_schemas_with_their_instances(name: str) -> None:
     matcher = gl.compile(gl.JsonSchema(case["schema"], property_order="any"), real_vocabulary("llama3_1")).matcher()
     for test in case["tests"]:
         assert accepts(matcher, json.dumps(test["data"]).encode()) is test["valid"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps([{"a": i} for i in range(2000)]),
+        json.dumps([{f"k{i}": 0 for i in range(2000)}]),
+        '[{"a":"' + "x" * 50_000 + '"}]',
+    ],
+    ids=["items", "keys", "a string"],
+)
+def test_memory_and_work_grow_with_the_text(text: str) -> None:
+    """Each step kept a copy of what had been read, and asked every earlier item whether it could come again: 3,000 items took 75
+    seconds, a string of 100,000 bytes gigabytes."""
+    constraint = gl.compile(gl.JsonSchema(array({"type": ["object", "array"]}), property_order="any"), BYTES)
+    matcher = constraint.matcher()
+    tracemalloc.start()
+    try:
+        assert all(matcher.advance(byte) for byte in text.encode())
+        assert tracemalloc.get_traced_memory()[0] < 2_000 * len(text)
+    finally:
+        tracemalloc.stop()
+    assert matcher.is_accepting
