@@ -100,7 +100,10 @@ class Generate:
         ended, free = LENGTH, 0  # free: nanoseconds of a scripted model, which are nobody's
         begin = first = perf_counter_ns()
         until = begin + int(self._options["limit"] * 1e9)
-        engine.reset(most)
+        try:
+            engine.reset(most)
+        except ValueError:  # no text is as short
+            return Output("", 0, LENGTH, 0.0, 0.0)
         model.start(prompt, [self._options["seed"], zlib.crc32(case.name.encode()), number], script)
         while True:
             engine.mask()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from grammarlm.bench.record import Record
 from grammarlm.bench.tasks import Step
 
 VALID = "valid"
+DATES = ("date", "date-time", "time")
 FORMATS = {"ipv4": ipaddress.IPv4Address, "ipv6": ipaddress.IPv6Address, "uuid": uuid.UUID}  # beside jsonschema's own
 
 
@@ -39,8 +41,12 @@ class Validate:
         self._class, self._class_for = Draft202012Validator, validator_for
         self._registry: Any = Registry()  # nothing is fetched
         self._formats, self._reference_formats = FormatChecker(), FormatChecker()
-        # FormatChecker() has draft 3's "time", without a zone.
-        self._formats.checkers = {**self._formats.checkers, **Draft202012Validator.FORMAT_CHECKER.checkers}
+        # FormatChecker() has those of draft 3, too: "color", and a "time" without a zone.
+        self._formats.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
+        for name in DATES:
+            if name in self._formats.checkers:
+                check, raises = self._formats.checkers[name]
+                self._formats.checks(name, raises)(_of_rfc_3339(check))
         for name, read in FORMATS.items():
             self._formats.checks(name, ValueError)(_of_strings(read))
             # The reference's checks return nothing, which jsonschema takes for "no": under these formats nothing is valid.
@@ -75,6 +81,17 @@ class Validate:
             return bool(validator.is_valid(value))
         except Exception:
             return False
+
+
+def _of_rfc_3339(check: Any) -> Any:
+    """The year 0000 and leap seconds are dates and times, too, which Python's own do not have."""
+
+    def check_text(value: Any) -> bool:
+        if isinstance(value, str):
+            value = re.sub(r"(?<=:[0-5]\d:)60", "59", re.sub(r"^0000(?=-)", "0400", value))
+        return bool(check(value))
+
+    return check_text
 
 
 def _of_strings(read: Any) -> Any:
