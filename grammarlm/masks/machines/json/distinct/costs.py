@@ -27,7 +27,8 @@ from .values import NUMBER, OBJECT, Value
 if TYPE_CHECKING:
     from .epoch import DistinctEpoch
 
-MOST_CHECKED = 64  # tokens that are checked one by one
+MOST_CHECKED = 512  # tokens that are checked one by one
+FEW_CHECKED = 64  # where all would have to be
 PREFERRED = b'"}],:{[0123456789-aeiostnrlkx. '  # bytes that are checked first
 MEMBER = 24  # bytes of a comma, a key that no item has, and a colon, with tokens to spare
 SPARE = 64  # bytes: escapes and zeros by which a way may be longer than what it leads away from
@@ -70,7 +71,7 @@ class DistinctCosts(Costs):
         """The tokens of a row that are checked where all would have to be: a few bytes, then those that come first."""
         bytes_ = [token for byte in PREFERRED if (token := epoch.program.facts.byte_tokens[byte]) >= 0]
         few = [token for token in bytes_ if row[token >> 5] >> (token & 31) & 1]
-        return list(dict.fromkeys([*few, *ids_of(row)[:MOST_CHECKED].tolist()]))[:MOST_CHECKED]
+        return list(dict.fromkeys([*few, *ids_of(row)[:FEW_CHECKED].tolist()]))[:FEW_CHECKED]
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
         """As Costs'."""
