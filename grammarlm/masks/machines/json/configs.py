@@ -79,6 +79,15 @@ def _frames_of(epoch: JsonEpoch, frame: int) -> Frames:
     return tuple(found)
 
 
+def threads_of(epoch: JsonEpoch, state: int) -> list[tuple[int, int, int, int]]:
+    """The threads of a config: c, x, y, and the number of the frame."""
+    found, records = [], epoch.arrays["records"]
+    while state:
+        c, x, y, f, state = records[state].tolist()
+        found.append((c, x, y, f))
+    return found
+
+
 def words_of_seen(epoch: JsonEpoch, row: int) -> int:
     """Words of the bits of keys seen, for an object of many keys; 0 for all others."""
     if row >> 40:

@@ -30,9 +30,8 @@ class JsonProgram(NamedTuple):
     rows: array[int]  # int64; after them the bytes of keys and words
     blob_at: int  # where those begin, in bytes
     start: int  # the root's row
-    tracked: frozenset[int] = (
-        frozenset()
-    )  # rows of arrays whose items that are objects or arrays must differ: distinct/
+    # Rows of arrays whose items that are objects or arrays must differ: see distinct/.
+    tracked: frozenset[int] = frozenset()
     numbers: dict[int, NumberShape] = {}  # where there are such arrays: the shapes of rows of numbers  # noqa: RUF012
     endless_strings: frozenset[int] = frozenset()  # and the rows of strings of languages that have no last one
 

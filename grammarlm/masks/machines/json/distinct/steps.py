@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, ROW, Frame, Kind
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.machines.json.configs import put_record
+from grammarlm.masks.machines.json.configs import put_record, threads_of
 from grammarlm.masks.machines.json.endings.texts import Thread
 
 from .rivals import has_rival
@@ -34,11 +34,7 @@ class Steps:
         self._follows = machine.program.tables.blanks.table[:, 4]
 
     def threads(self, record: int) -> list[Thread]:
-        found, records = [], self.machine.arrays["records"]
-        while record:
-            c, x, y, f, record = records[record].tolist()
-            found.append((c, x, y, f))
-        return found
+        return threads_of(self.machine, record)
 
     def rows_of(self, f: int) -> list[int]:
         """The rows of the open containers, from the outermost inwards."""

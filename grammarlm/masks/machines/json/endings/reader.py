@@ -11,7 +11,7 @@ from grammarlm.kernels import entries
 from grammarlm.layout.json import BARRIER, ESCAPE, INLINE, NO_FRAME, At, Frame, Key, Kind, Object
 from grammarlm.layout.json_calls import ENDS, READ
 from grammarlm.masks.filters import greedy
-from grammarlm.masks.machines.json.configs import chain_of, put_entry, put_record, words_of_seen
+from grammarlm.masks.machines.json.configs import chain_of, put_entry, put_record, threads_of, words_of_seen
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
 
 from .texts import Thread
@@ -136,11 +136,7 @@ class Reader:
         return entries[0]
 
     def threads(self, record: int) -> list[Thread]:
-        found, records = [], self.machine.arrays["records"]
-        while record:
-            c, x, y, f, record = records[record].tolist()
-            found.append((c, x, y, f))
-        return found
+        return threads_of(self.machine, record)
 
     def record(self, c: int, x: int, y: int, f: int) -> int:
         """A config of one thread."""

@@ -58,9 +58,8 @@ class ArrayRows:
         is_tracked = unique and any(map(_is_composite, _kinds(shape)))
         if is_tracked:
             self._endless.check(shape, node)
-            unique = any(
-                kind is EVERYTHING or not _is_composite(kind) for kind in _kinds(shape)
-            )  # the kernel compares the others
+            # The kernel compares the others.
+            unique = any(kind is EVERYTHING or not _is_composite(kind) for kind in _kinds(shape))
         if unique:
             positions = [
                 tuple([Item(self._comparable_node(way.node), way.counts) for way in ways])
