@@ -5,9 +5,9 @@ from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.kernels.cpu.json.step.blanks import blanks
+from grammarlm.kernels.cpu.json.step.frames import covers
 from grammarlm.kernels.cpu.json.step.numbers import number_ends
 from grammarlm.kernels.cpu.json.step.step import step
-from grammarlm.kernels.cpu.json.step.unique import covers
 from grammarlm.layout.json import DEAD, NO_FRAME, ROW, SHORT, TOO_MANY, WIDEST, At, Kind, Want
 
 from .fields import arena_of, is_short, longs, octets

@@ -6,7 +6,9 @@ from numba import int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import longs
-from grammarlm.layout.json import At, Frame, Want
+from grammarlm.layout.json import ARRAY_BIT, BARRIER, FIRST_OBLIGATION, At, Frame, Object, Want
+
+MOST_COMPARED = 64  # nested frames of two threads that are compared
 
 
 @part
@@ -130,4 +132,35 @@ def same_registers(arena, one, other):
     for i in (Frame.ROW, Frame.SEEN, Frame.COUNT, Frame.LAST):
         if frames[a + i] != frames[b + i]:
             return False
+    return True
+
+
+@part
+def covers(arena, one, other):
+    """Can a text within the frame `one` go on in all ways that it can within `other`? Certainly where the frames, and those around
+    them, are equal, but for obligations that only `other` has to meet. False where it would take long to find out."""
+    frames, program = longs(arena, At.FRAMES), longs(arena, At.PROGRAM)
+    first, second = int64(one), int64(other)
+    for _ in range(MOST_COMPARED):
+        if first == second:
+            break
+        if first <= BARRIER or second <= BARRIER or not same_registers(arena, first, second):
+            return False
+        a, b = first * Frame.LENGTH, second * Frame.LENGTH
+        row, needed = frames[a + Frame.ROW], frames[b + Frame.NEEDED]
+        if row & ARRAY_BIT == 0 and program[row + Object.OBLIGATIONS] != 0:
+            needed &= frames[a + Frame.NEEDED] | (int64(1) << FIRST_OBLIGATION) - 1
+        if frames[a + Frame.NEEDED] != needed:
+            return False
+        first, second = frames[a + Frame.PARENT], frames[b + Frame.PARENT]
+    if first != second:
+        return False
+    first, second = int64(one), int64(other)
+    while first != second:  # lists can be long: they are compared where everything else agrees
+        a, b = first * Frame.LENGTH, second * Frame.LENGTH
+        if not same_entries(arena, frames[a + Frame.OTHERS], frames[b + Frame.OTHERS]):
+            return False
+        if not same_chain(arena, frames[a + Frame.TEXT], frames[b + Frame.TEXT]):
+            return False
+        first, second = frames[a + Frame.PARENT], frames[b + Frame.PARENT]
     return True

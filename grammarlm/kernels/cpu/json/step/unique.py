@@ -11,7 +11,7 @@ from numba import int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import longs, octets
-from grammarlm.layout.json import ARRAY_BIT, BARRIER, FIRST_OBLIGATION, Array, At, Frame, Key, Kind, Object
+from grammarlm.layout.json import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind
 from grammarlm.layout.numbers import Flag, Number
 
 from .frames import (
@@ -21,9 +21,6 @@ from .frames import (
     extend_chain,
     is_other,
     length_of,
-    same_chain,
-    same_entries,
-    same_registers,
 )
 from .keys import all_gone
 from .languages import after_point, first_point
@@ -49,7 +46,6 @@ FEWEST_OF_ESCAPE, FEWEST_OF_BYTE = (
     64,
 )  # lower bounds: characters that an incomplete escape, or its first bytes, can become
 MOST_TRIED = 20_000  # steps of the search for a new number
-MOST_COMPARED = 64  # nested frames of two threads that are compared
 NUMBER_BYTES = np.frombuffer(b"1234567890.eE-+", np.uint8)
 
 
@@ -181,37 +177,6 @@ def is_word_new(arena, f, table, low, high):
         if not known:
             return True
     return False
-
-
-@part
-def covers(arena, one, other):
-    """Can a text within the frame `one` go on in all ways that it can within `other`? Certainly where the frames, and those around
-    them, are equal, but for obligations that only `other` has to meet. False where it would take long to find out."""
-    frames, program = longs(arena, At.FRAMES), longs(arena, At.PROGRAM)
-    first, second = int64(one), int64(other)
-    for _ in range(MOST_COMPARED):
-        if first == second:
-            break
-        if first <= BARRIER or second <= BARRIER or not same_registers(arena, first, second):
-            return False
-        a, b = first * Frame.LENGTH, second * Frame.LENGTH
-        row, needed = frames[a + Frame.ROW], frames[b + Frame.NEEDED]
-        if row & ARRAY_BIT == 0 and program[row + Object.OBLIGATIONS] != 0:
-            needed &= frames[a + Frame.NEEDED] | (int64(1) << FIRST_OBLIGATION) - 1
-        if frames[a + Frame.NEEDED] != needed:
-            return False
-        first, second = frames[a + Frame.PARENT], frames[b + Frame.PARENT]
-    if first != second:
-        return False
-    first, second = int64(one), int64(other)
-    while first != second:  # lists can be long: they are compared where everything else agrees
-        a, b = first * Frame.LENGTH, second * Frame.LENGTH
-        if not same_entries(arena, frames[a + Frame.OTHERS], frames[b + Frame.OTHERS]):
-            return False
-        if not same_chain(arena, frames[a + Frame.TEXT], frames[b + Frame.TEXT]):
-            return False
-        first, second = frames[a + Frame.PARENT], frames[b + Frame.PARENT]
-    return True
 
 
 @part
