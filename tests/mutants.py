@@ -1,11 +1,13 @@
-"""Mutants of the kernels: does a wrong line fail a test of the kernels' own room, tests/kernels?
+"""Mutants of the kernels: does a wrong line fail a test of the kernel's own room, tests/kernels/ROOM?
 
     python -m tests.mutants                     lists them
-    python -m tests.mutants 3 17                runs tests/kernels against these two
+    python -m tests.mutants 3 17                runs the tests of their rooms against these two
+    python -m tests.mutants all                 all of them
     python -m tests.mutants 3 --tests FILE ...  only these tests
 
 A mutant is one line of a kernel, changed. It is applied to a copy of the package, which has a kernel cache of its own: compiling
-takes minutes, so run few at a time. Exit status 1: some survived.
+takes a minute. The tests run on the unchanged copy first and must pass there, or nothing that they catch means anything. Exit
+status 1: some survived.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = Path("grammarlm/kernels/cpu")
-ROOM = "tests/kernels"
+COPIED = ("grammarlm", "tests", "benchmarks")
 CAUGHT, SURVIVED = "caught", "survived"
 FAILED = 1  # pytest's status where a test has failed; others mean that there was no answer
 
@@ -150,23 +152,34 @@ MUTANTS = [
 ]
 
 
-def run(mutant: Mutant, tests: Sequence[str]) -> str:
-    """CAUGHT or SURVIVED. Raises where the tests gave no answer."""
+def run(mutant: Mutant | None, tests: Sequence[str]) -> str:
+    """CAUGHT or SURVIVED; without a mutant the unchanged sources are tried. Raises where the tests gave no answer."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         folder = Path(name)
         ignored = shutil.ignore_patterns("__pycache__")
-        for part in ("grammarlm", "tests"):
+        for part in COPIED:
             shutil.copytree(ROOT / part, folder / part, ignore=ignored)
         shutil.copy(ROOT / "pyproject.toml", folder)
-        path = folder / KERNELS / mutant.file
-        path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
-        environment = os.environ | {"PYTHONPATH": name, "GRAMMARLM_CACHE": str(folder / "cache")}
+        if mutant is not None:
+            path = folder / KERNELS / mutant.file
+            path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
+        environment = os.environ | {
+            "PYTHONPATH": name,
+            "GRAMMARLM_CACHE": str(folder / "cache"),
+            "GRAMMARLM_KERNELS": "numba",
+        }
         check_imports(folder, environment)
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-        status = subprocess.run(command, cwd=folder, env=environment, check=False).returncode
-    if status not in (0, FAILED):
-        raise RuntimeError(f"pytest ended with status {status}: neither passed nor failed")
-    return CAUGHT if status == FAILED else SURVIVED
+        done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+    if done.returncode not in (0, FAILED):
+        raise RuntimeError(
+            f"pytest ended with status {done.returncode}, neither passed nor failed:\n{done.stdout[-2000:]}"
+        )
+    failures = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if mutant is None and failures:
+        raise RuntimeError(f"{failures[0]}: it fails on the unchanged sources, so it says nothing of a mutant")
+    print("\n".join(failures), flush=True)
+    return CAUGHT if done.returncode == FAILED else SURVIVED
 
 
 def check_imports(folder: Path, environment: dict[str, str]) -> None:
@@ -179,16 +192,22 @@ def check_imports(folder: Path, environment: dict[str, str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.partition("\n")[0])
-    parser.add_argument("numbers", nargs="*", type=int, help="which mutants to run; none: list them")
-    parser.add_argument("--tests", nargs="+", default=[ROOM], help=f"what to run against them (default: {ROOM})")
+    parser.add_argument("numbers", nargs="*", help="which mutants to run, or all; none: list them")
+    parser.add_argument("--tests", nargs="+", help="what to run against them (tests/kernels/ROOM)")
     chosen = parser.parse_args(arguments)
     if not chosen.numbers:
         for number, mutant in enumerate(MUTANTS):
             print(f"{number:4}  {mutant}")
         return 0
     survived = 0
-    for number in chosen.numbers:
-        verdict = run(MUTANTS[number], chosen.tests)
+    numbers = range(len(MUTANTS)) if chosen.numbers == ["all"] else map(int, chosen.numbers)
+    sound: set[str] = set()
+    for number in numbers:
+        tests = chosen.tests or [f"tests/kernels/{MUTANTS[number].file.partition('/')[0]}"]
+        if not sound.issuperset(tests):
+            run(None, tests)
+            sound.update(tests)
+        verdict = run(MUTANTS[number], tests)
         print(f"{number:4}  {verdict}: {MUTANTS[number]}", flush=True)
         survived += verdict == SURVIVED
     return int(survived > 0)
