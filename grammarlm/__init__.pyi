@@ -44,10 +44,12 @@ from .grammars.text import Ban as Ban
 from .grammars.text import Text as Text
 from .integrations.transformers import LogitsProcessor as LogitsProcessor
 from .masks.batch import fill_masks as fill_masks
-from .masks.batch import fill_tree as fill_tree
 from .masks.compiler import Compiler as Compiler
 from .masks.constraint import Constraint as Constraint
 from .masks.constraint import compile as compile
+from .masks.draft_tree import MaskTree as MaskTree
+from .masks.draft_tree import fill_tree as fill_tree
+from .masks.draft_tree import fill_trees as fill_trees
 from .masks.mask_array import allocate_mask as allocate_mask
 from .masks.matcher import Matcher as Matcher
 from .masks.runtime.limits import Limits as Limits

@@ -1,10 +1,10 @@
-"""Masks of many texts at once: a batch of matchers, or the draft tree of one."""
+"""Masks of many texts at once: a batch of matchers."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -14,7 +14,6 @@ from grammarlm.errors import MaskError
 
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
-from .trail import Head
 
 # Seconds that one thread works before it starts workers: starting them and handing over costs half a millisecond.
 ALONE = 2e-3
@@ -101,53 +100,3 @@ def _make_all(make: Callable[[int], None], jobs: list[list[int]], threads: int |
 def _pool(process: int) -> ThreadPoolExecutor:
     """The worker threads of this process; a forked process has none of its parent's."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="grammarlm")
-
-
-def fill_tree(matcher: Matcher, tokens: Iterable[int], parents: Iterable[int], mask: np.ndarray) -> list[bool]:
-    """The masks of a draft tree: row 0 for the current state, row i + 1 for the state after node i; returns what each
-    fill_mask returns.
-
-    Node i is tokens[i], read after node parents[i], or from the current state where that is -1. A node that is refused
-    gets a row of zeros, and so do all below it. The matcher and the rows beyond the tree do not change.
-    """
-    if not isinstance(matcher, Matcher):
-        raise TypeError(f"fill_tree(matcher, ...) takes a matcher, not {type(matcher).__name__}")
-    read = _integers(tokens, "tokens")
-    above = _integers(parents, "parents")
-    if len(read) != len(above):
-        raise ValueError(f"fill_tree: {len(read)} tokens, but {len(above)} parents; each node has one of both")
-    for node, parent in enumerate(above):
-        if not -1 <= parent < node:
-            raise ValueError(f"fill_tree: parents[{node}] is {parent}; it takes -1 (the state now) or an earlier node")
-    array = as_mask(mask, matcher._words)
-    if len(array) < len(read) + 1:
-        raise MaskError(f"the mask has {len(array)} rows, too few for the state now and {len(read)} nodes")
-    walker = matcher._probe()
-    heads: list[Head | None] = [walker._head]
-    needed = []
-    try:
-        needed.append(walker.fill_mask(array, 0))
-        for row, (token, parent) in enumerate(zip(read, above, strict=True), 1):
-            head = heads[parent + 1]
-            if head is None or not walker._at(head).advance(token):
-                heads.append(None)
-                array[row] = 0
-                needed.append(True)
-            else:
-                heads.append(walker._head)
-                needed.append(walker.fill_mask(array, row))
-    except BaseException:  # fail closed: only stop tokens are allowed where no row was made
-        array[len(needed) : len(read) + 1] = matcher._automaton.program.facts.stop_row
-        raise
-    return needed
-
-
-def _integers(values: object, name: str) -> list[int]:
-    """A list of integers, from a list or an array of one dimension."""
-    values = getattr(values, "tolist", lambda: values)()
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"fill_tree({name}=...) takes a list or an array of integers, not {type(values).__name__}")
-    return [
-        as_integer(value, f"fill_tree({name}=...) takes integers: a list or an array with one number a node")
-        for value in values
-    ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from .draft_tree import DraftTree
 from .reader import Reader
 
 
@@ -34,7 +35,18 @@ class BlendedReader:
         return all(reader.rollback_is_cheap for reader in self._readers)
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
-        logits = [reader.read(self._own(reader, chunks), scored) for reader in self._readers]
+        return self._blend([reader.read(self._own(reader, chunks), scored) for reader in self._readers])
+
+    def read_trees(
+        self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
+    ) -> torch.Tensor:
+        return self._blend([reader.read_trees(self._own(reader, chunks), scored, trees) for reader in self._readers])
+
+    def keep(self, paths: Sequence[Sequence[int]]) -> None:
+        for reader in self._readers:
+            reader.keep(paths)
+
+    def _blend(self, logits: list[torch.Tensor]) -> torch.Tensor:
         self._is_started = True
         width = min(one.shape[1] for one in logits)
         with torch.no_grad():

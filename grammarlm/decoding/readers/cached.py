@@ -24,7 +24,9 @@ import transformers
 from grammarlm.errors import UnsupportedFeature
 
 from .callable import CallableReader, rows_of
+from .draft_tree import DraftTree
 from .model_facts import KEEP_LOGITS, text_config
+from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # layers whose attention uses only position ids and the mask
@@ -40,6 +42,9 @@ class CachedReader(CallableReader):
         is_static = self._is_cached and _wants_static(model, cache)
         self._in_step = is_static  # a static cache has no slots for pads
         self._longest = max(map(len, prompts)) + room if is_static else None
+        self._dtype = next((each.dtype for each in model.parameters() if each.is_floating_point()), torch.float32)
+        attention = getattr(text_config(model), "_attn_implementation", None)
+        self._takes_masks = attention in ("eager", "sdpa") and "position_ids" in self._options
         self._start_over()
 
     def _start_over(self) -> None:
@@ -93,6 +98,53 @@ class CachedReader(CallableReader):
                 **options,
             )
 
+    def read_trees(
+        self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
+    ) -> torch.Tensor:
+        """By a mask of ancestors, once a forward has shown that the cache allows it; else all texts again, a row for each leaf."""
+        if not self._reads_trees:
+            logits = super().read_trees(chunks, scored, trees)
+            self._start_over()
+            return logits
+        self._trees = list(trees)
+        _, pads = layout(chunks, trees)
+        mask = tree_mask(self._slots, chunks, trees, self._dtype)
+        ids, positions = [], []
+        for text, chunk, tree, pad in zip(self._texts, chunks, trees, pads, strict=True):
+            text.extend(chunk)
+            ids.append([0] * pad + list(chunk) + tree.tokens)
+            own = range(len(text) - len(chunk), len(text))
+            positions.append([0] * pad + list(own) + [len(text) + depth for depth in depths(tree)])
+        for slots, chunk, tree, pad in zip(self._slots, chunks, trees, pads, strict=True):
+            slots.extend([0] * pad + [1] * len(chunk) + [0] * len(tree))  # nodes are pads until `keep`
+        last = max(count + len(tree) for count, tree in zip(scored, trees, strict=True))
+        with torch.inference_mode():
+            output = self._model(
+                input_ids=torch.tensor(ids, device=self._device),
+                attention_mask=mask.to(self._device),
+                position_ids=torch.tensor(positions, device=self._device),
+                past_key_values=self._cache,
+                use_cache=True,
+                return_dict=True,
+                **{name: last for name in KEEP_LOGITS if name in self._options},
+            )
+        logits = output.logits
+        counts = [count + len(tree) for count, tree in zip(scored, trees, strict=True)]
+        return rows_of(logits, [logits.shape[1]] * len(chunks), counts)
+
+    @property
+    def _reads_trees(self) -> bool:
+        return self._is_cached and bool(self._slots[0]) and not self._in_step and self._takes_masks
+
+    def keep(self, paths: Sequence[Sequence[int]]) -> None:
+        super().keep(paths)
+        if not self._is_cached or not self._slots[0]:
+            return
+        for slots, tree, path in zip(self._slots, self._trees, paths, strict=True):
+            for node in path:
+                slots[len(slots) - len(tree) + node] = 1
+        self._cut()
+
     def _look_at(self, cache: Any) -> None:
         """Decides how to go on, by the cache that the first forward returned."""
         self._cache = cache if cache is not None and grows(cache) else None
@@ -126,6 +178,10 @@ class CachedReader(CallableReader):
             ids = [at for at, is_id in enumerate(slots) if is_id]
             for at in ids[len(ids) - count :]:
                 slots[at] = 0
+        self._cut()
+
+    def _cut(self) -> None:
+        """Takes slots at the end that are pads of all texts out of the cache."""
         used = max((at + 1 for slots in self._slots for at, is_id in enumerate(slots) if is_id), default=0)
         if not used:
             self._start_over()

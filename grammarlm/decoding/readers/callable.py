@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from .draft_tree import DraftTree
 from .model_facts import device_of, width_of
 
 
@@ -25,16 +26,37 @@ class CallableReader:
         self._model, self._device, self.width = model, device_of(model), width_of(model)
         self.beginnings = [list(prompt) for prompt in prompts]
         self._texts: list[list[int]] = [[] for _ in prompts]
+        self._trees: list[DraftTree] = []
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
-        length = max(map(len, self._texts))
-        padded = [text + [text[-1]] * (length - len(text)) for text in self._texts]
+        logits = self._logits(self._texts, list(range(len(self._texts))))
+        return rows_of(logits, [len(text) for text in self._texts], scored)
+
+    def read_trees(
+        self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
+    ) -> torch.Tensor:
+        """All texts again, each as often as its tree has leaves."""
+        for text, chunk in zip(self._texts, chunks, strict=True):
+            text.extend(chunk)
+        self._trees = list(trees)
+        branches = Branches(self._texts, self._trees)
+        logits = self._logits(branches.rows, branches.texts)
+        return picked(logits, branches.places(scored))
+
+    def keep(self, paths: Sequence[Sequence[int]]) -> None:
+        for text, tree, path in zip(self._texts, self._trees, paths, strict=True):
+            text.extend(tree.tokens[node] for node in path)
+
+    def _logits(self, rows: list[list[int]], texts: list[int]) -> torch.Tensor:
+        """[rows, length, V] of rows of ids, padded on the right; row i goes on from text `texts[i]`."""
+        length = max(map(len, rows))
+        padded = [row + [row[-1]] * (length - len(row)) for row in rows]
         with torch.no_grad():
             logits = self._call(torch.tensor(padded, device=self._device))
         self._check(logits, (len(padded), length))
-        return rows_of(logits, [len(text) for text in self._texts], scored)
+        return logits
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self._model(ids)
@@ -58,6 +80,40 @@ class CallableReader:
     def rollback(self, counts: Sequence[int]) -> None:
         for text, count in zip(self._texts, counts, strict=True):
             del text[len(text) - count :]
+
+
+class Branches:
+    """Draft trees as rows of a batch: each text with the tokens on the way to one leaf of its tree."""
+
+    def __init__(self, texts: Sequence[Sequence[int]], trees: Sequence[DraftTree]):
+        self.rows: list[list[int]] = []
+        self.texts: list[int] = []
+        self._lengths = [len(text) for text in texts]
+        self._first: list[int] = []
+        self._of_node: list[dict[int, tuple[int, int]]] = []  # node -> (row, place in it)
+        for number, (text, tree) in enumerate(zip(texts, trees, strict=True)):
+            self._first.append(len(self.rows))
+            of_node: dict[int, tuple[int, int]] = {}
+            for path in [tree.path(leaf) for leaf in tree.leaves] or [[]]:
+                for depth, node in enumerate(path):
+                    of_node.setdefault(node, (len(self.rows), len(text) + depth))
+                self.rows.append([*text, *(tree.tokens[node] for node in path)])
+                self.texts.append(number)
+            self._of_node.append(of_node)
+
+    def places(self, scored: Sequence[int]) -> list[tuple[int, int]]:
+        """(row, place) of the logits that `read_trees` returns, in order."""
+        found = []
+        for first, length, count, of_node in zip(self._first, self._lengths, scored, self._of_node, strict=True):
+            found += [(first, at) for at in range(length - count, length)]
+            found += [of_node[node] for node in range(len(of_node))]
+        return found
+
+
+def picked(logits: torch.Tensor, places: Sequence[tuple[int, int]]) -> torch.Tensor:
+    """float32 [places, V], a copy on the CPU: of each (row, place) its logits."""
+    rows, at = torch.tensor(places, dtype=torch.long, device=logits.device).reshape(-1, 2).T
+    return logits.detach()[rows, at].to("cpu", torch.float32)
 
 
 def rows_of(logits: torch.Tensor, ends: Sequence[int], scored: Sequence[int]) -> torch.Tensor:

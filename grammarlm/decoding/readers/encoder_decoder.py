@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from .cached import grows, reorder
-from .callable import rows_of
+from .callable import Branches, picked, rows_of
+from .draft_tree import DraftTree
 from .model_facts import device_of, width_of
 
 
@@ -34,6 +35,7 @@ class EncoderDecoderReader:
         self._seen = torch.tensor(seen, device=self._device)
         self._encoded: torch.Tensor | None = None
         self._cache: Any = None
+        self._trees: list[DraftTree] = []
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         for text, chunk in zip(self._texts, chunks, strict=True):
@@ -57,19 +59,45 @@ class EncoderDecoderReader:
         self._cache = cache if grows(getattr(cache, "self_attention_cache", cache)) else None
         return rows_of(output.logits, [len(ids) for ids in unread], scored)
 
+    def read_trees(
+        self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
+    ) -> torch.Tensor:
+        """All texts again, each as often as its tree has leaves, over one encoding of the prompts."""
+        for text, chunk in zip(self._texts, chunks, strict=True):
+            text.extend(chunk)
+        self._trees, branches = list(trees), Branches(self._texts, trees)
+        width = max(map(len, branches.rows))
+        padded = [[*ids, *[0] * (width - len(ids))] for ids in branches.rows]
+        chosen = torch.tensor(branches.texts, dtype=torch.long, device=self._device)
+        with torch.inference_mode():
+            output = self._model(
+                **self._source(chosen),
+                attention_mask=self._seen[chosen],
+                decoder_input_ids=torch.tensor(padded, device=self._device),
+                use_cache=False,
+                return_dict=True,
+            )
+        self._cache = None
+        return picked(output.logits, branches.places(scored))
+
+    def keep(self, paths: Sequence[Sequence[int]]) -> None:
+        for text, tree, path in zip(self._texts, self._trees, paths, strict=True):
+            text.extend(tree.tokens[node] for node in path)
+
     def rollback(self, counts: Sequence[int]) -> None:
         for text, count in zip(self._texts, counts, strict=True):
             del text[len(text) - count :]
         if any(counts):
             self._cache = None
 
-    def _source(self) -> dict[str, Any]:
-        """The prompts, or their cached encoding."""
+    def _source(self, chosen: torch.Tensor | None = None) -> dict[str, Any]:
+        """The prompts, or their cached encoding; of these texts, in this order."""
         if self._encoded is None:
-            return {"input_ids": self._prompts}
+            return {"input_ids": self._prompts if chosen is None else self._prompts[chosen]}
         from transformers.modeling_outputs import BaseModelOutput
 
-        return {"encoder_outputs": BaseModelOutput(last_hidden_state=self._encoded)}
+        encoded = self._encoded if chosen is None else self._encoded[chosen]
+        return {"encoder_outputs": BaseModelOutput(last_hidden_state=encoded)}
 
     def select(self, texts: Sequence[int]) -> None:
         if list(texts) == list(range(len(self._texts))):

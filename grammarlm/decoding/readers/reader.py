@@ -6,6 +6,9 @@
     logits = reader.read([[3], [4], [8, 2]], [1, 1, 2])   # new ids of each text; of the third text the logits after each id
     reader.rollback([0, 1, 2])                            # the second text ends with 7 again, the third one with 9
 
+    logits = reader.read_trees([[3], [4]], [1, 1], trees) # as read, and then the logits after each node of the draft trees
+    reader.keep([[0, 2], []])                             # the first text goes on with nodes 0 and 2, no other node is read
+
 A reader has a batch of texts. One `read` is one forward, whatever was done before: texts may catch up by several ids, go back, be
 dropped, repeated and reordered, and the logits are those of a forward over the whole texts. `tests/decoding/readers` holds every
 reader to this. What differs is the cost:
@@ -25,6 +28,7 @@ from typing import Any, Protocol
 import torch
 
 from .callable import CallableReader
+from .draft_tree import DraftTree
 from .model_facts import is_encoder_decoder, is_transformers_model
 
 CACHES = ("dynamic", "static", "off")  # of a transformers model; what they mean is in cached.py
@@ -53,6 +57,17 @@ class Reader(Protocol):
         A chunk may be empty where the text is not, but not all of them, nor all of `scored` 0.
         The rows of text i are the logits after each of its last `scored[i]` ids, at most its whole chunk; texts one after another.
         """
+
+    def read_trees(
+        self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
+    ) -> torch.Tensor:
+        """Reads as `read` does, and a draft tree after each text; float32 [sum of scored and nodes, V].
+
+        Of each text first the rows that `read` gives, then the logits after each node. `keep` comes next.
+        """
+
+    def keep(self, paths: Sequence[Sequence[int]]) -> None:
+        """Text i goes on with the nodes `paths[i]` of its tree, from the text downwards; all others are taken back."""
 
     def select(self, texts: Sequence[int]) -> None:
         """Text i becomes a copy of what was text `texts[i]`: drops, repeats or reorders texts."""

@@ -7,6 +7,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.cached import static_caches_are_right
+from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import open_reader
 from tests.decoding.random_models import Forwards, encoder_decoder, random_model
 
@@ -14,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 WIDTH = 40
 ROOM = 60
+ROUNDS = 5
 CAUSAL = {
     "Llama": {},
     "GPT2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
@@ -99,18 +101,69 @@ def test_a_reader_is_a_forward_over_the_whole_texts(name):
         chunks, scored = reader.beginnings, [1] * len(prompts)
         for _ in range(8):
             logits = reader.read(chunks, scored)
-            assert logits.shape == (sum(scored), source.width)
-            assert logits.dtype == torch.float32
-            expected = [
-                source.oracle(prompt, answer)[len(answer) + 1 - count :]
-                for prompt, answer, count in zip(prompts, answers, scored, strict=True)
-            ]
-            torch.testing.assert_close(logits, torch.cat(expected), atol=2e-4, rtol=2e-4)
-            logits.fill_(float("nan"))  # they are the caller's
+            check(logits, source, [*zip(prompts, answers, scored, [DraftTree()] * len(prompts), strict=True)])
             for act in choose.sample([reorder, go_back, go_back], choose.randint(0, 2)):
                 prompts, answers = act(choose, reader, prompts, answers)
             chunks, scored = more(choose, answers)
             answers = [answer + chunk for answer, chunk in zip(answers, chunks, strict=True)]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_nodes_of_draft_trees_are_forwards_over_their_paths(name):
+    """Trees, chains and nothing, of texts of any length; then some path of each is kept, and what follows is right."""
+    if name.endswith("static") and not static_caches_are_right():
+        pytest.skip("static caches are refused")
+    source = Source(name)
+    choose = random.Random(name)
+    for _ in range(4):
+        prompts = [
+            [choose.randrange(5, WIDTH) for _ in range(choose.randint(1, 6))] for _ in range(choose.randint(1, 3))
+        ]
+        reader = source.reader(prompts)
+        answers = [[] for _ in prompts]
+        chunks, scored = reader.beginnings, [1] * len(prompts)
+        if choose.random() < 0.5:
+            check(
+                reader.read(chunks, scored),
+                source,
+                [*zip(prompts, answers, scored, [DraftTree()] * len(prompts), strict=True)],
+            )
+            chunks, scored = more(choose, answers)
+            answers = [answer + chunk for answer, chunk in zip(answers, chunks, strict=True)]
+        for _ in range(ROUNDS):
+            trees = [some_tree(choose) for _ in prompts]
+            logits = reader.read_trees(chunks, scored, trees)
+            check(logits, source, [*zip(prompts, answers, scored, trees, strict=True)])
+            paths = [tree.path(choose.randrange(-1, len(tree))) for tree in trees]
+            reader.keep(paths)
+            answers = [
+                answer + [tree.tokens[node] for node in path]
+                for answer, tree, path in zip(answers, trees, paths, strict=True)
+            ]
+            for act in choose.sample([reorder, go_back], choose.randint(0, 1)):
+                prompts, answers = act(choose, reader, prompts, answers)
+            chunks, scored = more(choose, answers)
+            answers = [answer + chunk for answer, chunk in zip(answers, chunks, strict=True)]
+
+
+def some_tree(choose):
+    tree = DraftTree()
+    for node in range(choose.randint(0, 6)):
+        tree.add(choose.randrange(5, WIDTH), choose.choice([node - 1, choose.randint(-1, node - 1)]))
+    return tree
+
+
+def check(logits, source, texts):
+    """The logits of (prompt, answer, scored, tree) against forwards over whole texts; they are the caller's."""
+    expected = []
+    for prompt, answer, count, tree in texts:
+        expected.append(source.oracle(prompt, answer)[len(answer) + 1 - count :])
+        expected += [source.oracle(prompt, [*answer, *tree.tokens_to(node)])[-1:] for node in range(len(tree))]
+    expected = torch.cat(expected)
+    assert logits.shape == expected.shape
+    assert logits.dtype == torch.float32
+    torch.testing.assert_close(logits, expected, atol=2e-4, rtol=2e-4)
+    logits.fill_(float("nan"))
 
 
 def reorder(choose, reader, prompts, answers):

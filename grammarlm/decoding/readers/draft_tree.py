@@ -1,0 +1,57 @@
+"""A draft tree: tokens that may come next, each after an earlier one or after the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+ROOT = -1  # the parent of a node that follows the text
+
+
+@dataclass
+class DraftTree:
+    """Node i is tokens[i], after node parents[i] < i."""
+
+    tokens: list[int] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+
+    @classmethod
+    def chain(cls, tokens: Iterable[int]) -> DraftTree:
+        tokens = list(tokens)
+        return cls(tokens, list(range(-1, len(tokens) - 1)))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def add(self, token: int, parent: int = ROOT) -> int:
+        self.tokens.append(token)
+        self.parents.append(parent)
+        return len(self.tokens) - 1
+
+    @property
+    def is_chain(self) -> bool:
+        return self.parents == list(range(-1, len(self.tokens) - 1))
+
+    def children(self, node: int = ROOT) -> list[int]:
+        return [child for child, parent in enumerate(self.parents) if parent == node]
+
+    def child(self, node: int, token: int) -> int | None:
+        """The child of a node with this token."""
+        pairs = enumerate(zip(self.tokens, self.parents, strict=True))
+        return next((child for child, pair in pairs if pair == (token, node)), None)
+
+    def path(self, node: int) -> list[int]:
+        """The nodes from the text to this one."""
+        nodes = []
+        while node != ROOT:
+            nodes.append(node)
+            node = self.parents[node]
+        return nodes[::-1]
+
+    def tokens_to(self, node: int) -> list[int]:
+        return [self.tokens[each] for each in self.path(node)]
+
+    @property
+    def leaves(self) -> list[int]:
+        inner = set(self.parents)
+        return [node for node in range(len(self.tokens)) if node not in inner]
