@@ -28,6 +28,7 @@ _HOME = {
     "fill_trees": "masks.draft_tree",
     "Generator": "decoding.generator",
     "generate": "decoding.generate",
+    "Draft": "decoding.speculative.draft",
     "GrammarError": "errors",
     "LimitExceeded": "errors",
     "LogitsProcessor": "integrations.transformers",

@@ -51,6 +51,7 @@ def generate(
     close: bool = True,
     heal: bool = False,
     forced: str = "score",
+    draft: object = None,
     cache: str | None = None,
     limits: Limits | None = None,
     method: str | Callable[..., list[Result]] = "masked",
@@ -105,6 +106,10 @@ def generate(
     forced       "score": tokens that are the only allowed ones share a forward; so do bytes that a schema forces, as draft tokens
                  that the model's own draws verify; "off": each token has its own forward. The answers are equal
 
+    draft        tokens that something cheaper proposes and the model verifies, several a forward: "auto", a drafter's name ("copy",
+                 "suffix", ...), a smaller model of the same vocabulary, or a gl.Draft, which remembers from call to call. The
+                 answers are those without a draft, at every temperature
+
     method       how texts are found; each has options of its own, given as further arguments
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
@@ -133,6 +138,7 @@ def generate(
         close=close,
         heal=heal,
         forced=forced,
+        draft=draft,
         method=method,
         batch_size=batch_size,
         progress=progress,

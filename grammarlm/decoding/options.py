@@ -21,6 +21,7 @@ from .result import Result
 
 FORCED = ("score", "off")
 BATCH = 32
+WITH_DRAFTS = ("masked", "best_of")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,7 @@ class Options:
     close: bool = True
     heal: bool = False
     forced: str = "score"
+    draft: object = None
 
     method: str | Callable[..., list[Result]] = "masked"
     batch_size: int = BATCH
@@ -64,6 +66,16 @@ class Options:
         check_choice("heal", self.heal, (True, False))
         check_choice("forced", self.forced, FORCED)
         check_choice("cache", self.cache, (None, *CACHES))
+        if self.draft is not None:
+            self._check_draft()
+
+    def _check_draft(self) -> None:
+        if self.heal:
+            raise ValueError(
+                "heal=True takes no draft: while the prompt's end is spelled again nothing is drafted; leave one of both out"
+            )
+        if isinstance(self.method, str) and self.method not in WITH_DRAFTS:
+            raise ValueError(f"method={self.method!r} takes no draft; {' and '.join(map(repr, WITH_DRAFTS))} do")
 
     @property
     def forms(self) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import cast
 from grammarlm.decoding.loop.healing import take_back
 from grammarlm.decoding.readers.model_facts import check_model, is_encoder_decoder, width_of
 from grammarlm.decoding.readers.reader import Reader, open_reader
+from grammarlm.decoding.speculative.draft import Draft, as_draft
+from grammarlm.decoding.speculative.drafting import Drafting
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.kernels import entries
 from grammarlm.masks.runtime.limits import Limits
@@ -34,11 +36,16 @@ class Request:
     cache: str | None = None
     tokenizer: Tokenizer = None  # of the prompts; None where they are ids
     is_list: bool = False  # did the caller pass a list of prompts?
+    draft: Draft | None = None
 
     def reader(self) -> Reader:
         """A new reader of the prompts."""
         room = max(spec.max_tokens + len(spec.rest) for spec in self.specs)
         return open_reader(self.model, self.prompts, room, self.cache)
+
+    def drafting(self) -> Drafting | None:
+        """What proposes drafts in one batch; None where nothing does."""
+        return None if self.draft is None else self.draft.start(self.model, self.specs[0])
 
     def check_budgets(self) -> None:
         """ValueError where a constraint needs more than max_tokens: before anything is generated."""
@@ -88,7 +95,8 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
         )
         for given, predicate, (one, rest) in zip(zip(outputs, compiled, strict=True), predicates, healed, strict=True)
     ]
-    return Request(model, [one for one, _ in healed], specs, options.n, options.cache, tokenizer, is_list)
+    draft = as_draft(options.draft)
+    return Request(model, [one for one, _ in healed], specs, options.n, options.cache, tokenizer, is_list, draft)
 
 
 def check_healing(model: Model, prompts: Sequence[Prompt], outputs: list[Output]) -> None:

@@ -116,6 +116,18 @@ def draw(logits: np.ndarray, sampling: Sampling, position: int, mass: float | No
     return int(tokens[first]), float(scaled[first]) - normalizer
 
 
+def distribution(logits: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [V] each: the law of `draw` at a temperature above 0, and the log-probabilities before the filters."""
+    best = float(logits.max())
+    scaled = (logits - best) / np.float32(sampling.warmth)
+    scaled = np.where(np.isfinite(scaled), scaled, -np.inf)
+    kept = scaled >= least_kept(scaled[np.isfinite(scaled)], sampling)
+    if sampling.typical_p is not None and sampling.typical_p < 1:
+        kept &= typical(scaled, least_kept(scaled[np.isfinite(scaled)], sampling), sampling.typical_p)
+    p = np.where(kept, np.exp(scaled.astype(np.float64)), 0.0)
+    return p / p.sum(), scaled - math.log(np.exp(scaled.astype(np.float64)).sum())
+
+
 def first_to_arrive(scaled: np.ndarray, uniform: np.ndarray) -> int:
     """The index of the least noise / p, where log p = `scaled` and noise = -log(1 - uniform).
 

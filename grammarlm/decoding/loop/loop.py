@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -25,6 +26,7 @@ from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, no_distribution
 from grammarlm.decoding.logits.apply_mask import apply_mask_
 from grammarlm.decoding.logits.log_sums import LogSums
+from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import Reader
 from grammarlm.decoding.result import Result, Stats
 from grammarlm.masks.batch import fill_masks
@@ -32,6 +34,19 @@ from grammarlm.masks.mask_array import allocate_mask
 
 from .forced_draft import forced_draft
 from .row import Choice, Row
+
+
+class Drafting(Protocol):
+    """What proposes drafts while a batch is decoded (speculative/drafting.py)."""
+
+    def propose(self, rows: Sequence[Row]) -> Sequence[DraftTree]:
+        """A draft tree for each row, empty where none pays."""
+
+    def observe(self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int]) -> None:
+        """The model's logits, before they are masked: of each row those of `scored` ids, then those of its tree's nodes."""
+
+    def drop(self, row: Row) -> None:
+        """The row has ended."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +69,13 @@ class Decoding:
 
     keeps_model_logits = False  # True: each step has the logits before masking, at one more copy a step
 
-    def __init__(self, reader: Reader, specs: Sequence[AnswerSpec], n: int = 1):
+    def __init__(self, reader: Reader, specs: Sequence[AnswerSpec], n: int = 1, drafting: Drafting | None = None):
         self.vocab = specs[0].vocab
         self.rows: list[Row | None] = [None] * (
             len(specs) * n
         )  # all texts: n of the first prompt, n of the second, ...
-        self._reader, self._n = reader, n
+        self._reader, self._n, self._drafting = reader, n, drafting
+        self._has_read = False
         self._steps: deque[Step] = deque()
         self._log_sums = LogSums()
         # Unfinished rows. Until the first forward one row stands for all n samples of a prompt: they share the prefill.
@@ -115,8 +131,17 @@ class Decoding:
             is_filled = self._fill_together(rows)
         for row in rows:
             row.prepare(is_filled)
-            if row.goes_on and self._reader.rollback_is_cheap and (self._is_started or self._n == 1):
-                row.propose(forced_draft(row))
+        if self._is_started or self._n == 1:
+            self._draft([row for row in self._live if row.goes_on])
+
+    def _draft(self, rows: list[Row]) -> None:
+        """Draft trees for these rows."""
+        if self._drafting is not None and (self._has_read or self._reader.rollback_is_cheap):
+            for row, tree in zip(rows, self._drafting.propose(rows), strict=True):
+                row.propose(tree)
+        elif self._drafting is None and self._reader.rollback_is_cheap:
+            for row in rows:
+                row.propose(DraftTree.chain(forced_draft(row)))
 
     def _fill_together(self, rows: list[Row]) -> bool:
         """Fills all masks at once. False if one of them fails: each row then fills its own, and only that row fails."""
@@ -133,6 +158,10 @@ class Decoding:
         left = [i for i, row in enumerate(self._live) if row.finish_reason is None]
         if len(left) == len(self._live):
             return
+        if self._drafting is not None:
+            for row in self._live:
+                if row.finish_reason is not None:
+                    self._drafting.drop(row)
         for row in self._live:
             if row.finish_reason and not self._is_started:
                 self._samples_of(row)
@@ -162,23 +191,32 @@ class Decoding:
     # ------------------------------------------------------------------ the model
 
     def _read(self) -> tuple[torch.Tensor, list[int]]:
-        """One forward: the logits that are needed, and how many rows of them belong to each text."""
+        """One forward: the logits that are needed, and how many rows of them belong to each text: those of its ids, then of its nodes."""
         rows = self._live
-        chunks = self._chunks()
+        chunks, trees = self._chunks(), [row.unread.tree for row in rows]
         scored = [row.unread.scored(chunk) for row, chunk in zip(rows, chunks, strict=True)]
+        counts = [count + len(tree) for count, tree in zip(scored, trees, strict=True)]
         with timed(rows, "model_seconds"):
-            logits = self._reader.read(chunks, scored)
+            if all(tree.is_chain for tree in trees):
+                logits = self._reader.read(
+                    [[*chunk, *tree.tokens] for chunk, tree in zip(chunks, trees, strict=True)], counts
+                )
+            else:
+                logits = self._reader.read_trees(chunks, scored, trees)
+        self._has_read = True
         for row, chunk in zip(rows, chunks, strict=True):
             row.stats.forwards += 1
             row.unread.read(chunk)
             row.width = logits.shape[1]
-        return logits, scored
+        if self._drafting is not None:
+            self._drafting.observe(rows, logits, scored)
+        return logits, counts
 
     def _chunks(self) -> list[list[int]]:
-        """The ids that each text reads now: all that are unread and its draft; of equal length where others cost more."""
+        """The ids that each text reads now: all that are unread; of equal length where others cost more and no draft follows."""
         rows = self._live
-        if self._reader.unequal_is_cheap:
-            return [row.unread.ids + row.unread.draft for row in rows]
+        if self._reader.unequal_is_cheap or any(row.unread.tree for row in rows):
+            return [list(row.unread.ids) for row in rows]
         if not self._is_started:
             return [row.unread.start() for row in rows]
         width = min(len(row.unread.ids) for row in rows)
@@ -191,22 +229,26 @@ class Decoding:
         with timed(self._live, "sampling_seconds"):
             before = self._log_sums.of(logits)
         raw = logits.clone().numpy() if self.keeps_model_logits else None
-        unused: dict[Row, deque[int]] = {}  # indices of logits to choose from: one and one for each draft token
+        first: dict[Row, int] = {}  # the index of the logits of the next choice; those of its draft's nodes follow
         for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
             if row.finish_reason:  # it failed at an earlier token of this chunk
                 continue
-            if row in unused or (not row.unscored and math.isfinite(mass)):
-                unused.setdefault(row, deque()).append(at)
+            if row in first:
+                continue
+            if not row.unscored and math.isfinite(mass):
+                first[row] = at
             elif not math.isfinite(mass):
                 row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
             else:
                 step = forced_step(row, mass, logits[at].numpy())
                 if step is not None:
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
-        while unused:
-            self._choose_at([(row, indices.popleft()) for row, indices in unused.items()], logits, before, raw)
-            unused = {row: indices for row, indices in unused.items() if row.follows_draft() and indices}
-        self._roll_back()
+        choices = list(first.items())
+        while choices:
+            self._choose_at(choices, logits, before, raw)
+            nodes = [(row, row.follows_draft()) for row, _ in choices]
+            choices = [(row, first[row] + 1 + node) for row, node in nodes if node is not None]
+        self._keep()
 
     def _choose_at(
         self, choices: list[tuple[Row, int]], logits: torch.Tensor, before: list[float], raw: np.ndarray | None
@@ -222,12 +264,15 @@ class Decoding:
             own = None if raw is None else raw[chosen_from]
             self._choose(rows, kept, chosen_from, [before[at] for at in chosen_from], own)
 
-    def _roll_back(self) -> None:
-        """Drops from the model's cache the tokens of drafts that were not drawn (rollback)."""
-        if any(row.unread.misread for row in self._live):
-            self._reader.rollback([row.unread.misread for row in self._live])
-            for row in self._live:
-                row.unread.misread = 0
+    def _keep(self) -> None:
+        """Drops from the model's cache the tokens of drafts that were not drawn."""
+        unread = [row.unread for row in self._live]
+        if not all(each.tree.is_chain for each in unread):
+            self._reader.keep([each.path for each in unread])
+        elif any(len(each.tree) > len(each.path) for each in unread):
+            self._reader.rollback([len(each.tree) - len(each.path) for each in unread])
+        for each in unread:
+            each.forget_tree()
 
     def _choose(
         self, rows: list[Row], logits: torch.Tensor, indices: list[int], before: list[float], raw: np.ndarray | None

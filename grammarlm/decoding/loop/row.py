@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, nothing_left
-from grammarlm.decoding.logits.sampling import draw
+from grammarlm.decoding.logits.sampling import distribution, draw
+from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.result import COMPLETE, Result, Stats
 
 from .row_grammar import RowGrammar
@@ -44,6 +47,9 @@ class Row:
     """The state of one text of a batch."""
 
     width: int | None = None  # of the model's logits, once known
+    rule: Callable[[np.ndarray, Sequence[int], np.ndarray, Callable[[], float]], int] | None = (
+        None  # of accepting drafts
+    )
 
     def __init__(self, spec: AnswerSpec, number: int, beginning: list[int]):
         self.spec, self.number, self.sampling = spec, number, spec.sampling
@@ -58,6 +64,9 @@ class Row:
         self.pieces: list[bytes] = []  # the bytes that each token appends
         self.data = bytearray()  # the bytes of all tokens, including forced ones not scored yet
         self.unscored: deque[int] = deque()  # forced tokens, appended but not scored
+        self.ids = list(spec.prompt) or list(
+            beginning
+        )  # the prompt and all tokens, including forced ones not scored yet
         self.is_prepared = False
         self.finish_reason: str | None = None
         self._end: str | None = None  # becomes the finish reason once all forced tokens are scored
@@ -69,7 +78,7 @@ class Row:
         other.sampling = self.sampling.of_sample(number)
         other.grammar, other.unread = self.grammar.fork(), self.unread.copy()
         other.stats = replace(self.stats, mass_removed=list(self.stats.mass_removed))
-        other.data, other.unscored = self.data[:], self.unscored.copy()
+        other.data, other.unscored, other.ids = self.data[:], self.unscored.copy(), list(self.ids)
         for name in ("tokens", "pieces", "logprobs", "model_logprobs"):
             setattr(other, name, list(getattr(self, name)))
         return other
@@ -125,18 +134,21 @@ class Row:
         """Is there a next choice?"""
         return self.finish_reason is None and self._end is None
 
-    def propose(self, draft: list[int]) -> None:
-        """Draft tokens (forced_draft.py), to be read with the pending ones."""
-        self.unread.draft = draft
-        self.stats.draft_tokens += len(draft)
+    def propose(self, tree: DraftTree) -> None:
+        """Draft tokens, to be read after the pending ones."""
+        self.unread.tree = tree
+        self.stats.draft_tokens += len(tree)
 
-    def follows_draft(self) -> bool:
-        """Was the last choice the proposed token, and is the next one prepared, whose logits are already here?"""
-        if self.finish_reason or not self.unread.draft or not self.unread.is_read(self.tokens[-1]):
-            return False
+    def follows_draft(self) -> int | None:
+        """The node of the draft that was drawn last, where the next choice, whose logits are already here, is prepared; or None."""
+        if self.finish_reason or not self.unread.tree:
+            return None
+        node = self.unread.follow(self.tokens[-1])
+        if node is None:
+            return None
         self.stats.accepted_tokens += 1
         self.prepare(in_draft=True)
-        return self.finish_reason is None
+        return node if self.finish_reason is None else None
 
     def _may_be_forced(self, token: int) -> bool:
         """No where each token gets its own forward, where the model has no logit for it, or where the predicate refuses it."""
@@ -177,6 +189,10 @@ class Row:
         if mass == -math.inf:
             raise nothing_left(len(self.tokens), len(logits))
         raw = self.sampling.penalize(logits, self._seen)
+        drafted = self.unread.drawn if self.rule is not None and self.predicate.where is None else None
+        if drafted is not None and self.sampling.temperature:
+            token, logprob = self._choose_by_rule(logits, *drafted)
+            return Choice(token, logprob, float(raw.get(token, logits[token])))
         drawn = first = draw(logits, self.sampling, self.position, None if raw else mass)
         before, scale = logits, self.sampling.warmth
         while not self._holds(drawn[0]):
@@ -189,6 +205,16 @@ class Row:
             drawn = draw(logits, self.sampling, self.position)
         token, logprob = drawn[0], first[1] + float(before[drawn[0]] - before[first[0]]) / scale
         return Choice(token, logprob, float(raw.get(token, before[token])))
+
+    def _choose_by_rule(self, logits: np.ndarray, drafted: list[int], q: np.ndarray) -> tuple[int, float]:
+        """By an acceptance rule (speculative/acceptance.py), with noise that neither the draft nor `draw` has."""
+        assert self.rule is not None
+        p, logs = distribution(logits, self.sampling)
+        aligned = np.zeros_like(p)
+        aligned[: len(q)] = q[: len(p)]
+        seed: Any = self.sampling.seed
+        token = self.rule(p, drafted, aligned, np.random.default_rng([seed, self.position]).random)
+        return token, float(logs[token])
 
     def _holds(self, token: int) -> bool:
         """Does the predicate accept the text with this token?"""
@@ -230,6 +256,7 @@ class Row:
                 f"after {len(self.tokens)} tokens the mask allowed the token {token}, which the matcher refused"
             )
         self.data += piece
+        self.ids.append(token)
         return piece
 
     def _record(self, token: int, piece: bytes, logprob: float, own: float, removed: float) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+
 
 @dataclass
 class Unread:
@@ -11,15 +15,15 @@ class Unread:
 
     ids: list[int]  # of the text, not read yet
     skip: int  # the logits of the first `skip` of them are not needed
-    draft: list[int] = field(default_factory=list)  # proposed for the next choices, read after `ids`
-    misread: int = 0  # how many ids have been read that are not in the text: to be rolled back
+    tree: DraftTree = field(default_factory=DraftTree)  # proposed for the next choices, read after `ids`
+    path: list[int] = field(default_factory=list)  # nodes of the tree that were drawn
 
     @classmethod
     def beginning(cls, ids: list[int]) -> Unread:
         return cls(list(ids), len(ids) - 1)
 
     def copy(self) -> Unread:
-        return replace(self, ids=list(self.ids))
+        return replace(self, ids=list(self.ids), path=list(self.path))
 
     def start(self) -> list[int]:
         """The ids up to the first whose logits are needed."""
@@ -37,11 +41,18 @@ class Unread:
         """A token has been drawn."""
         self.ids, self.skip = [token], 0
 
-    def is_read(self, drawn: int) -> bool:
-        """Is the drawn token the next of the draft, which has been read? Else what is left of the draft is to be taken back."""
-        proposed, *self.draft = self.draft
-        if drawn == proposed:
+    def follow(self, drawn: int) -> int | None:
+        """The node of the drawn token, which has been read with its tree; None where the tree has no such node."""
+        node = self.tree.child(self.path[-1] if self.path else ROOT, drawn)
+        if node is not None:
+            self.path.append(node)
             self.ids = []
-            return True
-        self.misread, self.draft = 1 + len(self.draft), []
-        return False
+        return node
+
+    @property
+    def drawn(self) -> tuple[list[int], np.ndarray] | None:
+        """The draft tokens for the next choice, and what they were drawn from; None where they were not drawn."""
+        return self.tree.drawn.get(self.path[-1] if self.path else ROOT)
+
+    def forget_tree(self) -> None:
+        self.tree, self.path = DraftTree(), []

@@ -16,4 +16,4 @@ def masked(request: Request) -> list[Result]:
 
 def start(request: Request) -> Decoding:
     """All that comes before the first token."""
-    return Decoding(request.reader(), request.specs, request.n)
+    return Decoding(request.reader(), request.specs, request.n, request.drafting())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 ROOT = -1  # the parent of a node that follows the text
 
 
@@ -14,6 +16,8 @@ class DraftTree:
 
     tokens: list[int] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
+    # Where tokens after a node (ROOT: after the text) were drawn: those tokens in order, and what they were drawn from.
+    drawn: dict[int, tuple[list[int], np.ndarray]] = field(default_factory=dict)
 
     @classmethod
     def chain(cls, tokens: Iterable[int]) -> DraftTree:

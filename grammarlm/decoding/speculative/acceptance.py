@@ -1,0 +1,106 @@
+"""Rules by which a token that was drafted becomes the token that is drawn.
+
+    exact      the target's own draw, with its own noise: what was drafted changes nothing, at any temperature
+    ratio      each drafted token with probability min(1, p / q), else a draw from what p has more than q
+    recursive  the same for tokens that were drawn without replacement
+    kseq       the same for k independent draws at once, which accepts more of them
+    typical, lenient     lossy: what is drawn follows another law, within the grammar
+
+A rule gets p, the target's distribution after mask, temperature and filters, the drafted tokens in order, and q, from which they
+were drawn; it returns the token. All but the last two draw from p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Uniform = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Rule:
+    choose: Callable[[np.ndarray, Sequence[int], np.ndarray, Uniform], int] | None  # None: the target's own draw
+    lossless: bool
+    draws: str  # how a draft model draws for it: shapes.py
+
+
+def drawn_from(p: np.ndarray, uniform: Uniform) -> int:
+    """A draw from p, up to its sum."""
+    sums = p.cumsum()
+    return int(min(np.searchsorted(sums, uniform() * sums[-1], side="right"), np.flatnonzero(p)[-1]))
+
+
+def left_over(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """What p has more than q, as a distribution; p where that is nothing but rounding."""
+    more = np.maximum(p - q, 0.0)
+    total = more.sum()
+    return more / total if total > 1e-12 else p
+
+
+def ratio(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Uniform) -> int:
+    for token in drafted:
+        if uniform() * q[token] < p[token]:
+            return token
+        p = left_over(p, q)
+    return drawn_from(p, uniform)
+
+
+def recursive(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Uniform) -> int:
+    for token in drafted:
+        if uniform() * q[token] < p[token]:
+            return token
+        p, q = left_over(p, q), q.copy()
+        q[token] = 0.0
+        total = q.sum()
+        if total <= 0:
+            break
+        q /= total
+    return drawn_from(p, uniform)
+
+
+def kseq(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Uniform) -> int:
+    """Accepts each of k tokens with probability min(1, p / (r q)); r is the least for which the rest is a distribution."""
+    k = len(drafted)
+    low, high = 1.0, float(k)
+    for _ in range(60 if k > 1 else 0):
+        middle = (low + high) / 2
+        covered = float(np.minimum(p / middle, q).sum())
+        if 1 - (1 - covered) ** k <= middle * covered:
+            high = middle
+        else:
+            low = middle
+    shared = np.minimum(p / high, q)
+    covered = float(shared.sum())
+    for token in drafted:
+        if uniform() * q[token] * high < p[token]:
+            return token
+    some = 1 - (1 - covered) ** k
+    rest = np.maximum(p - shared * (some / covered if covered > 0 else 0.0), 0.0)
+    return drawn_from(rest if rest.sum() > 1e-12 else p, uniform)
+
+
+def typical(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Uniform) -> int:
+    """The first drafted token that is not improbable for how uncertain the target is (Medusa)."""
+    logs = np.log(p, where=p > 0, out=np.zeros_like(p))
+    least = min(0.09, 0.3 * float(np.exp((p * logs).sum())))
+    found = next((token for token in drafted if p[token] > least), None)
+    return drawn_from(p, uniform) if found is None else found
+
+
+def lenient(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Uniform) -> int:
+    """A drafted token that is at least a third as probable as the best one."""
+    found = next((token for token in drafted if 3 * p[token] >= p.max()), None)
+    return drawn_from(p, uniform) if found is None else found
+
+
+RULES = {
+    "exact": Rule(None, True, "coupled"),
+    "ratio": Rule(ratio, True, "iid"),
+    "recursive": Rule(recursive, True, "distinct"),
+    "kseq": Rule(kseq, True, "iid"),
+    "typical": Rule(typical, False, "iid"),
+    "lenient": Rule(lenient, False, "iid"),
+}

@@ -1,0 +1,127 @@
+"""`gl.Draft`: how drafts are made and verified.
+
+gl.generate(model, prompt, schema=Person, draft="auto")
+draft = gl.Draft(["suffix", small_model], tree="fixed")       # remembers the texts of all calls that it is passed to
+gl.generate(model, prompt, schema=Person, draft=draft)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, ClassVar
+
+from grammarlm.decoding.answer_spec import AnswerSpec
+from grammarlm.decoding.arguments import check_integer, check_vocabulary
+from grammarlm.decoding.loop.row import Row
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .acceptance import RULES
+from .drafters.combined import Combined
+from .drafters.drafter import Drafter, Target
+from .drafting import Drafting
+from .shapes import SHAPES, Shape
+
+HOME = "grammarlm.decoding.speculative.drafters"
+AUTO = ("skeleton", "suffix", "copy")
+
+
+class Draft:
+    """Drafters, the shape of their drafts, and the rule by which drafted tokens are drawn.
+
+    drafter      a name of DRAFTERS, "auto", a model, or a list of names and models, which share each draft
+    tree         a name of TREES: "chain", or several continuations at once
+    length       tokens of a chain, the depth of a tree; None: what suits the drafter
+    acceptance   a name of ACCEPTANCE; those that are True there leave the law of the answers as it is, and "exact" the answers
+    vocab, tokenizer   what the ids of a draft model mean, where not the target's
+    options      of the drafter: least= ("copy"), layers= ("skip": those left out; "exit": how many)
+    """
+
+    DRAFTERS: ClassVar[Mapping[str, str]] = {
+        "copy": "copying:Copy",
+        "suffix": "suffix:Suffix",
+        "recycle": "recycle:Recycle",
+        "trigram": "trigram:Trigram",
+        "skeleton": "skeleton:Skeleton",
+        "jacobi": "jacobi:Jacobi",
+        "skip": "layers:Skip",
+        "exit": "layers:Exit",
+    }
+    TREES: ClassVar[Sequence[str]] = tuple(SHAPES)
+    ACCEPTANCE: ClassVar[Mapping[str, bool]] = {name: rule.lossless for name, rule in RULES.items()}
+
+    def __init__(
+        self,
+        drafter: Any,
+        *,
+        tree: str = "chain",
+        length: int | None = None,
+        acceptance: str = "exact",
+        vocab: Vocabulary | None = None,
+        tokenizer: Any = None,
+        **options: Any,
+    ):
+        check_name("tree", tree, self.TREES)
+        check_name("acceptance rule", acceptance, self.ACCEPTANCE)
+        check_integer("length", length, 1, optional=True)
+        if vocab is not None or tokenizer is not None:
+            check_vocabulary(tokenizer, vocab)
+            vocab = vocab or Vocabulary.from_tokenizer(tokenizer)
+        self.tree, self.acceptance = tree, acceptance
+        self.drafter = drafter_of(drafter, vocab, options)
+        self.length = length or self.drafter.length
+
+    def start(self, model: Any, spec: AnswerSpec) -> Drafting:
+        """The drafts of one batch of answers."""
+        self.drafter.begin(Target(model, spec.vocab, spec.sampling.temperature))
+        rule = RULES[self.acceptance]
+        shape = Shape(self.tree, self.length, rule.draws)
+        return Drafting(self.drafter, shape, rule, self._room)
+
+    def _room(self, row: Row) -> int:
+        return min(self.length, row.spec.max_tokens - row.count - 1)
+
+    def __repr__(self) -> str:
+        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {self.acceptance}>"
+
+
+def as_draft(draft: Any) -> Draft | None:
+    """What generate(draft=...) takes."""
+    return draft if draft is None or isinstance(draft, Draft) else Draft(draft)
+
+
+def drafter_of(drafter: Any, vocab: Vocabulary | None, options: Mapping[str, Any]) -> Drafter:
+    if isinstance(drafter, Drafter):
+        return drafter
+    if isinstance(drafter, str):
+        return by_name(drafter, options)
+    if isinstance(drafter, (list, tuple)):
+        if not drafter:
+            raise ValueError("a list of drafters needs at least one: names or models")
+        return Combined([drafter_of(member, vocab, options) for member in drafter])
+    if not callable(drafter):
+        raise TypeError(f"a drafter is a name, a model or a list of these, not {type(drafter).__name__}")
+    if vocab is not None:
+        from .drafters.other_vocabulary import OtherVocabulary
+
+        return OtherVocabulary(drafter, vocab)
+    from .drafters.model import ModelDrafter
+
+    return ModelDrafter(drafter)
+
+
+def by_name(name: str, options: Mapping[str, Any]) -> Drafter:
+    if name == "auto":
+        return Combined([by_name(each, {}) for each in AUTO])
+    check_name("drafter", name, (*Draft.DRAFTERS, "auto"))
+    module, _, kind = Draft.DRAFTERS[name].partition(":")
+    make: Callable[..., Drafter] = getattr(import_module(f"{HOME}.{module}"), kind)
+    return make(**options)
+
+
+def check_name(what: str, name: Any, known: Any) -> None:
+    if name not in known:
+        near = get_close_matches(str(name), known, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"there is no such {what} for a draft: {name!r}{hint} There are {', '.join(map(repr, known))}")

@@ -1,0 +1,78 @@
+"""The interface of drafters.
+
+    A drafter of runs finds whole continuations: one is a chain, several are the branches of a tree.
+    A drafter of nodes says what may follow a node, best first; shapes.py makes chains and trees of that.
+
+What a drafter remembers between calls lives in it, and so in the `Draft` object, never in the process: a shared memory would tell
+one user what another one has written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from grammarlm.decoding.readers.draft_tree import DraftTree
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.vocab.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is drafted for: the model, and what its ids mean."""
+
+    model: Any
+    vocab: Vocabulary
+    temperature: float
+
+
+class Candidates(NamedTuple):
+    """What may follow a node, best first."""
+
+    tokens: Sequence[int]
+    log_p: Sequence[float]
+    row: np.ndarray | None = None  # the draft's masked logits, where it is a model
+
+
+class Drafter:
+    """What all drafters share: by default they learn nothing."""
+
+    length = 8  # tokens of a chain, where nothing else is asked for
+
+    def begin(self, target: Target) -> None:
+        """A call begins. ValueError ("needs ...") where the target does not offer what this drafter needs."""
+
+    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
+        """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes."""
+
+    def learn(self, row: Row, tokens: Sequence[int]) -> None:
+        """The answer has these tokens more; at first its prompt."""
+
+    def drop(self, row: Row) -> None:
+        """The answer has ended."""
+
+
+class RunDrafter(Drafter):
+    def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
+        """At most `count` continuations of at most `length` tokens, the likeliest first."""
+        raise NotImplementedError
+
+
+class NodeDrafter(Drafter):
+    length = 4
+
+    def open(self, growths: Sequence[Growth]) -> None:
+        """Trees for these answers are drafted next."""
+
+    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+        """What may follow each (answer, node): at most `width` tokens each, or all where there is a row."""
+        raise NotImplementedError
+
+    def close(self, growths: Sequence[Growth]) -> None:
+        """The trees are finished."""

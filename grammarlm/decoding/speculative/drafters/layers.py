@@ -1,0 +1,87 @@
+"""The target's own layers as a draft model: without some of them (SWIFT), or only the first ones (early exit)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+
+from .drafter import Target
+from .model import ModelDrafter
+
+
+class OwnLayers(ModelDrafter):
+    """Which layers are left is chosen when a call begins."""
+
+    name = ""
+
+    def __init__(self, layers: Sequence[int] | int | None = None):
+        self.layers = layers
+
+    def kept(self, count: int) -> list[int]:
+        raise NotImplementedError
+
+    def begin(self, target: Target) -> None:
+        found = layers_of(target.model)
+        if found is None:
+            raise ValueError(f"the drafter {self.name!r} needs a transformers model with a list of layers")
+        super().__init__(with_layers(target.model, *found, self.kept(len(found[1]))), cache="off")
+        super().begin(target)
+
+
+class Skip(OwnLayers):
+    """Every other layer, the first and the last kept; or those given."""
+
+    name = "skip"
+
+    def kept(self, count: int) -> list[int]:
+        if isinstance(self.layers, Sequence):
+            return [layer for layer in range(count) if layer not in self.layers]
+        return sorted({0, count - 1, *range(1, count, 2)}) if count > 2 else [0]
+
+
+class Exit(OwnLayers):
+    """The first layers: half of them, or as many as given."""
+
+    name = "exit"
+
+    def kept(self, count: int) -> list[int]:
+        return list(range(self.layers if isinstance(self.layers, int) else max(1, count // 2)))
+
+
+def layers_of(model: Any) -> tuple[list[str], nn.ModuleList] | None:
+    """The names on the way to a model's list of layers, and the list; None where there is none, or several."""
+    if not isinstance(model, nn.Module) or getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+        return None
+    count = getattr(model.config, "num_hidden_layers", None)
+    found = [
+        (name.split("."), module)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.ModuleList) and len(module) == count and count > 1
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def with_layers(model: Any, way: list[str], layers: nn.ModuleList, kept: Sequence[int]) -> Any:
+    """A model that shares all modules with this one but has fewer layers."""
+    top = other = shallow(model)
+    for name in way[:-1]:
+        inner = shallow(other._modules[name])
+        other._modules[name] = inner
+        other = inner
+    other._modules[way[-1]] = nn.ModuleList(layers[layer] for layer in kept)
+    config = copy.copy(model.config)
+    config.num_hidden_layers = len(kept)
+    types = getattr(config, "layer_types", None)
+    if types:
+        config.layer_types = [types[layer] for layer in kept]
+    top.config = other.config = config
+    return top
+
+
+def shallow(module: Any) -> Any:
+    other = copy.copy(module)
+    other._modules = dict(module._modules)
+    return other

@@ -1,0 +1,108 @@
+"""A smaller model as a drafter, with a cache of its own that follows the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model, width_of
+from grammarlm.decoding.readers.reader import Reader, open_reader
+
+from .drafter import Candidates, NodeDrafter, Target
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.growth import Growth
+
+ROOM = 4096
+
+
+class ModelDrafter(NodeDrafter):
+    """`model`: a causal transformers model, or a callable from ids [B, T] to logits [B, T, V]."""
+
+    def __init__(self, model: Any, cache: str | None = None):
+        if is_transformers_model(model) and is_encoder_decoder(model):
+            raise ValueError("a draft model needs to go on with a text; an encoder-decoder model answers a prompt")
+        self.model, self.cache = model, cache
+        self._reader: Reader | None = None
+        self._rows: list[Row] = []  # whose texts the reader has read
+        self._read: list[list[int]] = []  # what it has read of each
+        self._roots: dict[Row, np.ndarray] = {}
+
+    def begin(self, target: Target) -> None:
+        self._reader, self._rows, self._read = None, [], []
+        width = width_of(self.model)
+        known = target.vocab.size
+        if width is not None and width < max(target.vocab.text_ids, default=0) + 1 and self.model is not target.model:
+            raise ValueError(
+                f"the draft model has {width} ids, the target {known}: it needs the same vocabulary, or gl.Draft(model, tokenizer=...) "
+                "that says what its ids mean"
+            )
+
+    def drop(self, row: Row) -> None:
+        self._roots.pop(row, None)
+
+    def open(self, growths: Sequence[Growth]) -> None:
+        """Reads the answers up to their ends; the logits there are those of the roots."""
+        rows = [growth.row for growth in growths]
+        chunks = self._catch_up(rows, [growth.ids for growth in growths])
+        assert self._reader is not None
+        logits = self._reader.read(chunks, [1] * len(rows)).numpy()
+        self._read = [list(growth.ids) for growth in growths]
+        self._roots = dict(zip(rows, logits, strict=True))
+
+    def _catch_up(self, rows: list[Row], texts: list[list[int]]) -> list[list[int]]:
+        """Makes the reader's batch these rows, and takes back what is not in their texts; what it has yet to read of each."""
+        if self._reader is None or not set(rows) <= set(self._rows):
+            self._reader = open_reader(self.model, [text[:-1] or text for text in texts], ROOM, self.cache)
+            self._rows = rows
+            return [list(text) for text in texts]
+        if rows != self._rows:
+            places = [self._rows.index(row) for row in rows]
+            self._reader.select(places)
+            self._rows, self._read = rows, [self._read[place] for place in places]
+        common = [shared(read, text[:-1]) for read, text in zip(self._read, texts, strict=True)]
+        self._reader.rollback([len(read) - count for read, count in zip(self._read, common, strict=True)])
+        return [text[count:] for text, count in zip(texts, common, strict=True)]
+
+    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+        below = [(growth, node) for growth, node in asked if node != ROOT]
+        logits = self._logits_below(below) if below else {}
+        found = []
+        for growth, node in asked:
+            row = self._roots[growth.row] if node == ROOT else logits[growth, node]
+            masked = growth.masked(row, node)
+            found.append(Candidates((), ()) if masked is None else Candidates((), (), masked))
+        return found
+
+    def _logits_below(self, asked: list[tuple[Growth, int]]) -> dict[tuple[Growth, int], np.ndarray]:
+        """Reads the trees as they have grown; the texts stay what they are."""
+        assert self._reader is not None
+        growths = {growth.row: growth for growth, _ in asked}
+        wanted: dict[Row, list[int]] = {row: [] for row in growths}
+        for growth, node in asked:
+            wanted[growth.row].append(node)
+        trees = [
+            DraftTree(growths[row].tree.tokens, growths[row].tree.parents) if row in growths else DraftTree()
+            for row in self._rows
+        ]
+        self._reader.rollback([1] * len(self._rows))  # a forward reads one id of each text at least
+        lasts = [text[-1:] for text in self._read]
+        logits = self._reader.read_trees(lasts, [1] * len(lasts), trees).numpy()
+        self._reader.keep([[] for _ in trees])
+        found, first = {}, 0
+        for row, tree in zip(self._rows, trees, strict=True):
+            for node in wanted.get(row, ()):
+                found[growths[row], node] = logits[first + 1 + node]
+            first += 1 + len(tree)
+        return found
+
+
+def shared(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many ids both begin with."""
+    if list(first[: len(second)]) == list(second[: len(first)]):
+        return min(len(first), len(second))
+    return next(at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other)

@@ -1,0 +1,58 @@
+"""Tokens that the model has found likely after each token before, whether it drew them or not (Token Recycling)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.decoding.readers.draft_tree import DraftTree
+
+from .drafter import Candidates, NodeDrafter
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.growth import Growth
+
+KEPT = 8  # successors of a token
+MOST_ROWS = 32_768  # tokens that are remembered: 1.5 MB
+
+
+class Recycle(NodeDrafter):
+    length = 5
+
+    def __init__(self) -> None:
+        self._row_of: dict[int, int] = {}
+        self._after = np.empty((64, KEPT), np.int32)
+        self._drawn: dict[Row, int] = {}
+
+    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
+        count = min(KEPT, logits.shape[1])
+        best = np.argpartition(-logits, count - 1, axis=1)[:, :count]
+        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(logits, best, 1), axis=1, kind="stable"), 1)
+        for token, found in zip(before, best, strict=True):
+            self._after[self._number(token), :count] = found
+
+    def _number(self, token: int) -> int:
+        """The row of a token; the one that came first gives way where there are too many."""
+        number = self._row_of.get(token)
+        if number is None:
+            if len(self._row_of) == MOST_ROWS:
+                number = self._row_of.pop(next(iter(self._row_of)))
+            else:
+                number = len(self._row_of)
+            if number == len(self._after):
+                self._after = np.concatenate([self._after, np.empty_like(self._after)])
+            self._row_of[token] = number
+            self._after[number] = -1
+        return number
+
+    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+        found = []
+        for growth, node in asked:
+            last = growth.ids[-1] if node < 0 else growth.tree.tokens[node]
+            number = self._row_of.get(last)
+            tokens = [] if number is None else [token for token in self._after[number].tolist() if token >= 0]
+            found.append(Candidates(tokens, [-float(rank) for rank in range(len(tokens))]))
+        return found

@@ -1,0 +1,69 @@
+"""Drafts for one batch: what the loop asks, and what drafters are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.readers.draft_tree import DraftTree
+
+from .acceptance import Rule
+from .drafters.combined import Combined
+from .drafters.drafter import Drafter
+from .growth import Growth
+from .shapes import Shape, grow
+
+
+class Drafting:
+    """One batch's drafts; the drafter outlives it."""
+
+    def __init__(self, drafter: Drafter, shape: Shape, rule: Rule, room: Callable[[Row], int]):
+        self._drafter, self._shape, self._rule, self._room = drafter, shape, rule, room
+        self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
+        self._growths: dict[Row, Growth] = {}
+
+    def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
+        for row in rows:
+            self._tell(row)
+            row.rule = self._rule.choose
+        growths = {row: Growth(row, self._room(row)) for row in rows}
+        grow(self._shape, self._drafter, [growth for growth in growths.values() if growth.room > 0])
+        self._growths = growths
+        return [growths[row].tree for row in rows]
+
+    def _tell(self, row: Row) -> None:
+        known = self._known.get(row, 0)
+        if len(row.ids) > known:
+            self._drafter.learn(row, row.ids[known:])
+            self._known[row] = len(row.ids)
+        growth = self._growths.pop(row, None)
+        if growth is not None and growth.tree and isinstance(self._drafter, Combined):
+            self._count(growth, self._drafter, row.ids[known:])
+
+    def _count(self, growth: Growth, drafter: Combined, tokens: Sequence[int]) -> None:
+        """Who proposed what has been drawn."""
+        path, node = set(), -1
+        for token in tokens:
+            child = growth.tree.child(node, token)
+            if child is None:
+                break
+            path.add(child)
+            node = child
+        for number in set(growth.drafters):
+            own = {at for at, who in enumerate(growth.drafters) if who == number}
+            drafter.count(number, len(own), len(own & path))
+
+    def observe(self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int]) -> None:
+        table, first = logits.numpy(), 0
+        for row, count in zip(rows, scored, strict=True):
+            tree = row.unread.tree
+            before = [*row.ids[len(row.ids) - count :], *tree.tokens]
+            self._drafter.observe(row, tree, before, table[first : first + len(before)])
+            first += len(before)
+
+    def drop(self, row: Row) -> None:
+        self._tell(row)
+        self._drafter.drop(row)
+        self._known.pop(row, None)

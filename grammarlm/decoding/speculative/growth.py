@@ -1,0 +1,80 @@
+"""A draft tree of one answer while it is drafted, held to the answer's grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.errors import LimitExceeded
+from grammarlm.masks.draft_tree import MaskTree
+from grammarlm.masks.mask_array import allocate_mask
+
+LOWEST = -np.inf
+
+
+class Growth:
+    """What a drafter sees of an answer, and adds its tokens to. A token that the grammar forbids is not added."""
+
+    def __init__(self, row: Row, room: int):
+        self.row, self.ids = row, row.ids
+        self.room = room  # the most tokens on a path
+        self.tree = DraftTree()
+        self.depths: list[int] = []
+        self.drafters: list[int] = []  # which member of a list of drafters proposed the node
+        self.drafter = 0
+        self._masks = None if row.grammar.matcher is None else MaskTree(row.grammar.matcher)
+        self._stop_ids = row.spec.vocab.stop_ids
+        self._width = min(row.spec.vocab.size, row.width or row.spec.vocab.size)
+
+    def depth(self, node: int) -> int:
+        """How many tokens lead to the node."""
+        return 0 if node == ROOT else self.depths[node]
+
+    def add(self, token: int, parent: int = ROOT) -> int | None:
+        """The node of a token; None where it may not come there, ends the text, or is too far away. One that is there is found."""
+        if self.depth(parent) >= self.room or token in self._stop_ids or not 0 <= token < self._width:
+            return None
+        known = self.tree.child(parent, token)
+        if known is not None:
+            return known
+        if self._masks is not None and self._masks.add(token, parent) is None:
+            return None
+        self.depths.append(self.depth(parent) + 1)
+        self.drafters.append(self.drafter)
+        return self.tree.add(token, parent)
+
+    def add_run(self, tokens: Iterable[int], parent: int = ROOT) -> int:
+        """Adds tokens one after another, up to the first that may not come; the last node."""
+        for token in tokens:
+            node = self.add(token, parent)
+            if node is None:
+                break
+            parent = node
+        return parent
+
+    def masked(self, logits: np.ndarray, node: int) -> np.ndarray | None:
+        """A copy of a draft model's logits after the node with -inf for what may not come; None where nothing may."""
+        kept = np.full(max(self._width, len(logits)), LOWEST, np.float32)
+        kept[: min(len(logits), self._width)] = logits[: self._width]
+        if self._masks is not None:
+            mask = allocate_mask(1, self.row.spec.vocab.size)
+            try:
+                if self._masks.fill(mask, 0, node):
+                    allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(kept)]
+                    kept[: len(allowed)][allowed == 0] = LOWEST
+                    kept[len(allowed) :] = LOWEST
+            except LimitExceeded:
+                return None
+        kept[[stop for stop in self._stop_ids if stop < len(kept)]] = LOWEST
+        return kept if np.isfinite(kept).any() else None
+
+    def best_allowed(self, tokens: Sequence[int], parent: int) -> int | None:
+        """The node of the first of these tokens that may come."""
+        for token in tokens:
+            node = self.add(token, parent)
+            if node is not None:
+                return node
+        return None

@@ -1,0 +1,190 @@
+"""The shapes of draft trees: how what may follow a node becomes nodes.
+
+chain        the best token, again and again
+fixed        so many children at each depth
+best_first   the next node is always the one that the draft finds most probable
+distinct     several children at each node, drawn without replacement
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from grammarlm.decoding.logits.sampling import uniform_of
+from grammarlm.decoding.readers.draft_tree import ROOT
+
+from .drafters.combined import Combined
+from .drafters.drafter import Candidates, Drafter, NodeDrafter, RunDrafter
+from .growth import Growth
+
+WIDTHS = (4, 2, 2, 1)  # children at each depth of a fixed tree; 1 below
+DISTINCT_WIDTHS = (3, 2, 2, 1)
+NODES = 24  # of a tree
+BRANCHES = 4  # runs that are merged to a tree
+SEVERAL = 1 << 40  # the offset between positions of independent noise
+
+
+@dataclass(frozen=True)
+class Shape:
+    name: str
+    length: int
+    draws: str  # "coupled": with the target's own noise; "iid", "distinct": with other noise
+
+
+def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
+    """Drafts the trees of these answers."""
+    if isinstance(drafter, Combined):
+        for number in drafter.by_merit:
+            left = [growth for growth in growths if shape.name != "chain" or not growth.tree]
+            for growth in left:
+                growth.drafter = number
+            grow(shape, drafter.members[number], left)
+    elif isinstance(drafter, RunDrafter):
+        for growth in growths:
+            for run in drafter.runs(growth, min(shape.length, growth.room), 1 if shape.name == "chain" else BRANCHES):
+                growth.add_run(run)
+    elif isinstance(drafter, NodeDrafter) and growths:
+        drafter.open(growths)
+        SHAPES[shape.name](shape, drafter, growths)
+        drafter.close(growths)
+
+
+def chain(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
+    levels(shape, drafter, growths, ())
+
+
+def fixed(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
+    levels(shape, drafter, growths, WIDTHS)
+
+
+def distinct(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
+    levels(shape, drafter, growths, DISTINCT_WIDTHS)
+
+
+def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths: Sequence[int]) -> None:
+    """Depth by depth, with so many children at each; 1 where no width is given."""
+    tips = [(growth, ROOT) for growth in growths]
+    for depth in range(shape.length):
+        tips = [
+            (growth, node) for growth, node in tips if growth.depth(node) < growth.room and len(growth.tree) < NODES
+        ]
+        if not tips:
+            return
+        width = widths[depth] if depth < len(widths) else 1
+        found = drafter.after(tips, width)
+        tips = [
+            (growth, child)
+            for (growth, node), candidates in zip(tips, found, strict=True)
+            for child in children(shape, growth, node, candidates, width)
+        ]
+
+
+def children(shape: Shape, growth: Growth, node: int, candidates: Candidates, width: int) -> list[int]:
+    """New nodes, at most `width`."""
+    if candidates.row is not None:
+        tokens = picked(shape, growth, node, candidates.row, width)
+    else:
+        tokens = list(candidates.tokens)
+    added: list[int] = []
+    for token in tokens:
+        before = len(growth.tree)
+        child = growth.add(token, node)
+        if child is not None and (len(growth.tree) > before or candidates.row is None):
+            added.append(child)
+        if len(added) == width:
+            break
+    return added
+
+
+def best_first(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
+    """Each round takes the most probable open token of each answer, and asks what may follow it."""
+    shape = replace(shape, draws="coupled")  # a choice among draws is none of the rules' draws
+    heaps: dict[Growth, list[tuple[float, int, int, int]]] = {growth: [] for growth in growths}
+    number = 0
+    tips = [(growth, ROOT, 0.0) for growth in growths]
+    while tips:
+        found = drafter.after([(growth, node) for growth, node, _ in tips], BRANCHES)
+        for (growth, node, log_p), candidates in zip(tips, found, strict=True):
+            for token, more in ranked(shape, growth, node, candidates):
+                heapq.heappush(heaps[growth], (-(log_p + more), number, node, token))
+                number += 1
+        tips = [tip for growth in growths if (tip := next_best(shape, growth, heaps[growth])) is not None]
+
+
+def ranked(shape: Shape, growth: Growth, node: int, candidates: Candidates) -> list[tuple[int, float]]:
+    if candidates.row is None:
+        return list(zip(candidates.tokens, candidates.log_p, strict=True))
+    log_p = log_softmax(candidates.row, growth)
+    return [(token, float(log_p[token])) for token in picked(shape, growth, node, candidates.row, BRANCHES)]
+
+
+def next_best(
+    shape: Shape, growth: Growth, heap: list[tuple[float, int, int, int]]
+) -> tuple[Growth, int, float] | None:
+    """Adds the most probable open token that may come; None where the tree is finished."""
+    while heap and len(growth.tree) < min(NODES, 4 * shape.length):
+        less, _, parent, token = heapq.heappop(heap)
+        before = len(growth.tree)
+        node = growth.add(token, parent)
+        if node is not None and len(growth.tree) > before:
+            return growth, node, -less
+    return None
+
+
+SHAPES: dict[str, Callable[[Shape, NodeDrafter, Sequence[Growth]], None]] = {
+    "chain": chain,
+    "fixed": fixed,
+    "best_first": best_first,
+    "distinct": distinct,
+}
+
+
+# ------------------------------------------------------------------ tokens out of a draft model's logits
+
+
+def log_softmax(row: np.ndarray, growth: Growth) -> np.ndarray:
+    """log q of a draft's masked logits, at the answer's temperature."""
+    scaled = (row - row.max()) / np.float32(growth.row.sampling.warmth)
+    return scaled - np.log(np.exp(scaled).sum())
+
+
+def picked(shape: Shape, growth: Growth, node: int, row: np.ndarray, width: int) -> list[int]:
+    """`width` tokens of a draft model's masked logits.
+
+    Greedy: the best ones. Coupled: in the order in which they arrive in the race that the target holds there, so that two models
+    that agree draw the same token; what is drawn in the end is the target's own draw whatever stands here. The rules that compare
+    probabilities need draws that know nothing of the target's noise: those have noise of their own, and q is kept.
+    """
+    sampling = growth.row.sampling
+    if not sampling.temperature:
+        best = np.argpartition(-row, min(width, len(row) - 1))[:width] if width < len(row) else np.arange(len(row))
+        return [int(token) for token in sorted(best, key=lambda token: (-row[token], token)) if np.isfinite(row[token])]
+    log_q = log_softmax(row, growth)
+    position = growth.row.count + growth.depth(node)
+    if shape.draws == "coupled":
+        return arrivals(log_q, sampling.seed, position, width)
+    seed = draft_seed(sampling.seed)
+    if shape.draws == "distinct":
+        tokens = arrivals(log_q, seed, position, width)
+    else:
+        tokens = [arrivals(log_q, seed, position + SEVERAL * (draw + 1), 1)[0] for draw in range(width)]
+    growth.tree.drawn[node] = tokens, np.exp(log_q.astype(np.float64))
+    return tokens
+
+
+def arrivals(log_q: np.ndarray, seed: int | None, position: int, count: int) -> list[int]:
+    """The first tokens to arrive in a race at rates q."""
+    tokens = np.flatnonzero(np.isfinite(log_q))
+    uniform = uniform_of(tokens, seed, position).astype(np.float64)
+    times = np.log(-np.log1p(-uniform)) - log_q[tokens]
+    return [int(token) for token in tokens[np.argsort(times)[:count]]]
+
+
+def draft_seed(seed: int | None) -> int:
+    """Of the draft's own noise."""
+    assert seed is not None
+    return (seed * 6364136223846793005 + 1442695040888963407) % 2**63
