@@ -42,8 +42,8 @@ class Drafting(Protocol):
     def propose(self, rows: Sequence[Row]) -> Sequence[DraftTree]:
         """A draft tree for each row, empty where none pays."""
 
-    def observe(self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int]) -> None:
-        """The model's logits, before they are masked: of each row those of `scored` ids, then those of its tree's nodes."""
+    def observe(self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int], seconds: float) -> None:
+        """A forward: the logits before they are masked, of each row those of `scored` ids, then those of its tree's nodes."""
 
     def drop(self, row: Row) -> None:
         """The row has ended."""
@@ -191,11 +191,12 @@ class Decoding:
     # ------------------------------------------------------------------ the model
 
     def _read(self) -> tuple[torch.Tensor, list[int]]:
-        """One forward: the logits that are needed, and how many rows of them belong to each text: those of its ids, then of its nodes."""
+        """One forward: the logits that are needed, and how many of them are each text's: first of its ids, then of its nodes."""
         rows = self._live
         chunks, trees = self._chunks(), [row.unread.tree for row in rows]
         scored = [row.unread.scored(chunk) for row, chunk in zip(rows, chunks, strict=True)]
         counts = [count + len(tree) for count, tree in zip(scored, trees, strict=True)]
+        start = perf_counter()
         with timed(rows, "model_seconds"):
             if all(tree.is_chain for tree in trees):
                 logits = self._reader.read(
@@ -209,7 +210,7 @@ class Decoding:
             row.unread.read(chunk)
             row.width = logits.shape[1]
         if self._drafting is not None:
-            self._drafting.observe(rows, logits, scored)
+            self._drafting.observe(rows, logits, scored, perf_counter() - start)
         return logits, counts
 
     def _chunks(self) -> list[list[int]]:

@@ -18,6 +18,7 @@ from grammarlm.decoding.loop.row import Row
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .acceptance import RULES
+from .cost import Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter, Target
 from .drafting import Drafting
@@ -71,13 +72,15 @@ class Draft:
         self.tree, self.acceptance = tree, acceptance
         self.drafter = drafter_of(drafter, vocab, options)
         self.length = length or self.drafter.length
+        self._saves = drafter == "auto" if isinstance(drafter, str) else False
+        self._cost = Cost()
 
     def start(self, model: Any, spec: AnswerSpec) -> Drafting:
         """The drafts of one batch of answers."""
         self.drafter.begin(Target(model, spec.vocab, spec.sampling.temperature))
         rule = RULES[self.acceptance]
         shape = Shape(self.tree, self.length, rule.draws)
-        return Drafting(self.drafter, shape, rule, self._room)
+        return Drafting(self.drafter, shape, rule, self._room, self._cost, self._saves)
 
     def _room(self, row: Row) -> int:
         return min(self.length, row.spec.max_tokens - row.count - 1)

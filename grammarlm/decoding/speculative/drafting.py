@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 import torch
 
 from grammarlm.decoding.loop.row import Row
-from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 
 from .acceptance import Rule
+from .cost import EXPLORES, Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter
 from .growth import Growth
@@ -19,8 +20,12 @@ from .shapes import Shape, grow
 class Drafting:
     """One batch's drafts; the drafter outlives it."""
 
-    def __init__(self, drafter: Drafter, shape: Shape, rule: Rule, room: Callable[[Row], int]):
+    def __init__(
+        self, drafter: Drafter, shape: Shape, rule: Rule, room: Callable[[Row], int], cost: Cost, saves: bool = False
+    ):
+        """`saves`: drafts only what pays by the cost of a forward."""
         self._drafter, self._shape, self._rule, self._room = drafter, shape, rule, room
+        self._cost, self._saves, self._has_read, self._round = cost, saves, False, 0
         self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
         self._growths: dict[Row, Growth] = {}
 
@@ -30,8 +35,21 @@ class Drafting:
             row.rule = self._rule.choose
         growths = {row: Growth(row, self._room(row)) for row in rows}
         grow(self._shape, self._drafter, [growth for growth in growths.values() if growth.room > 0])
+        if self._saves and isinstance(self._drafter, Combined):
+            self._cut(growths, self._drafter)
         self._growths = growths
         return [growths[row].tree for row in rows]
+
+    def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
+        """Leaves of each chain what pays."""
+        self._round += 1
+        least = self._cost.least(len(growths))
+        for growth in growths.values():
+            if growth.tree:
+                rate, chance, length = drafter.rate(growth.drafters[0]), 1.0, 0
+                while length < len(growth.tree) and (chance := chance * rate) >= least:
+                    length += 1
+                growth.cut(length or int(self._round % EXPLORES == 0))
 
     def _tell(self, row: Row) -> None:
         known = self._known.get(row, 0)
@@ -53,9 +71,14 @@ class Drafting:
             node = child
         for number in set(growth.drafters):
             own = {at for at, who in enumerate(growth.drafters) if who == number}
-            drafter.count(number, len(own), len(own & path))
+            missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
+            drafter.count(number, len(own & path) + missed, len(own & path))
 
-    def observe(self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int]) -> None:
+    def observe(self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int], seconds: float) -> None:
+        widths = [len(row.unread.tree) + 1 for row in rows]
+        if self._has_read:  # the first forward reads the prompts
+            self._cost.note(len(rows) * max(widths), seconds)
+        self._has_read = True
         table, first = logits.numpy(), 0
         for row, count in zip(rows, scored, strict=True):
             tree = row.unread.tree

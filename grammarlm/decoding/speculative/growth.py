@@ -55,6 +55,11 @@ class Growth:
             parent = node
         return parent
 
+    def cut(self, length: int) -> None:
+        """Leaves the first nodes only."""
+        for each in (self.tree.tokens, self.tree.parents, self.depths, self.drafters):
+            del each[length:]
+
     def masked(self, logits: np.ndarray, node: int) -> np.ndarray | None:
         """A copy of a draft model's logits after the node with -inf for what may not come; None where nothing may."""
         kept = np.full(max(self._width, len(logits)), LOWEST, np.float32)

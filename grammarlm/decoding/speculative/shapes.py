@@ -85,15 +85,13 @@ def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths
 
 def children(shape: Shape, growth: Growth, node: int, candidates: Candidates, width: int) -> list[int]:
     """New nodes, at most `width`."""
-    if candidates.row is not None:
-        tokens = picked(shape, growth, node, candidates.row, width)
-    else:
-        tokens = list(candidates.tokens)
+    row = candidates.row
+    tokens = candidates.tokens if row is None else picked(shape, growth, node, row, width)
     added: list[int] = []
     for token in tokens:
         before = len(growth.tree)
         child = growth.add(token, node)
-        if child is not None and (len(growth.tree) > before or candidates.row is None):
+        if child is not None and (len(growth.tree) > before or row is None):
             added.append(child)
         if len(added) == width:
             break

@@ -14,7 +14,7 @@ from .drafter import Drafter, Target
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
 
-TRUST = 4.0  # as many accepted of as many drafted before the first draft
+PRIOR = 2.0, 3.0  # accepted of so many that could be, before the first draft
 FADES = 0.97  # of a draft's weight with each later one
 
 
@@ -22,8 +22,8 @@ class Combined(Drafter):
     def __init__(self, members: Sequence[Drafter]):
         self.members = list(members)
         self.length = max(member.length for member in members)
-        self._accepted = [TRUST] * len(self.members)
-        self._drafted = [TRUST] * len(self.members)
+        self._accepted = [PRIOR[0]] * len(self.members)
+        self._tried = [PRIOR[1]] * len(self.members)
 
     def begin(self, target: Target) -> None:
         for member in self.members:
@@ -41,13 +41,16 @@ class Combined(Drafter):
         for member in self.members:
             member.drop(row)
 
-    def count(self, number: int, drafted: int, accepted: int) -> None:
-        """So many of a member's tokens have been drawn."""
-        self._drafted[number] = FADES * self._drafted[number] + drafted
+    def count(self, number: int, tried: int, accepted: int) -> None:
+        """So many of a member's tokens stood where the next one was drawn, and so many of these were drawn."""
+        self._tried[number] = FADES * self._tried[number] + tried
         self._accepted[number] = FADES * self._accepted[number] + accepted
+
+    def rate(self, number: int) -> float:
+        """How probable it is that a member's token is drawn, where those before it were."""
+        return self._accepted[number] / self._tried[number]
 
     @property
     def by_merit(self) -> list[int]:
         """The members' numbers, the most trusted first; among equals in the order given."""
-        merits = [accepted / drafted for accepted, drafted in zip(self._accepted, self._drafted, strict=True)]
-        return sorted(range(len(merits)), key=lambda number: -merits[number])
+        return sorted(range(len(self.members)), key=lambda number: -self.rate(number))

@@ -35,11 +35,8 @@ class Index:
         """(tokens in common with the end of the text, place after them) of earlier places, the best first."""
         if len(self.ids) < 3:
             return []
-        found = []
-        for end in self.ends.get((self.ids[-2], self.ids[-1]), []):
-            if end < len(self.ids) - 1:
-                found.append((self._common(end), end + 1))
-        return sorted(found, reverse=True)
+        ends = self.ends.get((self.ids[-2], self.ids[-1]), [])
+        return sorted(((self._common(end), end + 1) for end in ends if end < len(self.ids) - 1), reverse=True)
 
     def _common(self, end: int) -> int:
         ids, last, length = self.ids, len(self.ids) - 1, 2

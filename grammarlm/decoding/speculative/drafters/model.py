@@ -38,8 +38,8 @@ class ModelDrafter(NodeDrafter):
         known = target.vocab.size
         if width is not None and width < max(target.vocab.text_ids, default=0) + 1 and self.model is not target.model:
             raise ValueError(
-                f"the draft model has {width} ids, the target {known}: it needs the same vocabulary, or gl.Draft(model, tokenizer=...) "
-                "that says what its ids mean"
+                f"the draft model has {width} ids, the target {known}: it needs the same vocabulary, or a "
+                "gl.Draft(model, tokenizer=...) that says what the ids mean"
             )
 
     def drop(self, row: Row) -> None:

@@ -32,16 +32,15 @@ class Recycle(NodeDrafter):
         best = np.argpartition(-logits, count - 1, axis=1)[:, :count]
         best = np.take_along_axis(best, np.argsort(-np.take_along_axis(logits, best, 1), axis=1, kind="stable"), 1)
         for token, found in zip(before, best, strict=True):
-            self._after[self._number(token), :count] = found
+            number = self._number(token)  # first: it may make another array
+            self._after[number, :count] = found
 
     def _number(self, token: int) -> int:
         """The row of a token; the one that came first gives way where there are too many."""
         number = self._row_of.get(token)
         if number is None:
-            if len(self._row_of) == MOST_ROWS:
-                number = self._row_of.pop(next(iter(self._row_of)))
-            else:
-                number = len(self._row_of)
+            is_full = len(self._row_of) == MOST_ROWS
+            number = self._row_of.pop(next(iter(self._row_of))) if is_full else len(self._row_of)
             if number == len(self._after):
                 self._after = np.concatenate([self._after, np.empty_like(self._after)])
             self._row_of[token] = number
