@@ -74,7 +74,7 @@ def with_layers(model: Any, way: list[str], layers: nn.ModuleList, kept: Sequenc
     other._modules[way[-1]] = nn.ModuleList(layers[layer] for layer in kept)
     config = copy.copy(model.config)
     config.num_hidden_layers = len(kept)
-    types = getattr(config, "layer_types", None)
+    types = vars(config).get("layer_types")  # where it is no mere consequence of the number of layers
     if types:
         config.layer_types = [types[layer] for layer in kept]
     top.config = other.config = config

@@ -1,0 +1,94 @@
+"""Models and grammars that drafts are tried on: random ones whose texts are varied, and whose logits have no near ties."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from tests.decoding.random_models import encoder_decoder, random_model
+
+torch = pytest.importorskip("torch")
+
+PIECES = [b"tr", b"ue", b"true", b"fal", b"se", b'":', b'{"', b'","', b"},", b"12", b"00", b"re", b"red", b"dish", b"\xc3\xa9", b", "]
+TOKENS = [b"<pad>", b"<s>", *(bytes([i]) for i in range(256)), *PIECES, b"</s>"]
+STOP = len(TOKENS) - 1
+WIDTH = len(TOKENS)
+VOCAB = gl.Vocabulary(TOKENS, stop_ids=[STOP], special_ids=[0, 1, STOP])
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 6}, "many": {"type": "integer"}, "ok": {"type": "boolean"}},
+    "required": ["name", "many", "ok"],
+    "additionalProperties": False,
+}
+SELECT = 'start: "select " NAME ("," NAME)* " from " NAME (" where " NAME "=" NUM)?\nNAME: /[a-d]{1,5}/\nNUM: /[0-9]{1,3}/\n'
+GRAMMARS = {
+    "none": None,
+    "schema": gl.JsonSchema(SCHEMA),
+    "regex": gl.Regex("((true|false|[0-9]{2}), ){3,40}é"),
+    "sql": gl.Lark(SELECT),
+    "items": gl.Tokens([[262, 268, 5], [262, 268], [262, 9, 9, 9], [40, 41, 42, 43, 44, 45], [41], [40, 41, 42, 50]]),
+}
+SPREAD = 6.0  # of the logits: no rounding decides
+
+
+class HashModel:
+    """A causal model without weights: the logits after a position are picked by a hash of the last `window` ids, or of all."""
+
+    def __init__(self, seed: int, window: int | None = None, width: int = WIDTH):
+        self.table = torch.randn(1024, width, generator=torch.Generator().manual_seed(seed)) * 2
+        self.table[:, -1] += 1.0
+        self.window, self.calls = window, 0
+
+    def __call__(self, ids):
+        self.calls += 1
+        rows = []
+        for row in ids.tolist():
+            states = []
+            for end in range(1, len(row) + 1):
+                state = 7
+                for token in row[max(0, end - self.window) : end] if self.window else row[:end]:
+                    state = (state * 1103515245 + token * 12820163 + 12345) % 2147483647
+                states.append(state >> 4)
+            rows.append(states)
+        return self.table[torch.tensor(rows) % len(self.table)]
+
+
+class Agreeing:
+    """A draft model that says what the target says, but after every fifth id or so."""
+
+    def __init__(self, target, other):
+        self.target, self.other = copy.copy(target), other
+
+    def __call__(self, ids):
+        odd = (ids * 2654435761 >> 7) % 5 == 0
+        return torch.where(odd[..., None], self.other(ids), self.target(ids))
+
+
+def spread(model, **inputs):
+    """The same model with logits of standard deviation SPREAD, in float64."""
+    model.double()
+    with torch.no_grad():
+        deviation = model(**inputs).logits.std()
+        model.get_output_embeddings().weight.data = model.get_output_embeddings().weight * (SPREAD / deviation)
+    model.generation_config.eos_token_id = STOP
+    return model
+
+
+def transformers_model(kind: str):
+    ids = torch.randint(2, STOP, (4, 20), generator=torch.Generator().manual_seed(1))
+    if kind == "T5":
+        return spread(encoder_decoder("T5", WIDTH), input_ids=ids, decoder_input_ids=ids)
+    options = {"Mistral": {"sliding_window": 6}, "Gemma3Text": {"sliding_window": 6}}.get(kind, {})
+    untied = {} if kind == "Mamba" else {"tie_word_embeddings": False}
+    return spread(random_model(kind, WIDTH, eos_token_id=STOP, **options, **untied), input_ids=ids)
+
+
+def prompts(count: int, seed: int) -> list[list[int]]:
+    """Of different lengths; half of them repeat themselves, so that look-ups find something."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        prompt = rng.integers(2, STOP, int(rng.integers(1, 10))).tolist()
+        found.append(prompt * 2 + prompt[:1] if number % 2 else prompt)
+    return found
