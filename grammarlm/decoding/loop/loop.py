@@ -42,8 +42,22 @@ class Drafting(Protocol):
     def propose(self, rows: Sequence[Row]) -> Sequence[DraftTree]:
         """A draft tree for each row, empty where none pays."""
 
-    def observe(self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int], seconds: float) -> None:
-        """A forward: the logits before they are masked, of each row those of `scored` ids, then those of its tree's nodes."""
+    @property
+    def needs_states(self) -> bool:
+        """Does it take the model's last hidden states?"""
+
+    def observe(
+        self,
+        rows: Sequence[Row],
+        logits: torch.Tensor,
+        scored: Sequence[int],
+        states: Sequence[torch.Tensor] | None,
+        seconds: float,
+    ) -> None:
+        """A forward: the logits before they are masked, of each row those of `scored` ids, then those of its tree's nodes.
+
+        states   of each row the last hidden states of all ids that were read, and of the nodes
+        """
 
     def drop(self, row: Row) -> None:
         """The row has ended."""
@@ -76,6 +90,7 @@ class Decoding:
         )  # all texts: n of the first prompt, n of the second, ...
         self._reader, self._n, self._drafting = reader, n, drafting
         self._has_read = False
+        reader.keeps_states = drafting is not None and drafting.needs_states
         self._steps: deque[Step] = deque()
         self._log_sums = LogSums()
         # Unfinished rows. Until the first forward one row stands for all n samples of a prompt: they share the prefill.
@@ -210,7 +225,7 @@ class Decoding:
             row.unread.read(chunk)
             row.width = logits.shape[1]
         if self._drafting is not None:
-            self._drafting.observe(rows, logits, scored, perf_counter() - start)
+            self._drafting.observe(rows, logits, scored, self._reader.states, perf_counter() - start)
         return logits, counts
 
     def _chunks(self) -> list[list[int]]:

@@ -18,6 +18,8 @@ class BlendedReader:
         self._readers, self._function, self._name = readers, function, name
         self.beginnings = readers[0].beginnings
         self._is_started = False
+        self.keeps_states = False
+        self.states: list[torch.Tensor] | None = None
 
     @property
     def width(self) -> int | None:

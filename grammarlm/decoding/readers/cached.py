@@ -25,6 +25,7 @@ from grammarlm.errors import UnsupportedFeature
 
 from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
+from .last_states import caught_states
 from .model_facts import KEEP_LOGITS, text_config
 from .tree_mask import depths, layout, tree_mask
 
@@ -62,18 +63,27 @@ class CachedReader(CallableReader):
         return not self._is_cached or (bool(self._slots[0]) and not self._in_step)
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
+        self.states = None
         if not self._is_cached:
             return super().read(chunks, scored)
-        if self._in_step and len({len(chunk) for chunk in chunks}) > 1:
+        if self._in_step and (len({len(chunk) for chunk in chunks}) > 1 or self._is_full(len(chunks[0]))):
             self._start_over()
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
         is_first = not self._slots[0]
-        output = self._forward(self._texts if is_first else chunks, max(scored))
+        unread = self._texts if is_first else chunks
+        with caught_states(self._model, self.keeps_states) as states:
+            output = self._forward(unread, max(scored))
         if is_first:
             self._look_at(getattr(output, "past_key_values", None))
+        if states:
+            self.states = [row[len(row) - len(ids) :] for row, ids in zip(states[0], unread, strict=True)]
         logits = output.logits
         return rows_of(logits, [logits.shape[1]] * len(chunks), scored)
+
+    def _is_full(self, more: int) -> bool:
+        """Has a static cache no slots for so many ids? Pads take some where texts grow by drafts of different lengths."""
+        return self._longest is not None and len(self._slots[0]) + more > self._longest
 
     def _forward(self, chunks: Sequence[Sequence[int]], scored: int) -> Any:
         """One forward of the chunks, each padded on the left, with the logits of the last `scored` positions."""
@@ -103,6 +113,7 @@ class CachedReader(CallableReader):
     ) -> torch.Tensor:
         """By a mask of ancestors, once a forward has shown that the cache allows it; else all texts again, a row for each leaf."""
         if not self._reads_trees:
+            self.states = None
             logits = super().read_trees(chunks, scored, trees)
             self._start_over()
             return logits
@@ -118,7 +129,7 @@ class CachedReader(CallableReader):
         for slots, chunk, tree, pad in zip(self._slots, chunks, trees, pads, strict=True):
             slots.extend([0] * pad + [1] * len(chunk) + [0] * len(tree))  # nodes are pads until `keep`
         last = max(count + len(tree) for count, tree in zip(scored, trees, strict=True))
-        with torch.inference_mode():
+        with torch.inference_mode(), caught_states(self._model, self.keeps_states) as states:
             output = self._model(
                 input_ids=torch.tensor(ids, device=self._device),
                 attention_mask=mask.to(self._device),
@@ -128,6 +139,7 @@ class CachedReader(CallableReader):
                 return_dict=True,
                 **{name: last for name in KEEP_LOGITS if name in self._options},
             )
+        self.states = [row[pad:] for row, pad in zip(states[0], pads, strict=True)] if states else None
         logits = output.logits
         counts = [count + len(tree) for count, tree in zip(scored, trees, strict=True)]
         return rows_of(logits, [logits.shape[1]] * len(chunks), counts)

@@ -14,6 +14,9 @@ from .model_facts import device_of, width_of
 class CallableReader:
     """Reader of a callable from ids [B, T] to logits [B, T, V], or of a model without a usable cache."""
 
+    keeps_states = False
+    states: list[torch.Tensor] | None = None
+
     @property
     def unequal_is_cheap(self) -> bool:
         return True

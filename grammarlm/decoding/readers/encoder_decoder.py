@@ -21,6 +21,8 @@ from .model_facts import device_of, width_of
 class EncoderDecoderReader:
     """The first read runs the encoder, too."""
 
+    keeps_states = False
+    states: list[torch.Tensor] | None = None
     unequal_is_cheap = False
     rollback_is_cheap = False
 

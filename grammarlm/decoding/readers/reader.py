@@ -38,6 +38,9 @@ class Reader(Protocol):
     """A model that reads a batch of texts."""
 
     beginnings: list[list[int]]  # the first ids to read of each text: its prompt, or the decoder's start id
+    keeps_states: bool  # set it to True for `states`
+    # Of the last read, for each text the model's last hidden states [ids and nodes, hidden]; None where the reader has none.
+    states: list[torch.Tensor] | None
 
     @property
     def width(self) -> int | None:

@@ -52,41 +52,62 @@ class Drafting:
                 growth.cut(length or int(self._round % EXPLORES == 0))
 
     def _tell(self, row: Row) -> None:
+        """What has been drawn since the last proposal."""
         known = self._known.get(row, 0)
         if len(row.ids) > known:
             self._drafter.learn(row, row.ids[known:])
             self._known[row] = len(row.ids)
         growth = self._growths.pop(row, None)
-        if growth is not None and growth.tree and isinstance(self._drafter, Combined):
-            self._count(growth, self._drafter, row.ids[known:])
+        tree = DraftTree() if growth is None else growth.tree
+        nodes = drawn_nodes(tree, row.ids[known:])
+        self._drafter.drawn(row, tree, nodes)
+        if growth is not None and isinstance(self._drafter, Combined):
+            self._count(growth, self._drafter, set(nodes))
 
-    def _count(self, growth: Growth, drafter: Combined, tokens: Sequence[int]) -> None:
+    def _count(self, growth: Growth, drafter: Combined, path: set[int]) -> None:
         """Who proposed what has been drawn."""
-        path, node = set(), -1
-        for token in tokens:
-            child = growth.tree.child(node, token)
-            if child is None:
-                break
-            path.add(child)
-            node = child
         for number in set(growth.drafters):
             own = {at for at, who in enumerate(growth.drafters) if who == number}
             missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
             drafter.count(number, len(own & path) + missed, len(own & path))
 
-    def observe(self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int], seconds: float) -> None:
+    @property
+    def needs_states(self) -> bool:
+        return self._drafter.needs_states
+
+    def observe(
+        self,
+        rows: Sequence[Row],
+        logits: torch.Tensor,
+        scored: Sequence[int],
+        states: Sequence[torch.Tensor] | None,
+        seconds: float,
+    ) -> None:
         widths = [len(row.unread.tree) + 1 for row in rows]
         if self._has_read:  # the first forward reads the prompts
             self._cost.note(len(rows) * max(widths), seconds)
         self._has_read = True
         table, first = logits.numpy(), 0
-        for row, count in zip(rows, scored, strict=True):
+        for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
             tree = row.unread.tree
             before = [*row.ids[len(row.ids) - count :], *tree.tokens]
             self._drafter.observe(row, tree, before, table[first : first + len(before)])
             first += len(before)
+            if states is not None and self.needs_states:
+                self._drafter.observe_states(row, tree, states[at])
 
     def drop(self, row: Row) -> None:
         self._tell(row)
         self._drafter.drop(row)
         self._known.pop(row, None)
+
+
+def drawn_nodes(tree: DraftTree, tokens: Sequence[int]) -> list[int]:
+    """The nodes that these tokens of the answer are."""
+    nodes: list[int] = []
+    for token in tokens:
+        child = tree.child(nodes[-1] if nodes else ROOT, token)
+        if child is None:
+            break
+        nodes.append(child)
+    return nodes

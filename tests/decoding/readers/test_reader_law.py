@@ -221,3 +221,18 @@ def test_slots_that_no_text_needs_are_cut():
         reader.read([[7, 8, 9, 10]], [4])
         reader.rollback([3])
     assert forwards.cached == [0, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.skipif(not static_caches_are_right(), reason="static caches are refused")
+def test_a_static_cache_holds_texts_that_grow_unequally():
+    """One text is nearly as long as there is room for, so the other's slots begin with pads; then it grows alone."""
+    source = Source("Llama static")
+    choose = random.Random(3)
+    prompts, answer = [[5, 6], [7, 8, 9]], [choose.randrange(5, WIDTH) for _ in range(ROOM)]
+    reader = source.reader(prompts)
+    reader.read(reader.beginnings, [1, 1])
+    reader.read([answer[:50], answer[:1]], [1, 1])
+    reader.select([1])
+    for at in range(1, ROOM):
+        logits = reader.read([answer[at : at + 1]], [1])
+    torch.testing.assert_close(logits, source.oracle(prompts[1], answer)[-1:], atol=2e-4, rtol=2e-4)

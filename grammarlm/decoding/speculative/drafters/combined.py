@@ -12,6 +12,8 @@ from grammarlm.decoding.readers.draft_tree import DraftTree
 from .drafter import Drafter, Target
 
 if TYPE_CHECKING:
+    import torch
+
     from grammarlm.decoding.loop.row import Row
 
 PRIOR = 2.0, 3.0  # accepted of so many that could be, before the first draft
@@ -32,6 +34,18 @@ class Combined(Drafter):
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         for member in self.members:
             member.observe(row, tree, before, logits)
+
+    @property
+    def needs_states(self) -> bool:  # type: ignore[override]
+        return any(member.needs_states for member in self.members)
+
+    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
+        for member in self.members:
+            member.observe_states(row, tree, states)
+
+    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
+        for member in self.members:
+            member.drawn(row, tree, nodes)
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
         for member in self.members:

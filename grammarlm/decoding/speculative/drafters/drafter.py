@@ -18,6 +18,8 @@ import numpy as np
 from grammarlm.decoding.readers.draft_tree import DraftTree
 
 if TYPE_CHECKING:
+    import torch
+
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
     from grammarlm.vocab.vocabulary import Vocabulary
@@ -44,12 +46,19 @@ class Drafter:
     """What all drafters share: by default they learn nothing."""
 
     length = 8  # tokens of a chain, where nothing else is asked for
+    needs_states = False  # the target's last hidden states
 
     def begin(self, target: Target) -> None:
         """A call begins. ValueError ("needs ...") where the target does not offer what this drafter needs."""
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes."""
+
+    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
+        """The last hidden states of all ids that were read, then of the tree's nodes."""
+
+    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
+        """These nodes of the last tree were drawn, the rest was not."""
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
         """The answer has these tokens more; at first its prompt."""

@@ -1,0 +1,87 @@
+"""A layer that predicts the target's next last hidden state from the last one and the token drawn there (EAGLE).
+
+    drafter, _ = gl.load_tiny(features=True)
+    gl.Draft(drafters.Features(drafter))
+
+`drafter(states [1, n, hidden], embedded [1, n, hidden])` gives predicted states: the i-th is that of the token which `embedded[i]`
+embeds, the one after `states[i]`. Its logits come from the target's output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+
+from .drafter import Candidates, NodeDrafter, Target
+from .heads import output_of
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.growth import Growth
+
+Predict = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+class Features(NodeDrafter):
+    needs_states = True
+
+    def __init__(self, predict: Predict):
+        self.predict = predict
+        self._embed: Any = None
+        self._output: Any = None
+        self._states: dict[Row, torch.Tensor] = {}  # of all ids of the text that the target has read
+        self._nodes: dict[Row, torch.Tensor] = {}  # of the last tree
+        self._predicted: dict[tuple[Row, int], torch.Tensor] = {}
+
+    def begin(self, target: Target) -> None:
+        self._output = output_of(target, "features")
+        self._embed = target.model.get_input_embeddings()
+
+    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
+        text, nodes = states.split([len(states) - len(tree), len(tree)])
+        before = self._states.get(row)
+        if before is None and len(text) < len(row.ids):
+            return  # the prompt was read for another answer to it
+        self._states[row] = text if before is None else torch.cat((before, text))
+        self._nodes[row] = nodes
+
+    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
+        if nodes and row in self._nodes:
+            self._states[row] = torch.cat((self._states[row], self._nodes[row][list(nodes)]))
+        self._nodes.pop(row, None)
+
+    def drop(self, row: Row) -> None:
+        self._states.pop(row, None)
+        self._nodes.pop(row, None)
+
+    def open(self, growths: Sequence[Growth]) -> None:
+        self._predicted = {}
+
+    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+        found = []
+        for growth, node in asked:
+            states = self._states.get(growth.row)
+            if states is None or not 0 < len(states) < len(growth.ids):
+                found.append(Candidates((), ()))
+                continue
+            masked = growth.masked(self._logits(growth, node, states), node)
+            found.append(Candidates((), ()) if masked is None else Candidates((), (), masked))
+        return found
+
+    @torch.no_grad()
+    def _logits(self, growth: Growth, node: int, states: torch.Tensor) -> Any:
+        """Predicts the states of the ids that the target has not read, and of those on the way to the node."""
+        path = growth.tree.path(node)
+        known = [self._predicted[growth.row, each] for each in [ROOT, *path][:-1]]
+        ids = [*growth.ids, *(growth.tree.tokens[each] for each in path)]
+        states = torch.cat((states, *known))
+        embedded, first = self._embed(torch.tensor(ids[1:], device=states.device)), len(states)
+        while len(states) < len(ids):
+            predicted = self.predict(states[None], embedded[None, : len(states)])[0, -1:]
+            states = torch.cat((states, predicted))
+        self._predicted[growth.row, node] = states[first:]
+        return self._output(states[-1]).float().cpu().numpy()

@@ -1,0 +1,74 @@
+"""Heads on the target's last hidden state, each for a token further on (Medusa).
+
+    heads, _ = gl.load_tiny(heads=True)
+    gl.Draft(drafters.Heads(heads), tree="fixed")
+
+`heads(state [.., hidden])` gives a list of states, of which the target's output makes logits: head k is for the token k + 2 places
+after the state, as the target itself is for the next one. In a tree each node at one depth has the same candidates (a Cartesian
+product), of which the grammar keeps what may follow that node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from grammarlm.decoding.readers.draft_tree import DraftTree
+
+from .drafter import Candidates, NodeDrafter, Target
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.growth import Growth
+
+
+class Heads(NodeDrafter):
+    """`heads`: a function of states; `output`: from states to logits, the target's own where it is left out."""
+
+    needs_states = True
+
+    def __init__(self, heads: Callable[[torch.Tensor], Sequence[torch.Tensor]], output: Any = None):
+        self.heads, self._given = heads, output
+        self._output: Any = output
+        self._states: dict[Row, tuple[int, torch.Tensor]] = {}  # (ids up to the first state, states of the last read)
+        self._logits: dict[Row, tuple[int, list[np.ndarray]]] = {}
+
+    def begin(self, target: Target) -> None:
+        self._output = self._given or output_of(target, "heads")
+
+    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
+        """Until it is known which nodes are drawn all of them are kept."""
+        self._states[row] = len(row.ids) - 1, states[len(states) - len(tree) - 1 :]
+
+    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
+        if row in self._states:
+            place, states = self._states.pop(row)
+            state = states[nodes[-1] + 1 if nodes else 0]
+            with torch.no_grad():
+                logits = [self._output(each).float().cpu().numpy() for each in self.heads(state)]
+            self._logits[row] = place + len(nodes), logits
+
+    def drop(self, row: Row) -> None:
+        self._states.pop(row, None)
+        self._logits.pop(row, None)
+
+    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+        found = []
+        for growth, node in asked:
+            place, logits = self._logits.get(growth.row, (0, []))
+            # Head 0 is for the second token after the state; the first is in the text, and so may be others that were forced.
+            head = len(growth.ids) - place - 2 + growth.depth(node)
+            masked = growth.masked(logits[head], node) if 0 <= head < len(logits) else None
+            found.append(Candidates((), ()) if masked is None else Candidates((), (), masked))
+        return found
+
+
+def output_of(target: Target, name: str) -> Any:
+    """The target's map from last hidden states to logits."""
+    output = getattr(target.model, "get_output_embeddings", lambda: None)()
+    if output is None:
+        raise ValueError(f"the drafter {name!r} needs a transformers model with output embeddings")
+    return output
