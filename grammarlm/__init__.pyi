@@ -20,6 +20,7 @@ from .decoding.events import Event as Event
 from .decoding.generator import Generator as Generator
 from .decoding.logits.apply_mask import apply_mask_ as apply_mask_
 from .decoding.result import Result as Result
+from .decoding.speculative.draft import Draft as Draft
 from .decoding.stream import stream as stream
 from .device.automaton import DeviceAutomaton as DeviceAutomaton
 from .device.loop import DeviceLoop as DeviceLoop
@@ -87,6 +88,7 @@ def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts
     close: bool = True,
     heal: bool = False,
     forced: str = "score",
+    draft: object = None,
     cache: str | None = None,
     limits: Limits | None = None,
     method: str | Callable[..., list[Result]] = "masked",
@@ -119,6 +121,7 @@ def generate(
     close: bool = True,
     heal: bool = False,
     forced: str = "score",
+    draft: object = None,
     cache: str | None = None,
     limits: Limits | None = None,
     method: str | Callable[..., list[Result]] = "masked",
@@ -151,6 +154,7 @@ def generate(
     close: bool = True,
     heal: bool = False,
     forced: str = "score",
+    draft: object = None,
     cache: str | None = None,
     limits: Limits | None = None,
     method: str | Callable[..., list[Result]] = "masked",

@@ -21,8 +21,8 @@ from .drafters.combined import Combined
 from .drafters.drafter import Candidates, Drafter, NodeDrafter, RunDrafter
 from .growth import Growth
 
-WIDTHS = (4, 2, 2, 1)  # children at each depth of a fixed tree; 1 below
-DISTINCT_WIDTHS = (3, 2, 2, 1)
+WIDTHS = (4, 3, 2)  # children of the best node at each depth of a fixed tree; 1 below
+DISTINCT_WIDTHS = (3, 2, 2)
 NODES = 24  # of a tree
 BRANCHES = 4  # runs that are merged to a tree
 SEVERAL = 1 << 40  # the offset between positions of independent noise
@@ -66,20 +66,21 @@ def distinct(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> N
 
 
 def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths: Sequence[int]) -> None:
-    """Depth by depth, with so many children at each; 1 where no width is given."""
-    tips = [(growth, ROOT) for growth in growths]
+    """Depth by depth: so many children of the best node there, one less for each rank that another node's path has lost.
+
+    The best child of a node loses none, the second one rank, and so on; the best path goes on to the full length.
+    """
+    tips = [(growth, ROOT, 0) for growth in growths]
     for depth in range(shape.length):
-        tips = [
-            (growth, node) for growth, node in tips if growth.depth(node) < growth.room and len(growth.tree) < NODES
-        ]
+        most = widths[depth] if depth < len(widths) else 1
+        tips = [(growth, node, lost) for growth, node, lost in tips if lost < most and growth.depth(node) < growth.room]
         if not tips:
             return
-        width = widths[depth] if depth < len(widths) else 1
-        found = drafter.after(tips, width)
+        found = drafter.after([(growth, node) for growth, node, _ in tips], most)
         tips = [
-            (growth, child)
-            for (growth, node), candidates in zip(tips, found, strict=True)
-            for child in children(shape, growth, node, candidates, width)
+            (growth, child, lost + rank)
+            for (growth, node, lost), candidates in zip(tips, found, strict=True)
+            for rank, child in enumerate(children(shape, growth, node, candidates, most - lost))
         ]
 
 

@@ -10,7 +10,24 @@ from tests.decoding.random_models import encoder_decoder, random_model
 
 torch = pytest.importorskip("torch")
 
-PIECES = [b"tr", b"ue", b"true", b"fal", b"se", b'":', b'{"', b'","', b"},", b"12", b"00", b"re", b"red", b"dish", b"\xc3\xa9", b", "]
+PIECES = [
+    b"tr",
+    b"ue",
+    b"true",
+    b"fal",
+    b"se",
+    b'":',
+    b'{"',
+    b'","',
+    b"},",
+    b"12",
+    b"00",
+    b"re",
+    b"red",
+    b"dish",
+    b"\xc3\xa9",
+    b", ",
+]
 TOKENS = [b"<pad>", b"<s>", *(bytes([i]) for i in range(256)), *PIECES, b"</s>"]
 STOP = len(TOKENS) - 1
 WIDTH = len(TOKENS)
@@ -21,7 +38,9 @@ SCHEMA = {
     "required": ["name", "many", "ok"],
     "additionalProperties": False,
 }
-SELECT = 'start: "select " NAME ("," NAME)* " from " NAME (" where " NAME "=" NUM)?\nNAME: /[a-d]{1,5}/\nNUM: /[0-9]{1,3}/\n'
+SELECT = (
+    'start: "select " NAME ("," NAME)* " from " NAME (" where " NAME "=" NUM)?\nNAME: /[a-d]{1,5}/\nNUM: /[0-9]{1,3}/\n'
+)
 GRAMMARS = {
     "none": None,
     "schema": gl.JsonSchema(SCHEMA),

@@ -93,9 +93,7 @@ def stale_q(p, tokens, q, uniform):
 
 @pytest.mark.parametrize(("mutant", "how"), [(wrong_residual, "iid"), (stale_q, "distinct")])
 def test_wrong_rules_are_told_apart(mutant, how, monkeypatch):
-    off = [
-        max(abs(a - b) for a, b in zip(law(mutant, p, q, 2, how, monkeypatch), p, strict=True)) for p, q in PAIRS
-    ]
+    off = [max(abs(a - b) for a, b in zip(law(mutant, p, q, 2, how, monkeypatch), p, strict=True)) for p, q in PAIRS]
     assert max(off) > 0.01
 
 

@@ -98,14 +98,14 @@ def check(bench: Bench, chosen: dict, seed: int) -> int:
     if chosen["grammar"] in ("schema", "sql"):
         arguments["max_tokens"] = max(30, arguments["max_tokens"])
     acceptance = "exact" if chosen["sampling"] != "greedy" else random.Random(seed).choice(lossless())
-    try:
-        draft = gl.Draft(
-            bench.drafter(chosen["drafter"]), tree=chosen["tree"], length=chosen["length"], acceptance=acceptance
-        )
-        drafted = gl.generate(bench.model, asked, draft=draft, **arguments)
-    except ValueError as error:
-        assert "needs" in str(error), chosen
+    draft = gl.Draft(
+        bench.drafter(chosen["drafter"]), tree=chosen["tree"], length=chosen["length"], acceptance=acceptance
+    )
+    if chosen["drafter"] in ("skip", "exit") and (bench.is_bare or not bench.goes_on):
+        with pytest.raises(ValueError, match="needs a transformers model with a list of layers"):
+            gl.generate(bench.model, asked, draft=draft, **arguments)
         return 0
+    drafted = gl.generate(bench.model, asked, draft=draft, **arguments)
     plain = gl.generate(bench.model, asked, **arguments)
     for one, other in zip(plain, drafted, strict=True):
         assert one.tokens == other.tokens, chosen

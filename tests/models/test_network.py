@@ -1,0 +1,64 @@
+"""The network of the embedded models against transformers' Llama, and what looks where."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from grammarlm.models.drafters import FeatureDrafter, Heads  # noqa: E402
+from grammarlm.models.export import as_llama  # noqa: E402
+from grammarlm.models.network import Network, Shape  # noqa: E402
+from grammarlm.models.tiny import FOLDER, load_tokenizer  # noqa: E402
+
+SMALL = Shape(vocabulary=50, hidden=64, layers=3)
+
+
+def network(shape=SMALL):
+    torch.manual_seed(1)
+    made = Network(shape)
+    for name, parameter in made.named_parameters():
+        torch.nn.init.normal_(parameter, 1.0 if "norm" in name else 0.0, 0.3)
+    return made.eval()
+
+
+def ids(rows=2, width=20, seed=0):
+    return torch.randint(0, 50, (rows, width), generator=torch.Generator().manual_seed(seed))
+
+
+@torch.no_grad()
+def test_it_is_llama():
+    ours, asked = network(), ids()
+    theirs = as_llama(ours, load_tokenizer(FOLDER))
+    output = theirs(asked, output_hidden_states=True)
+    torch.testing.assert_close(ours(asked), output.logits, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(ours.last_states(asked), output.hidden_states[-1], rtol=1e-4, atol=1e-4)
+    for mine, other in zip(ours.states(asked)[:-1], output.hidden_states[1:-1], strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("causal", [True, False])
+def test_only_a_causal_one_is_blind_to_what_follows(causal):
+    made, asked = network(Shape(50, 64, 2, causal=causal)), ids()
+    changed = asked.clone()
+    changed[:, 12] = (changed[:, 12] + 1) % 50
+    before = (made(asked)[:, :12] - made(changed)[:, :12]).abs().max()
+    assert (before == 0) == causal
+
+
+@torch.no_grad()
+def test_heads_begin_as_the_models_own_output():
+    made = network()
+    states = made.last_states(ids())
+    predicted = Heads(64)(states)
+    assert len(predicted) == Heads.COUNT
+    assert all(torch.equal(each, states) for each in predicted)
+
+
+@torch.no_grad()
+def test_a_feature_drafter_is_blind_to_later_tokens():
+    made = network()
+    drafter = FeatureDrafter(SMALL).eval()
+    states, embedded = made.last_states(ids())[:, :-1], made.model.embed_tokens(ids()[:, 1:])
+    whole = drafter(states, embedded)
+    torch.testing.assert_close(drafter(states[:, :7], embedded[:, :7]), whole[:, :7])
+    assert whole.shape == states.shape
