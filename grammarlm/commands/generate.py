@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from grammarlm.decoding.methods.names import METHODS
+from grammarlm.decoding.speculative.names import AUTO, DRAFTERS
 
 from .generate_io import files_read, load_model, read_grammar, read_prompt, show
 from .written_files import check_report, refuse_inputs
@@ -71,6 +72,12 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     found.add_argument("--heal", action="store_true", help="a word of the prompt's end may go on in the answer")
     found.add_argument("--method", choices=METHODS, default="masked", help="masked is the default")
     found.add_argument(
+        "--draft",
+        type=drafters,
+        metavar="NAME[,NAME]",
+        help=f"what proposes tokens that the model verifies, several a forward: {AUTO}, or some of {', '.join(DRAFTERS)}",
+    )
+    found.add_argument(
         "--limit",
         action="append",
         default=[],
@@ -84,6 +91,14 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="an option of the method, such as particles=32 or beams=8",
     )
+
+
+def drafters(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in (AUTO, *DRAFTERS):
+            raise argparse.ArgumentTypeError(f"{name!r} is no drafter; there are {AUTO}, {', '.join(DRAFTERS)}")
+    return names
 
 
 def run(options: argparse.Namespace) -> int:
@@ -145,6 +160,8 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
     settings = {**sampling, "max_tokens": options.max_tokens, "close": not options.no_close}
     if options.limit:
         settings["limits"] = limits_of(options)
+    if options.draft:
+        settings["draft"] = options.draft if len(options.draft) > 1 else options.draft[0]
     return settings | {"n": options.n, "heal": options.heal, "method": options.method} | method_options(options)
 
 

@@ -22,10 +22,10 @@ from .cost import Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter, Target
 from .drafting import Drafting
+from .names import AUTO, AUTO_MEMBERS, DRAFTERS
 from .shapes import SHAPES, Shape
 
 HOME = "grammarlm.decoding.speculative.drafters"
-AUTO = ("skeleton", "suffix", "copy")
 
 
 class Draft:
@@ -39,16 +39,7 @@ class Draft:
     options      of the drafter: least= ("copy"), layers= ("skip": those left out; "exit": how many)
     """
 
-    DRAFTERS: ClassVar[Mapping[str, str]] = {
-        "copy": "copying:Copy",
-        "suffix": "suffix:Suffix",
-        "recycle": "recycle:Recycle",
-        "trigram": "trigram:Trigram",
-        "skeleton": "skeleton:Skeleton",
-        "jacobi": "jacobi:Jacobi",
-        "skip": "layers:Skip",
-        "exit": "layers:Exit",
-    }
+    DRAFTERS: ClassVar[Mapping[str, str]] = DRAFTERS
     TREES: ClassVar[Sequence[str]] = tuple(SHAPES)
     ACCEPTANCE: ClassVar[Mapping[str, bool]] = {name: rule.lossless for name, rule in RULES.items()}
 
@@ -72,7 +63,7 @@ class Draft:
         self.tree, self.acceptance = tree, acceptance
         self.drafter = drafter_of(drafter, vocab, options)
         self.length = length or self.drafter.length
-        self._saves = drafter == "auto" if isinstance(drafter, str) else False
+        self._saves = isinstance(drafter, str) and drafter == AUTO
         self._cost = Cost()
 
     def start(self, model: Any, spec: AnswerSpec) -> Drafting:
@@ -115,10 +106,10 @@ def drafter_of(drafter: Any, vocab: Vocabulary | None, options: Mapping[str, Any
 
 
 def by_name(name: str, options: Mapping[str, Any]) -> Drafter:
-    if name == "auto":
-        return Combined([by_name(each, {}) for each in AUTO])
-    check_name("drafter", name, (*Draft.DRAFTERS, "auto"))
-    module, _, kind = Draft.DRAFTERS[name].partition(":")
+    if name == AUTO:
+        return Combined([by_name(each, {}) for each in AUTO_MEMBERS])
+    check_name("drafter", name, (*DRAFTERS, AUTO))
+    module, _, kind = DRAFTERS[name].partition(":")
     make: Callable[..., Drafter] = getattr(import_module(f"{HOME}.{module}"), kind)
     return make(**options)
 

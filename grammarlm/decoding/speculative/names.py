@@ -1,0 +1,15 @@
+"""The registered drafters. The command line reads this table, which imports nothing."""
+
+# name -> "module:class" in drafters/
+DRAFTERS = {
+    "copy": "copying:Copy",
+    "suffix": "suffix:Suffix",
+    "recycle": "recycle:Recycle",
+    "trigram": "trigram:Trigram",
+    "skeleton": "skeleton:Skeleton",
+    "jacobi": "jacobi:Jacobi",
+    "skip": "layers:Skip",
+    "exit": "layers:Exit",
+}
+AUTO = "auto"  # those of AUTO_MEMBERS, as far as they pay
+AUTO_MEMBERS = ("skeleton", "suffix", "copy")
