@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from grammarlm.decoding.speculative.names import DRAFTERS
+
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
 GENERATING_ENGINES = f"{ENGINES},formatron,grid,llamacpp,none"
 DRAFTS = ("draft4", "draft6", "draft7", "draft2019-09", "draft2020-12")
@@ -39,6 +41,35 @@ def add_bench(commands: Any) -> None:
     suite.set_defaults(command=run_schema_suite)
     add_common(suite, "grammarlm-schema-suite")
     add_jsonschemabench(benches)
+    add_drafts(benches)
+
+
+def add_drafts(benches: Any) -> None:
+    parser = benches.add_parser(
+        "drafts",
+        help="drafters side by side, on the embedded models",
+        description="Forwards, accepted tokens and times of each drafter on the embedded model's tasks, with the grammar of the "
+        "answers and without it. Every answer is compared with the one without a draft.",
+    )
+    known = ("auto", *DRAFTERS, "draft", "heads", "features")
+    tasks = ("record", "edit", "repeat", "agent", "call", "calls", "sql", "arithmetic", "list", "plain")
+    parser.add_argument(
+        "--drafters",
+        type=names(known),
+        default=list(known),
+        metavar="D,...",
+        help=f"which, of {', '.join(known)} (all)",
+    )
+    parser.add_argument(
+        "--tasks",
+        type=names(tasks),
+        default=["record", "edit", "agent", "calls", "sql", "list", "plain"],
+        metavar="T,...",
+        help=f"which, of {', '.join(tasks)}",
+    )
+    parser.add_argument("--count", type=positive(int), default=40, metavar="N", help="prompts a task (40)")
+    parser.add_argument("--out", default="grammarlm-drafts", metavar="FOLDER", help="where figures and report go")
+    parser.set_defaults(command=run_drafts)
 
 
 def add_jsonschemabench(benches: Any) -> None:
@@ -128,6 +159,12 @@ def positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
     read.__name__ = getattr(kind, "__name__", "number")  # argparse's message names it
     return read
+
+
+def run_drafts(options: argparse.Namespace) -> int:
+    from .drafts import run
+
+    return run(options)
 
 
 def run_maskbench(options: argparse.Namespace) -> int:
