@@ -142,6 +142,9 @@ def fill_trees(
 
 def _filled(matcher: Matcher, tokens: list[int], parents: list[int], array: np.ndarray) -> list[bool]:
     """The rows of one tree; those that an error leaves unmade allow the stop ids only."""
+    known = matcher._probe()._fill_nodes(tokens, parents, array)
+    if known is not None:
+        return known
     tree, needed = MaskTree(matcher), []
     nodes: list[int | None] = [ROOT]
     try:
@@ -176,6 +179,8 @@ def checked_tree(tokens: object, parents: object, caller: str) -> tuple[list[int
 def _integers(values: object, name: str, caller: str) -> list[int]:
     """A list of integers, from a list or an array of one dimension."""
     values = getattr(values, "tolist", lambda: values)()
+    if isinstance(values, list) and set(map(type, values)) <= {int}:
+        return values
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"{caller}({name}=...) takes a list or an array of integers, not {type(values).__name__}")
     return [

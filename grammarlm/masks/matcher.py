@@ -107,6 +107,10 @@ class Matcher:
         self._target = target = mask, array, len(array), 0, 0
         return target
 
+    def _fill_nodes(self, tokens: list[int], parents: list[int], array: np.ndarray) -> list[bool] | None:
+        """The rows of a draft tree where nothing need be made for them; None: node by node (draft_tree.py)."""
+        return None
+
     def _known_row(self) -> np.ndarray | None:
         """The row of fill_mask if it is cached."""
         return self._head[1].rows[self._head[2]]

@@ -56,7 +56,8 @@ def expected(constraint, paths, budget):
 def test_rows_are_those_of_a_replay(grammar):
     constraint, rng = gl.compile(grammar, VOCAB), random.Random(1)
     for number in range(12):
-        budget = None if number % 2 else constraint.matcher().min_tokens_left + rng.randint(0, 6)
+        least = constraint.matcher().min_tokens_left
+        budget = (None, least + rng.randint(0, 6), least + rng.randint(7, 60))[number % 3]
         matcher, tokens, parents, paths = drawn(constraint, rng, 30, budget)
         mask = gl.allocate_mask(33, VOCAB.size)
         mask[:] = POISON

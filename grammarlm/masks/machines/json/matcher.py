@@ -40,6 +40,30 @@ class JsonMatcher(Matcher):
             self._fill_slowly(array, row, found)
         return self._everything is None or not np.array_equal(array[row], self._everything)
 
+    def _fill_nodes(self, tokens: list[int], parents: list[int], array: np.ndarray) -> list[bool] | None:
+        """As Matcher's: two calls of the kernel a node, and no trail."""
+        _, _, _, address, row_bytes = self._take(array)
+        _, epoch, state, _, _, _ = self._head
+        kernel, states = epoch.kernel, [state]
+        if state == FINISHED or not row_bytes or kernel(_FILL, state, address, 0) or not self._stops.isdisjoint(tokens):
+            return None
+        try:
+            for token, parent in zip(tokens, parents, strict=True):
+                address += row_bytes
+                before = states[parent + 1]
+                after = kernel(_ADVANCE, before, token, 0) if before else 0
+                states.append(after)
+                if after < 0 or (after and kernel(_FILL, after, address, 0)):
+                    return None  # something must be made first
+        except OverflowError:  # a token beyond 64 bits
+            return None
+        for row, after in enumerate(states):
+            if not after:
+                array[row] = 0
+        if self._everything is None:
+            return [True] * len(states)
+        return [not np.array_equal(row, self._everything) for row in array[: len(states)]]
+
     def _take(self, mask: np.ndarray) -> Target:
         array = as_mask(mask, self._words)
         row_bytes = array.strides[0] if array.strides[1] == 4 else 0  # 0: a row is not contiguous
@@ -93,3 +117,12 @@ class FilteredJsonMatcher(FilteredMatcher, JsonMatcher):
 
     __slots__ = ()
     _counts_safe_steps = True
+
+    def _fill_nodes(self, tokens: list[int], parents: list[int], array: np.ndarray) -> list[bool] | None:
+        """As JsonMatcher's, where the budget is safe for as many steps as the tree is deep."""
+        budget, depths = self._head[4], [0]
+        for parent in parents:
+            depths.append(depths[parent + 1] + 1)
+        if self._constraint._canonical is not None or (budget is not None and budget[2] <= max(depths)):
+            return None
+        return JsonMatcher._fill_nodes(self, tokens, parents, array)
