@@ -13,6 +13,7 @@ from grammarlm.masks.draft_tree import MaskTree
 from grammarlm.masks.mask_array import allocate_mask
 
 LOWEST = -np.inf
+NODES = 24  # of a tree that is no longer chain than that
 
 
 class Growth:
@@ -21,6 +22,7 @@ class Growth:
     def __init__(self, row: Row, room: int):
         self.row, self.ids = row, row.ids
         self.room = room  # the most tokens on a path
+        self.most = max(room, NODES)  # nodes
         self.tree = DraftTree()
         self.depths: list[int] = []
         self.drafters: list[int] = []  # which member of a list of drafters proposed the node
@@ -35,7 +37,12 @@ class Growth:
 
     def add(self, token: int, parent: int = ROOT) -> int | None:
         """The node of a token; None where it may not come there, ends the text, or is too far away. One that is there is found."""
-        if self.depth(parent) >= self.room or token in self._stop_ids or not 0 <= token < self._width:
+        if (
+            self.depth(parent) >= self.room
+            or len(self.tree) >= self.most
+            or token in self._stop_ids
+            or not 0 <= token < self._width
+        ):
             return None
         known = self.tree.child(parent, token)
         if known is not None:

@@ -19,11 +19,10 @@ from grammarlm.decoding.readers.draft_tree import ROOT
 
 from .drafters.combined import Combined
 from .drafters.drafter import Candidates, Drafter, NodeDrafter, RunDrafter
-from .growth import Growth
+from .growth import NODES, Growth
 
 WIDTHS = (4, 3, 2)  # children of the best node at each depth of a fixed tree; 1 below
 DISTINCT_WIDTHS = (3, 2, 2)
-NODES = 24  # of a tree
 BRANCHES = 4  # runs that are merged to a tree
 SEVERAL = 1 << 40  # the offset between positions of independent noise
 

@@ -252,3 +252,56 @@ def test_trained_drafters_say_what_they_need():
     for drafter in (Heads(lambda state: [state]), Features(lambda states, embedded: states)):
         with pytest.raises(ValueError, match="needs a transformers model"):
             gl.generate(HashModel(1, 2), [5], vocab=VOCAB, max_tokens=5, draft=gl.Draft(drafter))
+
+
+# ------------------------------------------------------------------ copies with edits, collections of texts
+
+
+def test_aggressive_decoding_goes_on_after_an_edit():
+    """IAD: a near-copy of the prompt with five replaced, two inserted and two missing tokens; four tokens a forward."""
+    source = fresh(20, 110, 2, 130)
+    text = list(source)
+    others = fresh(21, 7)
+    for number, at in enumerate((15, 30, 45, 60, 75)):
+        text[at] = others[number]
+    for at in (90, 22):
+        text.insert(at, others.pop())
+    for at in (52, 83):
+        del text[at]
+    requests = Requests([text[:88]], [[9, *source, 7]])
+    assert requests.ask("copy") <= 1 / 4
+
+
+def test_a_copy_ends_where_the_grammar_does():
+    """CopySpec: what is copied stops at the first token that may not come."""
+    letters = [int(id) for id in np.random.default_rng(3).integers(99, 105, 20)]
+    model = Planted(noise(WIDTH), {(9, *letters, 40, *letters, 7): [*letters, STOP]})
+    out = gl.generate(
+        model, [9, *letters, 40, *letters, 7], vocab=VOCAB, regex="[a-f]{20}", draft=gl.Draft("copy", least=5)
+    )
+    assert out.tokens == letters
+    assert out.stats.forwards <= 12
+
+
+def test_a_datastore_is_looked_up_beside_a_model():
+    """RASD: retrieval and a draft model in one tree; equal nodes are one, and the tree keeps its size."""
+    from grammarlm.decoding.speculative.drafters.datastore import Datastore
+    from grammarlm.decoding.speculative.growth import NODES
+
+    text, prompt = fresh(30, 60), [5, 6, 7]
+    model = Planted(noise(WIDTH), {tuple(prompt): [*text, STOP]})
+    half = Planted(noise(WIDTH, seed=4), {tuple(prompt): [*text, STOP]}, share=0.5)
+    trees = []
+
+    class Watching(Datastore):
+        def drawn(self, row, tree, nodes):
+            trees.append(tree)
+
+    store = Watching([text[:40]])
+    out = gl.generate(model, prompt, vocab=VOCAB, draft=gl.Draft([store, half], tree="fixed"))
+    assert out.tokens == text
+    pairs = [list(zip(tree.tokens, tree.parents, strict=True)) for tree in trees]
+    assert all(len(set(each)) == len(each) <= NODES for each in pairs)
+    both = out.stats.forwards
+    alone = gl.generate(model, prompt, vocab=VOCAB, draft=gl.Draft(Datastore([text[:40]]))).stats.forwards
+    assert both < alone < len(text) * 0.6

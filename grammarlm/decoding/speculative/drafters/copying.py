@@ -1,10 +1,15 @@
-"""Copies from the text itself: what followed the last place where it had the same last tokens (prompt look-up, CopySpec)."""
+"""Copies from the text itself: what followed the last place where it had the same last tokens (prompt look-up, CopySpec).
+
+A copy that came to another token goes on after it (aggressive decoding): most edits of a text leave what follows as it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from grammarlm.decoding.readers.draft_tree import DraftTree
 
 from .drafter import RunDrafter
 
@@ -14,6 +19,8 @@ if TYPE_CHECKING:
 
 PLACES = 8  # of a pair of tokens are remembered
 LONGEST = 32  # tokens are compared backwards
+PATIENCE = 2  # drafts without a token that was drawn, before a copy that lost its place is given up
+NEAR = 8  # tokens that an edit may have left out
 
 
 @dataclass
@@ -45,22 +52,53 @@ class Index:
         return length
 
 
+@dataclass
+class Source:
+    """Where a text copies from: the place of the next token, and how often in a row it was of no use."""
+
+    at: int
+    missed: int = 0
+
+
 class Copy(RunDrafter):
-    """`least`: so many last tokens must be the same."""
+    """`least`: so many last tokens must be the same, unless a copy goes on after a token that was another one than there."""
 
     length = 10
 
     def __init__(self, least: int = 2):
         self.least = max(2, least)
         self._texts: dict[Row, Index] = {}
+        self._sources: dict[Row, Source] = {}
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
         self._texts.setdefault(row, Index()).extend(tokens)
 
+    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
+        source = self._sources.get(row)
+        if source is not None:
+            source.missed = 0 if nodes else source.missed + 1
+            source.at = realigned(self._texts[row].ids, source.at + len(nodes))
+
     def drop(self, row: Row) -> None:
         self._texts.pop(row, None)
+        self._sources.pop(row, None)
 
     def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
         index = self._texts[growth.row]
-        found = [(common, index.ids[at : at + length]) for common, at in index.matches() if common >= self.least]
-        return [run for _, run in found[:count]]
+        places = [at for common, at in index.matches() if common >= self.least]
+        source = self._sources.get(growth.row)
+        if places:
+            self._sources[growth.row] = Source(places[0], source.missed if source else 0)
+        elif source is not None and source.missed < PATIENCE:
+            places = [source.at]
+        return [index.ids[at : at + length] for at in places[:count]]
+
+
+def realigned(ids: Sequence[int], at: int) -> int:
+    """The place that a copy goes on from, where the text's last token stands instead of, or before, `ids[at]`.
+
+    If the token follows soon in the source, what lies between was left out; else it has taken the place of one token.
+    """
+    last = ids[-1]
+    near = range(at, min(at + NEAR, len(ids) - 1))
+    return next((place + 1 for place in near if ids[place] == last), at + 1)

@@ -32,8 +32,13 @@ class Suffix(RunDrafter):
 
     def drop(self, row: Row) -> None:
         """A finished text is remembered for those after it."""
-        text = self._own.pop(row, [])
+        self.add(self.forget(row))
+
+    def forget(self, row: Row) -> list[int]:
         self._own_ends.pop(row, None)
+        return self._own.pop(row, [])
+
+    def add(self, text: Sequence[int]) -> None:
         if len(self._said) + len(text) > MOST_TOKENS:
             self._said, self._ends = [], {}
         start = len(self._said)
