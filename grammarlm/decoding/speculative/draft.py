@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from grammarlm.decoding.answer_spec import AnswerSpec
-from grammarlm.decoding.arguments import check_integer, check_vocabulary
+from grammarlm.decoding.arguments import check_integer, check_number, check_vocabulary
 from grammarlm.decoding.loop.row import Row
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -35,8 +35,9 @@ class Draft:
     tree         a name of TREES: "chain", or several continuations at once
     length       tokens of a chain, the depth of a tree; None: what suits the drafter
     acceptance   a name of ACCEPTANCE; those that are True there leave the law of the answers as it is, and "exact" the answers
+    stop         a path ends where the draft's own probabilities say that some token of it is refused with more than this chance
     vocab, tokenizer   what the ids of a draft model mean, where not the target's
-    options      of the drafter: least= ("copy"), layers= ("skip": those left out; "exit": how many)
+    options      of the drafter: least= ("copy"), layers= ("skip": those left out; "exit": how many, or "auto")
     """
 
     DRAFTERS: ClassVar[Mapping[str, str]] = DRAFTERS
@@ -50,6 +51,7 @@ class Draft:
         tree: str = "chain",
         length: int | None = None,
         acceptance: str = "exact",
+        stop: float | None = None,
         vocab: Vocabulary | None = None,
         tokenizer: Any = None,
         **options: Any,
@@ -57,10 +59,11 @@ class Draft:
         check_name("tree", tree, self.TREES)
         check_name("acceptance rule", acceptance, self.ACCEPTANCE)
         check_integer("length", length, 1, optional=True)
+        check_number("stop", stop, lambda h: 0 < h < 1, "between 0 and 1", optional=True)
         if vocab is not None or tokenizer is not None:
             check_vocabulary(tokenizer, vocab)
             vocab = vocab or Vocabulary.from_tokenizer(tokenizer)
-        self.tree, self.acceptance = tree, acceptance
+        self.tree, self.acceptance, self.stop = tree, acceptance, stop
         self.drafter = drafter_of(drafter, vocab, options)
         self.length = length or self.drafter.length
         self._saves = isinstance(drafter, str) and drafter == AUTO
@@ -70,7 +73,7 @@ class Draft:
         """The drafts of one batch of answers."""
         self.drafter.begin(Target(model, spec.vocab, spec.sampling.temperature))
         rule = RULES[self.acceptance]
-        shape = Shape(self.tree, self.length, rule.draws)
+        shape = Shape(self.tree, self.length, rule.draws, self.stop)
         return Drafting(self.drafter, shape, rule, self._room, self._cost, self._saves)
 
     def _room(self, row: Row) -> int:

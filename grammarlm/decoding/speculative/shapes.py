@@ -32,6 +32,7 @@ class Shape:
     name: str
     length: int
     draws: str  # "coupled": with the target's own noise; "iid", "distinct": with other noise
+    stop: float | None = None  # a path ends where the chance that some token of it is refused is above this
 
 
 def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
@@ -69,18 +70,28 @@ def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths
 
     The best child of a node loses none, the second one rank, and so on; the best path goes on to the full length.
     """
-    tips = [(growth, ROOT, 0) for growth in growths]
+    tips = [(growth, ROOT, 0, 1.0) for growth in growths]
     for depth in range(shape.length):
         most = widths[depth] if depth < len(widths) else 1
-        tips = [(growth, node, lost) for growth, node, lost in tips if lost < most and growth.depth(node) < growth.room]
+        tips = [tip for tip in tips if tip[2] < most and tip[0].depth(tip[1]) < tip[0].room]
         if not tips:
             return
-        found = drafter.after([(growth, node) for growth, node, _ in tips], most)
-        tips = [
-            (growth, child, lost + rank)
-            for (growth, node, lost), candidates in zip(tips, found, strict=True)
-            for rank, child in enumerate(children(shape, growth, node, candidates, most - lost))
-        ]
+        found = drafter.after([(growth, node) for growth, node, _, _ in tips], most)
+        below = []
+        for (growth, node, lost, chance), candidates in zip(tips, found, strict=True):
+            for rank, child in enumerate(children(shape, growth, node, candidates, most - lost)):
+                left = chance * probability(growth, child, candidates) if shape.stop else 1.0
+                if left >= 1 - (shape.stop or 1.0):
+                    below.append((growth, child, lost + rank, left))
+        tips = below
+
+
+def probability(growth: Growth, child: int, candidates: Candidates) -> float:
+    """What the draft itself gives a token."""
+    token = growth.tree.tokens[child]
+    if candidates.row is not None:
+        return float(np.exp(log_softmax(candidates.row, growth)[token]))
+    return float(np.exp(candidates.log_p[list(candidates.tokens).index(token)]))
 
 
 def children(shape: Shape, growth: Growth, node: int, candidates: Candidates, width: int) -> list[int]:

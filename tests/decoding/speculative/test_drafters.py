@@ -305,3 +305,43 @@ def test_a_datastore_is_looked_up_beside_a_model():
     both = out.stats.forwards
     alone = gl.generate(model, prompt, vocab=VOCAB, draft=gl.Draft(Datastore([text[:40]]))).stats.forwards
     assert both < alone < len(text) * 0.6
+
+
+# ------------------------------------------------------------------ how far to draft
+
+
+def test_a_path_stops_where_it_is_likely_refused():
+    """SpecDec++: a chain goes on while 1 - prod p is at most h, so its length follows h and the draft's confidence."""
+
+    class Sure:
+        """Gives its best token the probability p."""
+
+        def __init__(self, p):
+            self.logits = torch.zeros(WIDTH)
+            self.logits[77] = np.log(p / (1 - p) * (WIDTH - 4))  # three ids are special
+
+        def __call__(self, ids):
+            return self.logits.expand(*ids.shape, WIDTH)
+
+    lengths = {}
+    for p in (0.6, 0.9):
+        for h in (0.3, 0.5, 0.7):
+            draft = gl.Draft(Sure(p), length=20, stop=h)
+            out = gl.generate(HashModel(1, 2), [5, 6], vocab=VOCAB, max_tokens=60, close=False, draft=draft)
+            lengths[p, h] = out.stats.draft_tokens / out.stats.forwards
+    assert lengths[0.6, 0.3] <= lengths[0.6, 0.5] < lengths[0.6, 0.7] < lengths[0.9, 0.3] < lengths[0.9, 0.5]
+    assert 5 < lengths[0.9, 0.5] < 8  # 0.9 ** 6 is the last above one half
+
+
+def test_the_best_exit_is_found():
+    """DEL: of the exits of a model whose last four layers add nothing, the second is found, and used from then on."""
+    model = idle_layers()
+    draft = gl.Draft("exit", layers="auto")
+    for number in range(8):
+        gl.generate(model, [5, 6, 7 + number], vocab=VOCAB, max_tokens=40, draft=draft)
+    calls = [[], []]
+    for which, layer in enumerate((1, 2)):
+        model.model.layers[layer].register_forward_hook(lambda *_, which=which: calls[which].append(1))
+    out = gl.generate(model, [5, 6, 99], vocab=VOCAB, max_tokens=40, draft=draft)
+    assert len(calls[1]) == out.stats.forwards  # the third layer works for the target alone
+    assert len(calls[0]) > 2 * out.stats.forwards

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from grammarlm.decoding.readers.draft_tree import DraftTree
+
 from .drafter import Target
 from .model import ModelDrafter
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.growth import Growth
+
+AUTO = "auto"
+TRIES = 6  # rounds with an exit before it is judged
 
 
 class OwnLayers(ModelDrafter):
@@ -43,12 +52,51 @@ class Skip(OwnLayers):
 
 
 class Exit(OwnLayers):
-    """The first layers: half of them, or as many as given."""
+    """The first layers: half of them, as many as given, or "auto": as many as save most, by what was drawn (DEL)."""
 
     name = "exit"
 
+    def __init__(self, layers: Sequence[int] | int | str | None = None):
+        super().__init__(None if isinstance(layers, str) else layers)
+        if isinstance(layers, str) and layers != AUTO:
+            raise ValueError(f"layers={layers!r}; it takes a number of layers, or {AUTO!r}")
+        self._chooses = layers == AUTO
+        self._target: Target | None = None
+        self._count = 0
+        self._used = 0
+        self._drawn: dict[int, list[float]] = {}  # layers -> tokens that were drawn, rounds
+
     def kept(self, count: int) -> list[int]:
+        if self._chooses:
+            self._count = count
+            return list(range(self._best()))
         return list(range(self.layers if isinstance(self.layers, int) else max(1, count // 2)))
+
+    def begin(self, target: Target) -> None:
+        super().begin(target)
+        self._target, self._used = target, len(self.kept(self._count or 2))
+
+    def _best(self) -> int:
+        """Of the exits that have been tried often enough the one with most tokens for its time; first one that has not been."""
+        for layers in range(1, self._count):
+            if self._drawn.get(layers, [0.0, 0.0])[1] < TRIES:
+                return layers
+        return max(range(1, self._count), key=self._gain)
+
+    def _gain(self, layers: int) -> float:
+        """Tokens a round by its time: the target's forward, and as many passes of the layers as tokens are drafted."""
+        drawn, rounds = self._drawn[layers]
+        return (1 + drawn / rounds) / (1 + self.length * layers / self._count)
+
+    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
+        if self._chooses and tree:
+            seen = self._drawn.setdefault(self._used, [0.0, 0.0])
+            seen[0], seen[1] = seen[0] + len(nodes), seen[1] + 1
+
+    def open(self, growths: Sequence[Growth]) -> None:
+        if self._chooses and self._target is not None and self._best() != self._used:
+            self.begin(self._target)
+        super().open(growths)
 
 
 def layers_of(model: Any) -> tuple[list[str], nn.ModuleList] | None:
