@@ -67,6 +67,10 @@ class MaskTree:
             mask[row] = 0
             return True
 
+    def keep(self, nodes: int) -> None:
+        """Leaves the first nodes only."""
+        del self._heads[nodes + 1 :]
+
     def matcher_at(self, node: int = ROOT) -> Matcher:
         """An independent matcher that has read up to the node."""
         return self._walker._at(self._heads[self._known(node) + 1])._probe()

@@ -66,6 +66,10 @@ class Growth:
         """Leaves the first nodes only."""
         for each in (self.tree.tokens, self.tree.parents, self.depths, self.drafters):
             del each[length:]
+        for node in [node for node in self.tree.drawn if node >= length]:
+            del self.tree.drawn[node]
+        if self._masks is not None:
+            self._masks.keep(length)
 
     def masked(self, logits: np.ndarray, node: int) -> np.ndarray | None:
         """A copy of a draft model's logits after the node with -inf for what may not come; None where nothing may."""

@@ -54,7 +54,8 @@ def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
 
 
 def chain(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
-    levels(shape, drafter, growths, ())
+    if not drafter.chains(shape, growths):
+        levels(shape, drafter, growths, ())
 
 
 def fixed(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:

@@ -9,7 +9,7 @@ import grammarlm as gl
 from grammarlm.decoding.speculative.drafters.features import Features
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.models.planted import Planted, noise
-from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, transformers_model
+from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, transformers_model
 
 torch = pytest.importorskip("torch")
 
@@ -345,3 +345,64 @@ def test_the_best_exit_is_found():
     out = gl.generate(model, [5, 6, 99], vocab=VOCAB, max_tokens=40, draft=draft)
     assert len(calls[1]) == out.stats.forwards  # the third layer works for the target alone
     assert len(calls[0]) > 2 * out.stats.forwards
+
+
+# ------------------------------------------------------------------ draft models that have drafts
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0, "seed": 4}])
+def test_a_cascade_drafts_what_its_model_would(sampling):
+    """TriForce: three tiers; the middle one drafts the same chains as alone, in fewer forwards of its own."""
+    from grammarlm.decoding.speculative.drafters.cascade import Cascade
+    from grammarlm.decoding.speculative.drafters.model import ModelDrafter
+
+    target, prompt = HashModel(5, 3), [5, 6, 7]
+    options = {"vocab": VOCAB, "max_tokens": 50, "close": False, **sampling}
+    plain = gl.generate(target, prompt, **options)
+    counts = []
+    for cascaded in (False, True):
+        middle = Agreeing(HashModel(5, 3), HashModel(6, 2))
+        first = ModelDrafter(Agreeing(HashModel(5, 3), HashModel(7, 2)))
+        calls = []
+        watched = lambda ids, middle=middle, calls=calls: (calls.append(1), middle(ids))[1]  # noqa: E731
+        drafter = Cascade(first, watched) if cascaded else ModelDrafter(watched)
+        out = gl.generate(target, prompt, draft=gl.Draft(drafter, length=6), **options)
+        assert out.tokens == plain.tokens
+        counts.append((out.stats.forwards, out.stats.draft_tokens, out.stats.accepted_tokens, len(calls)))
+    assert counts[0][:3] == counts[1][:3]
+    assert counts[1][3] < 0.8 * counts[0][3]
+
+
+def test_a_cascade_shows_the_target_chains_only():
+    """SpecMQuant: whatever the first tier drafts, the target reads chains."""
+    from grammarlm.decoding.speculative.drafters.cascade import Cascade
+    from grammarlm.decoding.speculative.drafters.recycle import Recycle
+
+    trees = []
+
+    class Watching(Recycle):
+        def drawn(self, row, tree, nodes):
+            trees.append(tree)
+
+    target = HashModel(5, 3)
+    draft = gl.Draft(Cascade(Watching(), Agreeing(HashModel(5, 3), HashModel(6, 2))))
+    out = gl.generate(target, [5, 6, 7], vocab=VOCAB, max_tokens=40, draft=draft)
+    assert out.stats.accepted_tokens > 10
+    assert all(tree.is_chain for tree in trees)
+
+
+def test_the_smallest_model_that_is_sure_drafts():
+    """S2D: a small model drafts what it is sure of, the larger one the rest; one Draft serves two targets, each as if alone."""
+    from grammarlm.decoding.speculative.drafters.cascade import Nested
+
+    prompt, text = [5, 6, 7], fresh(40, 50)
+    right = {tuple(prompt): [*text, STOP]}
+    small, large = Planted(noise(WIDTH, deviation=0.3), right, share=0.5, seed=2), Planted(noise(WIDTH), right)
+    targets = [Planted(noise(WIDTH, seed=seed), right) for seed in (8, 9)]
+    draft = gl.Draft(Nested([small, large]), length=5)
+    for target in (*targets, targets[0]):
+        before = large.forwards
+        out = gl.generate(target, prompt, vocab=VOCAB, draft=draft)
+        assert out.tokens == text
+        assert out.stats.forwards <= 12
+        assert large.forwards - before < out.stats.draft_tokens

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.shapes import Shape
     from grammarlm.vocab.vocabulary import Vocabulary
 
 
@@ -82,6 +83,10 @@ class NodeDrafter(Drafter):
     def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
         """What may follow each (answer, node): at most `width` tokens each, or all where there is a row."""
         raise NotImplementedError
+
+    def chains(self, shape: Shape, growths: Sequence[Growth]) -> bool:
+        """Drafts chains in a way of its own; False where node by node is as good."""
+        return False
 
     def close(self, growths: Sequence[Growth]) -> None:
         """The trees are finished."""
