@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.kernels.json.json_machine import Machine, plain_vocabulary, vocabulary_of_texts
+import grammarlm as gl
+from tests.kernels.json.json_machine import BYTES, Machine, plain_vocabulary, vocabulary_of_texts
 from tests.kernels.json.json_small_schemas import SMALL, Small
 from tests.oracles.json_strings import Content, read_content
 from tests.oracles.json_texts import END, below
@@ -113,3 +114,32 @@ def test_strings_are_read_as_they_are_spelled(spelling: str, least: int, most: i
         for byte in EVERY_BYTE:
             expected = goes_on(read_content(data + bytes([byte]), is_plain), least, most)
             assert bool(machine.read(record, bytes([byte]))) is expected, (data, byte)
+
+
+OPEN = {"type": "object", "properties": {"ab": {}}, "maxProperties": 6}
+CLOSED_NAMES = OPEN | {"propertyNames": {"pattern": "^[abc]+$"}}
+KEYS = [b"ab", b"a", b"abc", b"b", b"ba", b"c", b"bb", b"aa"]
+
+
+@pytest.mark.parametrize("schema", [OPEN, CLOSED_NAMES], ids=["open", "names"])
+def test_no_key_comes_twice(schema: dict[str, Any]) -> None:
+    """Keys that are free, in any number before: the quote that would end one of them again is refused, byte and token."""
+    rng = random.Random(5)
+    vocab = gl.Vocabulary([*BYTES, *(key + b'":' for key in KEYS), b"</s>"], stop_ids=[256 + len(KEYS)])
+    machine = Machine(schema, vocab, whitespace="compact", spelling="any", property_order="any")
+    for _ in range(120):
+        chosen = rng.sample(KEYS, rng.randint(1, 5))
+        text = b"{" + b",".join(b'"' + spelled(key, rng) + b'":1' for key in chosen) + b',"'
+        record = machine.read(machine.start, text)
+        assert record, text
+        row = machine.row(record)
+        for token, key in enumerate(KEYS, 256):
+            is_new = key not in chosen
+            assert bool(machine.read(record, spelled(key, rng) + b'"')) is is_new, (text, key)
+            assert bool(machine.advance(record, token)) is is_new, (text, key)
+            assert (token in row) is is_new, (text, key)
+
+
+def spelled(key: bytes, rng: random.Random) -> bytes:
+    """With a letter as an escape, now and then."""
+    return b"".join(b"\\u%04x" % byte if rng.random() < 0.2 else bytes([byte]) for byte in key)
