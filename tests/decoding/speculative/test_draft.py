@@ -1,0 +1,107 @@
+"""gl.Draft's arguments: what is refused by name, and the cost model that decides how much is drafted."""
+
+import pytest
+
+import grammarlm as gl
+from grammarlm.decoding.speculative.cost import MARGIN, SLOPE, Cost
+from tests.decoding.random_models import random_model
+from tests.decoding.speculative.draft_models import VOCAB, HashModel
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"drafter": "sufix"}, "no such drafter for a draft: 'sufix'; did you mean 'suffix'"),
+        ({"drafter": "copy", "tree": "bush"}, "no such tree for a draft: 'bush'"),
+        (
+            {"drafter": "copy", "acceptance": "exacct"},
+            "no such acceptance rule for a draft: 'exacct'; did you mean 'exact'",
+        ),
+        ({"drafter": "copy", "length": 0}, "length"),
+        ({"drafter": "copy", "stop": 1.0}, "stop"),
+        ({"drafter": []}, "needs at least one"),
+    ],
+)
+def test_wrong_values_are_refused_by_name(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        gl.Draft(**arguments)
+
+
+def test_what_is_no_drafter_is_refused():
+    with pytest.raises(TypeError, match="a drafter is a name, a model or a list of these, not int"):
+        gl.Draft(7)
+
+
+@pytest.mark.parametrize("method", ["awrs", "smc", "beam", "lookahead", "trials"])
+def test_searches_take_no_draft(method):
+    with pytest.raises(ValueError, match=f"method='{method}' takes no draft; 'masked' and 'best_of' do"):
+        gl.generate(HashModel(1, 2), [5], vocab=VOCAB, regex="[a-z]{3}", method=method, draft="copy")
+
+
+def test_healing_takes_no_draft():
+    model, tokenizer = gl.load_tiny()
+    with pytest.raises(ValueError, match="heal=True takes no draft"):
+        gl.generate(model, "The code is", tokenizer=tokenizer, heal=True, draft="copy")
+
+
+def test_a_draft_model_of_another_width_says_what_it_needs():
+    model, tokenizer = gl.load_tiny()
+    small = random_model("Llama", 40)
+    with pytest.raises(ValueError, match="it needs the same vocabulary, or a gl.Draft"):
+        gl.generate(model, "Ada", tokenizer=tokenizer, draft=small)
+
+
+def test_two_calls_with_one_draft_are_each_as_alone():
+    """Nothing of one target's texts, or vocabulary, is mistaken for another's."""
+    draft = gl.Draft(["copy", HashModel(2, 2)])
+    for seed in (3, 4):
+        model = HashModel(seed, 3)
+        plain = gl.generate(model, [7, 8], vocab=VOCAB, max_tokens=20)
+        assert gl.generate(model, [7, 8], vocab=VOCAB, max_tokens=20, draft=draft).tokens == plain.tokens
+
+
+# ------------------------------------------------------------------ cost
+
+
+def test_a_cost_is_fitted():
+    cost = Cost()
+    for ids in (1, 3, 1, 9, 4, 1, 16):
+        cost.note(ids, 2e-3 + 5e-4 * ids)
+    a, b = cost.fit
+    assert a == pytest.approx(2e-3)
+    assert b == pytest.approx(5e-4)
+    assert cost.least(1) == pytest.approx(MARGIN * 0.2)
+    assert cost.least(8) == pytest.approx(MARGIN * 8 * 5e-4 / 6e-3)
+
+
+def test_a_cost_is_assumed_until_widths_differ():
+    cost = Cost()
+    assert cost.least(1) == pytest.approx(MARGIN * SLOPE)
+    for _ in range(5):
+        cost.note(4, 1e-2)
+    assert cost.of(4) == pytest.approx(1e-2)
+    assert cost.least(1) == pytest.approx(MARGIN * SLOPE)
+
+
+def test_one_slow_forward_is_no_cost():
+    cost = Cost()
+    for ids in (1, 4, 1, 4):
+        cost.note(ids, 1e-3 * ids)
+    cost.note(1, 5.0)
+    assert cost.of(1) == pytest.approx(1e-3)
+
+
+def test_auto_drafts_little_that_is_refused():
+    """Texts that repeat nothing: after some tries hardly anything is drafted, though copies are found."""
+    draft = gl.Draft("auto")
+    draft._cost.note(1, 1e-3)
+    draft._cost.note(9, 9e-3)
+    model, drafted, tokens = HashModel(11), 0, 0
+    for number in range(12):
+        prompt = [5, 6, 7, 5, 6, 9 + number, 5, 6]
+        out = gl.generate(model, prompt, vocab=VOCAB, max_tokens=60, close=False, draft=draft)
+        if number >= 6:
+            drafted, tokens = drafted + out.stats.draft_tokens, tokens + out.stats.tokens
+    assert drafted <= 0.1 * tokens
