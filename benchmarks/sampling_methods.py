@@ -10,8 +10,8 @@ rare for the draws that are made here, so that mean and spread are too small and
 The checks up to the first acceptance are compared with the formula 1 + sum over rejected a of p_a / (p_a + Z).
 genlm-control's samplers run on the same rows and predicates where it is installed.
 
-**Quality.** Held-out prompts of the embedded model, each kind of record under its schema: the share that is right character for
-character, with Wilson's 95 % interval.
+**Quality.** Prompts of the hard split, where the embedded model's greedy answer is often wrong, each under its answer's schema: the
+share that is right character for character, with Wilson's 95 % interval.
 """
 
 import argparse
@@ -26,7 +26,8 @@ import grammarlm as gl
 from benchmarks.report import table, write
 from grammarlm.decoding.logits.exponential_race import ExponentialRace
 from grammarlm.decoding.logits.rejection import NO_TOKEN, Rejection
-from grammarlm.models.corpus import RECORDS, example
+from grammarlm.models.corpus import Example, constraint, example
+from grammarlm.models.training.evaluate import Share
 
 V, LARGE_V = 20_000, 128_256
 
@@ -183,21 +184,7 @@ def time_of_a_draw(repeats: int = 60) -> tuple[dict, str]:
 
 # ------------------------------------------------------------------ quality
 
-WORD, INTEGER = {"type": "string", "maxLength": 40}, {"type": "integer", "minimum": 0, "maximum": 99999}
-TIME = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}
-DATE = {"type": "string", "pattern": "^20[0-3][0-9]-[01][0-9]-[0-3][0-9]$"}
-
-
-def record(**properties) -> dict:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-SCHEMAS = {
-    "person": record(name=WORD, age=INTEGER, city=WORD, job=WORD),
-    "order": record(customer=WORD, item=WORD, quantity=INTEGER, price={"type": "number"}, paid={"type": "boolean"}),
-    "event": record(title=WORD, date=DATE, time=TIME, place=WORD),
-    "address": record(street=WORD, number=INTEGER, postcode=WORD, city=WORD),
-}
+TASKS = ("record", "edit", "calls", "list")
 
 METHODS = {
     "masked, greedy": {},
@@ -213,63 +200,51 @@ METHODS = {
 
 def quality(prompts: int, methods: list[str]) -> tuple[dict, str]:
     model, tokenizer = gl.load_tiny()
-    examples = {
-        kind: [example("heldout", index, kind) for index in range(prompts)] for kind in SCHEMAS if kind in RECORDS
-    }
-    grammars = {kind: gl.JsonSchema(SCHEMAS[kind], whitespace="compact") for kind in examples}
-    for kind, some in examples.items():  # what is compiled once is nobody's time
-        gl.generate(model, some[0].prompt, tokenizer=tokenizer, grammar=grammars[kind], max_tokens=120)
+    by_form: dict[str, list[Example]] = {}
+    for task in TASKS:
+        for index in range(prompts):
+            one = example("hard", index, task)
+            by_form.setdefault(one.form, []).append(one)
+    grammars = {form: gl.JsonSchema(constraint(form)["schema"], whitespace="compact") for form in by_form}
+    for form, some in by_form.items():  # what is compiled once is nobody's time
+        gl.generate(model, some[0].prompt, tokenizer=tokenizer, grammar=grammars[form], max_tokens=160)
     figures, rows = {}, []
     for name in methods:
-        options = METHODS[name]
-        right, forwards, start = [], 0, time.perf_counter()
-        for kind, some in examples.items():
+        right, of, forwards, start = 0, 0, 0, time.perf_counter()
+        for form, some in by_form.items():
             found = gl.generate(
                 model,
                 [one.prompt for one in some],
                 tokenizer=tokenizer,
-                grammar=grammars[kind],
-                max_tokens=120,
+                grammar=grammars[form],
+                max_tokens=160,
                 seed=1,
                 progress=False,
-                **options,
+                **METHODS[name],
             )
-            right += [out.text == one.answer for out, one in zip(found, some, strict=True)]
+            right += sum(out.text == one.answer for out, one in zip(found, some, strict=True))
+            of += len(some)
             forwards += sum(out.stats.forwards for out in found)
-        low, high = wilson(sum(right), len(right))
-        seconds = (time.perf_counter() - start) / len(right)
+        share, seconds = Share(right, of), (time.perf_counter() - start) / of
+        low, high = share.interval
         figures[name] = {
-            "right": sum(right),
-            "of": len(right),
+            "right": right,
+            "of": of,
             "low": low,
             "high": high,
-            "forwards": forwards / len(right),
+            "forwards": forwards / of,
             "seconds": seconds,
         }
-        rows.append(
-            [
-                name,
-                f"{sum(right)} of {len(right)}",
-                f"{100 * low:.0f}-{100 * high:.0f} %",
-                f"{forwards / len(right):.0f}",
-                f"{seconds:.2f}",
-            ]
-        )
+        interval = f"{100 * low:.0f}-{100 * high:.0f} %"
+        rows.append([name, f"{right} of {of}", interval, f"{forwards / of:.0f}", f"{seconds:.2f}"])
         print(rows[-1], flush=True)
     return figures, table(["method", "right", "95 % interval", "forwards", "seconds each"], rows)
-
-
-def wilson(hits: int, count: int) -> tuple[float, float]:
-    z, share = 1.96, hits / count
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=400)
-    parser.add_argument("--prompts", type=int, default=15, help="of each kind of record")
+    parser.add_argument("--prompts", type=int, default=15, help="of each task")
     parser.add_argument("--parts", nargs="*", default=["rejection", "quality"], choices=["rejection", "quality"])
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS)
     given = parser.parse_args()
@@ -286,7 +261,7 @@ def main() -> None:
         )
     if "quality" in given.parts:
         figures, text = quality(given.prompts, given.methods)
-        title = f"The embedded model on {given.prompts} held-out prompts of each kind, under its schema"
+        title = f"The embedded model on {given.prompts} hard prompts of each of {', '.join(TASKS)}, under a schema"
         write("sampling_quality", title, figures, text, "sampling_methods")
 
 

@@ -13,9 +13,10 @@ from grammarlm.models.corpus import example
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-PAD, END = "<|pad|>", "<|end|>"
+PAD, END, MASK = "<|pad|>", "<|end|>", "<|mask|>"
 VOCABULARY_SIZE = 2048
-PIECES = r"\p{N}| ?\p{Ll}[\p{Ll}_]*|\p{Lu}[\p{Ll}\p{M}]*|[\p{L}\p{M}]+|\s|[^\s\p{L}\p{M}\p{N}]+"
+CONTEXT = 2048  # what the models take; training rows have up to 512 tokens
+PIECES = r"\p{N}|\p{Lu}{3,}| ?\p{Ll}[\p{Ll}_]*|\p{Lu}[\p{Ll}\p{M}]*|[\p{L}\p{M}]+|\s|[^\s\p{L}\p{M}\p{N}]+"
 
 
 def train_tokenizer(examples: int = 20_000) -> "PreTrainedTokenizerFast":
@@ -33,7 +34,7 @@ def train_tokenizer(examples: int = 20_000) -> "PreTrainedTokenizerFast":
     bpe.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY_SIZE,
-        special_tokens=[PAD, END],
+        special_tokens=[PAD, END, MASK],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
@@ -43,7 +44,8 @@ def train_tokenizer(examples: int = 20_000) -> "PreTrainedTokenizerFast":
         tokenizer_object=bpe,
         pad_token=PAD,
         eos_token=END,
+        mask_token=MASK,
         padding_side="right",
         clean_up_tokenization_spaces=False,
-        model_max_length=1024,
+        model_max_length=CONTEXT,
     )

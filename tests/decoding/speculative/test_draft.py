@@ -49,7 +49,7 @@ def test_healing_takes_no_draft():
 def test_a_draft_model_of_another_width_says_what_it_needs():
     model, tokenizer = gl.load_tiny()
     small = random_model("Llama", 40)
-    with pytest.raises(ValueError, match="it needs the same vocabulary, or a gl.Draft"):
+    with pytest.raises(ValueError, match=r"it needs the same vocabulary, or a gl.Draft"):
         gl.generate(model, "Ada", tokenizer=tokenizer, draft=small)
 
 

@@ -1,5 +1,6 @@
 """The JSON machine's bytes, tokens and masks against the texts of schemas that have few, and strings against their spelling."""
 
+import itertools
 import random
 from typing import Any
 
@@ -138,6 +139,24 @@ def test_no_key_comes_twice(schema: dict[str, Any]) -> None:
             assert bool(machine.read(record, spelled(key, rng) + b'"')) is is_new, (text, key)
             assert bool(machine.advance(record, token)) is is_new, (text, key)
             assert (token in row) is is_new, (text, key)
+
+
+@pytest.mark.parametrize("names", [["a", "ac", "b", "bc"], ["a", "aa", "ab", "aab", "b"]])
+def test_keys_that_are_used_up_are_not_begun(names: list[str]) -> None:
+    """Names of a finite language, nearly all of them there: a key goes on only where it can become a new one."""
+    pattern = "^(" + "|".join(names) + ")$"
+    schema = {"type": "object", "propertyNames": {"pattern": pattern}, "maxProperties": len(names) - 1}
+    machine = Machine(schema, plain_vocabulary(), whitespace="compact", property_order="any")
+    for order in itertools.permutations(names):
+        for count in range(len(names) - 1):
+            text = b"{" + b"".join(b'"%s":1,' % name.encode() for name in order[:count]) + b'"'
+            left = {name.encode() + b'"' for name in order[count:]}
+            for begun in {name[:size] for name in left for size in range(len(name))}:
+                record = machine.read(machine.start, text + begun)
+                assert record, (text, begun)
+                follow = {name[len(begun)] for name in left if name.startswith(begun)}
+                for byte in b'abc"':
+                    assert bool(machine.read(record, bytes([byte]))) is (byte in follow), (text, begun, bytes([byte]))
 
 
 def spelled(key: bytes, rng: random.Random) -> bytes:

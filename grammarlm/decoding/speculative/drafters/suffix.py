@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
 
-LENGTHS = (16, 8, 4, 2)  # of the suffixes that are looked up
-MOST_TOKENS = 1 << 20  # the oldest texts are forgotten
+LENGTHS = (8, 4, 2)  # of the suffixes that are looked up
+MOST_TOKENS = 1 << 17  # of finished texts, some 300 bytes each; then the store begins anew
 
 
 class Suffix(RunDrafter):
@@ -28,7 +28,7 @@ class Suffix(RunDrafter):
         ids, ends = self._own.setdefault(row, []), self._own_ends.setdefault(row, {})
         for token in tokens:
             ids.append(token)
-            note(ids, len(ids), ends)
+            note(ids, len(ids), ends, keeps_earlier=True)
 
     def drop(self, row: Row) -> None:
         """A finished text is remembered for those after it."""
@@ -64,11 +64,11 @@ class Suffix(RunDrafter):
         return found[:count]
 
 
-def note(ids: list[int], end: int, ends: dict[int, int], start: int = 0) -> None:
-    """Remembers where the last tokens end; under the negative hash where they ended before that."""
+def note(ids: list[int], end: int, ends: dict[int, int], start: int = 0, keeps_earlier: bool = False) -> None:
+    """Remembers where the last tokens end; if asked to, under the negative hash where they ended before that."""
     for size in LENGTHS:
         if end - start >= size:
             key = hash((size, *ids[end - size : end]))
-            if key in ends:
+            if keeps_earlier and key in ends:
                 ends[-key] = ends[key]
             ends[key] = end

@@ -1,13 +1,12 @@
 """Checkpoints: weights, optimizer states, and the progress of the run."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
-    from transformers import LlamaForCausalLM
+import torch
 
 FILE = "checkpoint.pt"
 
@@ -17,15 +16,15 @@ class Run:
     """Progress of a training run."""
 
     step: int = 0
+    block: int = 0  # and batch `number` of it: the next batch
+    number: int = 0
     seconds: float = 0.0
     tokens: int = 0
-    losses: list[float] = field(default_factory=list)  # on record tokens, the mean of each LOG_EVERY steps
+    losses: list[float] = field(default_factory=list)  # the mean of each LOG_EVERY steps
 
 
-def save(folder: Path, model: "LlamaForCausalLM", optimizers: "list[torch.optim.Optimizer]", run: Run) -> None:
+def save(folder: Path, model: torch.nn.Module, optimizers: Sequence[torch.optim.Optimizer], run: Run) -> None:
     """Writes a new file and renames it over the old one, so that a stop at any moment leaves a whole checkpoint."""
-    import torch
-
     states = [optimizer.state_dict() for optimizer in optimizers]
     parts: dict[str, Any] = {"model": model.state_dict(), "optimizers": states, "run": asdict(run)}
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,10 +32,8 @@ def save(folder: Path, model: "LlamaForCausalLM", optimizers: "list[torch.optim.
     os.replace(folder / f"{FILE}.new", folder / FILE)
 
 
-def load(folder: Path, model: "LlamaForCausalLM", optimizers: "list[torch.optim.Optimizer]") -> Run:
+def load(folder: Path, model: torch.nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> Run:
     """Restores weights and optimizer states, and returns the progress of the run."""
-    import torch
-
     parts = torch.load(folder / FILE, weights_only=True)
     model.load_state_dict(parts["model"])
     for optimizer, state in zip(optimizers, parts["optimizers"], strict=True):

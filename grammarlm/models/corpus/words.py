@@ -1,7 +1,8 @@
 """The word lists of the training text.
 
-Half of the names come from these lists and half from syllables (`corpus.coined`): the lists make the text look natural, the
-syllables make so many names that a model cannot memorise them and has to learn to copy.
+Half of the names come from these lists and half from syllables (`Draw.coined`): the lists make the text look natural, the
+syllables make so many names that a model cannot memorise them and has to learn to copy. The FOREIGN lists are names and
+syllables of the hard split alone: no training text has them.
 """
 
 
@@ -39,6 +40,27 @@ SYLLABLE_ENDINGS = words("""
     sen ser ska son stad ston tan ter ton va vale vik ville vin win
 """)
 
+FOREIGN_GIVEN_NAMES = words("""
+    Aoife Bronwyn Caoimhe Dzmitry Eoghan Freyja Ghislain Hjalmar Itzel Jyrki Kwabena Llewellyn Mihaela Nguyen Oyelaran
+    Przemek Quetzal Rhiannon Siobhan Thuy Ulrikke Vytautas Wojciech Xochitl Yngvild Zbigniew
+""")
+FOREIGN_SURNAMES = words("""
+    Achterberg Bjarnason Czajka Dhillon Eyjolfsson Fitzhugh Goethals Hrvatin Iyengar Jurgaitis Kvaternik Lovelace Mbeki
+    Nkrumah Oyarzabal Pfeiffer Quispe Rzepka Szymborska Tshabalala Uzoma Vukovic Wyspianski Xhosani Ybarra Zhukova
+""")
+FOREIGN_CITIES = words("""
+    Aachen Bydgoszcz Cluj Dnipro Eindhoven Fribourg Gdynia Hvar Ioannina Jyvaskyla Kaunas Ljubljana Maastricht Nkongsamba
+    Ouagadougou Plovdiv Queretaro Reykjavik Szczecin Tbilisi Uzhhorod Vladivostok Wroclaw Xiamen Yogyakarta Zagreb
+""")
+FOREIGN_STARTS = words(
+    "Bryn Chu Dvo Gwen Hrod Jyv Kuz Llan Mwa Nyg Phuc Quill Rhos Szol Thwa Tzu Vuk Wyck Xan Yth Zbig Zhe"
+)
+FOREIGN_ENDINGS = words(
+    "arthu bwe cyn dzki fjord gwyn heim htun iewic jord kova llyn mwe njo oglu pwn quist szcz thlo uyen vych wyth"
+)
+
+CONSONANTS = [*"bcdfghjklmnpqrstvwxz", "ch", "sh", "th", "br", "gr", "st", "nn", "rt", "lk", "mp"]
+
 JOBS = words("""
     actor architect baker biologist carpenter chemist cook dentist doctor driver editor electrician engineer farmer
     gardener judge lawyer librarian mechanic miner musician nurse painter photographer pilot plumber poet potter
@@ -65,6 +87,16 @@ VENUE_KINDS = words("Arena Castle Club Garden Hall Hotel House Library Museum Pa
 MONTHS = words("January February March April May June July August September October November December")
 NUMBER_WORDS = words("one two three four five six seven eight nine ten eleven twelve")
 CURRENCIES = words("euros dollars pounds francs yen rupees crowns")
+
+LANGUAGES = words(
+    "Arabic Czech Danish Dutch English French German Greek Hindi Italian Japanese Polish Spanish Swedish Turkish"
+)
+MAIL_HOSTS = words("example.com example.org mail.net post.org inbox.net letters.com")
+UNITS = {
+    "weight": words("g kg tons"),
+    "length": words("mm cm m km"),
+    "volume": words("ml litres"),
+}
 
 ANIMALS = words("bear bird cat cow crow dog duck fox frog goat hare horse mouse owl seal sheep swan wolf")
 SCENES = words("bridge field forest garden harbour hill house lake market mountain river road station tower village")

@@ -1,0 +1,187 @@
+"""How good the embedded models are, into the model card, its pictures, and docs/figures/models.md.
+
+usage: python -m benchmarks.models [--count 500] [--parts answers drafts exits canvases]
+
+    answers    the causal model: greedy, each task, prompts of both splits, with and without the constraint of the answer's form
+    drafts     tokens accepted of chains of four, records under their schemas: draft model, heads, feature drafter
+    exits      how often an earlier layer's best token is the last one's
+    canvases   the diffusion model: exact match after 4 to 64 steps, most confident first, without a constraint
+
+Parts that are not asked for keep the figures of the run before. Intervals are Wilson's, 95 %.
+"""
+
+import argparse
+import json
+import shutil
+from typing import Any
+
+import torch
+
+import grammarlm as gl
+from benchmarks.model_card import write_card
+from benchmarks.report import FIGURES, RESULTS, machine, table, write
+from grammarlm.models.corpus import TASKS, constraint
+from grammarlm.models.tiny import FOLDER, folder_of
+from grammarlm.models.training import evaluate
+from grammarlm.models.training.evaluate import Share, accepted, exact, examples
+
+ASKED = [task for task in TASKS if task != "plain"]
+SPLITS = {"heldout": "easy", "hard": "hard"}
+STEPS = (4, 8, 16, 32, 64)
+CANVAS = 64  # tokens
+Figures = dict[str, Any]
+
+
+def share(counted: Share) -> Figures:
+    return {"hits": counted.hits, "of": counted.of, "value": counted.value, "interval": counted.interval}
+
+
+def is_valid(form: str, output: Any, vocab: Any) -> bool:
+    """Whether the grammar takes the answer's text; a JSON text is judged by jsonschema."""
+    given = constraint(form)
+    if "schema" in given:
+        import jsonschema
+
+        try:
+            jsonschema.validate(json.loads(output.text), given["schema"])
+        except (ValueError, jsonschema.ValidationError):
+            return False
+        return True
+    grammar = gl.Regex(given["regex"]) if "regex" in given else given["grammar"]
+    matcher = gl.compile(grammar, vocab).matcher()
+    return matcher.advance_bytes(output.text.encode()) and matcher.is_accepting
+
+
+def answers(count: int) -> list[Figures]:
+    model, tokenizer = gl.load_tiny()
+    vocab, found = gl.Vocabulary.from_tokenizer(tokenizer), []
+    for split in SPLITS:
+        for task in ASKED:
+            asked = examples(split, task, count)
+            for constrained in (False, True):
+                made = evaluate.answers(model, tokenizer, asked, constrained)
+                valid = sum(is_valid(each.form, output, vocab) for each, output in zip(asked, made, strict=True))
+                right = share(exact(asked, [output.text for output in made]))
+                found.append({"split": split, "task": task, "constrained": constrained, "valid": valid, **right})
+                print(split, task, constrained, f"{right['value']:.3f} valid {valid / count:.3f}", flush=True)
+    return found
+
+
+def drafts(count: int) -> Figures:
+    model, tokenizer = gl.load_tiny()
+    asked = examples("heldout", "record", count)
+    texts = [output.tokens for output in evaluate.answers(model, tokenizer, asked, constrained=True)]
+    ways = {
+        "draft": lambda: evaluate.draft_model(gl.load_tiny(draft=True)[0]),
+        "heads": lambda: evaluate.by_heads(gl.load_tiny(heads=True)[0], model),
+        "features": lambda: evaluate.by_features(gl.load_tiny(features=True)[0], model),
+    }
+    found = {}
+    for name, way in ways.items():
+        if (folder_of(name) / "model.safetensors").exists():
+            with torch.inference_mode():
+                kept, written = accepted(tokenizer, asked, texts, way())
+            found[name] = {"accepted": kept, "tokens a forward": written, "prompts": count}
+            print(name, found[name], flush=True)
+    return found
+
+
+def exits(count: int) -> list[Figures]:
+    with torch.inference_mode():
+        return [share(each) for each in evaluate.exits(*gl.load_tiny(), examples("heldout", "record", count))]
+
+
+def canvases(count: int) -> list[Figures]:
+    if not (folder_of("diffusion") / "model.safetensors").exists():
+        return []
+    network, tokenizer = gl.load_tiny(diffusion=True)
+    found = []
+    for task in ASKED:
+        asked = [each for each in examples("heldout", task, count) if len(tokenizer.encode(each.answer)) < CANVAS]
+        for steps in STEPS:
+            texts = []
+            for each in asked:
+                with torch.inference_mode():
+                    row = evaluate.fill(network, tokenizer.encode(each.prompt), CANVAS, steps, tokenizer.mask_token_id)
+                text = row[: row.index(tokenizer.eos_token_id)] if tokenizer.eos_token_id in row else row
+                texts.append(tokenizer.decode(text))
+            found.append({"task": task, "steps": steps, **share(exact(asked, texts))})
+            print(task, steps, f"{found[-1]['value']:.3f}", flush=True)
+    return found
+
+
+PARTS = {"answers": answers, "drafts": drafts, "exits": exits, "canvases": canvases}
+
+
+def percent(cell: Figures) -> str:
+    low, high = cell["interval"]
+    return f"{100 * cell['value']:.1f} ({100 * low:.1f}-{100 * high:.1f})"
+
+
+def answers_table(cells: list[Figures]) -> str:
+    at = {(cell["task"], cell["split"], cell["constrained"]): cell for cell in cells}
+    kinds = [(split, constrained) for split in SPLITS for constrained in (False, True)]
+    rows = [
+        [
+            task,
+            *(percent(at[task, split, constrained]) for split, constrained in kinds),
+            " ".join(f"{100 * at[task, split, True]['valid'] / at[task, split, True]['of']:.1f}" for split in SPLITS),
+        ]
+        for task in ASKED
+    ]
+    heads = [f"{SPLITS[split]}, {'with' if constrained else 'without'}" for split, constrained in kinds]
+    return table(["task", *heads, "valid, with: easy hard"], rows)
+
+
+def markdown(figures: Figures) -> str:
+    parts = []
+    if figures.get("answers"):
+        parts += [
+            "Exact match in %, greedy, without and with the constraint of the answer's form (95 % interval):",
+            answers_table(figures["answers"]),
+        ]
+    if figures.get("drafts"):
+        rows = [
+            [name, f"{cell['accepted']:.2f}", f"{cell['tokens a forward']:.2f}", cell["prompts"]]
+            for name, cell in figures["drafts"].items()
+        ]
+        parts += [
+            "Chains of four under a schema, records of the easy split: drafted tokens that the causal model's greedy answer has, a "
+            "round, and tokens that one of its forwards brings (its own next token included):",
+            table(["drafts by", "accepted", "tokens a forward", "prompts"], rows),
+        ]
+    if figures.get("exits"):
+        rows = [[number, percent(cell)] for number, cell in enumerate(figures["exits"], 1)]
+        parts += [
+            "How often the best next token after a layer is the last layer's, in %:",
+            table(["layer", "same"], rows),
+        ]
+    if figures.get("canvases"):
+        at = {(cell["task"], cell["steps"]): cell for cell in figures["canvases"]}
+        tasks = list(dict.fromkeys(cell["task"] for cell in figures["canvases"]))
+        rows = [[task, *(percent(at[task, steps]) for steps in STEPS)] for task in tasks]
+        parts += [
+            f"The diffusion model, exact match in %, {CANVAS} masked positions, by steps, without a constraint:",
+            table(["task", *map(str, STEPS)], rows),
+        ]
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=500, help="prompts a task")
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    before = RESULTS / "models.json"
+    kept: Figures = json.loads(before.read_text()) if before.exists() else {}
+    figures: Figures = {part: kept[part] for part in PARTS if part in kept}
+    for part in options.parts:
+        figures[part] = PARTS[part](options.count)
+    write_card(markdown(figures), machine(), figures)
+    shutil.copy(FOLDER / "scores.png", FIGURES / "models.png")
+    write("models", "The embedded models", figures, markdown(figures) + "\n\n![Exact match by task](models.png)")
+
+
+if __name__ == "__main__":
+    main()
