@@ -37,16 +37,13 @@ class Growth:
 
     def add(self, token: int, parent: int = ROOT) -> int | None:
         """The node of a token; None where it may not come there, ends the text, or is too far away. One that is there is found."""
-        if (
-            self.depth(parent) >= self.room
-            or len(self.tree) >= self.most
-            or token in self._stop_ids
-            or not 0 <= token < self._width
-        ):
-            return None
         known = self.tree.child(parent, token)
         if known is not None:
             return known
+        if self.depth(parent) >= self.room or len(self.tree) >= self.most:
+            return None
+        if token in self._stop_ids or not 0 <= token < self._width:
+            return None
         if self._masks is not None and self._masks.add(token, parent) is None:
             return None
         self.depths.append(self.depth(parent) + 1)
