@@ -138,5 +138,6 @@ def draw_scores(cells: list[dict[str, Any]], target: Path) -> None:
             axes.bar(places, values, 0.38, yerr=[low, high], capsize=2, label=label)
         axes.set(ylim=(0, 105), ylabel=f"exact, % ({title})")
     axes.set_xticks(range(len(tasks)), tasks)
-    figure.axes[0].legend(frameon=False, ncols=2, loc="lower right")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, ncols=2, loc="outside upper right")
     figure.savefig(target, dpi=110)

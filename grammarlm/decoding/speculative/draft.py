@@ -22,8 +22,9 @@ from .cost import Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter, Target
 from .drafting import Drafting
+from .draws import Shape
 from .names import AUTO, AUTO_MEMBERS, DRAFTERS
-from .shapes import SHAPES, Shape
+from .shapes import SHAPES
 
 HOME = "grammarlm.decoding.speculative.drafters"
 

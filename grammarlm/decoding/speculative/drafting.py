@@ -13,8 +13,9 @@ from .acceptance import Rule
 from .cost import EXPLORES, Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter
+from .draws import Shape
 from .growth import Growth
-from .shapes import Shape, grow
+from .shapes import grow
 
 
 class Drafting:

@@ -84,4 +84,5 @@ def constraint(form: str) -> dict[str, Any]:
     """The keyword arguments of `generate` or `compile` for an answer of this form; none for a plain text."""
     if form in ANSWER_SCHEMAS:
         return {"schema": ANSWER_SCHEMAS[form]}
-    return {"sql": {"grammar": Lark(SQL)}, "arithmetic": {"regex": "-?[0-9]+"}}.get(form, {})
+    others: dict[str, dict[str, Any]] = {"sql": {"grammar": Lark(SQL)}, "arithmetic": {"regex": "-?[0-9]+"}}
+    return others.get(form, {})

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.speculative.draws import Shape, picked
 
 from .drafter import Candidates, NodeDrafter, Target
 from .model import ModelDrafter
@@ -16,7 +17,6 @@ from .model import ModelDrafter
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
-    from grammarlm.decoding.speculative.shapes import Shape
 
 
 class Several(NodeDrafter):
@@ -94,8 +94,6 @@ class Cascade(Several):
         return True
 
     def _draft(self, shape: Shape, growth: Growth, tip: int, count: int) -> None:
-        from grammarlm.decoding.speculative.shapes import picked
-
         for _ in range(count):
             (candidates,) = self.members[0].after([(growth, tip)], 1)
             row = candidates.row
@@ -109,8 +107,6 @@ class Cascade(Several):
         self, shape: Shape, growth: Growth, tip: int, found: dict[tuple[Growth, int], Candidates]
     ) -> int | None:
         """Takes what the model itself draws; its last node, or None where nothing may follow."""
-        from grammarlm.decoding.speculative.shapes import picked
-
         while True:
             row = found[growth, tip].row
             token = None if row is None else next(iter(picked(shape, growth, tip, row, 1)), None)

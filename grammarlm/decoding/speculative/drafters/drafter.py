@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import torch
 
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.draws import Shape
     from grammarlm.decoding.speculative.growth import Growth
-    from grammarlm.decoding.speculative.shapes import Shape
     from grammarlm.vocab.vocabulary import Vocabulary
 
 

@@ -1,0 +1,65 @@
+"""Tokens out of a draft model's logits: the best ones, or draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grammarlm.decoding.logits.sampling import uniform_of
+
+from .growth import Growth
+
+SEVERAL = 1 << 40  # the offset between positions of independent noise
+
+
+@dataclass(frozen=True)
+class Shape:
+    name: str
+    length: int
+    draws: str  # "coupled": with the target's own noise; "iid", "distinct": with other noise
+    stop: float | None = None  # a path ends where the chance that some token of it is refused is above this
+
+
+def log_softmax(row: np.ndarray, growth: Growth) -> np.ndarray:
+    """log q of a draft's masked logits, at the answer's temperature."""
+    scaled = (row - row.max()) / np.float32(growth.row.sampling.warmth)
+    return scaled - np.log(np.exp(scaled).sum())
+
+
+def picked(shape: Shape, growth: Growth, node: int, row: np.ndarray, width: int) -> list[int]:
+    """`width` tokens of a draft model's masked logits.
+
+    Greedy: the best ones. Coupled: in the order in which they arrive in the race that the target holds there, so that two models
+    that agree draw the same token; what is drawn in the end is the target's own draw whatever stands here. The rules that compare
+    probabilities need draws that know nothing of the target's noise: those have noise of their own, and q is kept.
+    """
+    sampling = growth.row.sampling
+    if not sampling.temperature:
+        best = np.argpartition(-row, min(width, len(row) - 1))[:width] if width < len(row) else np.arange(len(row))
+        return [int(token) for token in sorted(best, key=lambda token: (-row[token], token)) if np.isfinite(row[token])]
+    log_q = log_softmax(row, growth)
+    position = growth.row.count + growth.depth(node)
+    if shape.draws == "coupled":
+        return arrivals(log_q, sampling.seed, position, width)
+    seed = draft_seed(sampling.seed)
+    if shape.draws == "distinct":
+        tokens = arrivals(log_q, seed, position, width)
+    else:
+        tokens = [arrivals(log_q, seed, position + SEVERAL * (draw + 1), 1)[0] for draw in range(width)]
+    growth.tree.drawn[node] = tokens, np.exp(log_q.astype(np.float64))
+    return tokens
+
+
+def arrivals(log_q: np.ndarray, seed: int | None, position: int, count: int) -> list[int]:
+    """The first tokens to arrive in a race at rates q."""
+    tokens = np.flatnonzero(np.isfinite(log_q))
+    uniform = uniform_of(tokens, seed, position).astype(np.float64)
+    times = np.log(-np.log1p(-uniform)) - log_q[tokens]
+    return [int(token) for token in tokens[np.argsort(times)[:count]]]
+
+
+def draft_seed(seed: int | None) -> int:
+    """Of the draft's own noise."""
+    assert seed is not None
+    return (seed * 6364136223846793005 + 1442695040888963407) % 2**63
