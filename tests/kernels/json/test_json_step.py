@@ -159,6 +159,23 @@ def test_keys_that_are_used_up_are_not_begun(names: list[str]) -> None:
                     assert bool(machine.read(record, bytes([byte]))) is (byte in follow), (text, begun, bytes([byte]))
 
 
+def test_the_keys_of_a_prefix_are_used_up_one_by_one() -> None:
+    """Too many names to be listed, but few with one first letter."""
+    schema = {"type": "object", "propertyNames": {"pattern": "^[a-z][0-9]?$"}, "properties": {"b": {}}}
+    machine = Machine(schema, plain_vocabulary(), whitespace="compact", property_order="any")
+    for letter in (b"a", b"b"):
+        names = [letter, *(letter + b"%d" % digit for digit in range(10))]
+        random.Random(1).shuffle(names)
+        for count in range(len(names) + 1):
+            text = b"{" + b"".join(b'"%s":1,' % name for name in names[:count]) + b'"'
+            left = {name[len(letter) :] + b'"' for name in names[count:]}
+            record = machine.read(machine.start, text + letter)
+            assert bool(record) is bool(left), text
+            for byte in b'0123456789a"':
+                expected = any(rest[0] == byte for rest in left)
+                assert bool(record and machine.read(record, bytes([byte]))) is expected, (text, bytes([byte]))
+
+
 def spelled(key: bytes, rng: random.Random) -> bytes:
     """With a letter as an escape, now and then."""
     return b"".join(b"\\u%04x" % byte if rng.random() < 0.2 else bytes([byte]) for byte in key)
