@@ -68,11 +68,13 @@ def load_causal(folder: Path) -> "LlamaForCausalLM":
 
 
 def load_ours(folder: Path) -> Any:
+    import torch
     from safetensors.torch import load_file
 
     from grammarlm.models.training.recipes import RECIPES
 
-    model = RECIPES[folder.name].build()
+    with torch.random.fork_rng(devices=[]):  # first weights are drawn, which the caller's generator must not notice
+        model = RECIPES[folder.name].build()
     model.load_state_dict({key: value.float() for key, value in load_file(folder / "model.safetensors").items()})
     return model.requires_grad_(False).eval()
 
