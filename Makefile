@@ -22,7 +22,7 @@ help:
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make bench   the benchmarks; figures go to benchmarks/results/, tables into docs/figures/"
 	@echo "make gpu     kernel tests and benchmarks on an NVIDIA GPU"
-	@echo "make train   train the embedded model again (about an hour on two cores)"
+	@echo "make train   train an embedded model again, MODEL=causal, draft, heads, features or diffusion (70 minutes at most)"
 
 .venv/python:
 	$(PYTHON) -m venv .venv
@@ -152,8 +152,9 @@ gpu: .venv/everything
 	$(BIN)/python -m pytest tests/kernels tests/device/test_device_automaton.py $(ARGS)
 	$(BIN)/python -m benchmarks.gpu_kernels
 
+MODEL ?= causal
 train: .venv/everything
-	$(BIN)/python -m grammarlm.models.train
+	$(BIN)/python -m grammarlm.models.train $(MODEL)
 
 clean:
 	rm -rf .venv .venv-lowest .venv-vllm build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -32,15 +32,27 @@ def forced_draft(row: Row) -> list[int]:
         return []
     if stats.draft_tokens >= FEW and 2 * stats.accepted_tokens < stats.draft_tokens:
         return []
-    from grammarlm.masks.machines.json.skeleton import may_be_forced, skeleton
+    from grammarlm.masks.machines.json.skeleton import may_be_forced
 
     if not grammar.is_masked or not may_be_forced(grammar.mask[0], spec.vocab):
         return []
-    text = skeleton(grammar.matcher, MOST_BYTES, partial(white_space, bytes(row.data)))
-    found = greedy.cut(spec.vocab, text) if text else None
     room = min(MOST_TOKENS, spec.max_tokens - row.count - 1)
-    draft = (found or [])[: max(room, 0)]
+    draft = forced_text(row)[: max(room, 0)]
     return draft if all(token < row.width for token in draft) else []
+
+
+def forced_text(row: Row) -> list[int]:
+    """What the grammar forces here, past white space between JSON tokens, in the likeliest tokens."""
+    from grammarlm.masks.machines.json.skeleton import skeleton
+
+    matcher = row.grammar.matcher
+    if matcher is None:
+        return []
+    if matcher._automaton.epoch.writes_json:
+        text = skeleton(matcher, MOST_BYTES, partial(white_space, bytes(row.data)))
+    else:
+        text = matcher.forced_bytes(MOST_BYTES)
+    return (greedy.cut(row.spec.vocab, text) if text else None) or []
 
 
 def white_space(before: bytes, forced: bytes) -> bytes | None:

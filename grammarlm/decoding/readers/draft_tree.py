@@ -36,9 +36,6 @@ class DraftTree:
     def is_chain(self) -> bool:
         return self.parents == list(range(-1, len(self.tokens) - 1))
 
-    def children(self, node: int = ROOT) -> list[int]:
-        return [child for child, parent in enumerate(self.parents) if parent == node]
-
     def child(self, node: int, token: int) -> int | None:
         """The child of a node with this token."""
         pairs = enumerate(zip(self.tokens, self.parents, strict=True))

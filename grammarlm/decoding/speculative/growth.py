@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import torch
 
+from grammarlm.decoding.logits.apply_mask import apply_mask_
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.errors import LimitExceeded
@@ -70,15 +72,13 @@ class Growth:
 
     def masked(self, logits: np.ndarray, node: int) -> np.ndarray | None:
         """A copy of a draft model's logits after the node with -inf for what may not come; None where nothing may."""
-        kept = np.full(max(self._width, len(logits)), LOWEST, np.float32)
-        kept[: min(len(logits), self._width)] = logits[: self._width]
+        kept = np.array(logits, np.float32)
+        kept[self._width :] = LOWEST
         if self._masks is not None:
             mask = allocate_mask(1, self.row.spec.vocab.size)
             try:
                 if self._masks.fill(mask, 0, node):
-                    allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(kept)]
-                    kept[: len(allowed)][allowed == 0] = LOWEST
-                    kept[len(allowed) :] = LOWEST
+                    apply_mask_(torch.from_numpy(kept)[None], mask)
             except LimitExceeded:
                 return None
         kept[[stop for stop in self._stop_ids if stop < len(kept)]] = LOWEST

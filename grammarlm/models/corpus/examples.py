@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from grammarlm.models.corpus.calls import call, calls
 from grammarlm.models.corpus.draw import Draw
-from grammarlm.models.corpus.records import RECORDS, drawn_record
+from grammarlm.models.corpus.records import RECORDS, Record, drawn_record
 from grammarlm.models.corpus.short import arithmetic, items, plain
 from grammarlm.models.corpus.sql import sql
 from grammarlm.models.corpus.turns import edit, next_call, repeat, to_json
@@ -21,21 +22,10 @@ class Example:
     answer: str
 
 
-def record(draw: Draw) -> tuple[str, str, str]:
+def of_record(make: Callable[[Draw, str], tuple[str, Record]], draw: Draw) -> tuple[str, str, str]:
+    """A task about a record of some kind."""
     kind = draw.one(list(RECORDS))
-    prompt, value = drawn_record(draw, kind)
-    return kind, prompt, to_json(value)
-
-
-def edited(draw: Draw) -> tuple[str, str, str]:
-    kind = draw.one(list(RECORDS))
-    prompt, value = edit(draw, kind)
-    return kind, prompt, to_json(value)
-
-
-def repeated(draw: Draw) -> tuple[str, str, str]:
-    kind = draw.one(list(RECORDS))
-    prompt, value = repeat(draw, kind)
+    prompt, value = make(draw, kind)
     return kind, prompt, to_json(value)
 
 
@@ -60,9 +50,9 @@ def listing(draw: Draw) -> tuple[str, str, str]:
 
 
 TASKS: dict[str, Callable[[Draw], tuple[str, str, str]]] = {
-    "record": record,
-    "edit": edited,
-    "repeat": repeated,
+    "record": partial(of_record, drawn_record),
+    "edit": partial(of_record, edit),
+    "repeat": partial(of_record, repeat),
     "call": one_call,
     "calls": several_calls,
     "agent": agents_call,

@@ -6,63 +6,35 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.readers.draft_tree import ROOT
 from grammarlm.decoding.speculative.draws import Shape, picked
 
-from .drafter import Candidates, NodeDrafter, Target
+from .drafter import Candidates, NodeDrafter
 from .model import ModelDrafter
+from .several import Several
 
 if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
 
 
-class Several(NodeDrafter):
-    """What drafters made of others share: all of them are told everything."""
+class Nodes(Several, NodeDrafter):
+    """Made of drafters of nodes, which all draft for the same trees."""
 
     def __init__(self, members: Sequence[NodeDrafter]):
-        self.members = list(members)
-
-    @property
-    def needs_states(self) -> bool:  # type: ignore[override]
-        return any(member.needs_states for member in self.members)
-
-    def begin(self, target: Target) -> None:
-        for member in self.members:
-            member.begin(target)
-
-    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
-        for member in self.members:
-            member.observe(row, tree, before, logits)
-
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        for member in self.members:
-            member.observe_states(row, tree, states)
-
-    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
-        for member in self.members:
-            member.drawn(row, tree, nodes)
-
-    def learn(self, row: Row, tokens: Sequence[int]) -> None:
-        for member in self.members:
-            member.learn(row, tokens)
-
-    def drop(self, row: Row) -> None:
-        for member in self.members:
-            member.drop(row)
+        super().__init__(members)
+        self._drafters = list(members)
 
     def open(self, growths: Sequence[Growth]) -> None:
-        for member in self.members:
+        for member in self._drafters:
             member.open(growths)
 
     def close(self, growths: Sequence[Growth]) -> None:
-        for member in self.members:
+        for member in self._drafters:
             member.close(growths)
 
 
-class Cascade(Several):
+class Cascade(Nodes):
     """A chain of `model` whose tokens `first` drafts: what the model alone would have drafted, in fewer of its forwards.
 
     Trees are the model's own.
@@ -95,7 +67,7 @@ class Cascade(Several):
 
     def _draft(self, shape: Shape, growth: Growth, tip: int, count: int) -> None:
         for _ in range(count):
-            (candidates,) = self.members[0].after([(growth, tip)], 1)
+            (candidates,) = self._drafters[0].after([(growth, tip)], 1)
             row = candidates.row
             tokens = candidates.tokens if row is None else picked(shape, growth, tip, row, 1)
             node = growth.best_allowed(tokens, tip)
@@ -118,7 +90,7 @@ class Cascade(Several):
             return None if token is None else growth.add(token, tip)
 
 
-class Nested(Several):
+class Nested(Nodes):
     """The smallest model that is sure: one whose best token has at least the probability `confidence`, else the last one."""
 
     def __init__(self, models: Sequence[Any], confidence: float = 0.7):
@@ -128,7 +100,7 @@ class Nested(Several):
     def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
         found: list[Candidates] = []
         left = list(range(len(asked)))
-        for member in self.members:
+        for member in self._drafters:
             drafted = member.after([asked[at] for at in left], width)
             found = found or list(drafted)
             for at, candidates in zip(left, drafted, strict=True):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from grammarlm.errors import TokenizerError
 from grammarlm.masks.filters import greedy
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -65,8 +66,6 @@ def spelled(vocab: Vocabulary, data: bytes) -> list[int]:
     """The tokens that a tokenizer would use, where there is one and the bytes are a text; else the longest ones."""
     try:
         found = [int(token) for token in vocab.encode(data.decode()) if token not in vocab.special_ids]
-        if bytes_of(vocab, found) == data:
-            return found
-    except Exception:  # no tokenizer, or no text: a draft may be cut in any way
-        pass
-    return greedy.cut(vocab, data) or []
+    except (TokenizerError, UnicodeDecodeError):  # no tokenizer, or no text
+        found = []
+    return found if bytes_of(vocab, found) == data else greedy.cut(vocab, data) or []

@@ -1,0 +1,50 @@
+"""What drafters that are made of others share: all members are told everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.decoding.readers.draft_tree import DraftTree
+
+from .drafter import Drafter, Target
+
+if TYPE_CHECKING:
+    import torch
+
+    from grammarlm.decoding.loop.row import Row
+
+
+class Several(Drafter):
+    def __init__(self, members: Sequence[Drafter]):
+        self.members = list(members)
+
+    def begin(self, target: Target) -> None:
+        for member in self.members:
+            member.begin(target)
+
+    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
+        for member in self.members:
+            member.observe(row, tree, before, logits)
+
+    @property
+    def needs_states(self) -> bool:  # type: ignore[override]
+        return any(member.needs_states for member in self.members)
+
+    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
+        for member in self.members:
+            member.observe_states(row, tree, states)
+
+    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
+        for member in self.members:
+            member.drawn(row, tree, nodes)
+
+    def learn(self, row: Row, tokens: Sequence[int]) -> None:
+        for member in self.members:
+            member.learn(row, tokens)
+
+    def drop(self, row: Row) -> None:
+        for member in self.members:
+            member.drop(row)
