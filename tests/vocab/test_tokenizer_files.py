@@ -143,8 +143,10 @@ def test_old_files_without_the_models_type(tmp_path):
 
 @pytest.mark.parametrize("name", ["llama_like", "gemma_like", "unigram", "wordpiece", "composed"])
 def test_files_of_every_family(tmp_path, name):
-    tokenizer = getattr(built, name)()
-    vocab = gl.Vocabulary.from_tokenizer(built.saved(tmp_path, tokenizer), stop_ids=[1])
+    folder = built.saved(tmp_path, getattr(built, name)())
+    # Not the trained object: its scores may differ from the file's in the last bit, and that decides between equals.
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    vocab = gl.Vocabulary.from_tokenizer(folder, stop_ids=[1])
     assert vocab == gl.Vocabulary.from_tokenizer(tokenizer, stop_ids=[1])
     for text in random_texts(20):
         assert vocab.encode(text) == tokenizer.encode(text, add_special_tokens=False).ids
