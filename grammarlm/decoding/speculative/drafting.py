@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from grammarlm.decoding.loop.forced_draft import forced_draft
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 
@@ -39,7 +40,11 @@ class Drafting:
         if self._saves and isinstance(self._drafter, Combined):
             self._cut(growths, self._drafter)
         self._growths = growths
-        return [growths[row].tree for row in rows]
+        return [growths[row].tree or self._forced(row) for row in rows]
+
+    def _forced(self, row: Row) -> DraftTree:
+        """Where the drafter finds nothing: what the grammar forces, as without a draft. "auto" has a drafter for that."""
+        return DraftTree() if self._saves else DraftTree.chain(forced_draft(row))
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
         """Leaves of each chain what pays."""

@@ -406,3 +406,18 @@ def test_the_smallest_model_that_is_sure_drafts():
         assert out.tokens == text
         assert out.stats.forwards <= 12
         assert large.forwards - before < out.stats.draft_tokens
+
+
+def test_what_the_grammar_forces_is_drafted_where_the_drafter_finds_nothing():
+    """A copy of nothing: as many forwards as without a draft, and far fewer than without what is forced."""
+    vocab = gl.Vocabulary.from_tokenizer(gl.load_tiny()[1])
+    keys = {"customer_reference": {"const": 7}, "delivery_address_line": {"const": "x"}}
+    schema = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+    text = vocab.encode('{"customer_reference":7,"delivery_address_line":"x"}')
+    model = Planted(noise(vocab.size), {(5, 6): [*text, vocab.stop_ids[0]]})
+    options = {"vocab": vocab, "grammar": gl.JsonSchema(schema, whitespace="compact"), "max_tokens": 60}
+    plain = gl.generate(model, [5, 6], **options)
+    copied = gl.generate(model, [5, 6], draft="copy", **options)
+    bare = gl.generate(model, [5, 6], forced="off", **options)
+    assert plain.tokens == copied.tokens == bare.tokens == text
+    assert plain.stats.forwards == copied.stats.forwards < bare.stats.forwards / 3
