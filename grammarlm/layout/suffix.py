@@ -4,6 +4,7 @@ from .constants import Constants
 
 DEPTH = 32  # tokens of a window: texts are known by all their windows of so many tokens
 END = -1  # after the last token of a finished text
+MATCH = 24  # most tokens of a suffix that is looked up: what follows it is known by counts up to DEPTH
 LONGEST = 8  # matches of so many tokens and more are rated together
 ROOT = 0  # the node of no token; as a child or a neighbour: none
 

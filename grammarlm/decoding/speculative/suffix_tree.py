@@ -129,13 +129,13 @@ class Proposals:
     """Continuations of running texts, and how good those of matches of each length have been."""
 
     def __init__(self) -> None:
-        self._merits = np.empty((2, LONGEST + 1, Merit.WIDTH))
+        self.merits = np.empty((2, LONGEST + 1, Merit.WIDTH))  # of the tree of finished texts, and of texts' own ones
         lengths = np.arange(LONGEST + 1)
         for tree, (fails, decays) in {OTHER: (1.0, 0.7), OWN: (0.5, 0.4)}.items():
-            self._merits[tree, :, Merit.DRAWN] = PRIOR * np.maximum(1 - fails * decays**lengths, 0.05)
-        self._merits[:, :, Merit.TRIED] = PRIOR
+            self.merits[tree, :, Merit.DRAWN] = PRIOR * np.maximum(1 - fails * decays**lengths, 0.05)
+        self.merits[:, :, Merit.TRIED] = PRIOR
         self._choices = np.empty((1 + CHOICES, Choice.WIDTH))
-        self._addresses = entries.address_of(self._merits), entries.address_of(self._choices)
+        self._addresses = entries.address_of(self.merits), entries.address_of(self._choices)
         self._runs = np.empty((2, 1), np.int32)
 
     def runs(self, own: SuffixTree, finished: SuffixTree, length: int, count: int, least: float) -> list[list[int]]:

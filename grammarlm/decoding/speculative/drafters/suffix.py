@@ -24,7 +24,7 @@ class Suffix(RunDrafter):
 
     length = 16
 
-    def __init__(self, chance: float = 0.01) -> None:
+    def __init__(self, chance: float = 0.002) -> None:
         check_number("chance", chance, lambda p: 0 <= p < 1, "between 0 and 1")
         self._chance = chance
         self._finished = SuffixTree(MOST_TOKENS)

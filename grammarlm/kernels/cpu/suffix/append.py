@@ -81,7 +81,11 @@ def append(tree, token):
 @kernel("void(int64)", holds_gil=True)
 def suffix_end(address):
     """The running text has ended; the next one begins."""
-    tree = tree_of(address)
+    end(tree_of(address))
+
+
+@part
+def end(tree):
     facts, nodes, cursors = tree.facts, tree.nodes, tree.cursors
     last = facts[Field.LAST]
     for place in range(last - facts[Field.OPEN], last):
@@ -96,9 +100,14 @@ def suffix_end(address):
 
 @kernel("void(int64, int64, int64)", holds_gil=True)
 def suffix_forget(address, places, nodes):
-    """Forgets the oldest places of finished texts until there is room for so many places and nodes, or nothing is left."""
+    """Forgets the oldest places until there is room for so many places and nodes, or nothing is left.
+
+    A text that still runs ends: its cursors know nothing of nodes that are cut off.
+    """
     tree = tree_of(address)
     facts = tree.facts
+    if facts[Field.OPEN] > 0:
+        end(tree)
     while facts[Field.FIRST] < facts[Field.LAST] and (
         facts[Field.LAST] - facts[Field.FIRST] + places > len(tree.text)
         or facts[Field.NODE_ROOM] - facts[Field.ALIVE] < nodes

@@ -3,7 +3,7 @@
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
-from grammarlm.layout.suffix import DEPTH, ROOT, Field, Node
+from grammarlm.layout.suffix import DEPTH, MATCH, ROOT, Field, Node
 
 from .tree import child_of, token_at
 
@@ -62,7 +62,7 @@ def place_of(tree, own, length):
 def longest_own(own):
     """(length, place) of the longest suffix that something has followed: what follows it has followed all shorter ones."""
     length, place = int64(0), int64(NOWHERE)
-    while length < own.facts[Field.OPEN]:
+    while length < min(own.facts[Field.OPEN], MATCH):
         longer = own_place(own, length + 1)
         if longer == NOWHERE:
             break
@@ -74,7 +74,7 @@ def longest_own(own):
 def longest_other(tree, own):
     """The same in another tree: by halving, after one attempt at the longest that there may be."""
     low, place = int64(0), int64(NOWHERE)
-    high = min(own.facts[Field.LAST] - own.facts[Field.FIRST], int64(DEPTH - 1)) + 1  # no match of so many
+    high = min(own.facts[Field.LAST] - own.facts[Field.FIRST], int64(MATCH)) + 1  # no match of so many
     length = high - 1
     while low + 1 < high:
         found = place_of(tree, own, length)

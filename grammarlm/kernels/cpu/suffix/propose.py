@@ -13,7 +13,7 @@ from collections import namedtuple
 import numpy as np
 from numba import carray, float64, int64
 
-from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
+from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.suffix import (
     CHOICES,
     END,
@@ -29,13 +29,13 @@ from grammarlm.layout.suffix import (
     Node,
 )
 
-from .match import NOWHERE, longest_other, longest_own, node_of, offset_of
+from .match import longest_other, longest_own, node_of, offset_of
 from .tree import token_at, tree_of
 
 FADES = 0.98  # of what a merit was with each later draft
 
-# `merits`: float64 [2 trees, LONGEST + 1, Merit.WIDTH]; `runs`: int32 [2 or more, 1 + length], the number of tokens, then the tokens;
-# `choices`: float64 [1 + CHOICES, Choice.WIDTH], of which the first row has their number.
+# `merits`: float64 [2 trees, LONGEST + 1, Merit.WIDTH]; `runs`: int32 [2 or more, 1 + length], in each row the number of tokens and
+# the tokens; `choices`: float64 [1 + CHOICES, Choice.WIDTH], of which the first row has their number.
 Draft = namedtuple("Draft", ["merits", "runs", "choices"])
 
 
@@ -54,7 +54,8 @@ def suffix_propose(own_address, other_address, merits_address, runs_address, cho
     score = from_match(own, other, OTHER, draft, lowest)
     arrange(draft, OWN if own_score >= score else OTHER)
     found = int64(draft.runs[0, 0] > 0)
-    found += found < count and is_new(draft.runs, found)
+    if 0 < found < count and is_new(draft.runs, 1):
+        found += 1
     while 0 < found < count:
         choice = best_choice(draft.choices)
         if choice == NOTHING:

@@ -157,7 +157,12 @@ def join(tree, node):
     """Makes one edge of a node and its only child, where all windows go along both."""
     nodes = tree.nodes
     child = int64(nodes[node, Node.CHILD])
-    if node == ROOT or child == ROOT or nodes[child, Node.NEXT] != ROOT or nodes[child, Node.COUNT] != nodes[node, Node.COUNT]:
+    if (
+        node == ROOT
+        or child == ROOT
+        or nodes[child, Node.NEXT] != ROOT
+        or nodes[child, Node.COUNT] != nodes[node, Node.COUNT]
+    ):
         return
     clear_slot(tree, slot_of(tree, node, nodes[child, Node.TOKEN]))
     parent, token = nodes[node, Node.PARENT], nodes[node, Node.TOKEN]
