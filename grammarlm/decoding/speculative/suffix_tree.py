@@ -136,19 +136,34 @@ class Proposals:
         self.merits[:, :, Merit.TRIED] = PRIOR
         self._choices = np.empty((1 + CHOICES, Choice.WIDTH))
         self._addresses = entries.address_of(self.merits), entries.address_of(self._choices)
-        self._runs = np.empty((2, 1), np.int32)
+        self._runs, self._chances = np.empty((0, 0), np.int32), np.empty((0, 0))
 
-    def runs(self, own: SuffixTree, finished: SuffixTree, length: int, count: int, least: float) -> list[list[int]]:
-        """At most `count` continuations of the text in `own`, which end where their chance falls below `least`."""
+    def runs(
+        self, own: SuffixTree, finished: SuffixTree, length: int, count: int, least: float, most: int | None = None
+    ) -> list[list[int]]:
+        """At most `count` continuations of the text in `own`, which end where their chance falls below `least`.
+
+        As a tree they have at most `most` nodes: the likeliest.
+        """
         mine, others = own.arrays, finished.arrays  # kept while the kernel runs
         if self._runs.shape != (max(count, 2), 1 + length):
             self._runs = np.empty((max(count, 2), 1 + length), np.int32)
-        runs = self._runs
+            self._chances = np.empty(self._runs.shape)
+        runs, chances = self._runs, self._chances
         merits, choices = self._addresses
+        written = entries.address_of(runs), entries.address_of(chances)
         found = entries.suffix_propose(
-            mine.address, others.address, merits, entries.address_of(runs), choices, length, count, int(1e6 * least)
+            mine.address,
+            others.address,
+            merits,
+            *written,
+            choices,
+            length,
+            count,
+            most or length * count,
+            int(1e6 * least),
         )
-        return [run[1 : 1 + run[0]] for run in runs[:found].tolist()]
+        return [run[1 : 1 + run[0]] for run in runs[:found].tolist() if run[0]]
 
     def judge(self, own: SuffixTree, token: int) -> None:
         """This token was drawn after the last proposal."""

@@ -26,7 +26,7 @@ class Suffix(RunDrafter):
 
     def __init__(self, chance: float = 0.002) -> None:
         check_number("chance", chance, lambda p: 0 <= p < 1, "between 0 and 1")
-        self._chance = chance
+        self.chance = chance
         self._finished = SuffixTree(MOST_TOKENS)
         self._own: dict[Row, SuffixTree] = {}
         self._kept: dict[Row, int] = {}  # how many of a row's last tokens are remembered later
@@ -55,7 +55,8 @@ class Suffix(RunDrafter):
             self._finished.add(text)
 
     def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
-        return self._proposals.runs(self._own[growth.row], self._finished, length, count, self._chance)
+        own = self._own[growth.row]
+        return self._proposals.runs(own, self._finished, length, count, self.chance, growth.most)
 
     @property
     def nbytes(self) -> int:

@@ -13,4 +13,5 @@ for the latest text that went along it, so that what is remembered never refers 
 
     tree.py      nodes, their children, cuts and joints      append.py    a text grows, ends, is forgotten
     match.py     the longest suffix that is known            propose.py   its likeliest continuations
+    branches.py  the runs of a draft tree
 """

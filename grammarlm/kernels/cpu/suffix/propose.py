@@ -5,7 +5,8 @@ that all of it is drawn is the product over its tokens of  count of the child / 
 first token after a match of so many tokens of that tree was right so far. A path ends where its chance falls below `least`; the
 one whose chances have the greatest sum, the number of its tokens that are expected to be drawn, is the draft.
 
-For a tree of drafts, the branches beside the paths follow, the likeliest first.
+For a tree of drafts, the branches beside the paths follow, the likeliest first; then the least likely last tokens are taken away
+until there are no more than `most`.
 """
 
 from collections import namedtuple
@@ -29,23 +30,38 @@ from grammarlm.layout.suffix import (
     Node,
 )
 
+from .branches import arrange, best_choice, is_new, note, trim
 from .match import longest_other, longest_own, node_of, offset_of
 from .tree import token_at, tree_of
 
 FADES = 0.98  # of what a merit was with each later draft
 
 # `merits`: float64 [2 trees, LONGEST + 1, Merit.WIDTH]; `runs`: int32 [2 or more, 1 + length], in each row the number of tokens and
-# the tokens; `choices`: float64 [1 + CHOICES, Choice.WIDTH], of which the first row has their number.
-Draft = namedtuple("Draft", ["merits", "runs", "choices"])
+# the tokens; `chances`: float64, the same shape, how many tokens an earlier run has already, and the chances; `choices`: float64
+# [1 + CHOICES, Choice.WIDTH], of which the first row has their number.
+Draft = namedtuple("Draft", ["merits", "runs", "chances", "choices"])
 
 
-@kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)", holds_gil=True)
-def suffix_propose(own_address, other_address, merits_address, runs_address, choices_address, length, count, least):
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)", holds_gil=True)
+def suffix_propose(
+    own_address,
+    other_address,
+    merits_address,
+    runs_address,
+    chances_address,
+    choices_address,
+    length,
+    count,
+    most,
+    least,
+):
     """Writes up to `count` runs of up to `length` tokens and returns their number; `least` in millionths."""
     own, other = tree_of(own_address), tree_of(other_address)
+    shape = (max(count, 2), 1 + length)
     draft = Draft(
         carray(pointer(merits_address), (2, LONGEST + 1, int64(Merit.WIDTH)), np.float64),
-        carray(pointer(runs_address), (max(count, 2), 1 + length), np.int32),
+        carray(pointer(runs_address), shape, np.int32),
+        carray(pointer(chances_address), shape, np.float64),
         carray(pointer(choices_address), (1 + CHOICES, int64(Choice.WIDTH)), np.float64),
     )
     lowest = float64(least) * 1e-6
@@ -69,7 +85,8 @@ def suffix_propose(own_address, other_address, merits_address, runs_address, cho
             found += 1
         else:
             draft.choices[0, 0] = known
-    return min(found, count)
+    trim(draft, found, most)
+    return found
 
 
 @part
@@ -79,7 +96,7 @@ def from_match(own, tree, source, draft, least):
         match, place = longest_own(own)
     else:
         match, place = longest_other(tree, own)
-    draft.runs[source, 0] = 0
+    draft.runs[source, 0] = draft.chances[source, 0] = 0
     score = float64(-1)
     if match > 0:
         score = follow(tree, draft, source, source, match, node_of(place), offset_of(place), 1.0, least)
@@ -97,9 +114,9 @@ def from_choice(tree, draft, choice, run, least):
     chance = choices[choice, Choice.CHANCE]
     choices[choice, Choice.CHANCE] = 0
     for k in range(kept):
-        runs[run, 1 + k] = runs[before, 1 + k]
-    runs[run, 1 + kept] = tree.nodes[node, Node.TOKEN]
-    runs[run, 0] = kept + 1
+        runs[run, 1 + k], draft.chances[run, 1 + k] = runs[before, 1 + k], draft.chances[before, 1 + k]
+    runs[run, 1 + kept], draft.chances[run, 1 + kept] = tree.nodes[node, Node.TOKEN], chance
+    runs[run, 0], draft.chances[run, 0] = kept + 1, kept
     source, match = int64(choices[choice, Choice.SOURCE]), int64(choices[choice, Choice.MATCH])
     follow(tree, draft, source, run, match, node, int64(1), chance, least)
 
@@ -137,7 +154,7 @@ def follow(tree, draft, source, run, match, node, offset, chance, least):
             break
         chance = going
         score += chance
-        runs[run, 1 + k] = token
+        runs[run, 1 + k], draft.chances[run, 1 + k] = token, chance
         runs[run, 0] = k + 1
     return score
 
@@ -155,50 +172,6 @@ def best_children(nodes, node, oldest):
             second = child
         child, seen = int64(nodes[child, Node.NEXT]), seen + 1
     return best, second
-
-
-@part
-def note(choices, chance, source, node, run, kept, match):
-    number = int64(choices[0, 0]) + 1
-    if number <= CHOICES:
-        choices[0, 0] = number
-        choice = choices[number]
-        choice[Choice.CHANCE], choice[Choice.SOURCE], choice[Choice.NODE] = chance, source, node
-        choice[Choice.RUN], choice[Choice.KEPT], choice[Choice.MATCH] = run, kept, match
-
-
-@part
-def best_choice(choices):
-    best = int64(NOTHING)
-    for number in range(1, int64(choices[0, 0]) + 1):
-        chance = choices[number, Choice.CHANCE]
-        if chance > 0 and (best == NOTHING or chance > choices[best, Choice.CHANCE]):
-            best = number
-    return best
-
-
-@part
-def arrange(draft, first):
-    """Puts this tree's run first; branches of the other one that say the same are branches of the first."""
-    runs, choices = draft.runs, draft.choices
-    if first != 0:
-        for k in range(runs.shape[1]):
-            runs[0, k], runs[1, k] = runs[1, k], runs[0, k]
-    is_same = not is_new(runs, 1)
-    for number in range(1, int64(choices[0, 0]) + 1):
-        choices[number, Choice.RUN] = 0 if is_same else int64(choices[number, Choice.RUN] != first)
-
-
-@part
-def is_new(runs, run):
-    """Does no earlier run begin with this one?"""
-    for earlier in range(run):
-        k = int64(0)
-        while k < runs[run, 0] and k < runs[earlier, 0] and runs[run, 1 + k] == runs[earlier, 1 + k]:
-            k += 1
-        if k == runs[run, 0]:
-            return False
-    return True
 
 
 @kernel("void(int64, int64, int64)", holds_gil=True)
