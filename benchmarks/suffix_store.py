@@ -290,8 +290,8 @@ def main() -> None:
         f"Trees of at most {NODES} nodes (ours: the likeliest of {BRANCHES} branches):",
         table(header, rows(figures["trees"])),
         "Times: of each call the shortest of all rounds. Bias: the `free` rows propose as if a token that is read cost nothing. "
-        "Bytes: arctic-inference's are its own estimate for the answers that it keeps (all of them, unless told how many); ours are all "
-        f"arrays for what is kept, at most {MOST_TOKENS:,} tokens. The tree of a running text is in neither.",
+        "Bytes: arctic-inference's are its own estimate for the answers that it keeps, which are all, unless it is told how many; "
+        f"ours are all arrays for what is kept, at most {MOST_TOKENS:,} tokens. The tree of a running text is in neither.",
     ]
     write("suffix_store", "The suffix store", figures, "\n\n".join(parts))
 
