@@ -6,7 +6,8 @@ stands, or it is not timed.
 
     grammarlm     fill_tree: all nodes in one call
     xgrammar      traverse_draft_tree: all nodes in one call
-    llguidance    fill_next_token_bitmask_par_with_draft_tokens: a chain from the state to each leaf, all in one call, one thread
+    llguidance    its masks with draft tokens, which are for chains; a tree by reading tokens and taking them back, node after node,
+                  which takes a tenth of the time of a chain to each leaf
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,14 +65,13 @@ class Tree:
                     parents.append(places[above])
         return cls(said, tokens, parents)
 
-    @property
-    def paths(self) -> list[list[int]]:
-        """The nodes from the state to each leaf."""
-        above: list[list[int]] = []
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """Of the state, then of each node."""
+        found: list[list[int]] = [[] for _ in range(len(self.tokens) + 1)]
         for node, parent in enumerate(self.parents):
-            above.append([*(above[parent] if parent >= 0 else []), node])
-        inner = set(self.parents)
-        return [path for node, path in enumerate(above) if node not in inner]
+            found[parent + 1].append(node)
+        return found
 
 
 def trees(tokenizer: Any) -> dict[str, Tree]:
@@ -157,15 +158,21 @@ class LLGuidance:
         matcher = self.ready.deep_copy()
         if not all(matcher.consume_token(token) for token in tree.said):
             raise ValueError("refuses the beginning")
-        asked, rows, row = [], [0] * (len(tree.tokens) + 1), 0
-        for path in tree.paths:
-            asked.append((matcher.deep_copy(), row, [tree.tokens[node] for node in path]))
-            for at, node in enumerate(path, 1):
-                rows[node + 1] = row + at
-            row += len(path) + 1
-        mask = self.numpy.allocate_token_bitmask(row, self.tokenizer.vocab_size)
-        fill = lambda: self.numpy.fill_next_token_bitmask_par_with_draft_tokens(self.executor, asked, mask)  # noqa: E731
-        return fill, mask, rows
+        mask = self.numpy.allocate_token_bitmask(len(tree.tokens) + 1, self.tokenizer.vocab_size)
+        if all(len(each) < 2 for each in tree.children):
+            asked = [(matcher, 0, tree.tokens)]
+            fill = lambda: self.numpy.fill_next_token_bitmask_par_with_draft_tokens(self.executor, asked, mask)  # noqa: E731
+        else:
+            fill = lambda: self.walked(matcher, tree, mask, -1)  # noqa: E731
+        return fill, mask, list(range(len(mask)))
+
+    def walked(self, matcher: Any, tree: Tree, mask: np.ndarray, node: int) -> None:
+        """The masks of a node and of those below it, by reading tokens and taking them back."""
+        self.numpy.fill_next_token_bitmask(matcher, mask, node + 1)
+        for child in tree.children[node + 1]:
+            matcher.consume_token(tree.tokens[child])
+            self.walked(matcher, tree, mask, child)
+            matcher.rollback(1)
 
 
 ENGINES = (Ours, XGrammar, LLGuidance)

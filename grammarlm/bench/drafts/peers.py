@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -187,4 +187,3 @@ PEERS: dict[str, str] = {  # by the names that the command line takes
     "universal": "transformers, universal",
     "arctic": "arctic-inference, suffix",
 }
-Measured = Callable[[], tuple[dict[str, Any], Texts]]

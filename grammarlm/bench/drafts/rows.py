@@ -17,7 +17,7 @@ import grammarlm as gl
 from grammarlm.models.corpus import Example, constraint, example
 from grammarlm.models.tiny import folder_of
 
-from .peers import PEERS, ArcticSuffix, by_transformers, missing, options_of
+from .peers import PEERS, ArcticSuffix, by_transformers, missing, options_of, shuffled
 
 TASKS = ("record", "edit", "agent", "calls", "sql", "list", "plain")
 MAX_TOKENS = 192
@@ -64,6 +64,8 @@ def ways(names: Sequence[str], peers: Sequence[str] = ()) -> dict[str, Callable[
     for name in names:
         if name not in TRAINED or (folder_of(name) / "model.safetensors").exists():
             found[name] = partial(way, name)
+    if "universal" in peers and not missing(PEERS["universal"]):
+        found["draft, other vocabulary"] = other_vocabulary
     for peer in peers:
         if not missing(PEERS[peer]):
             found[PEERS[peer]] = partial(peer_way, peer)
@@ -77,6 +79,12 @@ def answering(arguments: Mapping[str, Any]) -> Way:
 def way(name: str) -> Way:
     drafter = trained(name) if name in TRAINED else name
     return answering({"draft": gl.Draft(drafter, tree="fixed" if name == "recycle" else "chain")})
+
+
+def other_vocabulary() -> Way:
+    """The draft model that transformers' universal row has."""
+    draft, tokenizer = shuffled(*gl.load_tiny(draft=True))
+    return answering({"draft": gl.Draft(draft, tokenizer=tokenizer)})
 
 
 def peer_way(peer: str) -> Way:
