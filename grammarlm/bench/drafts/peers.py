@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
 
 import grammarlm as gl
 from grammarlm.decoding.loop.row import Row
@@ -70,6 +71,16 @@ class ArcticSuffix(RunDrafter):
         return [path for node, path in enumerate(paths) if node not in draft.parents]
 
 
+class OfTarget(transformers.LogitsProcessor):
+    """Holds the target alone: transformers passes a draft model's scores, too, which may be of another vocabulary."""
+
+    def __init__(self, held: gl.LogitsProcessor, width: int):
+        self._held, self._width = held, width
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        return self._held(input_ids, scores) if scores.shape[1] == self._width else scores  # type: ignore[return-value]
+
+
 @dataclass
 class Forwards:
     """The calls of a model, and how many ids each one reads."""
@@ -97,7 +108,10 @@ def by_transformers(
     counts, texts, start = dict.fromkeys(("tokens", "forwards", "drafted", "accepted"), 0), [], time.perf_counter()
     for one in asked:
         ids = torch.tensor([tokenizer.encode(one.prompt)])
-        held = [gl.LogitsProcessor(gl.compile(grammar_of(one), vocab), max_tokens=most)] if constrained else []
+        held = []
+        if constrained:
+            processor = gl.LogitsProcessor(gl.compile(grammar_of(one), vocab), max_tokens=most)
+            held = [OfTarget(processor, model.config.vocab_size)]
         forwards = Forwards()
         with forwards.of(model), torch.inference_mode():
             row = model.generate(

@@ -87,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
         for task in options.tasks:
             found[task], said = rows_of_task(task, options.count, options.drafters, constrained, peers)
             notes += [f"{held}, {line}" for line in said]
+            print(f"{held}: {task}", flush=True)
         figures[held] = {task: {name: asdict(cost) for name, cost in costs.items()} for task, costs in found.items()}
         parts += [f"## {held.capitalize()}", *tables(found)]
     figures["masks"], more = masks_of(options.tokenizers)
