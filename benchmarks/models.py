@@ -20,7 +20,7 @@ import torch
 import grammarlm as gl
 from benchmarks.model_card import write_card
 from benchmarks.report import FIGURES, RESULTS, machine, table, write
-from grammarlm.bench.drafts import TRAINED, measure, trained
+from grammarlm.bench.drafts.rows import TRAINED, measure, trained
 from grammarlm.models.corpus import TASKS, constraint
 from grammarlm.models.tiny import FOLDER, folder_of
 from grammarlm.models.training import evaluate

@@ -49,7 +49,8 @@ def add_drafts(benches: Any) -> None:
         "drafts",
         help="drafters side by side, on the embedded models",
         description="Forwards, accepted tokens and times of each drafter on the embedded model's tasks, with the grammar of the "
-        "answers and without it. Every answer is compared with the one without a draft.",
+        "answers and without it. Every answer is compared with the one without a draft. Drafters of other packages, and masks of "
+        "draft trees by other engines, where they are installed.",
     )
     known = ("auto", *DRAFTERS, "draft", "heads", "features")
     tasks = ("record", "edit", "repeat", "agent", "call", "calls", "sql", "arithmetic", "list", "plain")
@@ -66,6 +67,21 @@ def add_drafts(benches: Any) -> None:
         default=["record", "edit", "agent", "calls", "sql", "list", "plain"],
         metavar="T,...",
         help=f"which, of {', '.join(tasks)}",
+    )
+    peers = ("lookup", "assisted", "universal", "arctic")
+    parser.add_argument(
+        "--peers",
+        type=names((*peers, "none")),
+        default=list(peers),
+        metavar="P,...",
+        help=f"rows of transformers (look-up, assisted, another vocabulary) and arctic-inference: {', '.join(peers)}, none (all)",
+    )
+    parser.add_argument(
+        "--tokenizers",
+        type=lambda text: text.split(","),
+        default=["tiny"],
+        metavar="T,...",
+        help="for the masks of draft trees: folders with tokenizer.json, or tiny (tiny)",
     )
     parser.add_argument("--count", type=positive(int), default=40, metavar="N", help="prompts a task (40)")
     parser.add_argument("--out", default="grammarlm-drafts", metavar="FOLDER", help="where figures and report go")
@@ -162,7 +178,7 @@ def positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def run_drafts(options: argparse.Namespace) -> int:
-    from .drafts import run
+    from .drafts.report import run
 
     return run(options)
 

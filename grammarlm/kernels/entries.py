@@ -59,6 +59,14 @@ GROUPS = {
     },
     "json": {"json_call": "json.call"},
     "schemas": {"read_schema": "schemas.rows"},
+    "suffix": {
+        "suffix_append": "suffix.append",
+        "suffix_end": "suffix.append",
+        "suffix_forget": "suffix.append",
+        "suffix_rehash": "suffix.append",
+        "suffix_propose": "suffix.propose",
+        "suffix_judge": "suffix.propose",
+    },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }
 MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}

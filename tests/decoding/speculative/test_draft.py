@@ -96,8 +96,8 @@ def test_one_slow_forward_is_no_cost():
 def test_auto_drafts_little_that_is_refused():
     """Texts that repeat nothing: after some tries hardly anything is drafted, though copies are found."""
     draft = gl.Draft("auto")
-    draft._cost.note(1, 1e-3)
-    draft._cost.note(9, 9e-3)
+    note = draft._cost.note
+    draft._cost.note = lambda ids, seconds: note(ids, 1e-3 + 3e-4 * ids)  # whatever this machine does meanwhile
     model, drafted, tokens = HashModel(11), 0, 0
     for number in range(12):
         prompt = [5, 6, 7, 5, 6, 9 + number, 5, 6]
