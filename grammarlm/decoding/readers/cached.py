@@ -112,7 +112,7 @@ class CachedReader(CallableReader):
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
     ) -> torch.Tensor:
         """By a mask of ancestors, once a forward has shown that the cache allows it; else all texts again, a row for each leaf."""
-        if not self._reads_trees:
+        if not self.reads_trees:
             self.states = None
             logits = super().read_trees(chunks, scored, trees)
             self._start_over()
@@ -145,7 +145,8 @@ class CachedReader(CallableReader):
         return rows_of(logits, [logits.shape[1]] * len(chunks), counts)
 
     @property
-    def _reads_trees(self) -> bool:
+    def reads_trees(self) -> bool:
+        """By a mask, with the texts' cache; known after the first forward."""
         return self._is_cached and bool(self._slots[0]) and not self._in_step and self._takes_masks
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:

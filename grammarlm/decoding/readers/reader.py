@@ -54,6 +54,10 @@ class Reader(Protocol):
     def rollback_is_cheap(self) -> bool:
         """Is it known that a rollback costs nothing? Else all texts are read again by the next read."""
 
+    @property
+    def reads_trees(self) -> bool:
+        """Does one forward over a row read a whole draft tree, by a mask, its nodes' states among `states`? Known after a read."""
+
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         """Reads one more chunk of ids of each text; float32 [sum of scored, V] on the CPU, owned by the caller.
 

@@ -8,6 +8,7 @@ import torch
 
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance import Rule
 from .cost import EXPLORES, Cost
@@ -72,6 +73,9 @@ class Drafting:
             missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
             drafter.count(number, len(own & path) + missed, len(own & path))
 
+    def reader(self, reader: Reader) -> Reader:
+        return self._drafter.reader(reader)
+
     @property
     def needs_states(self) -> bool:
         return self._drafter.needs_states
@@ -88,6 +92,7 @@ class Drafting:
         if self._has_read:  # the first forward reads the prompts
             self._cost.note(len(rows) * max(widths), seconds)
         self._has_read = True
+        self._drafter.reading(rows)
         table, first = logits.numpy(), 0
         for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
             tree = row.unread.tree

@@ -35,6 +35,7 @@ def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
                 growth.drafter = number
             grow(shape, drafter.members[number], left)
     elif isinstance(drafter, RunDrafter):
+        drafter.open(growths)
         for growth in growths:
             for run in drafter.runs(growth, min(shape.length, growth.room), 1 if shape.name == "chain" else BRANCHES):
                 growth.add_run(run)

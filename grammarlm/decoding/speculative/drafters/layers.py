@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.model_layers import layers_of, with_layers
 
 from .drafter import Target
 from .model import ModelDrafter
@@ -97,39 +95,3 @@ class Exit(OwnLayers):
         if self._chooses and self._target is not None and self._best() != self._used:
             self.begin(self._target)
         super().open(growths)
-
-
-def layers_of(model: Any) -> tuple[list[str], nn.ModuleList] | None:
-    """The names on the way to a model's list of layers, and the list; None where there is none, or several."""
-    if not isinstance(model, nn.Module) or getattr(getattr(model, "config", None), "is_encoder_decoder", False):
-        return None
-    count = getattr(model.config, "num_hidden_layers", None)
-    found = [
-        (name.split("."), module)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.ModuleList) and len(module) == count and count > 1
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def with_layers(model: Any, way: list[str], layers: nn.ModuleList, kept: Sequence[int]) -> Any:
-    """A model that shares all modules with this one but has fewer layers."""
-    top = other = shallow(model)
-    for name in way[:-1]:
-        inner = shallow(other._modules[name])
-        other._modules[name] = inner
-        other = inner
-    other._modules[way[-1]] = nn.ModuleList(layers[layer] for layer in kept)
-    config = copy.copy(model.config)
-    config.num_hidden_layers = len(kept)
-    types = vars(config).get("layer_types")  # where it is no mere consequence of the number of layers
-    if types:
-        config.layer_types = [types[layer] for layer in kept]
-    top.config = other.config = config
-    return top
-
-
-def shallow(module: Any) -> Any:
-    other = copy.copy(module)
-    other._modules = dict(module._modules)
-    return other

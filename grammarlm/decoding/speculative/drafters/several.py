@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.readers.reader import Reader
 
 
 class Several(Drafter):
@@ -24,6 +25,15 @@ class Several(Drafter):
     def begin(self, target: Target) -> None:
         for member in self.members:
             member.begin(target)
+
+    def reader(self, reader: Reader) -> Reader:
+        for member in self.members:
+            reader = member.reader(reader)
+        return reader
+
+    def reading(self, rows: Sequence[Row]) -> None:
+        for member in self.members:
+            member.reading(rows)
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         for member in self.members:
