@@ -4,11 +4,11 @@
     reader.read(chunks, scored)              # the same logits as without
     reader.after[0]                          # [scored, 2, hidden]: what the model made of 7 and of 8 after each scored id
 
-After each id that is scored, and after each node of a draft tree, come `count` positions of which each sees the text up to there and
-those before it. They are nodes of the tree that the reader reads, and of no tree that anybody else knows: no text sees them, they
-are never kept, so that texts, matchers and caches do not change. What they hold is ids (ConFu), or states of one's own that enter a
-layer in their place: at the first layer embeddings that were trained (PPD), at a later one a function of the state there of the id
-that they come after (Hidden Transfer).
+After each id that is scored, and after each node of a draft tree, come `count` positions of which each sees the text up to
+there and those before it. They are nodes of the tree that the reader reads, and of no tree that anybody else knows: no text
+sees them, they are never kept, so that texts, matchers and caches do not change. What they hold is ids (ConFu), or states of
+one's own that enter a layer in their place: at the first layer embeddings that were trained (PPD), at a later one a function of
+the state there of the id that they come after (Hidden Transfer).
 
 Only readers that read trees by a mask can do this. The first forward reads the prompts alone.
 """
@@ -73,6 +73,10 @@ class EphemeralReader:
     def rollback_is_cheap(self) -> bool:
         return self._reader.rollback_is_cheap
 
+    @property
+    def reads_trees(self) -> bool:
+        return False  # no ephemeral positions around these
+
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         if not self._has_read:
             self._has_read = True
@@ -90,12 +94,14 @@ class EphemeralReader:
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
     ) -> torch.Tensor:
         if not self._reader.reads_trees:
-            raise ValueError("ephemeral positions need a model whose attention reads trees by a mask; this one's does not")
+            raise ValueError(
+                "ephemeral positions need a model whose attention reads trees by a mask; this one's does not"
+            )
         counts = [min(1, count) + len(tree) for count, tree in zip(scored, trees, strict=True)]
         read = [with_positions(tree, count, self._ephemeral.tokens) for tree, count in zip(trees, scored, strict=True)]
         with self._entering(counts):
             logits = self._reader.read_trees(chunks, scored, read)
-        first, kept = 0, []
+        first, kept = 0, list[int]()
         for count, tree, longer in zip(scored, trees, read, strict=True):
             kept += range(first, first + count + len(tree))
             first += count + len(longer)

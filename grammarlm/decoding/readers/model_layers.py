@@ -24,19 +24,33 @@ def layers_of(model: Any) -> tuple[list[str], nn.ModuleList] | None:
 
 def with_layers(model: Any, way: list[str], layers: nn.ModuleList, kept: Sequence[int]) -> Any:
     """A model that shares all modules with this one but has fewer layers."""
-    top = other = shallow(model)
-    for name in way[:-1]:
-        inner = shallow(other._modules[name])
-        other._modules[name] = inner
-        other = inner
-    other._modules[way[-1]] = nn.ModuleList(layers[layer] for layer in kept)
+    top, holder = along(model, way)
+    holder._modules[way[-1]] = nn.ModuleList(layers[layer] for layer in kept)
     config = copy.copy(model.config)
     config.num_hidden_layers = len(kept)
     types = vars(config).get("layer_types")  # where it is no mere consequence of the number of layers
     if types:
         config.layer_types = [types[layer] for layer in kept]
-    top.config = other.config = config
+    top.config = holder.config = config
     return top
+
+
+def replaced(model: Any, module: nn.Module, by: nn.Module) -> Any:
+    """A model that shares all modules with this one but has another one in this module's place."""
+    way = next(name for name, each in model.named_modules() if each is module).split(".")
+    top, holder = along(model, way)
+    holder._modules[way[-1]] = by
+    return top
+
+
+def along(model: Any, way: Sequence[str]) -> tuple[Any, Any]:
+    """A shallow copy of a model, of which the modules on the way are copies too; and the one that holds the last."""
+    top = holder = shallow(model)
+    for name in way[:-1]:
+        inner = shallow(holder._modules[name])
+        holder._modules[name] = inner
+        holder = inner
+    return top, holder
 
 
 def shallow(module: Any) -> Any:

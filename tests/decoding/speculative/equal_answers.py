@@ -16,22 +16,21 @@ FACTORS = {
 }
 
 
-def same_answers(model, make_draft, count=6, trees=gl.Draft.TREES, seed=0, **options):
+def same_answers(model, make_draft, count=6, trees=gl.Draft.TREES, seed=0, asked=prompts, **options):
     """Raises where a draft changes an answer; how many tokens were drafted, and how many of them accepted."""
     rng = random.Random(seed)
     decks = {name: [] for name in FACTORS}
     drafted = accepted = 0
     for number in range(count):
         chosen = {}
-        for name, values in FACTORS.items():
-            values = trees if name == "tree" else values
+        for name, values in {**FACTORS, "tree": trees}.items():
             decks[name] = decks[name] or rng.sample(range(len(values)), len(values))
             chosen[name] = values[decks[name].pop()]
         arguments = {"vocab": VOCAB, "max_tokens": 30, **options, **chosen["sampling"], **chosen["extra"]}
         arguments["grammar"] = GRAMMARS[chosen["grammar"]]
-        asked = prompts(chosen["batch"], seed + number)
-        plain = gl.generate(model, asked, **arguments)
-        with_draft = gl.generate(model, asked, draft=make_draft(chosen["tree"]), **arguments)
+        texts = asked(chosen["batch"], seed + number)
+        plain = gl.generate(model, texts, **arguments)
+        with_draft = gl.generate(model, texts, draft=make_draft(chosen["tree"]), **arguments)
         for one, other in zip(plain, with_draft, strict=True):
             assert one.tokens == other.tokens, chosen
             assert one.finish_reason == other.finish_reason, chosen

@@ -65,7 +65,9 @@ def test_blocks_that_are_right(tree):
         return rows
 
     model = planted(text)
-    out = gl.generate(model, PROMPT, vocab=VOCAB, max_tokens=80, draft=gl.Draft(Blocks(propose, 3), tree=tree, length=6))
+    out = gl.generate(
+        model, PROMPT, vocab=VOCAB, max_tokens=80, draft=gl.Draft(Blocks(propose, 3), tree=tree, length=6)
+    )
     assert out.tokens == text
     assert len(text) / out.stats.forwards >= 0.9 * 7 * 60 / 67
     assert len(set(asked)) == len(asked)
@@ -263,7 +265,8 @@ def test_the_length_follows_what_is_accepted():
         assert out.tokens == text
         means.append(float(np.mean(model.masks[2:-2])))
     assert means == sorted(means)
-    assert means[0] < 5 < 12 < means[-1]
+    assert means[0] < 5
+    assert means[-1] > 12
 
 
 def test_the_best_path_beats_the_best_tokens():

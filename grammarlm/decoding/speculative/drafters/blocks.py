@@ -1,10 +1,11 @@
 """Draft models that say several places at once, each without knowing what the others will hold.
 
-    Draft(Blocks(propose, block=4), tree="fixed")      a block of rows in one forward (Falcon), and the next one after each of its ends
+    Draft(Blocks(propose, block=4), tree="fixed")      a block in one forward (Falcon), the next one after each of its ends
     Draft(Fill(diffusion_model, mask_id))              a diffusion model fills in the places after the text (DiffuSpec, DEER)
 
-In a block every node at a place has that place's candidates; the grammar keeps those that may come there. What comes after the block
-is proposed anew, with the tokens of the block before it. `Fill` takes the best paths through the candidates instead (lattice.py).
+In a block every node at a place has that place's candidates; the grammar keeps those that may come there. What comes after the
+block is proposed anew, with the tokens of the block before it. `Fill` takes the best paths through the candidates instead
+(lattice.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_facts import device_of
 
+from .contexts import Context, Contexts
 from .drafter import Candidates, NodeDrafter, RunDrafter
 from .lattice import Causal, Lattice, best_paths
 
@@ -28,21 +30,23 @@ if TYPE_CHECKING:
 
 Ids = list[int]
 Propose = Callable[[list[Ids], int], Sequence[torch.Tensor]]
-Context = Callable[[Ids], Ids]
 WEIGHT = 0.5  # of the latest round in the mean by which lengths are chosen
 
 
 class Blocks(NodeDrafter):
     """`propose(texts, block)` gives for each text [block, V]: the logits of the places after it.
 
-    context   of a text: the ids that the draft model gets instead (fewer embeddings of an image, say)
+    context   of a prompt: what the draft model gets instead (fewer embeddings of an image, say)
     """
 
     length = 8
 
     def __init__(self, propose: Propose, block: int = 4, context: Context | None = None):
-        self.propose, self.block, self.context = propose, block, context or list
+        self.propose, self.block, self._contexts = propose, block, Contexts(context)
         self._logits: dict[tuple[Growth, int], np.ndarray] = {}
+
+    def drop(self, row: Row) -> None:
+        self._contexts.drop(row)
 
     def open(self, growths: Sequence[Growth]) -> None:
         self._logits = {}
@@ -51,7 +55,9 @@ class Blocks(NodeDrafter):
         starts = [(growth, self._start(growth, node)) for growth, node in asked]
         new = [start for start in dict.fromkeys(starts) if start not in self._logits]
         if new:
-            texts = [self.context([*growth.ids, *growth.tree.tokens_to(node)]) for growth, node in new]
+            texts = [
+                self._contexts.text(growth.row, [*growth.ids, *growth.tree.tokens_to(node)]) for growth, node in new
+            ]
             with torch.no_grad():
                 found = self.propose(texts, self.block)
             self._logits.update(zip(new, (rows.float().cpu().numpy() for rows in found), strict=True))
@@ -88,7 +94,7 @@ class Fill(RunDrafter):
         context: Context | None = None,
     ):
         self.model, self.mask_id, self.candidates = model, mask_id, candidates
-        self.length, self.least, self.causal, self.context = length, least, causal, context or list
+        self.length, self.least, self.causal, self._contexts = length, least, causal, Contexts(context)
         self._accepted: dict[Row, float] = {}  # what a round has accepted on average, the latest counting most
         self._lattices: dict[Growth, Lattice] = {}
 
@@ -102,6 +108,7 @@ class Fill(RunDrafter):
 
     def drop(self, row: Row) -> None:
         self._accepted.pop(row, None)
+        self._contexts.drop(row)
 
     def places(self, growth: Growth) -> int:
         """How many places to draft: one more than was accepted of late."""
@@ -110,7 +117,9 @@ class Fill(RunDrafter):
 
     def open(self, growths: Sequence[Growth]) -> None:
         """One forward for all texts of a length: rows that differ would need pads, which a model that looks both ways would see."""
-        texts = [[*self.context(growth.ids), *[self.mask_id] * self.places(growth)] for growth in growths]
+        texts = [
+            [*self._contexts.text(growth.row, growth.ids), *[self.mask_id] * self.places(growth)] for growth in growths
+        ]
         self._lattices = {}
         for length in dict.fromkeys(map(len, texts)):
             own = [at for at, text in enumerate(texts) if len(text) == length]

@@ -49,6 +49,7 @@ class Drafter:
 
     length = 8  # tokens of a chain, where nothing else is asked for
     needs_states = False  # the target's last hidden states
+    is_lossless = True  # are the answers those of the target? (The acceptance rule may say otherwise.)
 
     def begin(self, target: Target) -> None:
         """A call begins. ValueError ("needs ...") where the target does not offer what this drafter needs."""

@@ -1,11 +1,11 @@
 """The most probable path through a block of candidates that a grammar allows.
 
-A model that fills in several places at once says what is likely at each of them, not which tokens go together. The best path takes one
-candidate of each place, from left to right, such that the grammar reads them one after another. It is found by A*: a partial path is
-worth its own probability times the best that the places after it could give, so that the first complete one taken is the best. Paths
-that came to equal states of the grammar by equal last tokens have equal futures, and only the better one goes on. Where the best
-candidates fit together the search is one step a place; where they do not, at most MOST_STEPS paths go on, as many from each place,
-and what is found is the best of these.
+A model that fills in several places at once says what is likely at each of them, not which tokens go together. The best path
+takes one candidate of each place, from left to right, such that the grammar reads them one after another. It is found by A*: a
+partial path is worth its own probability times the best that the places after it could give, so that the first complete one
+taken is the best. Paths that came to equal states of the grammar by equal last tokens have equal futures, and only the better
+one goes on. Where the best candidates fit together the search is one step a place; where they do not, at most MOST_STEPS paths
+go on, as many from each place, and what is found is the best of these.
 
 A stop id ends a path; the places after it then hold stop ids, as the rows of a diffusion model do, and count as such.
 """
@@ -64,7 +64,8 @@ def best_paths(
 ) -> list[list[int]]:
     """The `count` best paths, the best one first; where there is no complete one, the longest.
 
-    causal   of (a token, the one before it; at first `last`): a log-probability that is added, of a model that reads from left to right
+    causal   of (a token, the one before it; at first `last`): a log-probability that is added, of a model that
+             reads from left to right
     """
     search = Search(lattice, matcher, count, causal, last)
     found: list[tuple[int, ...]] = []

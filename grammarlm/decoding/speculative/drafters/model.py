@@ -1,4 +1,9 @@
-"""A smaller model as a drafter, with a cache of its own that follows the answers."""
+"""A smaller model as a drafter, with a cache of its own that follows the answers.
+
+gl.Draft(small)
+gl.Draft(small, context=retrieve)                   # it gets a prompt of its own: shorter, or what was found for it
+gl.Draft(large, context=retrieve, transfer=0.5)     # lossy: the answers follow the target's law moved towards the draft's (RAPID)
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model, width_of
 from grammarlm.decoding.readers.reader import Reader, open_reader
 
+from .contexts import Context, Contexts
 from .drafter import Candidates, NodeDrafter, Target
 
 if TYPE_CHECKING:
@@ -21,12 +30,19 @@ ROOM = 4096
 
 
 class ModelDrafter(NodeDrafter):
-    """`model`: a causal transformers model, or a callable from ids [B, T] to logits [B, T, V]."""
+    """`model`: a causal transformers model, or a callable from ids [B, T] to logits [B, T, V].
 
-    def __init__(self, model: Any, cache: str | None = None):
+    context    of a prompt: the ids that it gets instead
+    transfer   how far its law moves the target's, at every token, drafted or not: 0 is lossless
+    """
+
+    def __init__(self, model: Any, cache: str | None = None, *, context: Context | None = None, transfer: float = 0.0):
+        check_number("transfer", transfer, lambda rate: rate >= 0, "0 or more")
         if is_transformers_model(model) and is_encoder_decoder(model):
             raise ValueError("a draft model needs to go on with a text; an encoder-decoder model answers a prompt")
-        self.model, self.cache = model, cache
+        self.model, self.cache, self.transfer = model, cache, transfer
+        self.is_lossless = not transfer
+        self._contexts, self._warmth = Contexts(context), 1.0
         self._reader: Reader | None = None
         self._rows: list[Row] = []  # whose texts the reader has read
         self._read: list[list[int]] = []  # what it has read of each
@@ -34,6 +50,7 @@ class ModelDrafter(NodeDrafter):
 
     def begin(self, target: Target) -> None:
         self._reader, self._rows, self._read = None, [], []
+        self._warmth = target.temperature or 1.0
         width = width_of(self.model)
         known = target.vocab.size
         if width is not None and width < max(target.vocab.text_ids, default=0) + 1 and self.model is not target.model:
@@ -42,16 +59,28 @@ class ModelDrafter(NodeDrafter):
                 "gl.Draft(model, tokenizer=...) that says what the ids mean"
             )
 
+    def reader(self, reader: Reader) -> Reader:
+        """With `transfer` both models read the answers, each after its own prompt."""
+        if not self.transfer:
+            return reader
+        own = open_reader(self.model, [self._contexts.prompt(ids) for ids in reader.beginnings], ROOM, self.cache)
+        return BlendedReader([reader, own], self._transferred, "transfer")
+
+    def _transferred(self, target: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
+        return transferred(target, draft, self.transfer, self._warmth)
+
     def drop(self, row: Row) -> None:
         self._roots.pop(row, None)
+        self._contexts.drop(row)
 
     def open(self, growths: Sequence[Growth]) -> None:
         """Reads the answers up to their ends; the logits there are those of the roots."""
         rows = [growth.row for growth in growths]
-        chunks = self._catch_up(rows, [growth.ids for growth in growths])
+        texts = [self._contexts.text(growth.row, growth.ids) for growth in growths]
+        chunks = self._catch_up(rows, texts)
         assert self._reader is not None
         logits = self._reader.read(chunks, [1] * len(rows)).numpy()
-        self._read = [list(growth.ids) for growth in growths]
+        self._read = texts
         self._roots = dict(zip(rows, logits, strict=True))
 
     def _catch_up(self, rows: list[Row], texts: list[list[int]]) -> list[list[int]]:
@@ -99,6 +128,12 @@ class ModelDrafter(NodeDrafter):
                 found[growths[row], node] = logits[first + 1 + node]
             first += 1 + len(tree)
         return found
+
+
+def transferred(target: torch.Tensor, draft: torch.Tensor, rate: float, warmth: float) -> torch.Tensor:
+    """Logits whose law is the target's after a step towards the draft's: z + rate T (q - p), p and q at temperature T (RAPID)."""
+    p, q = torch.softmax(target / warmth, -1), torch.softmax(draft / warmth, -1)
+    return target + rate * warmth * (q - p)
 
 
 def shared(first: Sequence[int], second: Sequence[int]) -> int:

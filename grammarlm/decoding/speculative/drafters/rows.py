@@ -2,17 +2,17 @@
 
     gl.Draft(Rows(ahead), tree="fixed")
 
-`ahead(seen, said [p, m]) -> [p, hidden]` gets what the target has seen, and p ways in which the text may have gone on since, m ids
-each, all of which the grammar allows; of its rows the target's output (or `output=`) makes the logits of what follows each way. It
-returns None where it cannot say so much ahead. So a row may depend
+`ahead(seen, said [p, m]) -> [p, hidden]` gets what the target has seen, and p ways in which the text may have gone on since, m
+ids each, all of which the grammar allows; of its rows the target's output (or `output=`) makes the logits of what follows each
+way. It returns None where it cannot say so much ahead. So a row may depend
 
     on the last state alone               heads, as Medusa's (heads.py, which asks each head once)
     and on the ids drafted before it      sequential heads (Clover)
     on the states of the whole text       `seen.states` (Chimera)
     on ephemeral positions                `seen.after`: the target itself reads ahead, in the forward that verifies (ephemeral.py)
 
-Of the last kind are `prompt_tokens` (PPD: trained embeddings) and `hidden_transfer` (a map of the state at a layer), whose rows are
-the target's own states at these positions, and networks that look at what ephemeral ids have become (ConFu).
+Of the last kind are `prompt_tokens` (PPD: trained embeddings) and `hidden_transfer` (a map of the state at a layer), whose rows
+are the target's own states at these positions, and networks that look at what ephemeral ids have become (ConFu).
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class Several(Drafter):
     def __init__(self, members: Sequence[Drafter]):
         self.members = list(members)
+        self.is_lossless = all(member.is_lossless for member in self.members)
 
     def begin(self, target: Target) -> None:
         for member in self.members:
