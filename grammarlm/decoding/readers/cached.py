@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -72,7 +73,7 @@ class CachedReader(CallableReader):
             text.extend(chunk)
         is_first = not self._slots[0]
         unread = self._texts if is_first else chunks
-        with caught_states(self._model, self.keeps_states) as states:
+        with self._caught_states() as states:
             output = self._forward(unread, max(scored))
         if is_first:
             self._look_at(getattr(output, "past_key_values", None))
@@ -99,14 +100,23 @@ class CachedReader(CallableReader):
                 options["position_ids"] = torch.tensor(
                     [[max(i, 0) for i in row] for row in positions], device=self._device
                 )
+        pads = [width - len(chunk) for chunk in chunks]
         with torch.inference_mode():
             return self._model(
-                input_ids=torch.tensor(ids, device=self._device),
+                **self._inputs(ids, pads),
                 past_key_values=self._cache,
                 use_cache=True,
                 return_dict=True,
                 **options,
             )
+
+    def _inputs(self, ids: list[list[int]], pads: list[int]) -> dict[str, torch.Tensor]:
+        """What the model reads: rows of ids, each with so many pads in front."""
+        return {"input_ids": torch.tensor(ids, device=self._device)}
+
+    def _caught_states(self) -> AbstractContextManager[list[torch.Tensor]]:
+        """The states of a forward, where they are wanted."""
+        return caught_states(self._model, self.keeps_states)
 
     def read_trees(
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
@@ -129,9 +139,9 @@ class CachedReader(CallableReader):
         for slots, chunk, tree, pad in zip(self._slots, chunks, trees, pads, strict=True):
             slots.extend([0] * pad + [1] * len(chunk) + [0] * len(tree))  # nodes are pads until `keep`
         last = max(count + len(tree) for count, tree in zip(scored, trees, strict=True))
-        with torch.inference_mode(), caught_states(self._model, self.keeps_states) as states:
+        with torch.inference_mode(), self._caught_states() as states:
             output = self._model(
-                input_ids=torch.tensor(ids, device=self._device),
+                **self._inputs(ids, pads),
                 attention_mask=mask.to(self._device),
                 position_ids=torch.tensor(positions, device=self._device),
                 past_key_values=self._cache,

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from .draft_tree import ROOT, DraftTree
-from .model_layers import layers_of
+from .model_layers import layers_of, on_entry
 from .reader import Reader
 
 Enter = Callable[[torch.Tensor], torch.Tensor]
@@ -125,18 +125,16 @@ class EphemeralReader:
             return
 
         # A row ends with the last id of its chunk, the nodes of its tree, and the positions that come after each of these.
-        def replace(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-            states = given[0] if given else named["hidden_states"]
+        def entering(states: torch.Tensor) -> torch.Tensor:
             states = states.clone()
-            width = states.shape[1]
             for row, own in enumerate(counts):
-                first = width - own * count
+                first = states.shape[1] - own * count
                 if own:
-                    entering = enter(states[row, first - own : first])
-                    states[row, first:] = entering.reshape(own * count, -1).to(states.dtype)
-            return ((states, *given[1:]), named) if given else (given, {**named, "hidden_states": states})
+                    entered = enter(states[row, first - own : first])
+                    states[row, first:] = entered.reshape(own * count, -1).to(states.dtype)
+            return states
 
-        hook = self._layer.register_forward_pre_hook(replace, with_kwargs=True)
+        hook = on_entry(self._layer, entering)
         try:
             yield
         finally:
