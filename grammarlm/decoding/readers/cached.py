@@ -28,6 +28,7 @@ from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
 from .last_states import caught_states
 from .model_facts import KEEP_LOGITS, text_config
+from .prefix_and_tree import NAME as PREFIX_AND_TREE
 from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
@@ -46,7 +47,7 @@ class CachedReader(CallableReader):
         self._longest = max(map(len, prompts)) + room if is_static else None
         self._dtype = next((each.dtype for each in model.parameters() if each.is_floating_point()), torch.float32)
         attention = getattr(text_config(model), "_attn_implementation", None)
-        self._takes_masks = attention in ("eager", "sdpa") and "position_ids" in self._options
+        self._takes_masks = attention in ("eager", "sdpa", PREFIX_AND_TREE) and "position_ids" in self._options
         self._start_over()
 
     def _start_over(self) -> None:
