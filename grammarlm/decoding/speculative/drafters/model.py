@@ -21,12 +21,11 @@ from grammarlm.decoding.readers.reader import Reader, open_reader
 
 from .contexts import Context, Contexts
 from .drafter import Candidates, NodeDrafter, Target
+from .follower import ROOM, Follower
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
-
-ROOM = 4096
 
 
 class ModelDrafter(NodeDrafter):
@@ -43,13 +42,11 @@ class ModelDrafter(NodeDrafter):
         self.model, self.cache, self.transfer = model, cache, transfer
         self.is_lossless = not transfer
         self._contexts, self._warmth = Contexts(context), 1.0
-        self._reader: Reader | None = None
-        self._rows: list[Row] = []  # whose texts the reader has read
-        self._read: list[list[int]] = []  # what it has read of each
+        self._follower = Follower(model, cache)
         self._roots: dict[Row, np.ndarray] = {}
 
     def begin(self, target: Target) -> None:
-        self._reader, self._rows, self._read = None, [], []
+        self._follower.begin()
         self._warmth = target.temperature or 1.0
         width = width_of(self.model)
         known = target.vocab.size
@@ -77,25 +74,8 @@ class ModelDrafter(NodeDrafter):
         """Reads the answers up to their ends; the logits there are those of the roots."""
         rows = [growth.row for growth in growths]
         texts = [self._contexts.text(growth.row, growth.ids) for growth in growths]
-        chunks = self._catch_up(rows, texts)
-        assert self._reader is not None
-        logits = self._reader.read(chunks, [1] * len(rows)).numpy()
-        self._read = texts
+        logits = self._follower.read(rows, texts).numpy()
         self._roots = dict(zip(rows, logits, strict=True))
-
-    def _catch_up(self, rows: list[Row], texts: list[list[int]]) -> list[list[int]]:
-        """Makes the reader's batch these rows, and takes back what is not in their texts; what it has yet to read of each."""
-        if self._reader is None or not set(rows) <= set(self._rows):
-            self._reader = open_reader(self.model, [text[:-1] or text for text in texts], ROOM, self.cache)
-            self._rows = rows
-            return [list(text) for text in texts]
-        if rows != self._rows:
-            places = [self._rows.index(row) for row in rows]
-            self._reader.select(places)
-            self._rows, self._read = rows, [self._read[place] for place in places]
-        common = [shared(read, text[:-1]) for read, text in zip(self._read, texts, strict=True)]
-        self._reader.rollback([len(read) - count for read, count in zip(self._read, common, strict=True)])
-        return [text[count:] for text, count in zip(texts, common, strict=True)]
 
     def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
         below = [(growth, node) for growth, node in asked if node != ROOT]
@@ -109,21 +89,17 @@ class ModelDrafter(NodeDrafter):
 
     def _logits_below(self, asked: list[tuple[Growth, int]]) -> dict[tuple[Growth, int], np.ndarray]:
         """Reads the trees as they have grown; the texts stay what they are."""
-        assert self._reader is not None
         growths = {growth.row: growth for growth, _ in asked}
         wanted: dict[Row, list[int]] = {row: [] for row in growths}
         for growth, node in asked:
             wanted[growth.row].append(node)
         trees = [
             DraftTree(growths[row].tree.tokens, growths[row].tree.parents) if row in growths else DraftTree()
-            for row in self._rows
+            for row in self._follower.rows
         ]
-        self._reader.rollback([1] * len(self._rows))  # a forward reads one id of each text at least
-        lasts = [text[-1:] for text in self._read]
-        logits = self._reader.read_trees(lasts, [1] * len(lasts), trees).numpy()
-        self._reader.keep([[] for _ in trees])
+        logits = self._follower.read_trees(trees).numpy()
         found, first = {}, 0
-        for row, tree in zip(self._rows, trees, strict=True):
+        for row, tree in zip(self._follower.rows, trees, strict=True):
             for node in wanted.get(row, ()):
                 found[growths[row], node] = logits[first + 1 + node]
             first += 1 + len(tree)
@@ -134,10 +110,3 @@ def transferred(target: torch.Tensor, draft: torch.Tensor, rate: float, warmth: 
     """Logits whose law is the target's after a step towards the draft's: z + rate T (q - p), p and q at temperature T (RAPID)."""
     p, q = torch.softmax(target / warmth, -1), torch.softmax(draft / warmth, -1)
     return target + rate * warmth * (q - p)
-
-
-def shared(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many ids both begin with."""
-    if list(first[: len(second)]) == list(second[: len(first)]):
-        return min(len(first), len(second))
-    return next(at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other)
