@@ -114,7 +114,7 @@ def test_the_table_learns_how_the_target_spells():
         rates.append(drafter.hit_rate)
     assert rates[0] > 0.8
     assert rates[1] == 0
-    assert sum(forwards[Forgetful]) > 2 * sum(forwards[OtherVocabulary])
+    assert sum(forwards[Forgetful]) > 1.4 * sum(forwards[OtherVocabulary])
 
 
 TOKENS_OF = {VOCAB.token_bytes(token): token for token in range(2, STOP)}
