@@ -39,7 +39,7 @@ class Drafting:
         grow(self._shape, self._drafter, [growth for growth in growths.values() if growth.room > 0])
         if self._saves and isinstance(self._drafter, Combined):
             self._cut(growths, self._drafter)
-        self._growths = growths
+        self._growths |= growths  # those of rows that have ended are told when they are dropped
         return [growths[row].tree for row in rows]
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
