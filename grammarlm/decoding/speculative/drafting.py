@@ -32,14 +32,15 @@ class Drafting:
         self._growths: dict[Row, Growth] = {}
 
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
-        for row in rows:
+        for row in dict.fromkeys([*rows, *self._growths]):  # also those that have nothing more to choose
             self._tell(row)
+        for row in rows:
             row.rule = self._rule.choose
         growths = {row: Growth(row, self._room(row)) for row in rows}
         grow(self._shape, self._drafter, [growth for growth in growths.values() if growth.room > 0])
         if self._saves and isinstance(self._drafter, Combined):
             self._cut(growths, self._drafter)
-        self._growths |= growths  # those of rows that have ended are told when they are dropped
+        self._growths = growths
         return [growths[row].tree for row in rows]
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:

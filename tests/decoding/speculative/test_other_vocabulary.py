@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.speculative.drafters.drafter import Target
 from grammarlm.decoding.speculative.drafters.other_vocabulary import OtherVocabulary
 from grammarlm.models.planted import Planted, noise
 from tests.decoding.random_models import random_model
@@ -52,14 +53,14 @@ def test_bytes_stay_what_they_are(vocab, sentence):
     """OmniDraft: whatever the table has learned, a translated draft spells what the draft said, cut anywhere."""
     rng = np.random.default_rng(len(sentence))
     drafter = OtherVocabulary(None, BYTES)
-    drafter._target = vocab
+    drafter.begin(Target(None, vocab, 0.0))
     data = sentence.encode()
     for _ in range(30):
         first, last = sorted(rng.integers(0, len(data) + 1, 2).tolist())
-        found = drafter._translated(list(data[first:last]))
+        found = drafter.translated(list(data[first:last]))
         assert b"".join(map(vocab.token_bytes, found)) == data[first:last]
         for token in found[:2]:
-            drafter._note(drafter._spelling(token), token)
+            drafter.remember(drafter.spelling(token), token)
     assert drafter.hits
 
 
@@ -88,10 +89,17 @@ def test_counted_bytes_draft_in_every_language(vocab, schema):
     assert 0 < draft.drafter.hit_rate < 1
 
 
+class Current:
+    """A model that is another one for each text."""
+
+    def __call__(self, ids):
+        return self.model(ids)
+
+
 class Forgetful(OtherVocabulary):
     """Without the table."""
 
-    def _note(self, spelling, token):
+    def remember(self, spelling, token):
         pass
 
 
@@ -102,11 +110,12 @@ def test_the_table_learns_how_the_target_spells():
     texts = [[words[2 * pick + half] for pick in rng.integers(0, 3, 12) for half in (0, 1)] for _ in range(5)]
     forwards, rates = {}, []
     for kind in (OtherVocabulary, Forgetful):
-        drafter = kind(None, BYTES)
+        current = Current()
+        drafter = kind(current, BYTES)
         draft, forwards[kind] = gl.Draft(drafter, length=10), []
         for pieces in texts:
             said = [TOKENS_OF[piece] for piece in pieces]
-            drafter.model = drafter._follower.model = ByteNgrams([b"".join(pieces).decode()])
+            current.model = ByteNgrams([b"".join(pieces).decode()])
             target = Planted(noise(WIDTH, deviation=0.3), {(5, 6): [*said, STOP]})
             out = gl.generate(target, [5, 6], vocab=VOCAB, max_tokens=40, draft=draft)
             assert out.tokens == said

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.readers.cached import CachedReader
 from grammarlm.decoding.readers.ephemeral import Ephemeral
 from grammarlm.decoding.speculative.drafters.rows import Rows, hidden_transfer, prompt_tokens
 from grammarlm.decoding.speculative.drafters.tree_tuner import tune_tree
+from tests.decoding.random_models import Forwards
 from tests.decoding.speculative.draft_models import VOCAB, WIDTH, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers, written
 
@@ -194,23 +194,19 @@ def test_ephemeral_positions_are_where_they_belong(llama, kind, tree):
     assert len(calls) == out.stats.forwards
 
 
-def test_ephemeral_ids_are_never_in_text_cache_or_matcher(llama, monkeypatch):
+def test_ephemeral_ids_are_never_in_text_cache_or_matcher():
     """ConFu: ids that the grammar forbids are read after each token; cache and texts have nothing of them afterwards."""
-    held = []
-    keep = CachedReader.keep
-
-    def watched(reader, paths):
-        keep(reader, paths)
-        held.append((sum(reader._slots[0]), len(reader._texts[0])))
-
-    monkeypatch.setattr(CachedReader, "keep", watched)
+    model = transformers_model("Llama")
+    forwards = Forwards(model)
     drafter = Rows(random_ahead(4), ephemeral=Ephemeral(ids=[200, 201]))
-    draft = gl.Draft(drafter, length=AHEAD)
-    out = gl.generate(llama, PROMPT, vocab=VOCAB, regex="[a-h]{30}", draft=draft)
+    out = gl.generate(model, PROMPT, vocab=VOCAB, regex="[a-h]{30}", draft=gl.Draft(drafter, length=AHEAD))
     assert re.fullmatch("[a-h]{30}", out.text)
-    assert len(held) >= out.stats.forwards - 1
-    assert all(slots == length for slots, length in held)
-    assert held[-1][1] <= len(PROMPT) + 30 + AHEAD
+    cached = forwards.cached[1:]  # the first forward reads the prompt alone
+    assert cached[0] == len(PROMPT)
+    # Of each forward the cache keeps the last token and what was accepted: at most the draft and one more.
+    assert all(0 < after - before <= AHEAD + 1 for before, after in itertools.pairwise(cached))
+    assert cached[-1] <= len(PROMPT) + 30
+    assert all(width >= 3 for _, width in forwards.shapes[1:-1])  # the last token and two ephemeral ids at least
 
 
 def test_models_without_such_attention_are_refused():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.speculative.drafters.drafter import Candidates
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.models.corpus import constraint, example
@@ -176,7 +177,7 @@ class Fuzzed(ModelDrafter):
             off = self.off[growth.row] = self.off.get(growth.row, 0) + 1
             noise = self.rng.normal(0, 0.2 * off, 0 if candidates.row is None else len(candidates.row))
             row = None if candidates.row is None else candidates.row + noise.astype(np.float32)
-            found.append(candidates._replace(row=row))
+            found.append(Candidates(candidates.tokens, candidates.log_p, row))
         return found
 
 

@@ -69,13 +69,13 @@ class OtherVocabulary(RunDrafter):
             own = spelled(self.vocab, bytes_of(self._target, tokens[:prompt])) or []
             said, tokens = self._said.setdefault(row, self._contexts.prompt(own)), tokens[prompt:]
         for token in tokens:
-            spelling = self._spelling(token)
+            spelling = self.spelling(token)
             said.extend(spelling)
             if spelling:
                 self._learned, self._pieces = self._learned + 1, self._pieces + len(spelling)
-                self._note(spelling, token)
+                self.remember(spelling, token)
 
-    def _spelling(self, token: int) -> Spelling:
+    def spelling(self, token: int) -> Spelling:
         """A token of the target in the draft's."""
         assert self._target is not None
         known = self._spellings.get(token)
@@ -83,7 +83,8 @@ class OtherVocabulary(RunDrafter):
             known = self._spellings[token] = tuple(spelled(self.vocab, bytes_of(self._target, [token])))
         return known
 
-    def _note(self, spelling: Spelling, token: int) -> None:
+    def remember(self, spelling: Spelling, token: int) -> None:
+        """The target spells these tokens of the draft by that one."""
         self._token_of.pop(spelling, None)  # the latest ones are the last to go
         self._token_of[spelling] = token
         self._longest = max(self._longest, len(spelling))
@@ -126,10 +127,10 @@ class OtherVocabulary(RunDrafter):
         return None
 
     def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
-        found = self._translated(self._drafts.get(growth, []))
+        found = self.translated(self._drafts.get(growth, []))
         return [found[:length]] if found else []
 
-    def _translated(self, draft: list[int]) -> list[int]:
+    def translated(self, draft: list[int]) -> list[int]:
         """The target's tokens with the same bytes."""
         assert self._target is not None
         found, at = [], 0
