@@ -243,6 +243,21 @@ def test_random_diffusion_models_change_nothing(count):
         assert same_answers(transformers_model("Llama"), make, count)[0] > 20
 
 
+def test_the_embedded_diffusion_network_drafts():
+    """DiffuSpec: the class of the embedded diffusion model, here with random weights, for the embedded causal model."""
+    from grammarlm.models.network import Network, Shape
+
+    target, tokenizer = gl.load_tiny()
+    torch.manual_seed(1)
+    network = Network(Shape(target.config.vocab_size, hidden=64, layers=1, causal=False)).eval()
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    asked = {"tokenizer": tokenizer, "schema": schema, "max_tokens": 24}
+    draft = gl.Draft(Fill(network, tokenizer.mask_token_id, length=8))
+    out = gl.generate(target, "Ada Turing (36) is a writer from London.\n", draft=draft, **asked)
+    assert out.tokens == gl.generate(target, "Ada Turing (36) is a writer from London.\n", **asked).tokens
+    assert out.stats.draft_tokens > 5
+
+
 @pytest.mark.parametrize("length", [6, 32])
 def test_a_diffusion_model_that_is_right(length):
     """DiffuSpec (6), DEER (32 in one step), PLANTED."""
