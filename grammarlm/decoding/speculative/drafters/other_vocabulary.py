@@ -98,24 +98,29 @@ class OtherVocabulary(RunDrafter):
         """One continuation of each text, in the draft's tokens."""
         rows = [growth.row for growth in growths if self._said.get(growth.row)]
         texts = {row: list(self._said[row]) for row in rows}
+        # Of the texts that still go on; the others stay in the reader's batch.
         matchers = {row: row.grammar.matcher and row.grammar.matcher.fork() for row in rows}
         self._drafts = {growth: [] for growth in growths}
         drafts = {growth.row: self._drafts[growth] for growth in growths}
         a_token = min(MOST_PIECES, self._pieces / self._learned)
         for _ in range(math.ceil(a_token * max((growth.room for growth in growths), default=0))):
-            if not rows:
+            if not matchers:
                 return
             logits = self._follower.read(rows, [texts[row] for row in rows]).numpy()
-            chosen = {row: self._best(own, matchers[row]) for row, own in zip(rows, logits, strict=True)}
-            rows = [row for row in rows if chosen[row] is not None]
-            for row in rows:
-                texts[row].append(chosen[row])
-                drafts[row].append(chosen[row])
+            for row, own in zip(rows, logits, strict=True):
+                token = self._best(own, matchers[row]) if row in matchers else None
+                if token is None:
+                    matchers.pop(row, None)
+                else:
+                    texts[row].append(token)
+                    drafts[row].append(token)
 
     def _best(self, logits: np.ndarray, matcher: Matcher | None) -> int | None:
         """The best token whose bytes the grammar reads next; None where the text would end, or nothing likely may come."""
         logits = logits[: self.vocab.size]
-        for token in np.argsort(-logits, kind="stable")[: TRIED + len(self.vocab.special_ids)].tolist():
+        count = min(TRIED + len(self.vocab.special_ids), len(logits))
+        best = np.argpartition(-logits, count - 1)[:count]
+        for token in best[np.argsort(-logits[best], kind="stable")].tolist():
             if token in self.vocab.stop_ids:
                 return None
             data = bytes_of(self.vocab, [token])
