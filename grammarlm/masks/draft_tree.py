@@ -67,6 +67,17 @@ class MaskTree:
             mask[row] = 0
             return True
 
+    def is_accepting(self, node: int = ROOT) -> bool:
+        """May the text end after the node?"""
+        walker = self._walker
+        walker._head, walker._own = self._heads[self._known(node) + 1], None
+        return walker.is_accepting
+
+    def key(self, node: int) -> tuple[object, ...]:
+        """Equal for nodes of equal depth whose texts have the same continuations, as far as that is known."""
+        _, epoch, state, step, budget, _ = self._heads[self._known(node) + 1]
+        return id(epoch), state, step, budget
+
     def keep(self, nodes: int) -> None:
         """Leaves the first nodes only."""
         del self._heads[nodes + 1 :]

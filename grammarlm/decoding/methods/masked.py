@@ -16,4 +16,7 @@ def masked(request: Request) -> list[Result]:
 
 def start(request: Request) -> Decoding:
     """All that comes before the first token."""
-    return Decoding(request.reader(), request.specs, request.n, request.drafting())
+    drafting, reader = request.drafting(), request.reader()
+    if drafting is not None:
+        reader = drafting.reader(reader)
+    return Decoding(reader, request.specs, request.n, drafting)

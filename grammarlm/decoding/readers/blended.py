@@ -36,6 +36,10 @@ class BlendedReader:
     def rollback_is_cheap(self) -> bool:
         return all(reader.rollback_is_cheap for reader in self._readers)
 
+    @property
+    def reads_trees(self) -> bool:
+        return False
+
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         return self._blend([reader.read(self._own(reader, chunks), scored) for reader in self._readers])
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,7 @@ from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
 from .last_states import caught_states
 from .model_facts import KEEP_LOGITS, text_config
+from .prefix_and_tree import NAME as PREFIX_AND_TREE
 from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
@@ -48,7 +50,7 @@ class CachedReader(CallableReader):
         self._longest = max(map(len, prompts)) + room if is_static else None
         self._dtype = next((each.dtype for each in model.parameters() if each.is_floating_point()), torch.float32)
         attention = getattr(text_config(model), "_attn_implementation", None)
-        self._takes_masks = attention in ("eager", "sdpa") and "position_ids" in self._options
+        self._takes_masks = attention in ("eager", "sdpa", PREFIX_AND_TREE) and "position_ids" in self._options
         self._start_over()
 
     def _start_over(self) -> None:
@@ -76,7 +78,7 @@ class CachedReader(CallableReader):
             text.extend(chunk)
         is_first = not self._slots[0]
         unread = self._texts if is_first else chunks
-        with caught_states(self._model, self.keeps_states) as states:
+        with self._caught_states() as states:
             output = self._forward(unread, max(scored))
         if is_first:
             self._look_at(getattr(output, "past_key_values", None))
@@ -103,20 +105,29 @@ class CachedReader(CallableReader):
                 options["position_ids"] = torch.tensor(
                     [[max(i, 0) for i in row] for row in positions], device=self._device
                 )
+        pads = [width - len(chunk) for chunk in chunks]
         with torch.inference_mode():
             return self._model(
-                input_ids=torch.tensor(ids, device=self._device),
+                **self._inputs(ids, pads),
                 past_key_values=self._cache,
                 use_cache=True,
                 return_dict=True,
                 **options,
             )
 
+    def _inputs(self, ids: list[list[int]], pads: list[int]) -> dict[str, torch.Tensor]:
+        """What the model reads: rows of ids, each with so many pads in front."""
+        return {"input_ids": torch.tensor(ids, device=self._device)}
+
+    def _caught_states(self) -> AbstractContextManager[list[torch.Tensor]]:
+        """The states of a forward, where they are wanted."""
+        return caught_states(self._model, self.keeps_states)
+
     def read_trees(
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
     ) -> torch.Tensor:
         """By a mask of ancestors, once a forward has shown that the cache allows it; else all texts again, a row for each leaf."""
-        if not self._reads_trees:
+        if not self.reads_trees:
             self.states = None
             logits = super().read_trees(chunks, scored, trees)
             self._start_over()
@@ -133,9 +144,9 @@ class CachedReader(CallableReader):
         for slots, chunk, tree, pad in zip(self._slots, chunks, trees, pads, strict=True):
             slots.extend([0] * pad + [1] * len(chunk) + [0] * len(tree))  # nodes are pads until `keep`
         last = max(count + len(tree) for count, tree in zip(scored, trees, strict=True))
-        with torch.inference_mode(), caught_states(self._model, self.keeps_states) as states:
+        with torch.inference_mode(), self._caught_states() as states:
             output = self._model(
-                input_ids=torch.tensor(ids, device=self._device),
+                **self._inputs(ids, pads),
                 attention_mask=mask.to(self._device),
                 position_ids=torch.tensor(positions, device=self._device),
                 past_key_values=self._cache,
@@ -149,7 +160,8 @@ class CachedReader(CallableReader):
         return rows_of(logits, [logits.shape[1]] * len(chunks), counts)
 
     @property
-    def _reads_trees(self) -> bool:
+    def reads_trees(self) -> bool:
+        """By a mask, with the texts' cache; known after the first forward."""
         return self._is_cached and bool(self._slots[0]) and not self._in_step and self._takes_masks
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:

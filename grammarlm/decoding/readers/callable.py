@@ -25,6 +25,10 @@ class CallableReader:
     def rollback_is_cheap(self) -> bool:
         return True
 
+    @property
+    def reads_trees(self) -> bool:
+        return False
+
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
         self._model, self._device, self.width = model, device_of(model), width_of(model)
         self.beginnings = [list(prompt) for prompt in prompts]

@@ -39,6 +39,10 @@ class EncoderDecoderReader:
         self._cache: Any = None
         self._trees: list[DraftTree] = []
 
+    @property
+    def reads_trees(self) -> bool:
+        return False
+
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)

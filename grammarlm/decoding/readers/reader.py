@@ -17,6 +17,7 @@ reader to this. What differs is the cost:
                           cannot see
     CachedReader          (cached.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
+    RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
 """
 
@@ -30,6 +31,7 @@ import torch
 from .callable import CallableReader
 from .draft_tree import DraftTree
 from .model_facts import is_encoder_decoder, is_transformers_model
+from .recurrent import RecurrentModel, RecurrentReader
 
 CACHES = ("dynamic", "static", "off")  # of a transformers model; what they mean is in cached.py
 
@@ -53,6 +55,10 @@ class Reader(Protocol):
     @property
     def rollback_is_cheap(self) -> bool:
         """Is it known that a rollback costs nothing? Else all texts are read again by the next read."""
+
+    @property
+    def reads_trees(self) -> bool:
+        """Does one forward over a row read a whole draft tree, by a mask, its nodes' states among `states`? Known after a read."""
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         """Reads one more chunk of ids of each text; float32 [sum of scored, V] on the CPU, owned by the caller.
@@ -81,6 +87,8 @@ class Reader(Protocol):
 
 def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
     """A new reader of these prompts, with room for `room` ids after each of them."""
+    if isinstance(model, RecurrentModel):
+        return RecurrentReader(model, prompts)
     if not is_transformers_model(model):
         return CallableReader(model, prompts)
     if is_encoder_decoder(model):

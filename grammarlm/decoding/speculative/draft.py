@@ -38,7 +38,8 @@ class Draft:
     acceptance   a name of ACCEPTANCE; those that are True there leave the law of the answers as it is, and "exact" the answers
     stop         a path ends where the draft's own probabilities say that some token of it is refused with more than this chance
     vocab, tokenizer   what the ids of a draft model mean, where not the target's
-    options      of the drafter: least= ("copy"), layers= ("skip": those left out; "exit": how many, or "auto")
+    options      of the drafter: least= ("copy"), layers= ("skip": those left out; "exit": how many, or "auto"), context= and
+                 transfer= (a model's own prompt; how far it moves the target's law, which is lossy: is_lossless)
     """
 
     DRAFTERS: ClassVar[Mapping[str, str]] = DRAFTERS
@@ -77,6 +78,11 @@ class Draft:
         shape = Shape(self.tree, self.length, rule.draws, self.stop)
         return Drafting(self.drafter, shape, rule, self._room, self._cost, self._saves)
 
+    @property
+    def is_lossless(self) -> bool:
+        """Do the answers follow the target's law? Under "exact" they are then those without a draft."""
+        return self.ACCEPTANCE[self.acceptance] and self.drafter.is_lossless
+
     def _room(self, row: Row) -> int:
         return min(self.length, row.spec.max_tokens - row.count - 1)
 
@@ -103,10 +109,10 @@ def drafter_of(drafter: Any, vocab: Vocabulary | None, options: Mapping[str, Any
     if vocab is not None:
         from .drafters.other_vocabulary import OtherVocabulary
 
-        return OtherVocabulary(drafter, vocab)
+        return OtherVocabulary(drafter, vocab, **options)
     from .drafters.model import ModelDrafter
 
-    return ModelDrafter(drafter)
+    return ModelDrafter(drafter, **options)
 
 
 def by_name(name: str, options: Mapping[str, Any]) -> Drafter:

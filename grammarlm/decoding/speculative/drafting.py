@@ -10,6 +10,7 @@ import torch
 from grammarlm.decoding.loop.forced_draft import forced_draft
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance import Rule
 from .cost import EXPLORES, Cost
@@ -33,8 +34,9 @@ class Drafting:
         self._growths: dict[Row, Growth] = {}
 
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
-        for row in rows:
+        for row in dict.fromkeys([*rows, *self._growths]):  # also those that have nothing more to choose
             self._tell(row)
+        for row in rows:
             row.rule = self._rule.choose
         growths = {row: Growth(row, self._room(row)) for row in rows}
         # Whole prompts are read without a mask for trees, which would be as large as their square.
@@ -79,6 +81,9 @@ class Drafting:
             missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
             drafter.count(number, len(own & path) + missed, len(own & path))
 
+    def reader(self, reader: Reader) -> Reader:
+        return self._drafter.reader(reader)
+
     @property
     def needs_states(self) -> bool:
         return self._drafter.needs_states
@@ -95,6 +100,7 @@ class Drafting:
         if self._has_read:  # the first forward reads the prompts
             self._cost.note(len(rows) * max(widths), seconds)
         self._has_read = True
+        self._drafter.reading(rows)
         table, first = logits.numpy(), 0
         for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
             tree = row.unread.tree

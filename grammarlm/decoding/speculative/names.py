@@ -9,7 +9,7 @@ DRAFTERS = {
     "skeleton": "skeleton:Skeleton",
     "jacobi": "jacobi:Jacobi",
     "skip": "layers:Skip",
-    "exit": "layers:Exit",
+    "exit": "layers:early_exit",
 }
 AUTO = "auto"  # those of AUTO_MEMBERS, as far as they pay
 AUTO_MEMBERS = ("skeleton", "suffix", "copy")

@@ -31,6 +31,7 @@ def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
     if isinstance(drafter, Combined):
         (one_of if shape.name == "chain" else all_of)(shape, drafter, growths)
     elif isinstance(drafter, RunDrafter):
+        drafter.open(growths)
         for growth in growths:
             for run in drafter.runs(growth, min(shape.length, growth.room), 1 if shape.name == "chain" else BRANCHES):
                 growth.add_run(run)

@@ -29,6 +29,20 @@ def test_wrong_values_are_refused_by_name(arguments, message):
         gl.Draft(**arguments)
 
 
+def test_drafters_are_found_by_name():
+    from grammarlm.decoding.speculative import drafters
+
+    for name in dir(drafters):
+        assert getattr(drafters, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'Medusa'"):
+        drafters.Medusa  # noqa: B018
+
+
+def test_options_of_a_drafter_are_its_own():
+    with pytest.raises(TypeError, match="least"):
+        gl.Draft(HashModel(1, 2), least=3)
+
+
 def test_what_is_no_drafter_is_refused():
     with pytest.raises(TypeError, match="a drafter is a name, a model or a list of these, not int"):
         gl.Draft(7)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import torch
 
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.readers.reader import Reader
     from grammarlm.decoding.speculative.draws import Shape
     from grammarlm.decoding.speculative.growth import Growth
     from grammarlm.vocab.vocabulary import Vocabulary
@@ -48,9 +49,17 @@ class Drafter:
 
     length = 8  # tokens of a chain, where nothing else is asked for
     needs_states = False  # the target's last hidden states
+    is_lossless = True  # are the answers those of the target? (The acceptance rule may say otherwise.)
 
     def begin(self, target: Target) -> None:
         """A call begins. ValueError ("needs ...") where the target does not offer what this drafter needs."""
+
+    def reader(self, reader: Reader) -> Reader:
+        """What reads the answers of this call: the target's own reader, or one around it that reads more."""
+        return reader
+
+    def reading(self, rows: Sequence[Row]) -> None:
+        """A forward is done; the texts of that reader are those of these rows, in this order, until some are dropped."""
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes."""
@@ -69,6 +78,9 @@ class Drafter:
 
 
 class RunDrafter(Drafter):
+    def open(self, growths: Sequence[Growth]) -> None:
+        """Runs for these answers are asked for next."""
+
     def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
         """At most `count` continuations of at most `length` tokens, the likeliest first."""
         raise NotImplementedError

@@ -18,6 +18,7 @@ from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 
 from .drafter import Candidates, NodeDrafter, Target
 from .heads import output_of
+from .known_states import KnownStates
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
@@ -33,8 +34,7 @@ class Features(NodeDrafter):
         self.predict = predict
         self._embed: Any = None
         self._output: Any = None
-        self._states: dict[Row, torch.Tensor] = {}  # of all ids of the text that the target has read
-        self._nodes: dict[Row, torch.Tensor] = {}  # of the last tree
+        self._known = KnownStates()
         self._predicted: dict[tuple[Row, int], torch.Tensor] = {}
 
     def begin(self, target: Target) -> None:
@@ -42,21 +42,13 @@ class Features(NodeDrafter):
         self._embed = target.model.get_input_embeddings()
 
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        text, nodes = states.split([len(states) - len(tree), len(tree)])
-        before = self._states.get(row)
-        if before is None and len(text) < len(row.ids):
-            return  # the prompt was read for another answer to it
-        self._states[row] = text if before is None else torch.cat((before, text))
-        self._nodes[row] = nodes
+        self._known.observe(row, tree, states)
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
-        if nodes and row in self._nodes:
-            self._states[row] = torch.cat((self._states[row], self._nodes[row][list(nodes)]))
-        self._nodes.pop(row, None)
+        self._known.drawn(row, nodes)
 
     def drop(self, row: Row) -> None:
-        self._states.pop(row, None)
-        self._nodes.pop(row, None)
+        self._known.drop(row)
 
     def open(self, growths: Sequence[Growth]) -> None:
         self._predicted = {}
@@ -64,11 +56,11 @@ class Features(NodeDrafter):
     def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
         found = []
         for growth, node in asked:
-            states = self._states.get(growth.row)
-            if states is None or not 0 < len(states) < len(growth.ids):
+            known = self._known.of(growth.row)
+            if known is None or known.first or not 0 < known.end < len(growth.ids):
                 found.append(Candidates((), ()))
                 continue
-            masked = growth.masked(self._logits(growth, node, states), node)
+            masked = growth.masked(self._logits(growth, node, known.states), node)
             found.append(Candidates((), ()) if masked is None else Candidates((), (), masked))
         return found
 

@@ -1,22 +1,30 @@
-"""The target's own layers as a draft model: without some of them (SWIFT), or only the first ones (early exit)."""
+"""The target's own layers as a draft model: without some of them (SWIFT), or only the first ones (early exit).
+
+With `eta=` an exit drafts only while it is sure, and shares with the target what its layers have read (early_exit.py). With
+`transform=` the draft's residual is another one: `transform(layer, states)` is what leaves each of its layers (M2R2).
+"""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from torch import nn
+import torch
 
+from grammarlm.decoding.arguments import check_number
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.model_layers import after_layer, layers_of, with_layers
 
-from .drafter import Target
+from .drafter import Drafter, Target
+from .early_exit import SharedExit
 from .model import ModelDrafter
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
 
+Transform = Callable[[int, torch.Tensor], torch.Tensor]
 AUTO = "auto"
 TRIES = 6  # rounds with an exit before it is judged
 
@@ -26,8 +34,8 @@ class OwnLayers(ModelDrafter):
 
     name = ""
 
-    def __init__(self, layers: Sequence[int] | int | None = None):
-        self.layers = layers
+    def __init__(self, layers: Sequence[int] | int | None = None, transform: Transform | None = None):
+        self.layers, self.transform = layers, transform
 
     def kept(self, count: int) -> list[int]:
         raise NotImplementedError
@@ -36,7 +44,11 @@ class OwnLayers(ModelDrafter):
         found = layers_of(target.model)
         if found is None:
             raise ValueError(f"the drafter {self.name!r} needs a transformers model with a list of layers")
-        super().__init__(with_layers(target.model, *found, self.kept(len(found[1]))), cache="off")
+        way, layers = found
+        own = dict(enumerate(layers))
+        if self.transform is not None:
+            own = {number: after_layer(layer, partial(self.transform, number)) for number, layer in own.items()}
+        super().__init__(with_layers(target.model, way, own, self.kept(len(layers))))
         super().begin(target)
 
 
@@ -56,8 +68,8 @@ class Exit(OwnLayers):
 
     name = "exit"
 
-    def __init__(self, layers: Sequence[int] | int | str | None = None):
-        super().__init__(None if isinstance(layers, str) else layers)
+    def __init__(self, layers: Sequence[int] | int | str | None = None, transform: Transform | None = None):
+        super().__init__(None if isinstance(layers, str) else layers, transform)
         if isinstance(layers, str) and layers != AUTO:
             raise ValueError(f"layers={layers!r}; it takes a number of layers, or {AUTO!r}")
         self._chooses = layers == AUTO
@@ -99,37 +111,18 @@ class Exit(OwnLayers):
         super().open(growths)
 
 
-def layers_of(model: Any) -> tuple[list[str], nn.ModuleList] | None:
-    """The names on the way to a model's list of layers, and the list; None where there is none, or several."""
-    if not isinstance(model, nn.Module) or getattr(getattr(model, "config", None), "is_encoder_decoder", False):
-        return None
-    count = getattr(model.config, "num_hidden_layers", None)
-    found = [
-        (name.split("."), module)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.ModuleList) and len(module) == count and count > 1
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def with_layers(model: Any, way: list[str], layers: nn.ModuleList, kept: Sequence[int]) -> Any:
-    """A model that shares all modules with this one but has fewer layers."""
-    top = other = shallow(model)
-    for name in way[:-1]:
-        inner = shallow(other._modules[name])
-        other._modules[name] = inner
-        other = inner
-    other._modules[way[-1]] = nn.ModuleList(layers[layer] for layer in kept)
-    config = copy.copy(model.config)
-    config.num_hidden_layers = len(kept)
-    types = vars(config).get("layer_types")  # where it is no mere consequence of the number of layers
-    if types:
-        config.layer_types = [types[layer] for layer in kept]
-    top.config = other.config = config
-    return top
-
-
-def shallow(module: Any) -> Any:
-    other = copy.copy(module)
-    other._modules = dict(module._modules)
-    return other
+def early_exit(
+    layers: int | str | None = None,
+    eta: float | None = None,
+    adapter: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    transform: Transform | None = None,
+) -> Drafter:
+    """What the name "exit" stands for."""
+    if eta is None and adapter is None:
+        return Exit(layers, transform)
+    if transform is not None or isinstance(layers, str):
+        raise ValueError(
+            "eta= and adapter= share layers with the target: no transform= of what they give, and a number of layers"
+        )
+    check_number("eta", eta or 0.0, lambda least: 0 <= least <= 1, "from 0 to 1")
+    return SharedExit(layers, eta or 0.0, adapter)

@@ -1,4 +1,9 @@
-"""A smaller model as a drafter, with a cache of its own that follows the answers."""
+"""A smaller model as a drafter, with a cache of its own that follows the answers.
+
+gl.Draft(small)
+gl.Draft(small, context=retrieve)                   # it gets a prompt of its own: shorter, or what was found for it
+gl.Draft(large, context=retrieve, transfer=0.5)     # lossy: the answers follow the target's law moved towards the draft's (RAPID)
+"""
 
 from __future__ import annotations
 
@@ -6,34 +11,43 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model, width_of
 from grammarlm.decoding.readers.reader import Reader, open_reader
 
+from .contexts import Context, Contexts
 from .drafter import Candidates, NodeDrafter, Target
+from .follower import ROOM, Follower
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
 
-ROOM = 4096
-
 
 class ModelDrafter(NodeDrafter):
-    """`model`: a causal transformers model, or a callable from ids [B, T] to logits [B, T, V]."""
+    """`model`: a causal transformers model, or a callable from ids [B, T] to logits [B, T, V].
 
-    def __init__(self, model: Any, cache: str | None = None):
+    context    of a prompt: the ids that it gets instead
+    transfer   how far its law moves the target's, at every token, drafted or not: 0 is lossless
+    """
+
+    def __init__(self, model: Any, cache: str | None = None, *, context: Context | None = None, transfer: float = 0.0):
+        check_number("transfer", transfer, lambda rate: rate >= 0, "0 or more")
         if is_transformers_model(model) and is_encoder_decoder(model):
             raise ValueError("a draft model needs to go on with a text; an encoder-decoder model answers a prompt")
-        self.model, self.cache = model, cache
-        self._reader: Reader | None = None
-        self._rows: list[Row] = []  # whose texts the reader has read
-        self._read: list[list[int]] = []  # what it has read of each
+        self.model, self.cache, self.transfer = model, cache, transfer
+        self.is_lossless = not transfer
+        self._contexts, self._warmth = Contexts(context), 1.0
+        self._follower = Follower(model, cache)
         self._roots: dict[Row, np.ndarray] = {}
 
     def begin(self, target: Target) -> None:
-        self._reader, self._rows, self._read = None, [], []
+        self._follower.begin()
+        self._warmth = target.temperature or 1.0
         width = width_of(self.model)
         known = target.vocab.size
         if width is not None and width < max(target.vocab.text_ids, default=0) + 1 and self.model is not target.model:
@@ -42,31 +56,26 @@ class ModelDrafter(NodeDrafter):
                 "gl.Draft(model, tokenizer=...) that says what the ids mean"
             )
 
+    def reader(self, reader: Reader) -> Reader:
+        """With `transfer` both models read the answers, each after its own prompt."""
+        if not self.transfer:
+            return reader
+        own = open_reader(self.model, [self._contexts.prompt(ids) for ids in reader.beginnings], ROOM, self.cache)
+        return BlendedReader([reader, own], self._transferred, "transfer")
+
+    def _transferred(self, target: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
+        return transferred(target, draft, self.transfer, self._warmth)
+
     def drop(self, row: Row) -> None:
         self._roots.pop(row, None)
+        self._contexts.drop(row)
 
     def open(self, growths: Sequence[Growth]) -> None:
         """Reads the answers up to their ends; the logits there are those of the roots."""
         rows = [growth.row for growth in growths]
-        chunks = self._catch_up(rows, [growth.ids for growth in growths])
-        assert self._reader is not None
-        logits = self._reader.read(chunks, [1] * len(rows)).numpy()
-        self._read = [list(growth.ids) for growth in growths]
+        texts = [self._contexts.text(growth.row, growth.ids) for growth in growths]
+        logits = self._follower.read(rows, texts).numpy()
         self._roots = dict(zip(rows, logits, strict=True))
-
-    def _catch_up(self, rows: list[Row], texts: list[list[int]]) -> list[list[int]]:
-        """Makes the reader's batch these rows, and takes back what is not in their texts; what it has yet to read of each."""
-        if self._reader is None or not set(rows) <= set(self._rows):
-            self._reader = open_reader(self.model, [text[:-1] or text for text in texts], ROOM, self.cache)
-            self._rows = rows
-            return [list(text) for text in texts]
-        if rows != self._rows:
-            places = [self._rows.index(row) for row in rows]
-            self._reader.select(places)
-            self._rows, self._read = rows, [self._read[place] for place in places]
-        common = [shared(read, text[:-1]) for read, text in zip(self._read, texts, strict=True)]
-        self._reader.rollback([len(read) - count for read, count in zip(self._read, common, strict=True)])
-        return [text[count:] for text, count in zip(texts, common, strict=True)]
 
     def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
         below = [(growth, node) for growth, node in asked if node != ROOT]
@@ -80,29 +89,24 @@ class ModelDrafter(NodeDrafter):
 
     def _logits_below(self, asked: list[tuple[Growth, int]]) -> dict[tuple[Growth, int], np.ndarray]:
         """Reads the trees as they have grown; the texts stay what they are."""
-        assert self._reader is not None
         growths = {growth.row: growth for growth, _ in asked}
         wanted: dict[Row, list[int]] = {row: [] for row in growths}
         for growth, node in asked:
             wanted[growth.row].append(node)
         trees = [
             DraftTree(growths[row].tree.tokens, growths[row].tree.parents) if row in growths else DraftTree()
-            for row in self._rows
+            for row in self._follower.rows
         ]
-        self._reader.rollback([1] * len(self._rows))  # a forward reads one id of each text at least
-        lasts = [text[-1:] for text in self._read]
-        logits = self._reader.read_trees(lasts, [1] * len(lasts), trees).numpy()
-        self._reader.keep([[] for _ in trees])
+        logits = self._follower.read_trees(trees).numpy()
         found, first = {}, 0
-        for row, tree in zip(self._rows, trees, strict=True):
+        for row, tree in zip(self._follower.rows, trees, strict=True):
             for node in wanted.get(row, ()):
                 found[growths[row], node] = logits[first + 1 + node]
             first += 1 + len(tree)
         return found
 
 
-def shared(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many ids both begin with."""
-    if list(first[: len(second)]) == list(second[: len(first)]):
-        return min(len(first), len(second))
-    return next(at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other)
+def transferred(target: torch.Tensor, draft: torch.Tensor, rate: float, warmth: float) -> torch.Tensor:
+    """Logits whose law is the target's after a step towards the draft's: z + rate T (q - p), p and q at temperature T (RAPID)."""
+    p, q = torch.softmax(target / warmth, -1), torch.softmax(draft / warmth, -1)
+    return target + rate * warmth * (q - p)

@@ -15,15 +15,26 @@ if TYPE_CHECKING:
     import torch
 
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.readers.reader import Reader
 
 
 class Several(Drafter):
     def __init__(self, members: Sequence[Drafter]):
         self.members = list(members)
+        self.is_lossless = all(member.is_lossless for member in self.members)
 
     def begin(self, target: Target) -> None:
         for member in self.members:
             member.begin(target)
+
+    def reader(self, reader: Reader) -> Reader:
+        for member in self.members:
+            reader = member.reader(reader)
+        return reader
+
+    def reading(self, rows: Sequence[Row]) -> None:
+        for member in self.members:
+            member.reading(rows)
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         for member in self.members:

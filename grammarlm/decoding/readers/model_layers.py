@@ -1,0 +1,105 @@
+"""The layers of a transformers model: found, and made into models that share them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def layers_of(model: Any) -> tuple[list[str], nn.ModuleList] | None:
+    """The names on the way to a model's list of layers, and the list; None where there is none, or several."""
+    if not isinstance(model, nn.Module) or getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+        return None
+    count = getattr(model.config, "num_hidden_layers", None)
+    found = [
+        (name.split("."), module)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.ModuleList) and len(module) == count and count > 1
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def with_layers(model: Any, way: list[str], layers: nn.ModuleList | Mapping[int, Any], kept: Sequence[int]) -> Any:
+    """A model that shares all weights with this one but has fewer layers."""
+    top, holder = along(model, way)
+    holder._modules[way[-1]] = nn.ModuleList(renumbered(layers[layer], at) for at, layer in enumerate(kept))
+    config = copy.copy(model.config)
+    config.num_hidden_layers = len(kept)
+    types = vars(config).get("layer_types")  # where it is no mere consequence of the number of layers
+    if types:
+        config.layer_types = [types[layer] for layer in kept]
+    top.config = holder.config = config
+    return top
+
+
+def renumbered(layer: Any, number: int) -> Any:
+    """The layer, or a copy with the same weights whose place in a cache is that of layer `number`."""
+    if all(vars(each).get("layer_idx", number) == number for each in layer.modules()):
+        return layer
+    other = shallow(layer)
+    if "layer_idx" in vars(layer):
+        other.layer_idx = number
+    for name, child in layer._modules.items():
+        if child is not None:
+            other._modules[name] = renumbered(child, number)
+    return other
+
+
+def after_layer(layer: Any, does: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """A copy with the same weights, whose output is what the function makes of it."""
+    other = shallow(layer)
+    other._forward_hooks = copy.copy(layer._forward_hooks)
+
+    def hook(module: Any, given: Any, output: Any) -> Any:
+        return (does(output[0]), *output[1:]) if isinstance(output, tuple) else does(output)
+
+    other.register_forward_hook(hook)
+    return other
+
+
+def before_layer(layer: Any, does: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """A copy with the same weights, which gets what the function makes of the states that enter it."""
+    other = shallow(layer)
+    other._forward_pre_hooks = copy.copy(layer._forward_pre_hooks)
+    other._forward_pre_hooks_with_kwargs = copy.copy(layer._forward_pre_hooks_with_kwargs)
+    on_entry(other, does)
+    return other
+
+
+def on_entry(layer: Any, does: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """The handle of a hook on the states that enter a layer: its first argument, by whatever name."""
+
+    def hook(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if given:
+            return (does(given[0]), *given[1:]), named
+        return given, {**named, "hidden_states": does(named["hidden_states"])}
+
+    return layer.register_forward_pre_hook(hook, with_kwargs=True)
+
+
+def replaced(model: Any, module: nn.Module, by: nn.Module) -> Any:
+    """A model that shares all modules with this one but has another one in this module's place."""
+    way = next(name for name, each in model.named_modules() if each is module).split(".")
+    top, holder = along(model, way)
+    holder._modules[way[-1]] = by
+    return top
+
+
+def along(model: Any, way: Sequence[str]) -> tuple[Any, Any]:
+    """A shallow copy of a model, of which the modules on the way are copies too; and the one that holds the last."""
+    top = holder = shallow(model)
+    for name in way[:-1]:
+        inner = shallow(holder._modules[name])
+        holder._modules[name] = inner
+        holder = inner
+    return top, holder
+
+
+def shallow(module: Any) -> Any:
+    other = copy.copy(module)
+    other._modules = dict(module._modules)
+    return other

@@ -1,0 +1,109 @@
+"""Reader of a model whose memory of a text is one state: linear recurrences, state-space models.
+
+A state cannot be cut at the end as a cache can. So the reader keeps the state before what was read last, and where some of that
+is taken back it goes on from there: the ids that stay are read once more, together with those of the next read. After a draft
+tree these are the tokens that were drawn, so that a tree costs no state for each of its branches (STree). A rollback beyond the
+last read begins again.
+
+The model reads trees itself: a linear recurrence needs only, for each node, the product of the transitions from each node above
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import torch
+
+from .draft_tree import DraftTree
+
+
+@runtime_checkable
+class RecurrentModel(Protocol):
+    """What a model offers that is read by its state."""
+
+    vocab_size: int
+
+    def start(self, count: int) -> torch.Tensor:
+        """The states [count, ..] of empty texts."""
+
+    def read(self, states: torch.Tensor, ids: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits [B, T, V] after each of the ids [B, T], and the states after the first `lengths` of them; the rest are pads."""
+
+    def read_trees(self, states: torch.Tensor, ids: torch.Tensor, parents: torch.Tensor) -> torch.Tensor:
+        """Logits [B, N, V] after each node of a tree of ids [B, N]; `parents` [B, N] are earlier nodes, or -1: the state."""
+
+
+class RecurrentReader:
+    keeps_states = False
+    states: list[torch.Tensor] | None = None
+    unequal_is_cheap = True
+    rollback_is_cheap = True
+    reads_trees = False  # by a mask: a state-space model has no attention
+
+    def __init__(self, model: RecurrentModel, prompts: Sequence[Sequence[int]]):
+        self._model, self.width = model, model.vocab_size
+        self.beginnings = [list(prompt) for prompt in prompts]
+        count = len(prompts)
+        self._texts: list[list[int]] = [[] for _ in prompts]
+        self._states = self._before = model.start(count)  # after what has been read, and before the last read
+        self._last: list[list[int]] = [[] for _ in prompts]  # what the last read has read
+        self._pending: list[list[int]] = [[] for _ in prompts]  # ids of the texts that are not in the states
+        self._trees: list[DraftTree] = []
+
+    def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
+        rows = [[*pending, *chunk] for pending, chunk in zip(self._pending, chunks, strict=True)]
+        width = max(map(len, rows))
+        ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
+        self._before = self._states
+        with torch.no_grad():
+            logits, self._states = self._model.read(self._before, ids, torch.tensor([len(row) for row in rows]))
+        self._last, self._pending = rows, [[] for _ in rows]
+        for text, chunk in zip(self._texts, chunks, strict=True):
+            text.extend(chunk)
+        found = [each[len(row) - count : len(row)] for each, row, count in zip(logits, rows, scored, strict=True)]
+        return torch.cat(found).float()
+
+    def read_trees(
+        self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
+    ) -> torch.Tensor:
+        logits = self.read(chunks, scored)
+        width = max(map(len, trees))
+        ids = torch.tensor([tree.tokens + [0] * (width - len(tree)) for tree in trees])
+        parents = torch.tensor([tree.parents + [-1] * (width - len(tree)) for tree in trees])
+        with torch.no_grad():
+            nodes = self._model.read_trees(self._states, ids, parents).float()
+        self._trees = list(trees)
+        parts = zip(logits.split(list(scored)), nodes, trees, strict=True)
+        return torch.cat([part for text, rows, tree in parts for part in (text, rows[: len(tree)])])
+
+    def keep(self, paths: Sequence[Sequence[int]]) -> None:
+        for text, pending, tree, path in zip(self._texts, self._pending, self._trees, paths, strict=True):
+            tokens = [tree.tokens[node] for node in path]
+            text.extend(tokens)
+            pending.extend(tokens)
+
+    def select(self, texts: Sequence[int]) -> None:
+        places = torch.tensor(list(texts), dtype=torch.long)
+        self._states, self._before = self._states[places], self._before[places]
+        self._texts, self._last, self._pending = (
+            [list(ids[text]) for text in texts] for ids in (self._texts, self._last, self._pending)
+        )
+
+    def rollback(self, counts: Sequence[int]) -> None:
+        self._states, self._before = self._states.clone(), self._before.clone()
+        for at, count in enumerate(counts):
+            text, pending = self._texts[at], self._pending[at]
+            left = count - len(pending)
+            del text[len(text) - count :]
+            if left <= 0:
+                del pending[len(pending) - count :]
+                continue
+            if left <= len(self._last[at]):
+                self._states[at] = self._before[at]
+                self._pending[at] = self._last[at][: len(self._last[at]) - left]
+            else:
+                self._states[at] = self._model.start(1)[0]
+                self._pending[at] = list(text)
+            self._last[at] = []
