@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from grammarlm.decoding.speculative import acceptance
-from grammarlm.decoding.speculative.acceptance import RULES
+from grammarlm.decoding.speculative.acceptance import by_probability
+from grammarlm.decoding.speculative.acceptance.registry import RULES
 from tests.decoding.enumeration import Choices, outcomes
 
 TOKENS = 4
@@ -57,7 +57,7 @@ def law(rule, p, q, count, how, monkeypatch):
             total = float(masses.sum())
             return choices.among([float(mass) / total for mass in masses])
 
-        monkeypatch.setattr(acceptance, "drawn_from", enumerated)
+        monkeypatch.setattr(by_probability, "drawn_from", enumerated)
         tokens = drafted(q, count, how, choices)
         return rule(np.array(p), tokens, np.array(q), lambda: Chance(choices))
 
@@ -71,7 +71,7 @@ def law(rule, p, q, count, how, monkeypatch):
 def test_a_lossless_rule_draws_from_the_target(name, count, monkeypatch):
     rule = RULES[name]
     for p, q in PAIRS:
-        assert law(rule.choose, p, q, count, rule.draws, monkeypatch) == pytest.approx(p, abs=1e-12)
+        assert law(rule.function, p, q, count, rule.draws, monkeypatch) == pytest.approx(p, abs=1e-12)
 
 
 def wrong_residual(p, tokens, q, uniform):
@@ -79,7 +79,7 @@ def wrong_residual(p, tokens, q, uniform):
     for token in tokens:
         if uniform() * q[token] < p[token]:
             return token
-    return acceptance.drawn_from(p, uniform)
+    return by_probability.drawn_from(p, uniform)
 
 
 def stale_q(p, tokens, q, uniform):
@@ -87,8 +87,8 @@ def stale_q(p, tokens, q, uniform):
     for token in tokens:
         if uniform() * q[token] < p[token]:
             return token
-        p = acceptance.left_over(p, q)
-    return acceptance.drawn_from(p, uniform)
+        p = by_probability.left_over(p, q)
+    return by_probability.drawn_from(p, uniform)
 
 
 @pytest.mark.parametrize(("mutant", "how"), [(wrong_residual, "iid"), (stale_q, "distinct")])
@@ -100,7 +100,7 @@ def test_wrong_rules_are_told_apart(mutant, how, monkeypatch):
 def test_a_rule_needs_the_draws_that_it_says(monkeypatch):
     """Tokens without replacement under the rule for independent ones, and the other way round: another law."""
     for name, how in (("kseq", "distinct"), ("recursive", "iid")):
-        laws = [(p, law(RULES[name].choose, p, q, 2, how, monkeypatch)) for p, q in PAIRS]
+        laws = [(p, law(RULES[name].function, p, q, 2, how, monkeypatch)) for p, q in PAIRS]
         assert max(abs(a - b) for p, found in laws for a, b in zip(found, p, strict=True)) > 0.01
 
 
@@ -111,7 +111,7 @@ def test_more_draws_accept_more(monkeypatch):
         hits = 0.0
 
         def run(choices):
-            monkeypatch.setattr(acceptance, "drawn_from", lambda masses, uniform: -1)
+            monkeypatch.setattr(by_probability, "drawn_from", lambda masses, uniform: -1)
             return rule(np.array(p), drafted(q, count, "iid", choices), np.array(q), lambda: Chance(choices))
 
         for probability, token in outcomes(run):
@@ -119,19 +119,19 @@ def test_more_draws_accept_more(monkeypatch):
         return hits
 
     for p, q in PAIRS:
-        one = accepted(RULES["ratio"].choose, p, q, 1)
+        one = accepted(RULES["ratio"].function, p, q, 1)
         for count in (2, 4):
-            several = accepted(RULES["kseq"].choose, p, q, count)
+            several = accepted(RULES["kseq"].function, p, q, count)
             assert several >= one - 1e-9
             possible = sum(min(mass, 1 - (1 - other) ** count) for mass, other in zip(p, q, strict=True))
             assert several >= (1 - 1 / math.e) * possible - 1e-9
 
 
 def test_lossy_rules_return_drafted_tokens_or_draws(monkeypatch):
-    monkeypatch.setattr(acceptance, "drawn_from", lambda masses, uniform: -1)
+    monkeypatch.setattr(by_probability, "drawn_from", lambda masses, uniform: -1)
     p = np.array([0.6, 0.3, 0.1, 0.0])
     for name in ("typical", "lenient"):
         assert not RULES[name].lossless
-        assert RULES[name].choose(p, [1], p, float) == 1
-        assert RULES[name].choose(p, [3], p, float) == -1
-    assert RULES["lenient"].choose(p, [2, 1], p, float) == 1
+        assert RULES[name].function(p, [1], p, float) == 1
+        assert RULES[name].function(p, [3], p, float) == -1
+    assert RULES["lenient"].function(p, [2, 1], p, float) == 1

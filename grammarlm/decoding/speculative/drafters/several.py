@@ -29,6 +29,9 @@ class Several(Drafter):
         for member in self.members:
             member.observe(row, tree, before, logits)
 
+    def observe_asides(self, row: Row, logits: np.ndarray) -> None:
+        """Nobody's: a tree has the asides of one drafter only."""
+
     @property
     def needs_states(self) -> bool:  # type: ignore[override]
         return any(member.needs_states for member in self.members)
