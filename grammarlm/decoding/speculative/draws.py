@@ -50,7 +50,8 @@ def picked(shape: Shape, growth: Growth, node: int, row: np.ndarray, width: int)
         tokens = arrivals(log_q, seed, position, width)
     else:
         tokens = [arrivals(log_q, seed, position + SEVERAL * (draw + 1), 1)[0] for draw in range(width)]
-    growth.tree.drawn[node] = tokens, np.exp(log_q.astype(np.float64))
+    q = np.exp(log_q.astype(np.float64))
+    growth.tree.drawn[node] = tokens, q / q.sum()
     return tokens
 
 
