@@ -3,17 +3,14 @@
 chain        the best token, again and again
 fixed        so many children at each depth
 best_first   the next node is always the one that the draft finds most probable
-search       as in a search for the best text: many walks, each to a new node, which favour what is probable and seldom tried
 distinct     several children at each node, drawn without replacement
 """
 
 from __future__ import annotations
 
 import heapq
-import math
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,7 +24,6 @@ from .growth import NODES, Growth
 WIDTHS = (4, 3, 2)  # children of the best node at each depth of a fixed tree; 1 below
 DISTINCT_WIDTHS = (3, 2, 2)
 BRANCHES = 4  # runs that are merged to a tree
-EXPLORES = 1.0  # weight of what a search has seldom tried
 
 
 def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
@@ -148,79 +144,9 @@ def next_best(
     return None
 
 
-def search(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
-    """Walks from the text to a new node, again and again (the search of ADED, and of game trees).
-
-    A walk goes to the child with the largest mean value, and a bonus: its probability by the root of the visits above and its own.
-    The value of a walk is the probability of the path that it has made.
-    """
-    shape = replace(shape, draws="coupled")
-    walks = {growth: Walks() for growth in growths}
-    tips = [(growth, ROOT) for growth in growths]
-    while tips:
-        found = drafter.after(tips, BRANCHES)
-        for (growth, node), candidates in zip(tips, found, strict=True):
-            walks[growth].open(node, ranked(shape, growth, node, candidates))
-        most = min(NODES, 4 * shape.length)
-        tips = [
-            (growth, node)
-            for growth in growths
-            if len(growth.tree) < most and (node := walks[growth].walk(growth)) is not None
-        ]
-
-
-@dataclass
-class Walks:
-    """Of one tree: what may follow each node, with its probability, how often walks went there, and the sum of their values."""
-
-    moves: dict[int, dict[int, float]] = field(default_factory=dict)
-    visits: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
-    values: dict[tuple[int, int], float] = field(default_factory=lambda: defaultdict(float))
-
-    def open(self, node: int, ranked: Sequence[tuple[int, float]]) -> None:
-        self.moves[node] = {token: math.exp(log_p) for token, log_p in ranked}
-
-    def walk(self, growth: Growth) -> int | None:
-        """A new node; None where no walk finds one."""
-        while self.moves[ROOT]:
-            node, chance, path = ROOT, 1.0, []
-            while self.moves.get(node):
-                token = self._best(node)
-                chance *= self.moves[node][token]
-                path.append((node, token))
-                child, size = growth.tree.child(node, token), len(growth.tree)
-                child = growth.add(token, node) if child is None else child
-                if child is None:
-                    del self.moves[node][token]
-                    break
-                if len(growth.tree) > size:
-                    self._back(path, chance)
-                    return child
-                node = child
-            else:  # nothing follows the last node any more
-                del self.moves[path[-1][0]][path[-1][1]]
-        return None
-
-    def _best(self, node: int) -> int:
-        above = math.sqrt(1 + sum(self.visits[node, token] for token in self.moves[node]))
-
-        def merit(token: int) -> float:
-            count = self.visits[node, token]
-            mean = self.values[node, token] / count if count else 0.0
-            return mean + EXPLORES * self.moves[node][token] * above / (1 + count)
-
-        return max(self.moves[node], key=merit)
-
-    def _back(self, path: Sequence[tuple[int, int]], value: float) -> None:
-        for step in path:
-            self.visits[step] += 1
-            self.values[step] += value
-
-
 SHAPES: dict[str, Callable[[Shape, NodeDrafter, Sequence[Growth]], None]] = {
     "chain": chain,
     "fixed": fixed,
     "best_first": best_first,
     "distinct": distinct,
-    "search": search,
 }

@@ -43,7 +43,6 @@ def nested():
 
 SYSTEMS = {
     "DySpec": drafted(small, tree="best_first", length=2),
-    "ADED's search": drafted(small, tree="search", length=2),
     "RSD": drafted(small, tree="distinct", widths=(2, 2), length=3, acceptance="recursive"),
     "SpecTr": drafted(small, tree="fixed", widths=(2,), length=2, acceptance="kseq"),
     "ratio": drafted(small, length=3, acceptance="ratio"),

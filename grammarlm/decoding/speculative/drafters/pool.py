@@ -27,15 +27,24 @@ class Pool(RunDrafter):
 
     def __init__(self) -> None:
         self._after: dict[tuple[int, int], int] = {}
+        self._growths: dict[Row, Growth] = {}  # what the target reads next
+
+    def finish(self, growth: Growth) -> None:
+        self._growths[growth.row] = growth
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
-        guesses, read = logits.argmax(1).tolist(), len(before) - len(tree)
-        for at in range(1, read):
-            self._note(before[at - 1], before[at], guesses[at])
-        if read:
-            for node, parent in enumerate(tree.parents):
-                above = before[read - 1] if parent == ROOT else tree.tokens[parent]
-                self._note(above, tree.tokens[node], guesses[read + node])
+        """At each node the best of the tokens that may come there."""
+        growth, read = self._growths.pop(row, None), len(before) - len(tree)
+        if growth is None or not read:
+            return
+        for node in range(ROOT, len(tree)):
+            said = [*growth.ids[-2:], *tree.tokens_to(node)][-2:]
+            masked = growth.masked(logits[read + node], node)
+            if masked is not None and len(said) == 2:
+                self._note(said[0], said[1], int(masked.argmax()))
+
+    def drop(self, row: Row) -> None:
+        self._growths.pop(row, None)
 
     def _note(self, first: int, second: int, after: int) -> None:
         if len(self._after) >= MOST and (first, second) not in self._after:

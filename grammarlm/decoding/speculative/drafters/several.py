@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.growth import Growth
 
 
 class Several(Drafter):
@@ -30,7 +31,12 @@ class Several(Drafter):
             member.observe(row, tree, before, logits)
 
     def observe_asides(self, row: Row, logits: np.ndarray) -> None:
-        """Nobody's: a tree has the asides of one drafter only."""
+        for member in self.members:
+            member.observe_asides(row, logits)
+
+    def finish(self, growth: Growth) -> None:
+        for member in self.members:
+            member.finish(growth)
 
     @property
     def needs_states(self) -> bool:  # type: ignore[override]
