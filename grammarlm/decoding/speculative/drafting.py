@@ -40,6 +40,8 @@ class Drafting:
         self._growths: dict[Row, Growth] = {}
 
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
+        if not rows:
+            return []
         for row in rows:
             self._tell(row)
             row.rule = self._rule if row.predicate.where is None else None

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from grammarlm.decoding.speculative.draws import Shape
 
 TRACED = 1000  # rounds
+THREAD = "grammarlm-draft-ahead"
 
 
 @dataclass
@@ -98,7 +99,7 @@ class Parallel(Schedule):
         chains = [growth for growth in growths if growth.tree and growth.tree.is_chain]
         further = {growth.row: self._longer(growth) for growth in chains}
         run = Ahead(further, {row: len(row.ids) for row in further}, Round(now))
-        run.thread = Thread(target=self._draft, args=(run, shape, drafter), daemon=True)
+        run.thread = Thread(target=self._draft, args=(run, shape, drafter), name=THREAD, daemon=True)
         self._running = run
         run.thread.start()
 
