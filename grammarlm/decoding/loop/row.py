@@ -49,7 +49,7 @@ class DraftRule(Protocol):
         """An allowed token, by masked logits and `row.unread.proposed`; None: the row draws by itself."""
 
     def is_last_read(self, row: Row) -> bool:
-        """Is the rest drawn from the logits that are here, even where the draft has another token?"""
+        """Is the rest drawn from the logits that are here, even where another token than the draft's was drawn?"""
 
 
 class Row:

@@ -17,7 +17,7 @@ class Unread:
     skip: int  # the logits of the first `skip` of them are not needed
     tree: DraftTree = field(default_factory=DraftTree)  # proposed for the next choices, read after `ids`
     path: list[int] = field(default_factory=list)  # nodes of the tree that were drawn
-    astray: int | None = None  # the node at whose place another token was drawn, where the draft's logits are used all the same
+    astray: int | None = None  # the last node that was passed by another token, where its logits are used all the same
 
     @classmethod
     def beginning(cls, ids: list[int]) -> Unread:
@@ -64,7 +64,9 @@ class Unread:
     @property
     def proposed(self) -> list[tuple[int, int]]:
         """(node, token) of the draft for the next choice; none after another token was drawn."""
-        return [] if self.astray is not None else [(node, self.tree.tokens[node]) for node in self.tree.children(self.tip)]
+        if self.astray is not None:
+            return []
+        return [(node, self.tree.tokens[node]) for node in self.tree.children(self.tip)]
 
     @property
     def drawn(self) -> tuple[list[int], np.ndarray] | None:

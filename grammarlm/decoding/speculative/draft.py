@@ -80,7 +80,9 @@ class Draft:
         self.schedule = schedule or Schedule()
         self.drafter = drafter_of(drafter, vocab, options)
         if self.rule.above and not has_probabilities(self.drafter):
-            raise ValueError("this acceptance rule needs a drafter that says how probable its tokens are, such as a draft model")
+            raise ValueError(
+                "this acceptance rule needs a drafter that says how probable its tokens are, such as a draft model"
+            )
         self.length = length or self.drafter.length
         self._saves = isinstance(drafter, str) and drafter == AUTO
         self._cost = Cost()

@@ -41,6 +41,7 @@ class Drafting:
 
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
         if not rows:
+            self._growths = {}
             return []
         for row in rows:
             self._tell(row)

@@ -1,6 +1,7 @@
 """Whole answers by enumeration: every random number of a call is a choice, and all ways through them are taken.
 
-A draw is a function of its noise and of a distribution, and the same noise may meet several of them: the draft's, then the target's,
+A draw is a function of its noise and of a distribution, and the same noise may meet several of them: the draft's, then the
+target's,
 or the draft's again in a later round. So noise is a number in [0, 1) of which only an interval is known. A draw splits it at the
 sums of the distribution, chooses a piece by its length, and remembers that one.
 """
@@ -92,7 +93,8 @@ PROMPT = [A]
 
 
 class Table:
-    """A model of four ids: the logits after a text are drawn once and for all, in eighths, so that no sum of float32 rounds them."""
+    """A model of four ids: the logits after a text are drawn once and for all, in eighths, so that no sum of float32 rounds
+    them."""
 
     def __init__(self, seed: int, window: int | None = None):
         self.seed, self.window, self.calls = seed, window, 0
@@ -135,7 +137,15 @@ def answer_law(model, members, make_draft, monkeypatch, **options) -> tuple[dict
     def run(choices):
         Noise(choices).patch(monkeypatch)
         out = gl.generate(
-            model, PROMPT, vocab=VOCAB, regex=choice, temperature=1.0, seed=1, draft=make_draft(), forced="off", **options
+            model,
+            PROMPT,
+            vocab=VOCAB,
+            regex=choice,
+            temperature=1.0,
+            seed=1,
+            draft=make_draft(),
+            forced="off",
+            **options,
         )
         return tuple(out.tokens)
 

@@ -61,7 +61,11 @@ FEW = ([0.5, 0.3, 0.2], [0.9, 0.05, 0.05], [0.0, 0.35, 0.65])
 def test_a_lossless_rule_draws_from_the_target(name, count, monkeypatch):
     """For one to eight drafted tokens (RSD, SpecTr); of four tokens, and from the fourth draw on of three or two."""
     rule, by_size = RULES[name], {1: PAIRS, 2: PAIRS, 3: PAIRS}
-    few = [pair for size in (3, 2)[count > 6 :] for pair in itertools.product([normed(each[:size]) for each in FEW[:2]], repeat=2)]
+    few = [
+        pair
+        for size in (3, 2)[count > 6 :]
+        for pair in itertools.product([normed(each[:size]) for each in FEW[:2]], repeat=2)
+    ]
     for p, q in PAIRS if name == "recursive" else by_size.get(count, few):
         assert law(rule.function, p, q, count, rule.draws, monkeypatch) == pytest.approx(p, abs=1e-12)
 
@@ -116,8 +120,8 @@ def accepted(rule, p, q, count, monkeypatch):
 def best_possible(p, q, count):
     """The value of the linear program: the most that any lossless rule accepts of so many independent draws.
 
-    It is a flow from the drafts, with their probabilities, through their tokens, with the target's. By duality that is the least cut: a
-    set of tokens on the side of the drafts pays for itself, and all drafts with a token outside of it pay.
+    It is a flow from the drafts, with their probabilities, through their tokens, with the target's. By duality that is the
+    least cut: a set of tokens on the side of the drafts pays for itself, and all drafts with a token outside of it pay.
     """
     sets = itertools.chain.from_iterable(itertools.combinations(range(len(p)), size) for size in range(len(p) + 1))
     return min(math.fsum(p[i] for i in own) + 1 - math.fsum(q[i] for i in own) ** count for own in sets)
@@ -132,7 +136,11 @@ def flow(p, q, count):
         reached, ways = {("d", d): None for d, mass in enumerate(left_d) if mass > 1e-12}, []
         ways = list(reached)
         for kind, at in ways:
-            near = [("t", i) for i in set(drafts[at][0])] if kind == "d" else [("d", d) for (d, i), m in moved.items() if i == at and m > 1e-12]
+            near = (
+                [("t", i) for i in set(drafts[at][0])]
+                if kind == "d"
+                else [("d", d) for (d, i), m in moved.items() if i == at and m > 1e-12]
+            )
             for node in near:
                 if node not in reached:
                     reached[node] = (kind, at)

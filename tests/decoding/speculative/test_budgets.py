@@ -87,7 +87,7 @@ def test_no_draft_is_longer_than_what_is_left(draft):
 def test_caches_end_with_the_budget(kind):
     model = transformers_model("Llama" if kind == "static" else kind)
     cache = {"cache": "static"} if kind == "static" else {}
-    for budget in range(8, 16):
+    for budget in (9, 11, 14):
         options = {"vocab": VOCAB, "grammar": GRAMMARS["regex"], "max_tokens": budget, **cache}
         plain = gl.generate(model, prompts(3, budget), **options)
         drafted = gl.generate(model, prompts(3, budget), draft=gl.Draft(["copy", TARGET], length=9), **options)

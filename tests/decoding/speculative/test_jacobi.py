@@ -82,7 +82,9 @@ def test_guesses_are_masked_anew_where_their_context_changes():
             found = super().after(asked, width)
             for (growth, node), candidates in zip(asked, found, strict=True):
                 if candidates.row is not None:
-                    seen.append((growth.row, growth.tree.tokens_to(node), set(np.flatnonzero(np.isfinite(candidates.row)))))
+                    seen.append(
+                        (growth.row, growth.tree.tokens_to(node), set(np.flatnonzero(np.isfinite(candidates.row))))
+                    )
             return found
 
     grammar = gl.Regex("(ab|ba|ca){30}")
@@ -104,7 +106,9 @@ def test_guesses_are_masked_anew_where_their_context_changes():
 
     Watching.after = after
     draft = gl.Draft(Watching(), acceptance="ratio", length=6)
-    out = gl.generate(HashModel(5, 3), [5], vocab=VOCAB, grammar=grammar, temperature=1.0, seed=2, draft=draft, close=False)
+    out = gl.generate(
+        HashModel(5, 3), [5], vocab=VOCAB, grammar=grammar, temperature=1.0, seed=2, draft=draft, close=False
+    )
     assert out.stats.accepted_tokens
     assert checked > 50
     contexts = {}

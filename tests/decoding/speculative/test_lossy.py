@@ -1,4 +1,5 @@
-"""Lossy rules: the grammar holds whatever they say, each decides by what it is made for, and where it says no the answer is the target's."""
+"""Lossy rules: the grammar holds whatever they say, each decides by what it is made for, and where it says no the answer is
+the target's."""
 
 import json
 import re
@@ -19,7 +20,6 @@ from grammarlm.models.planted import Planted, noise
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     SCHEMA,
-    STOP,
     VOCAB,
     WIDTH,
     Agreeing,
@@ -118,7 +118,8 @@ NEVER = {
 
 @pytest.mark.parametrize("name", NEVER)
 def test_where_the_rule_says_no_answers_are_the_target_s(name):
-    """EQ at every temperature: a head that says no, no weight, a small model that always hands over, a router that keeps nothing."""
+    """EQ at every temperature: a head that says no, no weight, a small model that always hands over, a router that keeps
+    nothing."""
     model = transformers_model("Llama")
     for sampling in DRAWS:
         for grammar in (None, GRAMMARS["schema"], GRAMMARS["regex"]):
@@ -154,7 +155,8 @@ def planted(seed, count):
 
 
 def test_a_judge_takes_what_its_head_likes():
-    """Judge: a head that knows the draft's text by the states takes it, against the target; with "yes" the length is the most there is."""
+    """Judge: a head that knows the draft's text by the states takes it, against the target; with "yes" the length is the
+    most there is."""
     model, prompt = transformers_model("Llama"), [5, 6, 7]
     text = planted(1, 40)
     writer = Planted(noise(WIDTH), {tuple(prompt): text})
@@ -175,7 +177,9 @@ def test_a_judge_takes_what_its_head_likes():
         expected = model.base_model(torch.tensor([[*prompt, *out.tokens]])).last_hidden_state[0]
     assert 0 < out.stats.accepted_tokens < out.stats.draft_tokens
     nearest = [float((expected - given[0]).norm(dim=-1).min()) for given in states if len(given)]
-    assert sum(distance < 1e-6 for distance in nearest) >= out.stats.accepted_tokens / 4  # the states of these very tokens
+    assert (
+        sum(distance < 1e-6 for distance in nearest) >= out.stats.accepted_tokens / 4
+    )  # the states of these very tokens
 
 
 def test_second_thoughts_are_read_in_the_same_forward():
@@ -237,7 +241,8 @@ def test_asides_are_in_no_cache(kind):
 
 @pytest.mark.parametrize("least", [150, pytest.param(1000, marks=pytest.mark.proof)])
 def test_the_target_goes_back_to_what_it_finds_improbable(least, monkeypatch):
-    """BiLD: after each of many rewinds the matcher is as one that has read the text anew; the small model hands over where unsure."""
+    """BiLD: after each of many rewinds the matcher is as one that has read the text anew; the small model hands over where
+    unsure."""
     rewinds, kept = [], Row.propose
 
     def propose(row, tree):
@@ -260,14 +265,21 @@ def test_the_target_goes_back_to_what_it_finds_improbable(least, monkeypatch):
         draft = gl.Draft(HashModel(6, 2), acceptance=BigLittle(fallback=0.01, rollback=5.0), length=6)
         name = ("schema", "regex", "sql")[round_ % 3]
         outs = gl.generate(
-            model, prompts(8, round_), vocab=VOCAB, grammar=GRAMMARS[name], max_tokens=60, draft=draft, **DRAWS[round_ % 2]
+            model,
+            prompts(8, round_),
+            vocab=VOCAB,
+            grammar=GRAMMARS[name],
+            max_tokens=60,
+            draft=draft,
+            **DRAWS[round_ % 2],
         )
         assert all(is_valid(out, name) for out in outs)
         round_ += 1
 
 
 def test_a_small_model_hands_over_where_it_is_unsure():
-    """BiLD: drafts end at the first token that the small model is not sure of, and a text that the target tolerates is the small one's."""
+    """BiLD: drafts end at the first token that the small model is not sure of, and a text that the target tolerates is the
+    small one's."""
     text, prompt = planted(4, 40), [5, 6, 7]
     small = Planted(lambda ids: torch.zeros(*ids.shape, WIDTH), {tuple(prompt): text}, share=0.7, seed=3)
     target = noise(WIDTH, deviation=0.5)
@@ -282,7 +294,8 @@ def test_a_small_model_hands_over_where_it_is_unsure():
 
 
 def test_a_router_decides_about_whole_steps():
-    """Arbitrage: lines by the draft are kept or forgotten before the target reads them; one that is forgotten it writes to its end."""
+    """Arbitrage: lines by the draft are kept or forgotten before the target reads them; one that is forgotten it writes to
+    its end."""
     line = gl.Regex("([ab]{3}[\n]){6}")
     a, b = 99, 100
     letters = lambda which: lambda ids: torch.nn.functional.one_hot(torch.full(ids.shape, which), WIDTH).float()  # noqa: E731
@@ -305,11 +318,15 @@ def test_a_router_decides_about_whole_steps():
     assert all(each in ("aaa", "bbb", "abb") for each in lines)
     assert all(step.endswith(b"\n") and step.count(b"\n") == 1 for _, step in asked)
     assert all(out.text.encode().startswith(text) for text, _ in asked)
-    kept = gl.generate(target, [5], vocab=VOCAB, grammar=line, draft=gl.Draft(letters(b), acceptance=Steps(lambda *_: True)))
+    kept = gl.generate(
+        target, [5], vocab=VOCAB, grammar=line, draft=gl.Draft(letters(b), acceptance=Steps(lambda *_: True))
+    )
     assert kept.stats.forwards <= 7  # one a line, whose first letter is the target's after the first
 
 
-ACTIONS = gl.Regex("".join(f"[{chr(97 + 3 * at)}-{chr(99 + 3 * at)}]" for at in range(7)))  # each place with a set of its own
+ACTIONS = gl.Regex(
+    "".join(f"[{chr(97 + 3 * at)}-{chr(99 + 3 * at)}]" for at in range(7))
+)  # each place with a set of its own
 
 
 @pytest.mark.parametrize("most", range(1, 8))
@@ -330,7 +347,8 @@ def test_jacobi_iterations_may_end_early(most):
 
 
 def test_units_are_what_rows_are_sure_of():
-    """LUD: a run of rows is taken up to the first that is not sure enough; more with a lower threshold, one with a threshold of 1."""
+    """LUD: a run of rows is taken up to the first that is not sure enough; more with a lower threshold, one with a threshold
+    of 1."""
     model, prompt = transformers_model("Llama"), [5, 6, 7]
     output = model.get_output_embeddings().weight.detach()
     letter = output[99] / output[99].square().sum()

@@ -87,7 +87,9 @@ class Watched:
         slots = keys[0].shape[2]
         if width < slots:  # no prompts: beyond one id a row
             mask = options.get("attention_mask")
-            held = rows * (kept - 1) * WIDE * (output.logits.element_size() + 4)  # the model's, and as they are drawn from
+            held = (
+                rows * (kept - 1) * WIDE * (output.logits.element_size() + 4)
+            )  # the model's, and as they are drawn from
             held += sum(each.nbytes for each in keys) // slots * (width - 1)
             self.most = max(self.most, held + (0 if mask is None else mask.nbytes - mask.nbytes // width))
         return output
@@ -100,7 +102,9 @@ def test_drafts_stay_within_their_memory(drafter, vocab):
     texts = [np.random.default_rng(seed).permutation(np.arange(300, WIDE - 1))[:31].tolist() for seed in range(2)]
     asked = [[*text, 9, text[0]] for text in texts]
     watched = Watched(model, texts)
-    small = random_model("Llama", WIDE, hidden_size=8, intermediate_size=8, num_attention_heads=1, num_key_value_heads=1)
+    small = random_model(
+        "Llama", WIDE, hidden_size=8, intermediate_size=8, num_attention_heads=1, num_key_value_heads=1
+    )
     Watched(small, texts)
     options = {"vocab": vocab, "max_tokens": 30, "close": False}
 
@@ -230,15 +234,15 @@ def test_one_token_is_read_while_the_rest_is_drafted():
     target = HashModel(5, 3)
     draft = gl.Draft(Watching(near(target)), length=4, schedule=Parallel(ahead=4))
     gl.generate(target, [5, 6], vocab=VOCAB, max_tokens=60, close=False, draft=draft)
-    after = [later for earlier, later in zip(trees, trees[1:], strict=False) if earlier[0] > earlier[1]]
+    after = [later for earlier, later in itertools.pairwise(trees) if earlier[0] > earlier[1]]
     assert after
     assert {size for size, _ in after} <= {0, 1}
     assert max(size for size, _ in trees) == 4
 
 
 def test_branches_are_tried_where_the_next_token_is_unsure():
-    """Mirror-SD: the target's token is the draft's second choice at each end of a chain; with branches it is drafted ahead, and only
-    branches that the grammar allows are."""
+    """Mirror-SD: the target's token is the draft's second choice at each end of a chain; with branches it is drafted ahead,
+    and only branches that the grammar allows are."""
     text = np.random.default_rng(4).integers(99, 105, 60).tolist()  # letters a to f
     prompt = [5, 6, 7]
     target = Planted(noise(WIDTH, deviation=0.3), {tuple(prompt): [*text, STOP]})
@@ -309,7 +313,10 @@ def test_sixteen_prompts_with_sixteen_grammars(kind):
     model = HashModel(5, 3) if kind == "hash" else transformers_model("Llama" if kind == "static" else kind)
     options = {"vocab": VOCAB, "max_tokens": 32, **({"cache": "static"} if kind == "static" else {})}
     asked = prompts(16, 9)
-    makers = {"lookup": lambda: gl.Draft(["suffix", "copy", "skeleton"]), "model": lambda: gl.Draft(near(HashModel(5, 3)))}
+    makers = {
+        "lookup": lambda: gl.Draft(["suffix", "copy", "skeleton"]),
+        "model": lambda: gl.Draft(near(HashModel(5, 3))),
+    }
     for sampling in DRAWS[: 1 if kind in ("Mamba", "T5", "static", "Mistral") else 2]:
         alone = [gl.generate(model, p, grammar=g, **options, **sampling) for p, g in zip(asked, SIXTEEN, strict=True)]
         for make in makers.values():

@@ -20,8 +20,8 @@ class Block:
 class Iterations(Rule):
     """The answer is made in blocks, of as many tokens as a draft has, and one more; a block is read at most `most` times.
 
-    The last time all of its places are drawn at once, each with the mask of what was drawn before it, and with the logits after what
-    had been drafted there. With as many reads as a block has tokens that never differs from the exact rule.
+    The last time all of its places are drawn at once, each with the mask of what was drawn before it, and with the logits
+    after what had been drafted there. With as many reads as a block has tokens that never differs from the exact rule.
     """
 
     def __init__(self, most: int = 2):

@@ -33,7 +33,9 @@ class Judge(Rule):
 
     def begin(self, target: Target) -> None:
         if not is_transformers_model(target.model) or is_encoder_decoder(target.model):
-            raise ValueError("the acceptance rule 'judge' needs a causal transformers model, whose states its head reads")
+            raise ValueError(
+                "the acceptance rule 'judge' needs a causal transformers model, whose states its head reads"
+            )
 
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
         if tree:

@@ -1,7 +1,8 @@
 """The interface of acceptance rules.
 
-A rule is asked at each place of a draft, with the target's logits there, after the grammar's mask: it takes one of the drafted tokens,
-or leaves the draw to the row. So the grammar holds whatever a rule says. A lossless rule leaves the law of the answers as it is.
+A rule is asked at each place of a draft, with the target's logits there, after the grammar's mask: it takes one of the
+drafted tokens, or leaves the draw to the row. So the grammar holds whatever a rule says. A lossless rule leaves the law of the
+answers as it is.
 """
 
 from __future__ import annotations

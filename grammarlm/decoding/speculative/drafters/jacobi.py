@@ -1,7 +1,8 @@
 """What the model itself would have written at the next places, given the draft of the round before (Jacobi decoding).
 
-The logits of those places are kept as the model gave them, and masked anew in each round by what has come before them since. Greedy,
-a guess is the best token that is left; else it is drawn, under the rules that compare probabilities from exactly these logits (SJD).
+The logits of those places are kept as the model gave them, and masked anew in each round by what has come before them since.
+Greedy, a guess is the best token that is left; else it is drawn, under the rules that compare probabilities from exactly these
+logits (SJD).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the model would have written after each two tokens that it has read, whether they were drawn or refused (Jacobi Forcing).
 
-Drafts that were refused are not lost: what the model made of their tokens may be right elsewhere. Together with "jacobi", whose wrong
-guesses fill the pool.
+Drafts that were refused are not lost: what the model made of their tokens may be right elsewhere. Together with "jacobi",
+whose wrong guesses fill the pool.
 """
 
 from __future__ import annotations

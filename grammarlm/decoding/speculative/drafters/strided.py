@@ -1,4 +1,4 @@
-"""One model in both roles: it verifies a stride of tokens and proposes the next one in the same forward (introspective decoding, I-DLM).
+"""One model in both roles: it verifies a stride of tokens and proposes the next one in the same forward (I-DLM).
 
 The model is one that predicts behind masks, too. After each token of the stride, and after the text, it reads `stride - 1` masks
 beside the draft: the first stands for the token that is drawn there, and the logits after the i-th are those of the i-th token

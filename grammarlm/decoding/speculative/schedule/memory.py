@@ -35,7 +35,8 @@ class Memory(Schedule):
         self._by_length = 0  # and for each id of its text
 
     def begin(self, target: Target, drafter: Drafter) -> None:
-        width, size = max(target.vocab.size, getattr(text_config(target.model), "vocab_size", 0)), itemsize(target.model)
+        size = itemsize(target.model)
+        width = max(target.vocab.size, getattr(text_config(target.model), "vocab_size", 0))
         self._fixed = width * (size + 4 * COPIES) + target.vocab.words * 4 + cached_bytes(target.model, size) + OBJECTS
         self._by_length = size  # a row of the mask of ancestors
 
@@ -65,7 +66,8 @@ def cached_bytes(model: Any, size: int) -> int:
     config = text_config(model)
     if config is None:
         return 0
-    heads = getattr(config, "num_key_value_heads", None) or getattr(config, "num_attention_heads", 1)
-    hidden = getattr(config, "hidden_size", 0)
-    width = getattr(config, "head_dim", None) or hidden // max(1, getattr(config, "num_attention_heads", 1))
-    return 2 * getattr(config, "num_hidden_layers", 1) * heads * width * size
+    all_heads: int = getattr(config, "num_attention_heads", 1)
+    heads: int = getattr(config, "num_key_value_heads", None) or all_heads
+    width: int = getattr(config, "head_dim", None) or getattr(config, "hidden_size", 0) // all_heads
+    layers: int = getattr(config, "num_hidden_layers", 1)
+    return 2 * layers * heads * width * size

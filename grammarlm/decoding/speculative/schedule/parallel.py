@@ -122,7 +122,11 @@ class Parallel(Schedule):
                 width = 1 if step else self.branches
                 found = drafter.after(tips, width)
                 pairs = zip(tips, found, strict=True)
-                tips = [(g, child) for (g, node), candidates in pairs for child in children(shape, g, node, candidates, width)]
+                tips = [
+                    (g, child)
+                    for (g, node), candidates in pairs
+                    for child in children(shape, g, node, candidates, width)
+                ]
         except Exception as error:
             run.errors.append(error)
         run.trace.drafting = began, perf_counter()
