@@ -40,11 +40,12 @@ class Drafting:
         self._growths: dict[Row, Growth] = {}
 
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
+        for row in dict.fromkeys([*rows, *self._growths]):  # also those that have nothing more to choose
+            self._tell(row)
+        self._growths = {}
         if not rows:
-            self._growths = {}
             return []
         for row in rows:
-            self._tell(row)
             row.rule = self._rule if row.predicate.where is None else None
         rooms = self._schedule.rooms(rows, [max(0, self._rule.room(row, self._room(row))) for row in rows])
         growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}

@@ -32,6 +32,8 @@ class Strided(NodeDrafter):
         self._next: dict[Row, tuple[int, np.ndarray]] = {}  # (ids before the first place, logits of the places)
 
     def finish(self, growth: Growth) -> None:
+        if growth.tree.asides:  # of an acceptance rule
+            return
         for node in range(ROOT, len(growth.tree)):
             last = node
             for _ in range(self.length):
