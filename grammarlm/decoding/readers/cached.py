@@ -30,6 +30,7 @@ from .draft_tree import DraftTree
 from .last_states import caught_states
 from .model_facts import KEEP_LOGITS, text_config
 from .prefix_and_tree import NAME as PREFIX_AND_TREE
+from .realign import has_many_holes, realign
 from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
@@ -210,13 +211,15 @@ class CachedReader(CallableReader):
         self._cut()
 
     def _cut(self) -> None:
-        """Takes slots at the end that are pads of all texts out of the cache."""
+        """Takes slots at the end that are pads of all texts out of the cache; where many others are pads, all of them."""
         used = max((at + 1 for slots in self._slots for at, is_id in enumerate(slots) if is_id), default=0)
         if not used:
             self._start_over()
         elif used < len(self._slots[0]):
             self._cache.crop(used - len(self._slots[0]))
             self._slots = [slots[:used] for slots in self._slots]
+        if self._slots[0] and has_many_holes(self._slots):
+            self._slots = realign(self._cache, self._slots, self._device)
 
 
 def reorder(cache: Any, texts: Sequence[int], device: torch.device) -> None:

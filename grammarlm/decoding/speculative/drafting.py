@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from grammarlm.decoding.loop.forced_draft import forced_draft
@@ -12,12 +13,13 @@ from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.reader import Reader
 
-from .acceptance import Rule
+from .acceptance.rule import Rule
 from .cost import EXPLORES, Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter
 from .draws import Shape
 from .growth import Growth
+from .schedule.schedule import Schedule
 from .shapes import grow
 
 
@@ -25,10 +27,17 @@ class Drafting:
     """One batch's drafts; the drafter outlives it."""
 
     def __init__(
-        self, drafter: Drafter, shape: Shape, rule: Rule, room: Callable[[Row], int], cost: Cost, saves: bool = False
+        self,
+        drafter: Drafter,
+        shape: Shape,
+        rule: Rule,
+        schedule: Schedule,
+        room: Callable[[Row], int],
+        cost: Cost,
+        saves: bool = False,
     ):
         """`saves`: drafts only what pays by the cost of a forward."""
-        self._drafter, self._shape, self._rule, self._room = drafter, shape, rule, room
+        self._drafter, self._shape, self._rule, self._schedule, self._room = drafter, shape, rule, schedule, room
         self._cost, self._saves, self._has_read, self._round = cost, saves, False, 0
         self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
         self._growths: dict[Row, Growth] = {}
@@ -36,18 +45,27 @@ class Drafting:
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
         for row in dict.fromkeys([*rows, *self._growths]):  # also those that have nothing more to choose
             self._tell(row)
+        self._growths = {}
+        if not rows:
+            return []
         for row in rows:
-            row.rule = self._rule.choose
-        growths = {row: Growth(row, self._room(row)) for row in rows}
+            row.rule = self._rule if row.predicate.where is None else None
+        rooms = self._schedule.rooms(rows, [max(0, self._rule.room(row, self._room(row))) for row in rows])
+        growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}
+        wanted = [growth for growth in growths.values() if growth.room > 0]
+        self._schedule.begin_round(rows, wanted)
         # Whole prompts are read without a mask for trees, which would be as large as their square.
         shape = self._shape if self._has_read else replace(self._shape, name="chain")
-        grow(shape, self._drafter, [growth for growth in growths.values() if growth.room > 0])
+        grow(shape, self._drafter, wanted)
         if self._saves and isinstance(self._drafter, Combined):
             self._cut(growths, self._drafter)
-        for row, growth in growths.items():
+        for growth in wanted:
             if not growth.tree and not self._saves:  # "auto" has a drafter for what the grammar forces
-                growth.tree = DraftTree.chain(forced_draft(row))
+                growth.tree = DraftTree.chain(forced_draft(growth.row)[: growth.room])
+            self._rule.finish(growth)
+            self._drafter.finish(growth)
         self._growths = growths
+        self._schedule.drafted(self._shape, self._drafter, wanted)
         return [growths[row].tree for row in rows]
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
@@ -68,7 +86,7 @@ class Drafting:
             self._drafter.learn(row, row.ids[known:])
             self._known[row] = len(row.ids)
         growth = self._growths.pop(row, None)
-        tree = DraftTree() if growth is None else growth.tree
+        tree = DraftTree() if growth is None else growth.tree.without_asides
         nodes = drawn_nodes(tree, row.ids[known:])
         self._drafter.drawn(row, tree, nodes)
         if growth is not None and isinstance(self._drafter, Combined):
@@ -86,7 +104,7 @@ class Drafting:
 
     @property
     def needs_states(self) -> bool:
-        return self._drafter.needs_states
+        return self._drafter.needs_states or self._rule.needs_states
 
     def observe(
         self,
@@ -96,6 +114,7 @@ class Drafting:
         states: Sequence[torch.Tensor] | None,
         seconds: float,
     ) -> None:
+        self._schedule.read()
         widths = [len(row.unread.tree) + 1 for row in rows]
         if self._has_read:  # the first forward reads the prompts
             self._cost.note(len(rows) * max(widths), seconds)
@@ -103,16 +122,31 @@ class Drafting:
         self._drafter.reading(rows)
         table, first = logits.numpy(), 0
         for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
-            tree = row.unread.tree
-            before = [*row.ids[len(row.ids) - count :], *tree.tokens]
-            self._drafter.observe(row, tree, before, table[first : first + len(before)])
-            first += len(before)
-            if states is not None and self.needs_states:
-                self._drafter.observe_states(row, tree, states[at])
+            after = table[first : first + count + len(row.unread.tree)]
+            first += len(after)
+            self._show(row, count, after, None if states is None else states[at])
+
+    def _show(self, row: Row, count: int, logits: np.ndarray, states: torch.Tensor | None) -> None:
+        """What the target made of one row: after its last `count` ids, and after the nodes of its tree."""
+        tree = row.unread.tree
+        before = [*row.ids[len(row.ids) - count :], *tree.tokens[: tree.drafted]]
+        self._drafter.observe(row, tree.without_asides, before, logits[: len(before)])
+        if tree.asides:
+            self._drafter.observe_asides(row, logits[len(before) :])
+        if count:
+            self._rule.observe(row, tree, logits[count - 1 :])
+        if states is None:
+            return
+        if self._drafter.needs_states:
+            self._drafter.observe_states(row, tree.without_asides, states[: len(states) - tree.asides])
+        if self._rule.needs_states:
+            self._rule.observe_states(row, tree, states[len(states) - len(tree) :])
 
     def drop(self, row: Row) -> None:
         self._tell(row)
         self._drafter.drop(row)
+        self._rule.drop(row)
+        self._schedule.drop(row)
         self._known.pop(row, None)
 
 

@@ -52,6 +52,9 @@ def all_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
 def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
     """The chain of the member that promises the most tokens; another's where the grammar forbids the first token of that."""
     waiting: dict[int, list[Growth]] = {}  # for members that draft node by node, all answers at once
+    for member in drafter.members:
+        if isinstance(member, RunDrafter):
+            member.open(growths)
     for growth in growths:
         runs = {}
         for number, member in enumerate(drafter.members):
@@ -72,24 +75,27 @@ def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
 
 
 def chain(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
-    if not drafter.chains(shape, growths):
+    """Goes on where a chain has been begun."""
+    is_plain = not shape.above and not any(growth.tree for growth in growths)
+    if not (is_plain and drafter.chains(shape, growths)):
         levels(shape, drafter, growths, ())
 
 
 def fixed(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
-    levels(shape, drafter, growths, WIDTHS)
+    levels(shape, drafter, growths, shape.widths or WIDTHS)
 
 
 def distinct(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
-    levels(shape, drafter, growths, DISTINCT_WIDTHS)
+    levels(shape, drafter, growths, shape.widths or DISTINCT_WIDTHS)
 
 
 def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths: Sequence[int]) -> None:
     """Depth by depth: so many children of the best node there, one less for each rank that another node's path has lost.
 
-    The best child of a node loses none, the second one rank, and so on; the best path goes on to the full length.
+    The best child of a node loses none, the second one rank, and so on; the best path goes on to the full length. Without widths
+    it is a chain, which goes on where it has been begun.
     """
-    tips = [(growth, ROOT, 0, 1.0) for growth in growths]
+    tips = [(growth, ROOT if widths else growth.tip, 0, 1.0) for growth in growths]
     for depth in range(shape.length):
         most = widths[depth] if depth < len(widths) else 1
         tips = [tip for tip in tips if tip[2] < most and tip[0].depth(tip[1]) < tip[0].room]
@@ -106,8 +112,11 @@ def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths
 
 
 def probability(growth: Growth, child: int, candidates: Candidates) -> float:
-    """What the draft itself gives a token."""
-    token = growth.tree.tokens[child]
+    """What the draft itself gives a node."""
+    return chance_of(growth, growth.tree.tokens[child], candidates)
+
+
+def chance_of(growth: Growth, token: int, candidates: Candidates) -> float:
     if candidates.row is not None:
         return float(np.exp(log_softmax(candidates.row, growth)[token]))
     return float(np.exp(candidates.log_p[list(candidates.tokens).index(token)]))
@@ -117,6 +126,8 @@ def children(shape: Shape, growth: Growth, node: int, candidates: Candidates, wi
     """New nodes, at most `width`."""
     row = candidates.row
     tokens = candidates.tokens if row is None else picked(shape, growth, node, row, width)
+    if shape.above:
+        tokens = [token for token in tokens if chance_of(growth, token, candidates) > shape.above]
     added: list[int] = []
     for token in tokens:
         before = len(growth.tree)

@@ -449,3 +449,20 @@ def test_features_follow_the_text_through_what_is_forced():
     assert len(known) > 5
     for found in known:
         assert torch.allclose(found, states[: len(found)], atol=1e-9)
+
+
+def test_one_draft_serves_two_targets_at_once():
+    """S2D: two batches whose steps alternate, with one Draft: each is as alone."""
+    from grammarlm.decoding.generate import start
+    from grammarlm.decoding.speculative.drafters.cascade import Nested
+
+    targets = [HashModel(5, 3), HashModel(8, 3)]
+    draft = gl.Draft(Nested([HashModel(6, 2), Agreeing(targets[0], targets[1])], confidence=0.3), length=5)
+    options = {"vocab": VOCAB, "regex": "[a-z]{40}"}
+    running = [start(target, [5, 6], draft=draft, **options) for target in targets]
+    steps = [iter(each) for each in running]
+    while steps:
+        steps = [each for each in steps if next(each, None) is not None]
+    for each, target in zip(running, targets, strict=True):
+        assert each.result().tokens == gl.generate(target, [5, 6], **options).tokens
+        assert each.result().stats.accepted_tokens
