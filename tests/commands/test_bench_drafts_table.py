@@ -28,15 +28,10 @@ def test_the_table_of_drafters(tmp_path, capsys):
     )
     assert code == 0
     report = (out / "report.md").read_text()
-    assert printed.strip() in report
+    assert printed[printed.index("## Under") :].strip() in report
     for heading in ("## Under a grammar", "## Without a grammar"):
         assert heading in report
-    for figure in (
-        "Forwards a token",
-        "Drafted tokens that are drawn",
-        "Ids read for each token",
-        "Time without a draft",
-    ):
+    for figure in ("Forwards a token:", "Drafted tokens that are drawn, a forward:", "Ids read for each token:"):
         assert report.count(figure) == 2
     assert [line.split("|")[1].strip() for line in printed.splitlines() if line.startswith("|")][2:6] == ROWS
     figures = json.loads((out / "figures.json").read_text())
@@ -44,7 +39,7 @@ def test_the_table_of_drafters(tmp_path, capsys):
     for tasks in figures.values():
         assert list(tasks) == ["edit", "record"]
         for costs in tasks.values():
-            assert list(costs) == ROWS
+            assert list(costs)[: len(ROWS)] == ROWS  # peers that are installed come after them
             assert len({cost["tokens"] for cost in costs.values()}) == 1  # the same answers
             assert costs["no draft"]["accepted"] == 0 < costs["no draft"]["forwards"]
             assert costs["copy"]["forwards"] <= costs["no draft"]["forwards"]

@@ -100,7 +100,7 @@ class Draft:
     @property
     def is_lossless(self) -> bool:
         """Do the answers follow the target's law? Under "exact" they are then those without a draft."""
-        return self.ACCEPTANCE[self.acceptance] and self.drafter.is_lossless
+        return self.rule.lossless and self.drafter.is_lossless
 
     def _room(self, row: Row) -> int:
         return min(self.length, row.spec.max_tokens - row.count - 1)

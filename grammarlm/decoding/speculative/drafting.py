@@ -61,7 +61,7 @@ class Drafting:
             self._cut(growths, self._drafter)
         for growth in wanted:
             if not growth.tree and not self._saves:  # "auto" has a drafter for what the grammar forces
-                growth.tree = DraftTree.chain(forced_draft(growth.row)[: growth.room])
+                growth.tree = DraftTree.chain(forced_draft(growth.row)[: growth.most])
             self._rule.finish(growth)
             self._drafter.finish(growth)
         self._growths = growths
