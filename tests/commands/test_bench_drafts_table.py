@@ -8,6 +8,7 @@ from tests.commands.command_line import call
 
 pytest.importorskip("transformers")
 
+HELD = ["under a grammar", "without a grammar"]
 ROWS = ["no draft", "forced runs", "skeleton", "copy"]
 
 
@@ -35,8 +36,8 @@ def test_the_table_of_drafters(tmp_path, capsys):
         assert report.count(figure) == 2
     assert [line.split("|")[1].strip() for line in printed.splitlines() if line.startswith("|")][2:6] == ROWS
     figures = json.loads((out / "figures.json").read_text())
-    assert list(figures) == ["under a grammar", "without a grammar"]
-    for tasks in figures.values():
+    assert list(figures) == [*HELD, "masks"]
+    for tasks in (figures[held] for held in HELD):
         assert list(tasks) == ["edit", "record"]
         for costs in tasks.values():
             assert list(costs)[: len(ROWS)] == ROWS  # peers that are installed come after them
