@@ -19,6 +19,8 @@ NAMES = (
     "sampling_methods",
     "items",
     "generate",
+    "suffix_store",
+    "drafts",
 )
 
 

@@ -135,8 +135,8 @@ class Proposals:
             self.merits[tree, :, Merit.DRAWN] = PRIOR * np.maximum(1 - fails * decays**lengths, 0.05)
         self.merits[:, :, Merit.TRIED] = PRIOR
         self._choices = np.empty((1 + CHOICES, Choice.WIDTH))
-        self._addresses = entries.address_of(self.merits), entries.address_of(self._choices)
-        self._runs, self._chances = np.empty((0, 0), np.int32), np.empty((0, 0))
+        self._merits_at = entries.address_of(self.merits)
+        self._shape = 0, 0
 
     def runs(
         self, own: SuffixTree, finished: SuffixTree, length: int, count: int, least: float, most: int | None = None
@@ -146,25 +146,19 @@ class Proposals:
         As a tree they have at most `most` nodes: the likeliest.
         """
         mine, others = own.arrays, finished.arrays  # kept while the kernel runs
-        if self._runs.shape != (max(count, 2), 1 + length):
-            self._runs = np.empty((max(count, 2), 1 + length), np.int32)
-            self._chances = np.empty(self._runs.shape)
-        runs, chances = self._runs, self._chances
-        merits, choices = self._addresses
-        written = entries.address_of(runs), entries.address_of(chances)
-        found = entries.suffix_propose(
-            mine.address,
-            others.address,
-            merits,
-            *written,
-            choices,
-            length,
-            count,
-            most or length * count,
-            int(1e6 * least),
-        )
-        return [run[1 : 1 + run[0]] for run in runs[:found].tolist() if run[0]]
+        if self._shape != (count, length):
+            self._make_room(count, length)
+        most, millionths = most or length * count, int(1e6 * least)
+        found = entries.suffix_propose(mine.address, others.address, *self._addresses, length, count, most, millionths)
+        return [run[1 : 1 + run[0]] for run in self._runs[:found].tolist() if run[0]]
+
+    def _make_room(self, count: int, length: int) -> None:
+        self._runs = np.empty((max(count, 2), 1 + length), np.int32)
+        self._chances = np.empty(self._runs.shape)
+        written = self.merits, self._runs, self._chances, self._choices
+        self._addresses = [entries.address_of(array) for array in written]
+        self._shape = count, length
 
     def judge(self, own: SuffixTree, token: int) -> None:
         """This token was drawn after the last proposal."""
-        entries.suffix_judge(own.arrays.address, self._addresses[0], token)
+        entries.suffix_judge(own.arrays.address, self._merits_at, token)

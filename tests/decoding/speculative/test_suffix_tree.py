@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+import grammarlm as gl
 from grammarlm.decoding.speculative import suffix_tree
+from grammarlm.decoding.speculative.drafters.suffix import Suffix
 from grammarlm.decoding.speculative.suffix_tree import Proposals, SuffixTree
 from grammarlm.layout.suffix import DEPTH, END, LONGEST, MATCH, OTHER, OWN, ROOT, Field, Merit, Node
+from grammarlm.models.planted import Planted, noise
+from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH
 from tests.kernels.guarded import Guarded
 from tests.oracles import suffix_texts
 
@@ -292,3 +296,53 @@ def test_a_running_text_that_is_too_long_goes_on_with_its_second_half():
         assert min(len(said), 200) <= len(known) <= 512
     own.append([103, 104, 105, 103, 104])
     assert asked(own, SuffixTree(256), 1)[0] == [[105]]
+
+
+# ------------------------------------------------------------------ the drafter
+
+
+def forwards_a_token(draft, prompt, text):
+    model = Planted(noise(WIDTH, deviation=0.3), {tuple(prompt): [*text, STOP]})
+    out = gl.generate(model, prompt, vocab=VOCAB, max_tokens=90, draft=draft)
+    assert out.tokens == text
+    return out.stats.forwards / (len(text) + 1)
+
+
+@pytest.mark.parametrize("tree", gl.Draft.TREES)
+def test_answers_are_remembered_and_prompts_of_other_texts_are_not(tree):
+    ids = np.random.default_rng(4).permutation(np.arange(2, 257)).tolist()
+    prompt, answer, other = ids[:60], ids[60:110], ids[110:115]
+    draft = gl.Draft("suffix", tree=tree)
+    assert forwards_a_token(draft, prompt, answer) >= 0.8
+    assert forwards_a_token(draft, other, answer) <= 0.3
+    assert forwards_a_token(draft, other[::-1], prompt[:45]) >= 0.8
+    assert forwards_a_token(draft, prompt, prompt[5:45]) <= 0.3  # its own is
+    assert forwards_a_token(gl.Draft("suffix", tree=tree), other, answer) >= 0.8
+
+
+def test_an_answer_of_which_nothing_was_learned_is_forgotten():
+    drafter = Suffix()
+    assert drafter.forget(object()) == []
+    drafter.add([])
+    assert drafter.nbytes == SuffixTree(1 << 17).nbytes
+
+
+@pytest.mark.parametrize("chance", [-0.1, 1, "x"])
+def test_a_chance_is_checked(chance):
+    with pytest.raises((ValueError, TypeError), match="chance"):
+        gl.Draft("suffix", chance=chance)
+
+
+def test_a_higher_chance_drafts_less():
+    """Texts in which each token has several followers."""
+    counts = {}
+    rng = np.random.default_rng(8)
+    texts = [rng.integers(130, 140, 50).tolist() for _ in range(6)]
+    for chance in (0.0, 0.3):
+        draft = gl.Draft("suffix", chance=chance)
+        for number, text in enumerate(texts):
+            model = Planted(noise(WIDTH, deviation=0.3), {(5, 6, 7 + number): [*text, STOP]})
+            out = gl.generate(model, [5, 6, 7 + number], vocab=VOCAB, max_tokens=90, draft=draft)
+            assert out.tokens == text
+            counts[chance] = counts.get(chance, 0) + out.stats.draft_tokens
+    assert counts[0.3] < 0.6 * counts[0.0]
