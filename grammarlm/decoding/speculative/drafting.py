@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 
+from grammarlm.decoding.loop.forced_draft import forced_draft
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 
@@ -18,6 +20,8 @@ from .draws import Shape
 from .growth import Growth
 from .schedule.schedule import Schedule
 from .shapes import grow
+
+NOBODY = -1  # proposed a node that the grammar forces
 
 
 class Drafting:
@@ -51,15 +55,26 @@ class Drafting:
         growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}
         wanted = [growth for growth in growths.values() if growth.room > 0]
         self._schedule.begin_round(rows, wanted)
-        grow(self._shape, self._drafter, wanted)
+        # Whole prompts are read without a mask for trees, which would be as large as their square.
+        shape = self._shape if self._has_read else replace(self._shape, name="chain")
+        grow(shape, self._drafter, wanted)
         if self._saves and isinstance(self._drafter, Combined):
-            self._cut(growths, self._drafter)
+            self._cut(growths, self._drafter)  # "auto" has a drafter for what the grammar forces
+        elif self._rule.lossless:
+            for growth in wanted:
+                self._add_forced(growth)
         for growth in wanted:
             self._rule.finish(growth)
             self._drafter.finish(growth)
         self._growths = growths
         self._schedule.drafted(self._shape, self._drafter, wanted)
         return [growths[row].tree for row in rows]
+
+    def _add_forced(self, growth: Growth) -> None:
+        """Where a drafter finds nothing there is what the grammar forces."""
+        if not growth.tree:
+            growth.drafter = NOBODY
+            growth.add_run(forced_draft(growth.row))
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
         """Leaves of each chain what pays."""
@@ -87,7 +102,7 @@ class Drafting:
 
     def _count(self, growth: Growth, drafter: Combined, path: set[int]) -> None:
         """Who proposed what has been drawn."""
-        for number in set(growth.drafters):
+        for number in set(growth.drafters) - {NOBODY}:
             own = {at for at, who in enumerate(growth.drafters) if who == number}
             missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
             drafter.count(number, len(own & path) + missed, len(own & path))

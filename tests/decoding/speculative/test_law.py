@@ -66,7 +66,9 @@ def furthest(found, expected) -> float:
     return max(abs(found.get(text, 0.0) - expected.get(text, 0.0)) for text in {*found, *expected})
 
 
-@pytest.mark.parametrize("language", ["ends", *(pytest.param(name, marks=pytest.mark.proof) for name in ("long", "plain"))])
+@pytest.mark.parametrize(
+    "language", ["ends", *(pytest.param(name, marks=pytest.mark.proof) for name in ("long", "plain"))]
+)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_law_is_that_of_one_token_after_another(system, language, monkeypatch):
     found, ways = answer_law(TARGET, LANGUAGES[language], SYSTEMS[system], monkeypatch)
