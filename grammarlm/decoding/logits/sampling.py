@@ -116,8 +116,8 @@ def draw(logits: np.ndarray, sampling: Sampling, position: int, mass: float | No
     return int(tokens[first]), float(scaled[first]) - normalizer
 
 
-def distribution(logits: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [V] each: the law of `draw` at a temperature above 0, and the log-probabilities before the filters."""
+def distribution(logits: np.ndarray, sampling: Sampling) -> np.ndarray:
+    """float64 [V]: the law of `draw` at a temperature above 0."""
     best = float(logits.max())
     scaled = (logits - best) / np.float32(sampling.warmth)
     scaled = np.where(np.isfinite(scaled), scaled, -np.inf)
@@ -125,7 +125,13 @@ def distribution(logits: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np
     if sampling.typical_p is not None and sampling.typical_p < 1:
         kept &= typical(scaled, least_kept(scaled[np.isfinite(scaled)], sampling), sampling.typical_p)
     p = np.where(kept, np.exp(scaled.astype(np.float64)), 0.0)
-    return p / p.sum(), scaled - math.log(np.exp(scaled.astype(np.float64)).sum())
+    return np.asarray(p / p.sum())
+
+
+def log_probability(logits: np.ndarray, sampling: Sampling, token: int) -> float:
+    """Of a token in softmax(logits / temperature), as `draw` gives it."""
+    scaled = (logits - logits.max()).astype(np.float64) / sampling.warmth
+    return float(scaled[token]) - math.log(np.exp(scaled).sum())
 
 
 def first_to_arrive(scaled: np.ndarray, uniform: np.ndarray) -> int:

@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, nothing_left
-from grammarlm.decoding.logits.sampling import distribution, draw
+from grammarlm.decoding.logits.sampling import draw, log_probability
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.result import COMPLETE, Result, Stats
 
@@ -43,13 +42,21 @@ class Choice:
     logit: float  # the model's own
 
 
+class DraftRule(Protocol):
+    """By which drafted tokens are drawn (speculative/acceptance)."""
+
+    def choose(self, row: Row, logits: np.ndarray) -> int | None:
+        """An allowed token, by masked logits and `row.unread.proposed`; None: the row draws by itself."""
+
+    def is_last_read(self, row: Row) -> bool:
+        """Is the rest drawn from the logits that are here, even where another token than the draft's was drawn?"""
+
+
 class Row:
     """The state of one text of a batch."""
 
     width: int | None = None  # of the model's logits, once known
-    rule: Callable[[np.ndarray, Sequence[int], np.ndarray, Callable[[], float]], int] | None = (
-        None  # of accepting drafts
-    )
+    rule: DraftRule | None = None  # with where= there is none: each row draws by itself
 
     def __init__(self, spec: AnswerSpec, number: int, beginning: list[int]):
         self.spec, self.number, self.sampling = spec, number, spec.sampling
@@ -137,16 +144,19 @@ class Row:
     def propose(self, tree: DraftTree) -> None:
         """Draft tokens, to be read after the pending ones."""
         self.unread.tree = tree
-        self.stats.draft_tokens += len(tree)
+        self.stats.draft_tokens += tree.drafted
 
     def follows_draft(self) -> int | None:
         """The node of the draft that was drawn last, where the next choice, whose logits are already here, is prepared; or None."""
         if self.finish_reason or not self.unread.tree:
             return None
         node = self.unread.follow(self.tokens[-1])
+        if node is not None:
+            self.stats.accepted_tokens += 1
+        elif self.rule is not None and self.rule.is_last_read(self):
+            node = self.unread.stray()
         if node is None:
             return None
-        self.stats.accepted_tokens += 1
         self.prepare(in_draft=True)
         return node if self.finish_reason is None else None
 
@@ -189,10 +199,10 @@ class Row:
         if mass == -math.inf:
             raise nothing_left(len(self.tokens), len(logits))
         raw = self.sampling.penalize(logits, self._seen)
-        drafted = self.unread.drawn if self.rule is not None and self.predicate.where is None else None
-        if drafted is not None and self.sampling.temperature:
-            token, logprob = self._choose_by_rule(logits, *drafted)
-            return Choice(token, logprob, float(raw.get(token, logits[token])))
+        taken = None if self.rule is None else self.rule.choose(self, logits)
+        if taken is not None:
+            logprob = log_probability(logits, self.sampling, taken)
+            return Choice(taken, logprob, float(raw.get(taken, logits[taken])))
         drawn = first = draw(logits, self.sampling, self.position, None if raw else mass)
         before, scale = logits, self.sampling.warmth
         while not self._holds(drawn[0]):
@@ -205,16 +215,6 @@ class Row:
             drawn = draw(logits, self.sampling, self.position)
         token, logprob = drawn[0], first[1] + float(before[drawn[0]] - before[first[0]]) / scale
         return Choice(token, logprob, float(raw.get(token, before[token])))
-
-    def _choose_by_rule(self, logits: np.ndarray, drafted: list[int], q: np.ndarray) -> tuple[int, float]:
-        """By an acceptance rule (speculative/acceptance.py), with noise that neither the draft nor `draw` has."""
-        assert self.rule is not None
-        p, logs = distribution(logits, self.sampling)
-        aligned = np.zeros_like(p)
-        aligned[: len(q)] = q[: len(p)]
-        seed: Any = self.sampling.seed
-        token = self.rule(p, drafted, aligned, np.random.default_rng([seed, self.position]).random)
-        return token, float(logs[token])
 
     def _holds(self, token: int) -> bool:
         """Does the predicate accept the text with this token?"""

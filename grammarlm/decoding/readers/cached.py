@@ -18,6 +18,7 @@ import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import transformers
@@ -29,10 +30,13 @@ from .draft_tree import DraftTree
 from .last_states import caught_states
 from .model_facts import KEEP_LOGITS, text_config
 from .prefix_and_tree import NAME as PREFIX_AND_TREE
+from .realign import has_many_holes, realign
 from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # layers whose attention uses only position ids and the mask
+# Models whose dynamic cache has been seen to be of such layers: a draft can follow their prompts in the first forward.
+HAVE_PLAIN_CACHES: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 class CachedReader(CallableReader):
@@ -61,8 +65,9 @@ class CachedReader(CallableReader):
 
     @property
     def rollback_is_cheap(self) -> bool:
-        """Where cache slots can be masked out; known after the first forward, which shows the kind of cache."""
-        return not self._is_cached or (bool(self._slots[0]) and not self._in_step)
+        """Where cache slots can be masked out; known after a model's first forward, which shows the kind of its cache."""
+        is_known = bool(self._slots[0]) or HAVE_PLAIN_CACHES.get(self._model, False)
+        return not self._is_cached or (is_known and not self._in_step)
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         self.states = None
@@ -176,6 +181,7 @@ class CachedReader(CallableReader):
         layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
         has_mask = {"attention_mask", "position_ids"} <= set(self._options)
         self._in_step = self._is_cached and not (has_mask and layers and layers <= PLAIN_LAYERS)
+        HAVE_PLAIN_CACHES[self._model] = self._is_cached and not self._in_step
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits of all texts, padded on the right, without a cache."""
@@ -205,13 +211,15 @@ class CachedReader(CallableReader):
         self._cut()
 
     def _cut(self) -> None:
-        """Takes slots at the end that are pads of all texts out of the cache."""
+        """Takes slots at the end that are pads of all texts out of the cache; where many others are pads, all of them."""
         used = max((at + 1 for slots in self._slots for at, is_id in enumerate(slots) if is_id), default=0)
         if not used:
             self._start_over()
         elif used < len(self._slots[0]):
             self._cache.crop(used - len(self._slots[0]))
             self._slots = [slots[:used] for slots in self._slots]
+        if self._slots[0] and has_many_holes(self._slots):
+            self._slots = realign(self._cache, self._slots, self._device)
 
 
 def reorder(cache: Any, texts: Sequence[int], device: torch.device) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ class DraftTree:
     parents: list[int] = field(default_factory=list)
     # Where tokens after a node (ROOT: after the text) were drawn: those tokens in order, and what they were drawn from.
     drawn: dict[int, tuple[list[int], np.ndarray]] = field(default_factory=dict)
+    asides: int = 0  # so many of the last nodes are read beside the draft: they are no tokens of the answer
 
     @classmethod
     def chain(cls, tokens: Iterable[int]) -> DraftTree:
@@ -32,14 +33,29 @@ class DraftTree:
         self.parents.append(parent)
         return len(self.tokens) - 1
 
+    def add_aside(self, token: int, parent: int = ROOT) -> int:
+        self.asides += 1
+        return self.add(token, parent)
+
+    @property
+    def drafted(self) -> int:
+        """How many nodes are tokens that may come."""
+        return len(self.tokens) - self.asides
+
+    @property
+    def without_asides(self) -> DraftTree:
+        return DraftTree(self.tokens[: self.drafted], self.parents[: self.drafted], self.drawn) if self.asides else self
+
     @property
     def is_chain(self) -> bool:
         return self.parents == list(range(-1, len(self.tokens) - 1))
 
     def child(self, node: int, token: int) -> int | None:
         """The child of a node with this token."""
-        pairs = enumerate(zip(self.tokens, self.parents, strict=True))
-        return next((child for child, pair in pairs if pair == (token, node)), None)
+        return next((child for child in self.children(node) if self.tokens[child] == token), None)
+
+    def children(self, node: int) -> Iterator[int]:
+        return (child for child in range(self.drafted) if self.parents[child] == node)
 
     def path(self, node: int) -> list[int]:
         """The nodes from the text to this one."""

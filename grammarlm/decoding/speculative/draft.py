@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from types import NoneType
 from typing import Any, ClassVar
 
 from grammarlm.decoding.answer_spec import AnswerSpec
@@ -17,13 +18,15 @@ from grammarlm.decoding.arguments import check_integer, check_number, check_voca
 from grammarlm.decoding.loop.row import Row
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .acceptance import RULES
+from .acceptance.registry import LOSSLESS, RULES, rule_of
+from .acceptance.rule import Rule
 from .cost import Cost
 from .drafters.combined import Combined
-from .drafters.drafter import Drafter, Target
+from .drafters.drafter import Drafter, NodeDrafter, Target
 from .drafting import Drafting
 from .draws import Shape
 from .names import AUTO, AUTO_MEMBERS, DRAFTERS
+from .schedule.schedule import Schedule
 from .shapes import SHAPES
 
 HOME = "grammarlm.decoding.speculative.drafters"
@@ -35,7 +38,10 @@ class Draft:
     drafter      a name of DRAFTERS, "auto", a model, or a list of names and models, which share each draft
     tree         a name of TREES: "chain", or several continuations at once
     length       tokens of a chain, the depth of a tree; None: what suits the drafter
-    acceptance   a name of ACCEPTANCE; those that are True there leave the law of the answers as it is, and "exact" the answers
+    widths       of a "fixed" or "distinct" tree: children of the best node at each depth; 1 below
+    acceptance   a name of ACCEPTANCE, or a rule; those that are True there leave the law of the answers as it is, and "exact" the
+                 answers. The grammar holds under any rule
+    schedule     a Schedule: how far each row of a batch drafts, and when
     stop         a path ends where the draft's own probabilities say that some token of it is refused with more than this chance
     vocab, tokenizer   what the ids of a draft model mean, where not the target's
     options      of the drafter: least= ("copy"), layers= ("skip": those left out; "exit": how many, or "auto"), context= and
@@ -44,7 +50,7 @@ class Draft:
 
     DRAFTERS: ClassVar[Mapping[str, str]] = DRAFTERS
     TREES: ClassVar[Sequence[str]] = tuple(SHAPES)
-    ACCEPTANCE: ClassVar[Mapping[str, bool]] = {name: rule.lossless for name, rule in RULES.items()}
+    ACCEPTANCE: ClassVar[Mapping[str, bool]] = LOSSLESS
 
     def __init__(
         self,
@@ -52,42 +58,56 @@ class Draft:
         *,
         tree: str = "chain",
         length: int | None = None,
-        acceptance: str = "exact",
+        widths: Sequence[int] | None = None,
+        acceptance: str | Rule = "exact",
+        schedule: Schedule | None = None,
         stop: float | None = None,
         vocab: Vocabulary | None = None,
         tokenizer: Any = None,
         **options: Any,
     ):
         check_name("tree", tree, self.TREES)
-        check_name("acceptance rule", acceptance, self.ACCEPTANCE)
+        if not isinstance(acceptance, Rule):
+            check_name("acceptance rule", acceptance, self.ACCEPTANCE)
+        if not isinstance(schedule, (Schedule, NoneType)):
+            raise TypeError(f"schedule is a Schedule, such as Memory(4), not {type(schedule).__name__}")
         check_integer("length", length, 1, optional=True)
         check_number("stop", stop, lambda h: 0 < h < 1, "between 0 and 1", optional=True)
         if vocab is not None or tokenizer is not None:
             check_vocabulary(tokenizer, vocab)
             vocab = vocab or Vocabulary.from_tokenizer(tokenizer)
-        self.tree, self.acceptance, self.stop = tree, acceptance, stop
+        self.tree, self.widths, self.stop = tree, checked_widths(widths, tree), stop
+        self.rule = acceptance if isinstance(acceptance, Rule) else rule_of(acceptance)
+        self.schedule = schedule or Schedule()
         self.drafter = drafter_of(drafter, vocab, options)
+        if self.rule.above and not has_probabilities(self.drafter):
+            raise ValueError(
+                "this acceptance rule needs a drafter that says how probable its tokens are, such as a draft model"
+            )
         self.length = length or self.drafter.length
         self._saves = isinstance(drafter, str) and drafter == AUTO
         self._cost = Cost()
 
     def start(self, model: Any, spec: AnswerSpec) -> Drafting:
         """The drafts of one batch of answers."""
-        self.drafter.begin(Target(model, spec.vocab, spec.sampling.temperature))
-        rule = RULES[self.acceptance]
-        shape = Shape(self.tree, self.length, rule.draws, self.stop)
-        return Drafting(self.drafter, shape, rule, self._room, self._cost, self._saves)
+        target = Target(model, spec.vocab, spec.sampling.temperature)
+        self.drafter.begin(target)
+        self.rule.begin(target)
+        self.schedule.begin(target, self.drafter)
+        shape = Shape(self.tree, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
+        return Drafting(self.drafter, shape, self.rule, self.schedule, self._room, self._cost, self._saves)
 
     @property
     def is_lossless(self) -> bool:
         """Do the answers follow the target's law? Under "exact" they are then those without a draft."""
-        return self.ACCEPTANCE[self.acceptance] and self.drafter.is_lossless
+        return self.rule.lossless and self.drafter.is_lossless
 
     def _room(self, row: Row) -> int:
         return min(self.length, row.spec.max_tokens - row.count - 1)
 
     def __repr__(self) -> str:
-        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {self.acceptance}>"
+        rule = next((name for name, rule in RULES.items() if rule in (self.rule, type(self.rule))), self.rule)
+        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {rule}>"
 
 
 def as_draft(draft: Any) -> Draft | None:
@@ -122,6 +142,23 @@ def by_name(name: str, options: Mapping[str, Any]) -> Drafter:
     module, _, kind = DRAFTERS[name].partition(":")
     make: Callable[..., Drafter] = getattr(import_module(f"{HOME}.{module}"), kind)
     return make(**options)
+
+
+def has_probabilities(drafter: Drafter) -> bool:
+    members = drafter.members if isinstance(drafter, Combined) else [drafter]
+    return all(isinstance(member, NodeDrafter) for member in members)
+
+
+def checked_widths(widths: Sequence[int] | None, tree: str) -> tuple[int, ...] | None:
+    if widths is None:
+        return None
+    if tree not in ("fixed", "distinct"):
+        raise ValueError(f"widths= is for the trees 'fixed' and 'distinct', not {tree!r}")
+    for width in widths:
+        check_integer("widths", width, 1)
+    if not widths:
+        raise ValueError("widths= needs one number at least: children of the best node at the first depth")
+    return tuple(widths)
 
 
 def check_name(what: str, name: Any, known: Any) -> None:

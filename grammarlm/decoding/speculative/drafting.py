@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import numpy as np
 import torch
 
+from grammarlm.decoding.loop.forced_draft import forced_draft
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.reader import Reader
 
-from .acceptance import Rule
+from .acceptance.rule import Rule
 from .cost import EXPLORES, Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter
 from .draws import Shape
 from .growth import Growth
+from .schedule.schedule import Schedule
 from .shapes import grow
+
+NOBODY = -1  # proposed a node that the grammar forces
 
 
 class Drafting:
     """One batch's drafts; the drafter outlives it."""
 
     def __init__(
-        self, drafter: Drafter, shape: Shape, rule: Rule, room: Callable[[Row], int], cost: Cost, saves: bool = False
+        self,
+        drafter: Drafter,
+        shape: Shape,
+        rule: Rule,
+        schedule: Schedule,
+        room: Callable[[Row], int],
+        cost: Cost,
+        saves: bool = False,
     ):
         """`saves`: drafts only what pays by the cost of a forward."""
-        self._drafter, self._shape, self._rule, self._room = drafter, shape, rule, room
+        self._drafter, self._shape, self._rule, self._schedule, self._room = drafter, shape, rule, schedule, room
         self._cost, self._saves, self._has_read, self._round = cost, saves, False, 0
         self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
         self._growths: dict[Row, Growth] = {}
@@ -34,14 +47,35 @@ class Drafting:
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
         for row in dict.fromkeys([*rows, *self._growths]):  # also those that have nothing more to choose
             self._tell(row)
+        self._growths = {}
+        if not rows:
+            return []
         for row in rows:
-            row.rule = self._rule.choose
-        growths = {row: Growth(row, self._room(row)) for row in rows}
-        grow(self._shape, self._drafter, [growth for growth in growths.values() if growth.room > 0])
+            row.rule = self._rule if row.predicate.where is None else None
+        rooms = self._schedule.rooms(rows, [max(0, self._rule.room(row, self._room(row))) for row in rows])
+        growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}
+        wanted = [growth for growth in growths.values() if growth.room > 0]
+        self._schedule.begin_round(rows, wanted)
+        # Whole prompts are read without a mask for trees, which would be as large as their square.
+        shape = self._shape if self._has_read else replace(self._shape, name="chain")
+        grow(shape, self._drafter, wanted)
         if self._saves and isinstance(self._drafter, Combined):
-            self._cut(growths, self._drafter)
+            self._cut(growths, self._drafter)  # "auto" has a drafter for what the grammar forces
+        elif self._rule.lossless:
+            for growth in wanted:
+                self._add_forced(growth)
+        for growth in wanted:
+            self._rule.finish(growth)
+            self._drafter.finish(growth)
         self._growths = growths
+        self._schedule.drafted(self._shape, self._drafter, wanted)
         return [growths[row].tree for row in rows]
+
+    def _add_forced(self, growth: Growth) -> None:
+        """Where a drafter finds nothing there is what the grammar forces."""
+        if not growth.tree:
+            growth.drafter = NOBODY
+            growth.add_run(forced_draft(growth.row))
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
         """Leaves of each chain what pays."""
@@ -61,7 +95,7 @@ class Drafting:
             self._drafter.learn(row, row.ids[known:])
             self._known[row] = len(row.ids)
         growth = self._growths.pop(row, None)
-        tree = DraftTree() if growth is None else growth.tree
+        tree = DraftTree() if growth is None else growth.tree.without_asides
         nodes = drawn_nodes(tree, row.ids[known:])
         self._drafter.drawn(row, tree, nodes)
         if growth is not None and isinstance(self._drafter, Combined):
@@ -69,7 +103,7 @@ class Drafting:
 
     def _count(self, growth: Growth, drafter: Combined, path: set[int]) -> None:
         """Who proposed what has been drawn."""
-        for number in set(growth.drafters):
+        for number in set(growth.drafters) - {NOBODY}:
             own = {at for at, who in enumerate(growth.drafters) if who == number}
             missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
             drafter.count(number, len(own & path) + missed, len(own & path))
@@ -79,7 +113,7 @@ class Drafting:
 
     @property
     def needs_states(self) -> bool:
-        return self._drafter.needs_states
+        return self._drafter.needs_states or self._rule.needs_states
 
     def observe(
         self,
@@ -89,6 +123,7 @@ class Drafting:
         states: Sequence[torch.Tensor] | None,
         seconds: float,
     ) -> None:
+        self._schedule.read()
         widths = [len(row.unread.tree) + 1 for row in rows]
         if self._has_read:  # the first forward reads the prompts
             self._cost.note(len(rows) * max(widths), seconds)
@@ -96,16 +131,31 @@ class Drafting:
         self._drafter.reading(rows)
         table, first = logits.numpy(), 0
         for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
-            tree = row.unread.tree
-            before = [*row.ids[len(row.ids) - count :], *tree.tokens]
-            self._drafter.observe(row, tree, before, table[first : first + len(before)])
-            first += len(before)
-            if states is not None and self.needs_states:
-                self._drafter.observe_states(row, tree, states[at])
+            after = table[first : first + count + len(row.unread.tree)]
+            first += len(after)
+            self._show(row, count, after, None if states is None else states[at])
+
+    def _show(self, row: Row, count: int, logits: np.ndarray, states: torch.Tensor | None) -> None:
+        """What the target made of one row: after its last `count` ids, and after the nodes of its tree."""
+        tree = row.unread.tree
+        before = [*row.ids[len(row.ids) - count :], *tree.tokens[: tree.drafted]]
+        self._drafter.observe(row, tree.without_asides, before, logits[: len(before)])
+        if tree.asides:
+            self._drafter.observe_asides(row, logits[len(before) :])
+        if count:
+            self._rule.observe(row, tree, logits[count - 1 :])
+        if states is None:
+            return
+        if self._drafter.needs_states:
+            self._drafter.observe_states(row, tree.without_asides, states[: len(states) - tree.asides])
+        if self._rule.needs_states:
+            self._rule.observe_states(row, tree, states[len(states) - len(tree) :])
 
     def drop(self, row: Row) -> None:
         self._tell(row)
         self._drafter.drop(row)
+        self._rule.drop(row)
+        self._schedule.drop(row)
         self._known.pop(row, None)
 
 

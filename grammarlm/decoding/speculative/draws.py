@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,8 @@ class Shape:
     length: int
     draws: str  # "coupled": with the target's own noise; "iid", "distinct": with other noise
     stop: float | None = None  # a path ends where the chance that some token of it is refused is above this
+    above: float = 0.0  # a path ends where a token has no more than this probability
+    widths: Sequence[int] | None = None  # children of the best node at each depth of a tree; None: those of its name
 
 
 def log_softmax(row: np.ndarray, growth: Growth) -> np.ndarray:
@@ -47,7 +50,8 @@ def picked(shape: Shape, growth: Growth, node: int, row: np.ndarray, width: int)
         tokens = arrivals(log_q, seed, position, width)
     else:
         tokens = [arrivals(log_q, seed, position + SEVERAL * (draw + 1), 1)[0] for draw in range(width)]
-    growth.tree.drawn[node] = tokens, np.exp(log_q.astype(np.float64))
+    q = np.exp(log_q.astype(np.float64))
+    growth.tree.drawn[node] = tokens, q / q.sum()
     return tokens
 
 

@@ -31,7 +31,7 @@ class Growth:
         self.drafter = 0
         self._masks = None if row.grammar.matcher is None else MaskTree(row.grammar.matcher)
         self._stop_ids = row.spec.vocab.stop_ids
-        self._width = min(row.spec.vocab.size, row.width or row.spec.vocab.size)
+        self.width = min(row.spec.vocab.size, row.width or row.spec.vocab.size)
 
     def depth(self, node: int) -> int:
         """How many tokens lead to the node."""
@@ -44,7 +44,7 @@ class Growth:
             return known
         if self.depth(parent) >= self.room or len(self.tree) >= self.most:
             return None
-        if token in self._stop_ids or not 0 <= token < self._width:
+        if token in self._stop_ids or not 0 <= token < self.width:
             return None
         if self._masks is not None and self._masks.add(token, parent) is None:
             return None
@@ -61,6 +61,11 @@ class Growth:
             parent = node
         return parent
 
+    @property
+    def tip(self) -> int:
+        """The last node of a chain."""
+        return len(self.tree) - 1 if self.tree else ROOT
+
     def cut(self, length: int) -> None:
         """Leaves the first nodes only."""
         for each in (self.tree.tokens, self.tree.parents, self.depths, self.drafters):
@@ -73,7 +78,7 @@ class Growth:
     def masked(self, logits: np.ndarray, node: int) -> np.ndarray | None:
         """A copy of a draft model's logits after the node with -inf for what may not come; None where nothing may."""
         kept = np.array(logits, np.float32)
-        kept[self._width :] = LOWEST
+        kept[self.width :] = LOWEST
         if self._masks is not None:
             mask = allocate_mask(1, self.row.spec.vocab.size)
             try:

@@ -8,6 +8,7 @@ DRAFTERS = {
     "trigram": "trigram:Trigram",
     "skeleton": "skeleton:Skeleton",
     "jacobi": "jacobi:Jacobi",
+    "pool": "pool:Pool",
     "skip": "layers:Skip",
     "exit": "layers:early_exit",
 }

@@ -29,11 +29,7 @@ BRANCHES = 4  # runs that are merged to a tree
 def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
     """Drafts the trees of these answers."""
     if isinstance(drafter, Combined):
-        for number in drafter.by_merit:
-            left = [growth for growth in growths if shape.name != "chain" or not growth.tree]
-            for growth in left:
-                growth.drafter = number
-            grow(shape, drafter.members[number], left)
+        (one_of if shape.name == "chain" else all_of)(shape, drafter, growths)
     elif isinstance(drafter, RunDrafter):
         drafter.open(growths)
         for growth in growths:
@@ -45,25 +41,58 @@ def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
         drafter.close(growths)
 
 
+def all_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
+    """The branches of all members, the most trusted first."""
+    for number in drafter.by_merit:
+        for growth in growths:
+            growth.drafter = number
+        grow(shape, drafter.members[number], growths)
+
+
+def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
+    """The chain of the member that promises the most tokens; another's where the grammar forbids the first token of that."""
+    waiting: dict[int, list[Growth]] = {}  # for members that draft node by node, all answers at once
+    for growth in growths:
+        runs = {}
+        for number, member in enumerate(drafter.members):
+            if isinstance(member, RunDrafter):
+                found = member.runs(growth, min(shape.length, growth.room), 1)
+                runs[number] = found[0] if found else []
+        lengths = {number: len(runs.get(number, range(shape.length))) for number in range(len(drafter.members))}
+        for number in sorted(lengths, key=lambda number: -drafter.promise(number, lengths[number])):
+            growth.drafter = number
+            if number not in runs:
+                waiting.setdefault(number, []).append(growth)
+                break
+            growth.add_run(runs[number])
+            if growth.tree:
+                break
+    for number, some in waiting.items():
+        grow(shape, drafter.members[number], some)
+
+
 def chain(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
-    if not drafter.chains(shape, growths):
+    """Goes on where a chain has been begun."""
+    is_plain = not shape.above and not any(growth.tree for growth in growths)
+    if not (is_plain and drafter.chains(shape, growths)):
         levels(shape, drafter, growths, ())
 
 
 def fixed(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
-    levels(shape, drafter, growths, WIDTHS)
+    levels(shape, drafter, growths, shape.widths or WIDTHS)
 
 
 def distinct(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
-    levels(shape, drafter, growths, DISTINCT_WIDTHS)
+    levels(shape, drafter, growths, shape.widths or DISTINCT_WIDTHS)
 
 
 def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths: Sequence[int]) -> None:
     """Depth by depth: so many children of the best node there, one less for each rank that another node's path has lost.
 
-    The best child of a node loses none, the second one rank, and so on; the best path goes on to the full length.
+    The best child of a node loses none, the second one rank, and so on; the best path goes on to the full length. Without widths
+    it is a chain, which goes on where it has been begun.
     """
-    tips = [(growth, ROOT, 0, 1.0) for growth in growths]
+    tips = [(growth, ROOT if widths else growth.tip, 0, 1.0) for growth in growths]
     for depth in range(shape.length):
         most = widths[depth] if depth < len(widths) else 1
         tips = [tip for tip in tips if tip[2] < most and tip[0].depth(tip[1]) < tip[0].room]
@@ -80,8 +109,11 @@ def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths
 
 
 def probability(growth: Growth, child: int, candidates: Candidates) -> float:
-    """What the draft itself gives a token."""
-    token = growth.tree.tokens[child]
+    """What the draft itself gives a node."""
+    return chance_of(growth, growth.tree.tokens[child], candidates)
+
+
+def chance_of(growth: Growth, token: int, candidates: Candidates) -> float:
     if candidates.row is not None:
         return float(np.exp(log_softmax(candidates.row, growth)[token]))
     return float(np.exp(candidates.log_p[list(candidates.tokens).index(token)]))
@@ -91,6 +123,8 @@ def children(shape: Shape, growth: Growth, node: int, candidates: Candidates, wi
     """New nodes, at most `width`."""
     row = candidates.row
     tokens = candidates.tokens if row is None else picked(shape, growth, node, row, width)
+    if shape.above:
+        tokens = [token for token in tokens if chance_of(growth, token, candidates) > shape.above]
     added: list[int] = []
     for token in tokens:
         before = len(growth.tree)

@@ -5,6 +5,7 @@ import random
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.readers import cached, realign
 from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.cached import static_caches_are_right
 from grammarlm.decoding.readers.draft_tree import DraftTree
@@ -193,6 +194,43 @@ def more(choose, answers):
     if not any(scored):
         scored[lengths.index(max(lengths))] = 1
     return chunks, scored
+
+
+@pytest.mark.parametrize("name", ["Llama", "GPT2", "Qwen2", "embedded"])
+def test_a_realigned_cache_is_the_same_text(name, monkeypatch):
+    """EQSPEC: both laws, where each hole of a cache is closed at once."""
+    moved, kept = [], cached.realign
+
+    def watched(cache, slots, device):
+        moved.append(len(slots[0]))
+        left = kept(cache, slots, device)
+        assert {len(row) for row in left} == {layer.keys.shape[2] for layer in cache.layers}
+        assert list(map(sum, left)) == list(map(sum, slots))
+        return left
+
+    monkeypatch.setattr(cached, "realign", watched)
+    monkeypatch.setattr(realign, "SHARE", 1.0)
+    monkeypatch.setattr(realign, "SLACK", 0)
+    test_a_reader_is_a_forward_over_the_whole_texts(name)
+    test_nodes_of_draft_trees_are_forwards_over_their_paths(name)
+    assert len(moved) > 10
+
+
+def test_a_cache_is_hardly_longer_than_its_longest_text():
+    """EQSPEC: eight texts that keep another part of each draft; else each forward would read past all that was cut."""
+    model = random_model("Llama", WIDTH)
+    forwards, choose = Forwards(model), random.Random(3)
+    reader = open_reader(model, [[5, 6 + row] for row in range(8)], 400)
+    reader.read(reader.beginnings, [1] * 8)
+    lengths, written = [2] * 8, 2
+    for _ in range(60):
+        counts = [choose.choice((0, 0, 4)) for _ in range(8)]
+        reader.read([[choose.randrange(5, WIDTH) for _ in range(5)] for _ in range(8)], [1] * 8)
+        reader.rollback([4 - count for count in counts])
+        lengths = [length + 1 + count for length, count in zip(lengths, counts, strict=True)]
+        written += 1 + max(counts)
+    assert max(forwards.cached) <= 1.25 * max(lengths) + 16 + 5
+    assert written > 1.5 * max(lengths)
 
 
 @pytest.mark.parametrize("kind", ["Llama", "GPT2", "Mistral"])

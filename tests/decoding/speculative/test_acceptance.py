@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from grammarlm.decoding.speculative import acceptance
-from grammarlm.decoding.speculative.acceptance import RULES
-from tests.decoding.enumeration import Choices, outcomes
+from grammarlm.decoding.speculative.acceptance import by_probability
+from grammarlm.decoding.speculative.acceptance.registry import RULES
+from tests.decoding.enumeration import outcomes
+from tests.decoding.speculative.noise import Chance
 
 TOKENS = 4
 LAWS = (
@@ -19,20 +20,6 @@ LAWS = (
     [0.05, 0.0, 0.9, 0.05],
 )
 PAIRS = list(itertools.product(LAWS, LAWS))
-
-
-class Chance:
-    """A uniform number that is only ever compared: each comparison is a choice of its two outcomes."""
-
-    def __init__(self, choices: Choices, scale: float = 1.0):
-        self.choices, self.scale = choices, scale
-
-    def __mul__(self, by: float) -> "Chance":
-        return Chance(self.choices, self.scale * by)
-
-    def __lt__(self, value: float) -> bool:
-        below = 1.0 if self.scale == 0 else min(1.0, max(0.0, value / self.scale))
-        return self.choices.among([below, 1 - below]) == 0
 
 
 def drafted(q, count, how, choices):
@@ -50,14 +37,14 @@ def drafted(q, count, how, choices):
 
 def law(rule, p, q, count, how, monkeypatch):
     """The probability of each token that the rule returns, over all draws of the draft and of the rule."""
-    found = [0.0] * TOKENS
+    found = [0.0] * len(p)
 
     def run(choices):
         def enumerated(masses, uniform):
             total = float(masses.sum())
             return choices.among([float(mass) / total for mass in masses])
 
-        monkeypatch.setattr(acceptance, "drawn_from", enumerated)
+        monkeypatch.setattr(by_probability, "drawn_from", enumerated)
         tokens = drafted(q, count, how, choices)
         return rule(np.array(p), tokens, np.array(q), lambda: Chance(choices))
 
@@ -66,12 +53,25 @@ def law(rule, p, q, count, how, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+FEW = ([0.5, 0.3, 0.2], [0.9, 0.05, 0.05], [0.0, 0.35, 0.65])
+
+
+@pytest.mark.parametrize("count", range(1, 9))
 @pytest.mark.parametrize("name", ["ratio", "recursive", "kseq"])
 def test_a_lossless_rule_draws_from_the_target(name, count, monkeypatch):
-    rule = RULES[name]
-    for p, q in PAIRS:
-        assert law(rule.choose, p, q, count, rule.draws, monkeypatch) == pytest.approx(p, abs=1e-12)
+    """For one to eight drafted tokens (RSD, SpecTr); of four tokens, and from the fourth draw on of three or two."""
+    rule, by_size = RULES[name], {1: PAIRS, 2: PAIRS, 3: PAIRS}
+    few = [
+        pair
+        for size in (3, 2)[count > 6 :]
+        for pair in itertools.product([normed(each[:size]) for each in FEW[:2]], repeat=2)
+    ]
+    for p, q in PAIRS if name == "recursive" else by_size.get(count, few):
+        assert law(rule.function, p, q, count, rule.draws, monkeypatch) == pytest.approx(p, abs=1e-12)
+
+
+def normed(masses):
+    return [mass / math.fsum(masses) for mass in masses]
 
 
 def wrong_residual(p, tokens, q, uniform):
@@ -79,7 +79,7 @@ def wrong_residual(p, tokens, q, uniform):
     for token in tokens:
         if uniform() * q[token] < p[token]:
             return token
-    return acceptance.drawn_from(p, uniform)
+    return by_probability.drawn_from(p, uniform)
 
 
 def stale_q(p, tokens, q, uniform):
@@ -87,8 +87,8 @@ def stale_q(p, tokens, q, uniform):
     for token in tokens:
         if uniform() * q[token] < p[token]:
             return token
-        p = acceptance.left_over(p, q)
-    return acceptance.drawn_from(p, uniform)
+        p = by_probability.left_over(p, q)
+    return by_probability.drawn_from(p, uniform)
 
 
 @pytest.mark.parametrize(("mutant", "how"), [(wrong_residual, "iid"), (stale_q, "distinct")])
@@ -100,38 +100,90 @@ def test_wrong_rules_are_told_apart(mutant, how, monkeypatch):
 def test_a_rule_needs_the_draws_that_it_says(monkeypatch):
     """Tokens without replacement under the rule for independent ones, and the other way round: another law."""
     for name, how in (("kseq", "distinct"), ("recursive", "iid")):
-        laws = [(p, law(RULES[name].choose, p, q, 2, how, monkeypatch)) for p, q in PAIRS]
+        laws = [(p, law(RULES[name].function, p, q, 2, how, monkeypatch)) for p, q in PAIRS]
         assert max(abs(a - b) for p, found in laws for a, b in zip(found, p, strict=True)) > 0.01
 
 
-def test_more_draws_accept_more(monkeypatch):
-    """kseq accepts more of k draws than one ratio test, and at least 1 - 1/e of what is possible."""
+def accepted(rule, p, q, count, monkeypatch):
+    """How probable it is that one of the drafted tokens is returned as such."""
+    hits = 0.0
 
-    def accepted(rule, p, q, count):
-        hits = 0.0
+    def run(choices):
+        monkeypatch.setattr(by_probability, "drawn_from", lambda masses, uniform: -1)
+        return rule(np.array(p), drafted(q, count, "iid", choices), np.array(q), lambda: Chance(choices))
 
-        def run(choices):
-            monkeypatch.setattr(acceptance, "drawn_from", lambda masses, uniform: -1)
-            return rule(np.array(p), drafted(q, count, "iid", choices), np.array(q), lambda: Chance(choices))
+    for probability, token in outcomes(run):
+        hits += probability * (token >= 0)
+    return hits
 
-        for probability, token in outcomes(run):
-            hits += probability * (token >= 0)
-        return hits
 
+def best_possible(p, q, count):
+    """The value of the linear program: the most that any lossless rule accepts of so many independent draws.
+
+    It is a flow from the drafts, with their probabilities, through their tokens, with the target's. By duality that is the
+    least cut: a set of tokens on the side of the drafts pays for itself, and all drafts with a token outside of it pay.
+    """
+    sets = itertools.chain.from_iterable(itertools.combinations(range(len(p)), size) for size in range(len(p) + 1))
+    return min(math.fsum(p[i] for i in own) + 1 - math.fsum(q[i] for i in own) ** count for own in sets)
+
+
+def flow(p, q, count):
+    """The same by pushing probability along paths, one after another, until none is left: what the cut is checked against."""
+    drafts = [(tokens, math.prod(q[i] for i in tokens)) for tokens in itertools.product(range(len(p)), repeat=count)]
+    left_d, left_t = [mass for _, mass in drafts], list(p)
+    moved = {}
+    while True:
+        reached, ways = {("d", d): None for d, mass in enumerate(left_d) if mass > 1e-12}, []
+        ways = list(reached)
+        for kind, at in ways:
+            near = (
+                [("t", i) for i in set(drafts[at][0])]
+                if kind == "d"
+                else [("d", d) for (d, i), m in moved.items() if i == at and m > 1e-12]
+            )
+            for node in near:
+                if node not in reached:
+                    reached[node] = (kind, at)
+                    ways.append(node)
+        end = next((node for node in reached if node[0] == "t" and left_t[node[1]] > 1e-12), None)
+        if end is None:
+            return math.fsum(moved.values())
+        path = [end]
+        while reached[path[-1]] is not None:
+            path.append(reached[path[-1]])
+        path.reverse()
+        steps = list(itertools.pairwise(path))
+        back = [moved[two[1], one[1]] for one, two in steps if one[0] == "t"]
+        amount = min(left_d[path[0][1]], left_t[end[1]], *back)
+        for one, two in steps:
+            pair, sign = ((one[1], two[1]), 1) if one[0] == "d" else ((two[1], one[1]), -1)
+            moved[pair] = moved.get(pair, 0.0) + sign * amount
+        left_d[path[0][1]] -= amount
+        left_t[end[1]] -= amount
+
+
+def test_the_cut_is_the_flow():
+    for p, q in itertools.product(FEW, FEW):
+        for count in (1, 2, 3):
+            assert best_possible(p, q, count) == pytest.approx(flow(p, q, count), abs=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_more_draws_accept_more(count, monkeypatch):
+    """SpecTr: kseq accepts at least what one ratio test does, and 1 - 1/e of the best possible; one draw accepts all of that."""
     for p, q in PAIRS:
-        one = accepted(RULES["ratio"].choose, p, q, 1)
-        for count in (2, 4):
-            several = accepted(RULES["kseq"].choose, p, q, count)
-            assert several >= one - 1e-9
-            possible = sum(min(mass, 1 - (1 - other) ** count) for mass, other in zip(p, q, strict=True))
-            assert several >= (1 - 1 / math.e) * possible - 1e-9
+        one = accepted(RULES["ratio"].function, p, q, 1, monkeypatch)
+        several, possible = accepted(RULES["kseq"].function, p, q, count, monkeypatch), best_possible(p, q, count)
+        assert one - 1e-9 <= several <= possible + 1e-9
+        assert several >= (1 - 1 / math.e) * possible - 1e-9
+        assert count > 1 or several == pytest.approx(possible)
 
 
 def test_lossy_rules_return_drafted_tokens_or_draws(monkeypatch):
-    monkeypatch.setattr(acceptance, "drawn_from", lambda masses, uniform: -1)
+    monkeypatch.setattr(by_probability, "drawn_from", lambda masses, uniform: -1)
     p = np.array([0.6, 0.3, 0.1, 0.0])
     for name in ("typical", "lenient"):
         assert not RULES[name].lossless
-        assert RULES[name].choose(p, [1], p, float) == 1
-        assert RULES[name].choose(p, [3], p, float) == -1
-    assert RULES["lenient"].choose(p, [2, 1], p, float) == 1
+        assert RULES[name].function(p, [1], p, float) == 1
+        assert RULES[name].function(p, [3], p, float) == -1
+    assert RULES["lenient"].function(p, [2, 1], p, float) == 1

@@ -6,6 +6,10 @@ import random
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.speculative.drafters.strided import Strided
+from grammarlm.decoding.speculative.schedule.memory import Memory
+from grammarlm.decoding.speculative.schedule.parallel import Parallel
+from grammarlm.decoding.speculative.schedule.rooms import Rooms
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     STOP,
@@ -33,9 +37,17 @@ EXTRAS = {
     "cut": {"close": False, "max_tokens": 9},
     "small batches": {"batch_size": 2},
 }
+SCHEDULES = {
+    "none": lambda: None,
+    "memory": lambda: Memory(0.2),
+    "rooms": Rooms,
+    "parallel": Parallel,
+    "branches": lambda: Parallel(ahead=2, branches=3),
+}
 KINDS = ("Llama", "Qwen2", "GPT2", "Mistral", "Gemma3Text", "Mamba", "T5", "static", "periodic", "all ids")
 NAMES = tuple(gl.Draft.DRAFTERS)
-MODELS = ("same", "agreeing", "stranger", "list")
+RUNS = ("copy", "suffix", "skeleton", "pool", "auto")  # have nothing to do while the target reads
+MODELS = ("same", "agreeing", "stranger", "list", "strided", "pool and jacobi")
 
 
 class Bench:
@@ -56,6 +68,10 @@ class Bench:
             return copy.copy(self.model)
         if name == "agreeing" and self.is_bare:
             return Agreeing(self.model, self.stranger)
+        if name == "strided":
+            return Strided(1, 3)
+        if name == "pool and jacobi":
+            return ["pool", "jacobi"]
         if name == "list":
             return ["copy", self.stranger]
         return self.stranger if name in MODELS else name
@@ -72,6 +88,7 @@ def covering(seed: int, count: int):
         "grammar": tuple(GRAMMARS),
         "sampling": tuple(SAMPLINGS),
         "extra": tuple(EXTRAS),
+        "schedule": tuple(SCHEDULES),
     }
     decks = {name: [] for name in factors}
     for _ in range(count):
@@ -98,8 +115,14 @@ def check(bench: Bench, chosen: dict, seed: int) -> int:
     if chosen["grammar"] in ("schema", "sql"):
         arguments["max_tokens"] = max(30, arguments["max_tokens"])
     acceptance = "exact" if chosen["sampling"] != "greedy" else random.Random(seed).choice(lossless())
+    drafter, schedule = bench.drafter(chosen["drafter"]), SCHEDULES[chosen["schedule"]]()
+    is_run = chosen["drafter"] in RUNS or isinstance(drafter, list)
     draft = gl.Draft(
-        bench.drafter(chosen["drafter"]), tree=chosen["tree"], length=chosen["length"], acceptance=acceptance
+        drafter,
+        tree=chosen["tree"],
+        length=chosen["length"],
+        acceptance=acceptance,
+        schedule=None if is_run and isinstance(schedule, Parallel) else schedule,
     )
     if chosen["drafter"] in ("skip", "exit") and (bench.is_bare or not bench.goes_on):
         with pytest.raises(ValueError, match="needs a transformers model with a list of layers"):

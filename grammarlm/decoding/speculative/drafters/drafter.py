@@ -64,6 +64,9 @@ class Drafter:
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes."""
 
+    def observe_asides(self, row: Row, logits: np.ndarray) -> None:
+        """What follows the asides of the last tree, in their order."""
+
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
         """The last hidden states of all ids that were read, then of the tree's nodes."""
 
@@ -75,6 +78,9 @@ class Drafter:
 
     def drop(self, row: Row) -> None:
         """The answer has ended."""
+
+    def finish(self, growth: Growth) -> None:
+        """The tree is made, and may get asides: ids that the target reads beside it."""
 
 
 class RunDrafter(Drafter):

@@ -1,41 +1,61 @@
-"""What the model itself would have written at the next places, given the draft of the round before (Jacobi decoding)."""
+"""What the model itself would have written at the next places, given the draft of the round before (Jacobi decoding).
+
+The logits of those places are kept as the model gave them, and masked anew in each round by what has come before them since.
+Greedy, a guess is the best token that is left; else it is drawn, under the rules that compare probabilities from exactly these
+logits (SJD).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.readers.draft_tree import DraftTree
 
-from .drafter import RunDrafter
+from .drafter import Candidates, NodeDrafter
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
 
 
-class Jacobi(RunDrafter):
+@dataclass
+class Window:
+    """The logits of some places in a row."""
+
+    first: int  # how many ids come before the first of them
+    logits: np.ndarray
+
+    def of(self, place: int) -> np.ndarray:
+        """Those of a place; of the last one where it is beyond."""
+        return np.asarray(self.logits[min(max(place - self.first, 0), len(self.logits) - 1)])
+
+
+class Jacobi(NodeDrafter):
     length = 8
 
     def __init__(self) -> None:
-        self._guesses: dict[Row, list[int]] = {}  # of the places after the text
-        self._places: dict[Row, int] = {}  # how many ids the text had where the guesses begin
+        self._windows: dict[Row, Window] = {}
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
-        """The best token at each place; along the tree's first path, as a chain has no other."""
+        """Along the tree's first path, as a chain has no other."""
         nodes = len(before) - len(tree)
         if nodes:
             path = tree.path(tree.leaves[0]) if tree.leaves else []
-            self._guesses[row] = logits[[nodes - 1, *(nodes + node for node in path)]].argmax(1).tolist()
-            self._places[row] = len(row.ids)
+            self._windows[row] = Window(len(row.ids), logits[[nodes - 1, *(nodes + node for node in path)]])
 
     def drop(self, row: Row) -> None:
-        self._guesses.pop(row, None)
-        self._places.pop(row, None)
+        self._windows.pop(row, None)
 
-    def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
-        gone = len(growth.ids) - self._places.get(growth.row, 0)
-        guesses = self._guesses.get(growth.row, [])[gone:] if gone >= 0 else []
-        return [[*guesses, *[growth.ids[-1]] * (length - len(guesses))][:length]]
+    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+        found = []
+        for growth, node in asked:
+            window = self._windows.get(growth.row)
+            place = len(growth.ids) + growth.depth(node)
+            logits = np.zeros(growth.width, np.float32) if window is None else window.of(place)
+            masked = growth.masked(logits, node)
+            found.append(Candidates((), ()) if masked is None else Candidates((), (), masked))
+        return found

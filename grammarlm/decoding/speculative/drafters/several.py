@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.readers.reader import Reader
+    from grammarlm.decoding.speculative.growth import Growth
 
 
 class Several(Drafter):
@@ -39,6 +40,14 @@ class Several(Drafter):
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         for member in self.members:
             member.observe(row, tree, before, logits)
+
+    def observe_asides(self, row: Row, logits: np.ndarray) -> None:
+        for member in self.members:
+            member.observe_asides(row, logits)
+
+    def finish(self, growth: Growth) -> None:
+        for member in self.members:
+            member.finish(growth)
 
     @property
     def needs_states(self) -> bool:  # type: ignore[override]

@@ -1,30 +1,57 @@
-"""Rules by which a token that was drafted becomes the token that is drawn.
+"""Rules that compare how probable a drafted token is for the target with how probable it was for the draft.
 
-    exact      the target's own draw, with its own noise: what was drafted changes nothing, at any temperature
     ratio      each drafted token with probability min(1, p / q), else a draw from what p has more than q
     recursive  the same for tokens that were drawn without replacement
     kseq       the same for k independent draws at once, which accepts more of them
     typical, lenient     lossy: what is drawn follows another law, within the grammar
 
-A rule gets p, the target's distribution after mask, temperature and filters, the drafted tokens in order, and q, from which they
+Each gets p, the target's distribution after mask, temperature and filters, the drafted tokens in order, and q, from which they
 were drawn; it returns the token. All but the last two draw from p.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from grammarlm.decoding.logits.sampling import distribution
+
+from .rule import Rule
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
 
 Uniform = Callable[[], float]
 
 
-@dataclass(frozen=True)
-class Rule:
-    choose: Callable[[np.ndarray, Sequence[int], np.ndarray, Uniform], int] | None  # None: the target's own draw
-    lossless: bool
-    draws: str  # how a draft model draws for it: shapes.py
+class ByProbability(Rule):
+    """Greedy decoding has no probabilities to compare: there, and where tokens were not drawn, the row draws by itself."""
+
+    def __init__(
+        self,
+        function: Callable[[np.ndarray, Sequence[int], np.ndarray, Uniform], int],
+        draws: str = "iid",
+        lossless: bool = True,
+    ):
+        self.function, self.draws, self.lossless = function, draws, lossless
+
+    def choose(self, row: Row, logits: np.ndarray) -> int | None:
+        drawn = row.unread.drawn
+        if drawn is None or not row.sampling.temperature:
+            return None
+        tokens, q = drawn
+        p = distribution(logits, row.sampling)
+        aligned = np.zeros_like(p)
+        aligned[: len(q)] = q[: len(p)]
+        return self.function(p, tokens, aligned, uniform_of(row))
+
+
+def uniform_of(row: Row) -> Uniform:
+    """Noise that neither the draft nor the target's own draw has."""
+    seed: Any = row.sampling.seed
+    return np.random.default_rng([seed, row.position]).random
 
 
 def drawn_from(p: np.ndarray, uniform: Uniform) -> int:
@@ -94,13 +121,3 @@ def lenient(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Unifo
     """A drafted token that is at least a third as probable as the best one."""
     found = next((token for token in drafted if 3 * p[token] >= p.max()), None)
     return drawn_from(p, uniform) if found is None else found
-
-
-RULES = {
-    "exact": Rule(None, True, "coupled"),
-    "ratio": Rule(ratio, True, "iid"),
-    "recursive": Rule(recursive, True, "distinct"),
-    "kseq": Rule(kseq, True, "iid"),
-    "typical": Rule(typical, False, "iid"),
-    "lenient": Rule(lenient, False, "iid"),
-}

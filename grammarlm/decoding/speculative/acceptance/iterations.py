@@ -1,0 +1,44 @@
+"""Jacobi iterations that end before they have come to rest (CEED-VLA)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .rule import Rule
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+
+
+@dataclass
+class Block:
+    end: int  # the place after its last token
+    reads: int = 0
+
+
+class Iterations(Rule):
+    """The answer is made in blocks, of as many tokens as a draft has, and one more; a block is read at most `most` times.
+
+    The last time all of its places are drawn at once, each with the mask of what was drawn before it, and with the logits
+    after what had been drafted there. With as many reads as a block has tokens that never differs from the exact rule.
+    """
+
+    def __init__(self, most: int = 2):
+        if most < 1:
+            raise ValueError(f"a block is read once at least, not {most} times")
+        self.most = most
+        self._blocks: dict[Row, Block] = {}
+
+    def room(self, row: Row, room: int) -> int:
+        block = self._blocks.get(row)
+        if block is None or row.count >= block.end:
+            block = self._blocks[row] = Block(row.count + room + 1)
+        block.reads += 1
+        return min(room, block.end - row.count - 1)
+
+    def is_last_read(self, row: Row) -> bool:
+        return self._blocks[row].reads >= self.most
+
+    def drop(self, row: Row) -> None:
+        self._blocks.pop(row, None)

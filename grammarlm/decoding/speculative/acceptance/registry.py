@@ -1,0 +1,38 @@
+"""The registered rules. True in LOSSLESS: the law of the answers is the target's."""
+
+from __future__ import annotations
+
+from .by_probability import ByProbability, kseq, lenient, ratio, recursive, typical
+from .confidence import BigLittle, Confident
+from .iterations import Iterations
+from .judge import Judge
+from .reflective import Reflective
+from .rule import Exact, Rule
+from .steps import Steps
+
+# What is a class is made for each Draft; judge, reflective and steps need something of the caller's.
+RULES: dict[str, Rule | type[Rule]] = {
+    "exact": Exact(),
+    "ratio": ByProbability(ratio),
+    "recursive": ByProbability(recursive, draws="distinct"),
+    "kseq": ByProbability(kseq),
+    "typical": ByProbability(typical, lossless=False),
+    "lenient": ByProbability(lenient, lossless=False),
+    "judge": Judge,
+    "reflective": Reflective,
+    "steps": Steps,
+    "confident": Confident,
+    "big_little": BigLittle,
+    "iterations": Iterations,
+}
+LOSSLESS = {name: rule.lossless for name, rule in RULES.items()}
+NEEDS = {"judge": "judge.Judge(head)", "reflective": "reflective.Reflective(prompt)", "steps": "steps.Steps(router)"}
+HOME = __name__.rpartition(".")[0]
+
+
+def rule_of(name: str) -> Rule:
+    """ValueError where the rule cannot be made from its name alone."""
+    if name in NEEDS:
+        raise ValueError(f"the acceptance rule {name!r} needs an object: acceptance={HOME}.{NEEDS[name]}")
+    found = RULES[name]
+    return found() if isinstance(found, type) else found

@@ -1,0 +1,66 @@
+"""The interface of acceptance rules.
+
+A rule is asked at each place of a draft, with the target's logits there, after the grammar's mask: it takes one of the
+drafted tokens, or leaves the draw to the row. So the grammar holds whatever a rule says. A lossless rule leaves the law of the
+answers as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.decoding.readers.draft_tree import DraftTree
+
+if TYPE_CHECKING:
+    import torch
+
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.drafters.drafter import Target
+    from grammarlm.decoding.speculative.growth import Growth
+
+
+class Rule:
+    """By default the target's own draw, with its own noise: what was drafted changes nothing."""
+
+    lossless = False
+    draws = "coupled"  # how a draft model draws for it: draws.py
+    above = 0.0  # a path of the draft ends where the draft itself gives a token no more than this probability
+    needs_states = False  # the target's last hidden states
+
+    def begin(self, target: Target) -> None:
+        """A call begins. ValueError ("needs ...") where the target does not offer what the rule needs."""
+
+    def room(self, row: Row, room: int) -> int:
+        """How many tokens may be drafted, of the `room` that there is."""
+        return room
+
+    def finish(self, growth: Growth) -> None:
+        """The draft is made, and may be cut, or get asides, before the target reads it."""
+
+    def observe(self, row: Row, tree: DraftTree, logits: np.ndarray) -> None:
+        """The target's logits before they are masked: row 0 after the text, row 1 + i after node i, asides included."""
+
+    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
+        """The target's last hidden state at each node, asides included."""
+
+    def choose(self, row: Row, logits: np.ndarray) -> int | None:
+        """One of `row.unread.proposed`, or None: the row draws by itself. `logits` are masked, and are not written to."""
+        return None
+
+    def is_last_read(self, row: Row) -> bool:
+        """Is the rest of this draft drawn from the logits that are here, even where another token was drawn before?"""
+        return False
+
+    def drop(self, row: Row) -> None:
+        """The answer has ended."""
+
+
+class Exact(Rule):
+    lossless = True
+
+
+def first_allowed(row: Row, logits: np.ndarray) -> int | None:
+    """The first drafted token that may come."""
+    return next((token for _, token in row.unread.proposed if np.isfinite(logits[token])), None)

@@ -1,0 +1,1 @@
+"""When and how far to draft: gl.Draft(..., schedule=)."""

@@ -1,0 +1,35 @@
+"""The interface of schedules: how many tokens each row of a batch may draft, and what happens while the target reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
+    from grammarlm.decoding.speculative.draws import Shape
+    from grammarlm.decoding.speculative.growth import Growth
+
+
+class Schedule:
+    """By default each row drafts as many tokens as it has room for, before the target reads."""
+
+    def begin(self, target: Target, drafter: Drafter) -> None:
+        """A call begins. ValueError ("needs ...") where these are not what the schedule is for."""
+
+    def rooms(self, rows: Sequence[Row], rooms: Sequence[int]) -> Sequence[int]:
+        """How many tokens each row may draft now, of the room that it has."""
+        return rooms
+
+    def begin_round(self, rows: Sequence[Row], growths: Sequence[Growth]) -> None:
+        """A batch of these rows; trees are drafted for some of them next."""
+
+    def drafted(self, shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
+        """Their drafts are made; the target reads next."""
+
+    def read(self) -> None:
+        """The target has read."""
+
+    def drop(self, row: Row) -> None:
+        """The answer has ended."""
