@@ -22,6 +22,8 @@ from .growth import Growth
 from .schedule.schedule import Schedule
 from .shapes import grow
 
+NOBODY = -1  # proposed a node that the grammar forces
+
 
 class Drafting:
     """One batch's drafts; the drafter outlives it."""
@@ -58,7 +60,10 @@ class Drafting:
         shape = self._shape if self._has_read else replace(self._shape, name="chain")
         grow(shape, self._drafter, wanted)
         if self._saves and isinstance(self._drafter, Combined):
-            self._cut(growths, self._drafter)
+            self._cut(growths, self._drafter)  # "auto" has a drafter for what the grammar forces
+        elif self._rule.lossless:
+            for growth in wanted:
+                self._add_forced(growth)
         for growth in wanted:
             if not growth.tree and not self._saves:  # "auto" has a drafter for what the grammar forces
                 growth.tree = DraftTree.chain(forced_draft(growth.row)[: growth.most])
@@ -67,6 +72,12 @@ class Drafting:
         self._growths = growths
         self._schedule.drafted(self._shape, self._drafter, wanted)
         return [growths[row].tree for row in rows]
+
+    def _add_forced(self, growth: Growth) -> None:
+        """Where a drafter finds nothing there is what the grammar forces."""
+        if not growth.tree:
+            growth.drafter = NOBODY
+            growth.add_run(forced_draft(growth.row))
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
         """Leaves of each chain what pays."""
@@ -94,7 +105,7 @@ class Drafting:
 
     def _count(self, growth: Growth, drafter: Combined, path: set[int]) -> None:
         """Who proposed what has been drawn."""
-        for number in set(growth.drafters):
+        for number in set(growth.drafters) - {NOBODY}:
             own = {at for at, who in enumerate(growth.drafters) if who == number}
             missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
             drafter.count(number, len(own & path) + missed, len(own & path))

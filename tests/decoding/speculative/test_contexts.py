@@ -171,6 +171,30 @@ def test_blocks_after_embeddings_change_nothing(count):
     assert same_answers(model, make, count, asked=illustrated)[0] > 20
 
 
+def test_blocks_after_embeddings_that_are_right():
+    """FLASH, PLANTED: blocks of three from a draft that knows the text after its own, compressed prompt."""
+    model, prompt = with_embeddings(transformers_model("Llama"), IMAGES), with_image(1)
+    own = compressed(prompt)
+    assert len(own) == 5
+    asked = {"vocab": VOCAB, "max_tokens": LENGTH, "close": False}
+    text = gl.generate(model, prompt, **asked).tokens
+
+    def propose(texts, block):
+        rows = []
+        for ids in texts:
+            assert ids[:5] == own
+            follows = [*text, *[2] * 9][len(ids) - 5 :][:block] if ids[5:] == text[: len(ids) - 5] else [2] * block
+            rows.append(10.0 * torch.eye(WIDTH)[follows])
+        return rows
+
+    draft = gl.Draft(Blocks(propose, 3, context=compressed), length=6)
+    out = gl.generate(model, prompt, draft=draft, **asked)
+    assert out.tokens == text
+    assert len(text) / out.stats.forwards >= 0.9 * 7 * len(text) / (len(text) + 6)
+    *_, end = gl.stream(model, prompt, draft=draft, **asked)
+    assert (end.result.tokens, end.result.stats.forwards) == (text, out.stats.forwards)
+
+
 # ------------------------------------------------------------------ what a drafter may learn from
 
 

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.speculative.drafters.blocks import Fill
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.models.corpus import constraint, example
+from grammarlm.models.tiny import folder_of
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
@@ -94,9 +96,12 @@ def test_padded_widths_are_none_of_a_drafts_business(tiny, small, which):
             )
             for each in ASKED[::4]
         ]
-        found.append([(out.tokens, out.stats.accepted_tokens) for out in outs])
-    assert found[0] == found[1]
-    assert sum(count for _, count in found[0]) > 40
+        found.append(([out.tokens for out in outs], sum(out.stats.accepted_tokens for out in outs)))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] > 40
+    assert (
+        abs(found[0][1] - found[1][1]) <= 4
+    )  # a mask that goes over its limit of time, on a busy machine, cuts a draft
 
 
 # ------------------------------------------------------------------ lenience (DistillSpec)
@@ -151,6 +156,19 @@ def test_typical_acceptance_is_never_invalid(tiny, count, tier):
     outs = answers(tiny, draft, asked, temperature=1.0, seed=count)
     assert_valid(outs, asked)
     assert accepted(outs) > 1
+
+
+# ------------------------------------------------------------------ a diffusion model (DiffuSpec, DEER)
+
+
+@pytest.mark.skipif(not folder_of("diffusion").exists(), reason="made by `make train MODEL=diffusion`")
+@pytest.mark.parametrize("length", [8, 32])
+def test_a_trained_diffusion_model_drafts(tiny, length):
+    """DiffuSpec (8), DEER (32): the embedded diffusion model fills in what comes next."""
+    model, tokenizer = gl.load_tiny(diffusion=True)
+    outs = answers(tiny, gl.Draft(Fill(model, tokenizer.mask_token_id, length=length)))
+    assert accepted(outs) >= 1.0
+    assert [out.tokens for out in outs[:4]] == [out.tokens for out in answers(tiny, None, ASKED[:4])]
 
 
 # ------------------------------------------------------------------ the contract of drafters (EasySpec)

@@ -22,6 +22,7 @@ HOMES = {
     "Nested": "cascade",
     "OtherVocabulary": "other_vocabulary",
     "Rows": "rows",
+    "Strided": "strided",
     "hidden_transfer": "rows",
     "prompt_tokens": "rows",
     "tune_tree": "tree_tuner",
