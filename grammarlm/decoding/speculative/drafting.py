@@ -11,7 +11,6 @@ import torch
 from grammarlm.decoding.loop.forced_draft import forced_draft
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
-from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance.rule import Rule
 from .cost import EXPLORES, Cost
@@ -65,8 +64,6 @@ class Drafting:
             for growth in wanted:
                 self._add_forced(growth)
         for growth in wanted:
-            if not growth.tree and not self._saves:  # "auto" has a drafter for what the grammar forces
-                growth.tree = DraftTree.chain(forced_draft(growth.row)[: growth.most])
             self._rule.finish(growth)
             self._drafter.finish(growth)
         self._growths = growths
@@ -76,8 +73,10 @@ class Drafting:
     def _add_forced(self, growth: Growth) -> None:
         """Where a drafter finds nothing there is what the grammar forces."""
         if not growth.tree:
-            growth.drafter = NOBODY
-            growth.add_run(forced_draft(growth.row))
+            growth.drafter, forced = NOBODY, forced_draft(growth.row)
+            if not self._schedule.limits_rooms:
+                growth.widen(len(forced))
+            growth.add_run(forced)
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
         """Leaves of each chain what pays."""
@@ -110,9 +109,6 @@ class Drafting:
             missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
             drafter.count(number, len(own & path) + missed, len(own & path))
 
-    def reader(self, reader: Reader) -> Reader:
-        return self._drafter.reader(reader)
-
     @property
     def needs_states(self) -> bool:
         return self._drafter.needs_states or self._rule.needs_states
@@ -130,7 +126,6 @@ class Drafting:
         if self._has_read:  # the first forward reads the prompts
             self._cost.note(len(rows) * max(widths), seconds)
         self._has_read = True
-        self._drafter.reading(rows)
         table, first = logits.numpy(), 0
         for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
             after = table[first : first + count + len(row.unread.tree)]
