@@ -11,6 +11,7 @@ import torch
 from grammarlm.decoding.loop.forced_draft import forced_draft
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance.rule import Rule
 from .cost import EXPLORES, Cost
@@ -109,6 +110,9 @@ class Drafting:
             missed = any(growth.tree.parents[at] in path | {ROOT} for at in own - path)
             drafter.count(number, len(own & path) + missed, len(own & path))
 
+    def reader(self, reader: Reader) -> Reader:
+        return self._drafter.reader(reader)
+
     @property
     def needs_states(self) -> bool:
         return self._drafter.needs_states or self._rule.needs_states
@@ -126,6 +130,7 @@ class Drafting:
         if self._has_read:  # the first forward reads the prompts
             self._cost.note(len(rows) * max(widths), seconds)
         self._has_read = True
+        self._drafter.reading(rows)
         table, first = logits.numpy(), 0
         for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
             after = table[first : first + count + len(row.unread.tree)]
