@@ -340,12 +340,26 @@ def test_the_view_is_on_stderr_and_the_answer_on_stdout(capsys, folder) -> None:
     lines = err.splitlines()
     assert lines[0].split()[:5] == ["token", "model", "after", "allowed", "removed"]
     assert {"at /name", "at /n", "at the whole"} <= set(lines)
-    tokens = [line for line in lines[1:-1] if not line.startswith("at ")]
+    tokens = [line for line in lines[1:-1] if not line.startswith(("at ", "drafted", " ", "│", "├", "└"))]
     assert len(tokens) == len(result["tokens"])
     for line, removed in zip(tokens, result["stats"]["mass_removed"], strict=True):
         assert f"{removed:>8.1%}" in line
     assert lines[-1].startswith(f"{len(tokens)} tokens (")
     assert lines[-1].endswith("finished: " + result["finish_reason"])
+
+
+def test_the_view_shows_what_was_drafted(capsys) -> None:
+    """Each tree stands before the tokens drawn of it: as many lines as tokens, the branches that the drafter had."""
+    given = ("--model", "tiny", "--prompt", "Ada Lovelace, 36, London.", "--schema", json.dumps(SCHEMA))
+    result = json.loads(call_generate(capsys, *given, "--json")[1])
+    out, err = call_generate(capsys, *given, "--explain", "--draft", "skeleton")[1:]
+    assert out == result["text"] + "\n"
+    lines = err.splitlines()
+    at = lines.index("drafted")
+    assert lines[at + 1].startswith("└── ")
+    assert lines[at + 2].split()[0] in lines[at + 1]  # the first drafted token is drawn
+    drafted = sum(len(line[4:].split()) for line in lines if line.startswith("└── "))
+    assert f"of {drafted} drafted tokens were drawn" in lines[-1]
 
 
 def test_places_of_a_schema() -> None:

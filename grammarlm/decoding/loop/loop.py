@@ -76,6 +76,7 @@ class Step:
     is_forced: bool
     logits: np.ndarray  # float32 [V]: the model's, -inf where the constraint forbids the token
     model_logits: np.ndarray | None = None  # the logits before masking, if `keeps_model_logits` is set
+    draft: DraftTree | None = None  # what was drafted, for the first token that is drawn of it or instead of it
 
 
 class Decoding:
@@ -306,6 +307,8 @@ class Decoding:
                 removed = max(0.0, -math.expm1(left - mass))
                 if choice is not None and accepted(row, choice, mass, removed):
                     step = last_step(row, logits[at].numpy(), is_forced=False)
+                    if row.unread.tree and not row.unread.path:
+                        step = replace(step, draft=row.unread.tree)
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
 
     def _apply(self, rows: list[Row], logits: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray]:

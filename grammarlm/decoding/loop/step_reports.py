@@ -18,6 +18,7 @@ import numpy as np
 
 from grammarlm.decoding.events import path_of
 from grammarlm.decoding.json_events import JsonEvents
+from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.vocab.names import token_name
@@ -51,6 +52,7 @@ class StepReport:
     mass_removed: float
     is_forced: bool
     path: tuple[str | int, ...] | None  # JSON: the path of the value in which the token begins; else None
+    draft: DraftTree | None = None  # what was drafted, for the first token that is drawn of it or instead of it
 
 
 def step_reports(decoding: Decoding, grammar: Grammar | None) -> Iterator[StepReport]:
@@ -84,6 +86,7 @@ def report_of(step: Step, vocab: Vocabulary, path: tuple[str | int, ...] | None)
         mass_removed=step.mass_removed,
         is_forced=step.is_forced,
         path=path,
+        draft=step.draft,
     )
 
 

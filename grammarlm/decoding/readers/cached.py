@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import transformers
@@ -31,6 +32,8 @@ from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # layers whose attention uses only position ids and the mask
+# Models whose dynamic cache has been seen to be of such layers: a draft can follow their prompts in the first forward.
+HAVE_PLAIN_CACHES: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 class CachedReader(CallableReader):
@@ -59,8 +62,9 @@ class CachedReader(CallableReader):
 
     @property
     def rollback_is_cheap(self) -> bool:
-        """Where cache slots can be masked out; known after the first forward, which shows the kind of cache."""
-        return not self._is_cached or (bool(self._slots[0]) and not self._in_step)
+        """Where cache slots can be masked out; known after a model's first forward, which shows the kind of its cache."""
+        is_known = bool(self._slots[0]) or HAVE_PLAIN_CACHES.get(self._model, False)
+        return not self._is_cached or (is_known and not self._in_step)
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         self.states = None
@@ -164,6 +168,7 @@ class CachedReader(CallableReader):
         layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
         has_mask = {"attention_mask", "position_ids"} <= set(self._options)
         self._in_step = self._is_cached and not (has_mask and layers and layers <= PLAIN_LAYERS)
+        HAVE_PLAIN_CACHES[self._model] = self._is_cached and not self._in_step
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits of all texts, padded on the right, without a cache."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 
+from grammarlm.decoding.loop.forced_draft import forced_draft
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 
@@ -35,9 +37,14 @@ class Drafting:
             self._tell(row)
             row.rule = self._rule.choose
         growths = {row: Growth(row, self._room(row)) for row in rows}
-        grow(self._shape, self._drafter, [growth for growth in growths.values() if growth.room > 0])
+        # Whole prompts are read without a mask for trees, which would be as large as their square.
+        shape = self._shape if self._has_read else replace(self._shape, name="chain")
+        grow(shape, self._drafter, [growth for growth in growths.values() if growth.room > 0])
         if self._saves and isinstance(self._drafter, Combined):
             self._cut(growths, self._drafter)
+        for row, growth in growths.items():
+            if not growth.tree and not self._saves:  # "auto" has a drafter for what the grammar forces
+                growth.tree = DraftTree.chain(forced_draft(row))
         self._growths = growths
         return [growths[row].tree for row in rows]
 

@@ -29,11 +29,7 @@ BRANCHES = 4  # runs that are merged to a tree
 def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
     """Drafts the trees of these answers."""
     if isinstance(drafter, Combined):
-        for number in drafter.by_merit:
-            left = [growth for growth in growths if shape.name != "chain" or not growth.tree]
-            for growth in left:
-                growth.drafter = number
-            grow(shape, drafter.members[number], left)
+        (one_of if shape.name == "chain" else all_of)(shape, drafter, growths)
     elif isinstance(drafter, RunDrafter):
         for growth in growths:
             for run in drafter.runs(growth, min(shape.length, growth.room), 1 if shape.name == "chain" else BRANCHES):
@@ -42,6 +38,36 @@ def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
         drafter.open(growths)
         SHAPES[shape.name](shape, drafter, growths)
         drafter.close(growths)
+
+
+def all_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
+    """The branches of all members, the most trusted first."""
+    for number in drafter.by_merit:
+        for growth in growths:
+            growth.drafter = number
+        grow(shape, drafter.members[number], growths)
+
+
+def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
+    """The chain of the member that promises the most tokens; another's where the grammar forbids the first token of that."""
+    waiting: dict[int, list[Growth]] = {}  # for members that draft node by node, all answers at once
+    for growth in growths:
+        runs = {}
+        for number, member in enumerate(drafter.members):
+            if isinstance(member, RunDrafter):
+                found = member.runs(growth, min(shape.length, growth.room), 1)
+                runs[number] = found[0] if found else []
+        lengths = {number: len(runs.get(number, range(shape.length))) for number in range(len(drafter.members))}
+        for number in sorted(lengths, key=lambda number: -drafter.promise(number, lengths[number])):
+            growth.drafter = number
+            if number not in runs:
+                waiting.setdefault(number, []).append(growth)
+                break
+            growth.add_run(runs[number])
+            if growth.tree:
+                break
+    for number, some in waiting.items():
+        grow(shape, drafter.members[number], some)
 
 
 def chain(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:

@@ -406,3 +406,46 @@ def test_the_smallest_model_that_is_sure_drafts():
         assert out.tokens == text
         assert out.stats.forwards <= 12
         assert large.forwards - before < out.stats.draft_tokens
+
+
+def test_what_the_grammar_forces_is_drafted_where_the_drafter_finds_nothing():
+    """A copy of nothing: as many forwards as without a draft, and far fewer than without what is forced."""
+    vocab = gl.Vocabulary.from_tokenizer(gl.load_tiny()[1])
+    keys = {"customer_reference": {"const": 7}, "delivery_address_line": {"const": "x"}}
+    schema = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+    text = vocab.encode('{"customer_reference":7,"delivery_address_line":"x"}')
+    model = Planted(noise(vocab.size), {(5, 6): [*text, vocab.stop_ids[0]]})
+    options = {"vocab": vocab, "grammar": gl.JsonSchema(schema, whitespace="compact"), "max_tokens": 60}
+    plain = gl.generate(model, [5, 6], **options)
+    copied = gl.generate(model, [5, 6], draft="copy", **options)
+    bare = gl.generate(model, [5, 6], forced="off", **options)
+    assert plain.tokens == copied.tokens == bare.tokens == text
+    assert plain.stats.forwards == copied.stats.forwards < bare.stats.forwards / 3
+
+
+def test_features_follow_the_text_through_what_is_forced():
+    """The drafter has no states before the first forward, which therefore reads what the grammar forces; later ones have all."""
+    model, prompt, seen = transformers_model("Llama"), [5, 6, 7], []
+
+    def predict(before, embedded):
+        seen.append(before[0])
+        return before
+
+    schema = {
+        "type": "object",
+        "properties": {"a_long_name_of_a_key": {"type": "boolean"}, "another_key": {"type": "integer"}},
+        "required": ["a_long_name_of_a_key", "another_key"],
+        "additionalProperties": False,
+    }
+    grammar = gl.JsonSchema(schema, whitespace="compact")
+    for _ in range(2):  # the second time the model's cache is known, and the first forward reads a draft
+        seen.clear()
+        draft = gl.Draft(Features(predict))
+        out = gl.generate(model, prompt, vocab=VOCAB, grammar=grammar, max_tokens=60, draft=draft)
+    assert out.stats.accepted_tokens > 5  # of what is forced
+    states = model.model(torch.tensor([[*prompt, *out.tokens]])).last_hidden_state[0].detach()
+    # Within a round each call has one state more, a predicted one; the first of a round has those of the target alone.
+    known = [after for before, after in zip([seen[0], *seen], seen, strict=False) if len(after) <= len(before)]
+    assert len(known) > 5
+    for found in known:
+        assert torch.allclose(found, states[: len(found)], atol=1e-9)

@@ -1,4 +1,4 @@
-"""Several drafters: the one that has been right most often goes first, and in a tree all of them have their branches."""
+"""Several drafters: a chain is by the one that promises most, as it has been right so often; a tree has branches of all."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ class Combined(Several):
     def rate(self, number: int) -> float:
         """How probable it is that a member's token is drawn, where those before it were."""
         return self._accepted[number] / self._tried[number]
+
+    def promise(self, number: int, length: int) -> float:
+        """So many tokens of a member's chain of this length will be drawn, on average."""
+        rate = self.rate(number)
+        return sum(rate**tokens for tokens in range(1, length + 1))
 
     @property
     def by_merit(self) -> list[int]:
