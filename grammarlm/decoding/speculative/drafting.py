@@ -74,8 +74,10 @@ class Drafting:
     def _add_forced(self, growth: Growth) -> None:
         """Where a drafter finds nothing there is what the grammar forces."""
         if not growth.tree:
-            growth.drafter = NOBODY
-            growth.add_run(forced_draft(growth.row))
+            growth.drafter, forced = NOBODY, forced_draft(growth.row)
+            if not self._schedule.limits_rooms:
+                growth.widen(len(forced))
+            growth.add_run(forced)
 
     def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
         """Leaves of each chain what pays."""

@@ -66,6 +66,10 @@ class Growth:
         """The last node of a chain."""
         return len(self.tree) - 1 if self.tree else ROOT
 
+    def widen(self, length: int) -> None:
+        """Makes room for so many tokens at least."""
+        self.room, self.most = max(self.room, length), max(self.most, length)
+
     def cut(self, length: int) -> None:
         """Leaves the first nodes only."""
         for each in (self.tree.tokens, self.tree.parents, self.depths, self.drafters):

@@ -23,7 +23,8 @@ PLAIN = texts([(A, B), (A, B, C), (A, B)])
 LONG = texts([(A, B)] * 4)
 ENDS = texts([(A, B), (A, B)]) | {(A,), (C, A, B), (C,), (C, A, C)}  # some answers begin others
 SHORT = texts([(A, B)] * 3)
-LANGUAGES = {"plain": PLAIN, "long": LONG, "ends": ENDS}
+LATE = texts([(A,), (A,), (A,), (A, B), (A, B)])  # the first forward drafts a chain; here trees come where it matters
+LANGUAGES = {"plain": PLAIN, "long": LONG, "ends": ENDS, "late": LATE}
 
 
 def drafted(drafter, **options):
@@ -67,7 +68,7 @@ def furthest(found, expected) -> float:
 
 
 @pytest.mark.parametrize(
-    "language", ["ends", *(pytest.param(name, marks=pytest.mark.proof) for name in ("long", "plain"))]
+    "language", ["ends", "late", *(pytest.param(name, marks=pytest.mark.proof) for name in ("long", "plain"))]
 )
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_law_is_that_of_one_token_after_another(system, language, monkeypatch):
@@ -82,7 +83,8 @@ def test_with_one_to_eight_branches(system, branching, monkeypatch):
     """Fewer tokens than branches: RSD's node has fewer children, SpecTr draws some twice. The first choice is among three,
     then two."""
     tree, rule = ("distinct", "recursive") if system == "RSD" else ("fixed", "kseq")
-    members = texts([(A, B, C)]) if branching < 6 or system == "RSD" else texts([(A, B)])
+    last = (A, B, C) if branching < 6 or system == "RSD" else (A, B)
+    members = texts([(A,), (A,), last])
     make = drafted(small, tree=tree, widths=(branching,), length=1, acceptance=rule)
     found, ways = answer_law(TARGET, members, make, monkeypatch)
     assert ways > branching or system == "RSD"

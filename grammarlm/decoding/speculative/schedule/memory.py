@@ -27,6 +27,8 @@ class Memory(Schedule):
     since a batch is as wide as its widest row.
     """
 
+    limits_rooms = True
+
     def __init__(self, megabytes: float):
         if not megabytes > 0:
             raise ValueError(f"memory for drafts is above 0 megabytes, not {megabytes}")

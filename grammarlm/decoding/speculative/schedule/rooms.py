@@ -33,6 +33,8 @@ class Rooms(Schedule):
     `of(rows)`: a rule of your own instead, that gives the room of each row.
     """
 
+    limits_rooms = True
+
     def __init__(self, of: Callable[[Sequence[Row]], Sequence[int]] | None = None):
         self.of = of or self._by_fate
         self._fates: dict[Row, Fate] = {}

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Schedule:
     """By default each row drafts as many tokens as it has room for, before the target reads."""
 
+    limits_rooms = False  # are rooms bounds, also of what costs nothing to draft?
+
     def begin(self, target: Target, drafter: Drafter) -> None:
         """A call begins. ValueError ("needs ...") where these are not what the schedule is for."""
 
