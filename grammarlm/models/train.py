@@ -54,7 +54,8 @@ def train(
             run.seconds, clock = run.seconds + time.perf_counter() - clock, time.perf_counter()
             progress.update(bar, advance=1, loss=recent[-1])
             if run.step % LOG_EVERY == 0:
-                run.losses.append(sum(recent) / len(recent))
+                known = [each for each in recent if each == each]  # a batch may have nothing masked of its answers
+                run.losses.append(sum(known) / max(1, len(known)))
                 recent.clear()
                 progress.console.print(f"step {run.step} loss {run.losses[-1]:.4f} after {run.seconds:.0f} s")
             if run.step % CHECKPOINT_EVERY == 0 or run.step == steps:
