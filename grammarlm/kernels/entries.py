@@ -58,6 +58,7 @@ GROUPS = {
         "entries_are_sound": "surveys.soundness",
     },
     "json": {"json_call": "json.call"},
+    "json_canvas": {"explore_json": "json.canvas.explore"},
     "schemas": {"read_schema": "schemas.rows"},
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }

@@ -1,0 +1,44 @@
+"""How the JSON machine is unrolled for canvases (kernels/cpu/json/canvas/explore.py): a thread without its text is a state.
+
+A state is a thread whose frames are cut at the barrier: BARRIER is around the object or array that a pushing step opened. Keys of
+open objects are left out of it, so states are finite in number, and say less than the thread in one respect only: which free keys
+were read before.
+"""
+
+from .constants import Constants
+
+
+class Explore(Constants):
+    """Indices into the array that is the argument `work`."""
+
+    STATES = 0  # int64 [capacity, STATE_WORDS]
+    STATE_COUNT = 1
+    STATE_CAPACITY = 2
+    STATE_TABLE = 3  # int32 [size]: hash table of states, counted from 1
+    STATE_SIZE = 4
+    NEXT = 5  # int32 [capacity, 256]: the state after a byte; NONE; SPECIAL - n: see SPECIALS
+    SPECIALS = 6  # int32 [capacity, 4]: operation, symbol, state after it, the next one of the same byte or NONE
+    SPECIAL_COUNT = 7
+    SPECIAL_CAPACITY = 8
+    FRAME_TABLE = 9  # int32 [size]: hash table of frames that are kept, counted from 1
+    FRAME_SIZE = 10
+    KEPT_FRAMES = 11  # their number; they are the first of the arena's
+    SCRATCH_FRAMES = 12  # the first frame of a step's own
+    DONE = 13  # states whose steps are known
+    PUSHES = 14  # uint8 [program rows]: opening this object or array pushes
+    MOST_STATES = 15
+    STOPPED = 16  # why exploring stopped, see below
+    LENGTH = 17
+
+
+STATE_WORDS = 6  # c, x and y as compared, frame; x and y
+NONE, SPECIAL = -1, -2
+STEP, PUSH, POP = range(3)  # operations
+COMPLETE, TOO_MANY_STATES, NO_ROOM = range(3)  # STOPPED
+DIGITS_AHEAD, EXPONENT_AHEAD = 2000, 8  # more than any number has: equal keys are equal futures
+
+# Numbers: with an exponent of more digits than EXPONENT_DIGITS, or one after long digits where bounds or steps hang on them, a number
+# is LOOSE: any text of the characters of numbers (x of its state). What only loose numbers allow is not decided.
+LOOSE = -7
+EXPONENT_DIGITS, LARGEST_EXPONENT = 2, 99
+SHORT, SHORT_ZEROS, OPEN_ZEROS = 3, 4, 20  # digits before such an exponent; zeros after the point
