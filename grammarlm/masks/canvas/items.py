@@ -1,8 +1,7 @@
 """The view of item sets: each token that occurs in an item is a class of its own, and a row is decided by its items.
 
-The items that a row can still become are rows of the sorted matrix: tokens that are given from the left on narrow a range of it, each
-other token filters that range by one column. Nothing is made of the set but the list of its tokens, so ten million items cost one
-comparison a given token.
+The items that a row can still become are rows of the sorted matrix: tokens that are given from the left on narrow a range of
+it, each other token filters that range by one column. Nothing is made of the set but the list of its tokens.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def test_fills_and_laws(name: str) -> None:
     case, lengths = CASES[name]
     hard = sum(check_fills(case, length, 40) for length in lengths)
     assert hard or len(case.rows(lengths[0])) < 4, "a choice position by position would do as well"
-    assert sum(check_law(case, length, 20) for length in lengths) > 2
+    assert sum(check_law(case, length, 20) for length in lengths) > 2 * (len(case.rows(lengths[-1])) > 2)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -52,7 +52,7 @@ def test_between_texts(name: str) -> None:
 
 
 def test_lists_of_items_are_refused_by_name() -> None:
-    vocab = gl.Vocabulary([b"a", b"b", b","] + [b"."], [3])
+    vocab = gl.Vocabulary([b"a", b"b", b",", b"."], [3])
     constraint = gl.compile(gl.TokenList(gl.Tokens([[0], [1, 0]]), separator=",", most=3), vocab)
     with pytest.raises(gl.UnsupportedFeature, match="TokenList"):
         constraint.canvas(4)
