@@ -18,28 +18,22 @@ Sets of nodes are integers, bit n = node n.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from grammarlm.errors import UnsupportedFeature
 from grammarlm.masks.canvas.classes import STOP, TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw, Passes
 from grammarlm.masks.protocol import FINISHED
 
+from .derivations import Derivations
+from .law import drawn_row
+from .nodes import members, offer_costs
 from .table import ROOT, StackTable
 from .tail import END, Closings
 
 Sets = dict[int, int]  # control or point -> set of nodes
 Stack = tuple[int, ...]  # symbols, the top last, without ROOT
-
-
-def members(nodes: int) -> Iterator[int]:
-    """The nodes of a set, ascending."""
-    while nodes:
-        lowest = nodes & -nodes
-        yield lowest.bit_length() - 1
-        nodes ^= lowest
 
 
 class StackGrid:
@@ -56,7 +50,7 @@ class StackGrid:
     ):
         self.table, self.classes, self.length, self.check = table, classes, length, check
         self.closings = Closings(table, room, check)
-        self.room = room
+        self.room, self.starts = room, starts
         self._begin(starts)
         kinds = len(table.pushes)
         self.symbols = [*self.first_symbols, *(table.pushes[kinds - 1 - k][0] for k in range(kinds))]  # by kind
@@ -196,14 +190,14 @@ class StackPasses:
                 if cost(control, node) <= room:
                     self.last[control] = self.last.get(control, 0) | 1 << node
                 if node:
-                    _offer(inner.setdefault(node, {}), closings.of(control, grid.symbol_of(node)), 0, room)
+                    offer_costs(inner.setdefault(node, {}), closings.of(control, grid.symbol_of(node)), 0, room)
         for node in range(len(self.parents) - 1, 0, -1):
             for parent in members(self.parents[node]) if node in inner else ():
                 for after, tokens in inner[node].items():
                     if tokens + cost(after, parent) <= room:
                         self.reach[node] |= 1 << parent
                     if parent:
-                        _offer(inner.setdefault(parent, {}), closings.of(after, grid.symbol_of(parent)), tokens, room)
+                        offer_costs(inner.setdefault(parent, {}), closings.of(after, grid.symbol_of(parent)), tokens, room)
 
     def _step_back(self, step: int) -> None:
         grid, here = self.grid, self.backward[step]
@@ -268,14 +262,8 @@ class StackPasses:
         return any(point < self.grid.table.first_micro for point in at)
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        raise UnsupportedFeature("the best fill of a machine with a stack")
+        return Derivations(self, scores, max).classes(lambda values: int(np.argmax(values)))
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
-        raise UnsupportedFeature("samples of a machine with a stack")
+        return drawn_row(self, scores, draw)
 
-
-def _offer(known: dict[int, int], costs: dict[int, int], more: int, room: int) -> None:
-    """Lowers known costs."""
-    for after, tokens in costs.items():
-        if tokens + more <= room and tokens + more < known.get(after, room + 1):
-            known[after] = tokens + more

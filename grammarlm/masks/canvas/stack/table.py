@@ -16,6 +16,7 @@ before pushes, since what a token pushes and pops again never shows.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,12 +75,34 @@ class StackTable:
     @cached_property
     def is_deterministic(self) -> bool:
         """Has each row one derivation at most, whatever is on the stack?"""
+        apart: set[tuple[int, int]] = set()  # pairs of points that no stack lets go on together, or that are being looked at
+
+        def meet(points: list[int]) -> bool:
+            return any(self._meet(a, b, apart) for a, b in itertools.combinations(points, 2))
+
         for edges in self.edges_by_class:
-            controls = [self.edges[edge][0] for edge in edges]
-            if len(set(controls)) < len(controls):
+            points: dict[int, list[int]] = {}
+            for edge in edges:
+                points.setdefault(self.edges[edge][0], []).append(self.edges[edge][1])
+            if any(map(meet, points.values())):
                 return False
-        popped = [rule[:2] for rule in self.rules]
-        return len(set(popped)) == len(popped)
+        afters: dict[tuple[int, int], list[int]] = {}
+        for point, symbol, after in self.rules:
+            afters.setdefault((point, symbol), []).append(after)
+        return not any(map(meet, afters.values()))
+
+    def _meet(self, a: int, b: int, apart: set[tuple[int, int]]) -> bool:
+        """Is there a stack on which both points go on?"""
+        waiting = [(a, b)]
+        while waiting:
+            pair = a, b = waiting.pop()
+            if a == b or min(pair) < self.first_micro:
+                return True
+            if pair not in apart:
+                apart.add(pair)
+                ways = itertools.product(self.rules_of.get(a, ()), self.rules_of.get(b, ()))
+                waiting += [(after, other) for (s, after), (t, other) in ways if s == t]
+        return False
 
     @property
     def nbytes(self) -> int:
@@ -124,6 +147,7 @@ class TableMaker:
     ) -> None:
         """In a micro point: this symbol is popped (ROOT: the stack is empty), then another micro point, or the token ends."""
         if then is not None:
+            assert symbol != ROOT, "nothing is popped of an empty stack"
             self._rules.add((micro, symbol, ("micro", then)))
         else:
             assert target is not None, "a token ends in a control"
