@@ -2,7 +2,8 @@
 
 A state is a thread whose frames are cut at the barrier: BARRIER is around the object or array that a pushing step opened. Keys of
 open objects are left out of it, so states are finite in number, and say less than the thread in one respect only: which free keys
-were read before.
+were read before. Some of those are tracked: a bit for each in TEXT of the object's frame, and while a key is read the range of
+tracked keys that begin like it. The same bits say which items an array has that must differ.
 """
 
 from .constants import Constants
@@ -28,17 +29,25 @@ class Explore(Constants):
     PUSHES = 14  # uint8 [program rows]: opening this object or array pushes
     MOST_STATES = 15
     STOPPED = 16  # why exploring stopped, see below
-    LENGTH = 17
+    ACCEPTS = 17  # int8 [capacity]: may a text end in the state?
+    FOLD = 18  # int16 [W]: the white space state that stands for each
+    WORDS = 19  # offset of a table of tracked keys in the program, as of an object's keys
+    WORD_COUNT = 20
+    ITEMS = 21  # int64 [count, 3]: row of an array whose items must differ, a value, its bit
+    ITEM_COUNT = 22
+    LENGTH = 23
 
 
-STATE_WORDS = 6  # c, x and y as compared, frame; x and y
+STATE_WORDS = 7  # c, x and y as compared, frame, range of tracked keys; x and y
 NONE, SPECIAL = -1, -2
 STEP, PUSH, POP = range(3)  # operations
 COMPLETE, TOO_MANY_STATES, NO_ROOM = range(3)  # STOPPED
 DIGITS_AHEAD, EXPONENT_AHEAD = 2000, 8  # more than any number has: equal keys are equal futures
 
-# Numbers: with an exponent of more digits than EXPONENT_DIGITS, or one after long digits where bounds or steps hang on them, a number
-# is LOOSE: any text of the characters of numbers (x of its state). What only loose numbers allow is not decided.
-LOOSE = -7
+# A number whose exponent has more digits than EXPONENT_DIGITS, or one after long digits where bounds or steps depend on them, is
+# loose: only its form is followed, in states whose x is one of these. What only loose numbers allow is decided by matchers.
+LOOSE_DIGITS, LOOSE_ZEROS, LOOSE_E, LOOSE_SIGN, LOOSE_POWER = -7, -8, -9, -10, -11  # only zeros and exponents may be the end
+LOOSE = LOOSE_DIGITS  # and below
 EXPONENT_DIGITS, LARGEST_EXPONENT = 2, 99
-SHORT, SHORT_ZEROS, OPEN_ZEROS = 3, 4, 20  # digits before such an exponent; zeros after the point
+SHORT, SHORT_ZEROS, OPEN_ZEROS = 4, 4, 20  # digits before such an exponent; zeros after the point
+FAR = 200  # powers of ten that such numbers do not reach

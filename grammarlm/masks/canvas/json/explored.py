@@ -6,6 +6,7 @@ themselves push; all others are part of the state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,12 @@ from grammarlm.layout.json import BARRIER, NO_FRAME, At, Frame, Kind
 from grammarlm.layout.json_canvas import NO_ROOM, NONE, STATE_WORDS, TOO_MANY_STATES, Explore
 from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
 from grammarlm.masks.machines.json.epoch import JsonEpoch
+from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
 
-from .places import pushing_rows
+from .places import Places
+from .tracked import tracked_program
 
+Thread = tuple[int, int, int, int]  # c, x, y, frame
 MOST_STATES = 1 << 16
 SCRATCH = 4096  # frames that steps make and drop
 FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 4096, 4096, 1024
@@ -31,21 +35,29 @@ class Explored:
     states: np.ndarray  # int64 [S, STATE_WORDS]
     next: np.ndarray  # int32 [S, 256]
     specials: np.ndarray  # int32 [N, 4]
-    frames: np.ndarray  # int64 [F, Frame.LENGTH]
+    accepts: np.ndarray  # bool [S]
     starts: list[int]
 
 
 class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
-    def __init__(self, program: JsonSchemaProgram, most: int = MOST_STATES):
+    def __init__(self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), most: int = MOST_STATES):
+        """`keys`: free keys of which no object may have two, sorted."""
         entries.load("json_canvas")
         self.program, self.epoch = program, JsonEpoch(program)
         self.work = np.zeros(Explore.LENGTH, np.int64)
         self._kept: dict[int, np.ndarray] = {}
-        rows = program.json.rows
-        size = program.json.blob_at // 8
-        self._place(Explore.PUSHES, pushing_rows(rows, program.json.start, size))
+        places = Places(program.json.rows, program.json.start)
+        self._rows = rows = tracked_program(program.json, keys, places.unique)
+        address = rows.rows.ctypes.data
+        self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
+        pushes = self._place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
+        pushes[list(places.recursive())] = 1
+        self._place(Explore.FOLD, folded_blanks(program.tables.blanks))
+        self._place(Explore.ITEMS, rows.items)
+        self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
+        self.work[Explore.ITEM_COUNT] = len(rows.items)
         self.work[Explore.MOST_STATES] = most
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
@@ -57,8 +69,11 @@ class Explorer:
         return array
 
     def _states(self, capacity: int) -> None:
-        for field, width, kind in ((Explore.STATES, STATE_WORDS, np.int64), (Explore.NEXT, 256, np.int32)):
-            array = np.empty((capacity, width), kind)
+        for field, shape, kind in (
+            (Explore.STATES, (capacity, STATE_WORDS), np.int64), (Explore.NEXT, (capacity, 256), np.int32),
+            (Explore.ACCEPTS, (capacity,), np.uint8),
+        ):  # fmt: skip
+            array = np.empty(shape, kind)
             if field in self._kept:
                 array[: len(self._kept[field])] = self._kept[field]
             self._place(field, array)
@@ -66,7 +81,7 @@ class Explorer:
         self.work[Explore.STATE_SIZE] = 4 * capacity
         table = self._place(Explore.STATE_TABLE, np.zeros(4 * capacity, np.int32))
         count = int(self.work[Explore.STATE_COUNT])
-        _rehash(table, _mixed(self._kept[Explore.STATES][:count, :4]), np.arange(1, count + 1))
+        _rehash(table, _mixed(self._kept[Explore.STATES][:count, :5]), np.arange(1, count + 1))
 
     def _specials(self, capacity: int) -> None:
         array = np.empty((capacity, 4), np.int32)
@@ -87,10 +102,10 @@ class Explorer:
         self.work[Explore.KEPT_FRAMES], self.work[Explore.SCRATCH_FRAMES] = kept, capacity
         self.work[Explore.FRAME_SIZE] = 4 * capacity
         table = self._place(Explore.FRAME_TABLE, np.zeros(4 * capacity, np.int32))
-        words = [Frame.PARENT, Frame.ROW, Frame.SEEN, Frame.COUNT, Frame.LAST, Frame.NEEDED]
+        words = [Frame.PARENT, Frame.ROW, Frame.SEEN, Frame.COUNT, Frame.LAST, Frame.NEEDED, Frame.TEXT]
         _rehash(table, _mixed(frames[BARRIER + 1 : kept][:, words]), np.arange(BARRIER + 1, kept))
 
-    def run(self, threads: list[tuple[int, int, int, int]]) -> Explored:
+    def run(self, threads: list[Thread]) -> Explored:
         """All states that bytes lead to from some threads."""
         starts = [self._begin(thread) for thread in threads]
         while True:
@@ -103,12 +118,12 @@ class Explorer:
             self._kept[Explore.STATES][:count].copy(),
             self._kept[Explore.NEXT][:count].copy(),
             self._kept[Explore.SPECIALS][:specials].copy(),
-            self.epoch.arrays["frames"][: int(self.work[Explore.KEPT_FRAMES])].copy(),
+            self._kept[Explore.ACCEPTS][:count] != 0,
             starts,
         )
 
-    def _begin(self, thread: tuple[int, int, int, int]) -> int:
-        words = np.array(thread, np.int64)
+    def _begin(self, thread: Thread) -> int:
+        words = np.array([*thread, 0], np.int64)
         while True:
             found = int(entries.explore_json(self.epoch.address, int(self.work.ctypes.data), int(words.ctypes.data)))
             if found != NONE:
@@ -148,5 +163,21 @@ def _rehash(table: np.ndarray, hashes: np.ndarray, numbers: np.ndarray) -> None:
         table[slot] = number
 
 
-def start_thread(program: JsonSchemaProgram) -> tuple[int, int, int, int]:
+def folded_blanks(blanks: Blanks) -> np.ndarray:
+    """int16 [W]: of white space states that differ only in the number of blanks or tabs read, the one that stands for all. The cap
+    on those is left to the residue (residue.py)."""
+    table, found = blanks.table, np.arange(len(blanks.table), dtype=np.int16)
+    if not (blanks.is_natural or blanks is blanks_of("flexible")):
+        return found  # a pattern's states say more
+    can = table >= 0
+    for state in range(len(table)):
+        for after in table[state, :2].tolist():
+            ends = not can[after, :2].any()  # at the cap
+            if after > state and (can[after, 2:4] == can[state, 2:4]).all() and table[after, 4] == table[state, 4]:
+                if ends or (can[after, :2] == can[state, :2]).all():
+                    found[after] = found[state]
+    return found
+
+
+def start_thread(program: JsonSchemaProgram) -> Thread:
     return int(Kind.VALUE) | program.json.start << 11, 0, program.tables.blanks.start, NO_FRAME

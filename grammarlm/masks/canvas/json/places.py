@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.layout.json import INLINE, Array, Key, Object, Shape
 
@@ -17,6 +15,7 @@ class Places:
         self._rows = rows
         self.inside: dict[int, list[int]] = {}
         self.kinds: dict[int, int] = {}
+        self.unique: list[int] = []  # arrays whose items must differ
         waiting = list(self._of_node(start))
         while waiting:
             row = waiting.pop()
@@ -57,7 +56,7 @@ class Places:
     def _array_nodes(self, row: int) -> list[int]:
         rows = self._rows
         if rows[row + Array.UNIQUE]:
-            raise UnsupportedFeature("a canvas over an array with uniqueItems: which items are there is not part of a state")
+            self.unique.append(row)
         nodes = []
         for position in range(rows[row + Array.PREFIX] + 1):
             ways = rows[rows[row + Array.ITEMS] + position]
@@ -103,10 +102,3 @@ class Places:
                 elif child in on_path:
                     low[row] = min(low[row], number[child])
         return found
-
-
-def pushing_rows(rows: Sequence[int], start: int, size: int) -> np.ndarray:
-    """uint8 [size]: 1 at the rows of objects and arrays that are read with a stack."""
-    found = np.zeros(size, np.uint8)
-    found[list(Places(rows, start).recursive())] = 1
-    return found

@@ -9,13 +9,15 @@ import numpy as np
 from numba import carray, int32, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
-from grammarlm.kernels.cpu.json.fields import arena_of, ints, is_short, key_range, longs, octets
-from grammarlm.kernels.cpu.json.reads import verdict
+from grammarlm.kernels.cpu.json.fields import arena_of, ints, is_short, key_range, longs, octets, thread
+from grammarlm.kernels.cpu.json.reads import accepts, verdict
 from grammarlm.kernels.cpu.json.step.blanks import blank_index
-from grammarlm.kernels.cpu.json.step.languages import next_point
+from grammarlm.kernels.cpu.json.step.frames import copy_frame
+from grammarlm.kernels.cpu.json.step.languages import narrow, narrow_point, next_point
 from grammarlm.kernels.cpu.json.step.lexemes import can_become
 from grammarlm.kernels.cpu.json.step.number_values import EXPONENT
 from grammarlm.kernels.cpu.json.step.step import after_step, step
+from grammarlm.kernels.cpu.json.step.text import DONE, RAW, text_step
 from grammarlm.layout.json import (
     ARRAY_BIT,
     BARRIER,
@@ -27,12 +29,16 @@ from grammarlm.layout.json import (
     ROW,
     At,
     Frame,
+    Key,
     Kind,
     Object,
 )
 from grammarlm.layout.json_canvas import (
     COMPLETE,
     LOOSE,
+    LOOSE_E,
+    LOOSE_POWER,
+    LOOSE_ZEROS,
     NO_ROOM,
     NONE,
     POP,
@@ -45,7 +51,7 @@ from grammarlm.layout.json_canvas import (
 )
 from grammarlm.layout.json_strings import HEX, LOW_HEX
 
-from .lexemes import is_long, plain_text_escape, shared_number
+from .lexemes import is_long, loose_step, plain_text_escape, shared_number
 
 DEEPEST = 64  # frames that one byte can make, one around the other
 
@@ -66,14 +72,14 @@ def key_takes(arena, table, low, high, read, sub, escape):
 
 
 @part
-def shared_thread(arena, c, x, y):
-    """The thread without what no longer matters: c, x and y to go on from, x and y to compare."""
+def shared_thread(arena, work, c, x, y, track):
+    """The thread without what no longer matters: x, y and tracked keys to go on from, x and y to compare."""
     program = longs(arena, At.PROGRAM)
     kind, sub, row = c & 31, c >> 5 & 63, c >> 11 & ROW
     known_x, known_y = x, y
     if kind == Kind.NUMBER:
-        if x != LOOSE:
-            return shared_number(arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x, y)
+        if x > LOOSE:
+            x, y, known_x, known_y = shared_number(arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x, y)
     elif kind == Kind.STRING:
         if x == 0 and arena[At.PLAIN] == 0:
             y = (y >> 24) << 24 | plain_text_escape(sub, y & ESCAPE)
@@ -81,16 +87,25 @@ def shared_thread(arena, c, x, y):
     elif kind == Kind.KEY:
         escape, state = y & ESCAPE, c >> 35
         low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
-        if sub >= HEX and sub <= LOW_HEX + 3 and low < high and state != NO_LANGUAGE:
-            if not key_takes(arena, program[row + Object.KEYS], low, high, read, sub, escape):
-                low = high
+        first, last, begun = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
+        if HEX <= sub <= LOW_HEX + 3:
+            if low < high and state != NO_LANGUAGE:
+                if not key_takes(arena, program[row + Object.KEYS], low, high, read, sub, escape):
+                    low = high
+            if first < last and not key_takes(arena, work[Explore.WORDS], first, last, begun, sub, escape):
+                first = last
         if low >= high:
             x = key_range(0, 0, 0)
-            if state == 0 and arena[At.PLAIN] == 0:
-                escape = plain_text_escape(sub, escape)
+        if first >= last or state == NO_LANGUAGE:
+            first, last, track = int64(0), int64(0), int64(0)
+        if low >= high and first >= last and state == 0 and arena[At.PLAIN] == 0:
+            escape = plain_text_escape(sub, escape)
         y = escape
         known_x, known_y = x, y
-    return x, y, known_x, known_y
+    elif kind != Kind.WORD and kind != Kind.LITERAL:
+        y = int64(carray(pointer(work[Explore.FOLD]), 1 << 20, np.int16)[y])
+        known_y = y
+    return x, y, track, known_x, known_y
 
 
 @part
@@ -115,8 +130,8 @@ def kept_frame(arena, work, parent, f):
             count = min(count, max(program[row + Object.LEAST], int64(0)))
         if arena[At.MODE] == 1 and program[row + Object.COUNT] <= INLINE:
             seen &= implied_keys(arena, row)
-    last, needed = frames[at + Frame.LAST], frames[at + Frame.NEEDED]
-    hashed = mixed(mixed(mixed(mixed(mixed(mixed(uint64(0), parent), row), seen), count), last), needed)
+    last, needed, text = frames[at + Frame.LAST], frames[at + Frame.NEEDED], frames[at + Frame.TEXT]
+    hashed = mixed(mixed(mixed(mixed(mixed(mixed(mixed(uint64(0), parent), row), seen), count), last), needed), text)
     table, size = ints(work, Explore.FRAME_TABLE), uint64(work[Explore.FRAME_SIZE] - 1)
     slot = hashed & size
     while table[slot] != 0:
@@ -129,6 +144,7 @@ def kept_frame(arena, work, parent, f):
             and frames[k + Frame.COUNT] == count
             and frames[k + Frame.LAST] == last
             and frames[k + Frame.NEEDED] == needed
+            and frames[k + Frame.TEXT] == text
         ):
             return known
         slot = (slot + uint64(1)) & size
@@ -143,6 +159,7 @@ def kept_frame(arena, work, parent, f):
         frames[k + i] = 0
     frames[k], frames[k + Frame.ROW], frames[k + Frame.SEEN] = parent, row, seen
     frames[k + Frame.COUNT], frames[k + Frame.LAST], frames[k + Frame.NEEDED] = count, last, needed
+    frames[k + Frame.TEXT] = text
     return made
 
 
@@ -163,17 +180,18 @@ def shared_frame(arena, work, f):
 
 
 @part
-def state_of(arena, work, c, x, y, f):
+def state_of(arena, work, c, x, y, f, track):
     """The number of a thread's state, made if it is new; NONE: there is no room."""
-    x, y, known_x, known_y = shared_thread(arena, c, x, y)
-    hashed = mixed(mixed(mixed(mixed(uint64(0), c), known_x), known_y), f)
+    x, y, track, known_x, known_y = shared_thread(arena, work, c, x, y, track)
+    hashed = mixed(mixed(mixed(mixed(mixed(uint64(0), c), known_x), known_y), f), track)
     states, table = longs(work, Explore.STATES), ints(work, Explore.STATE_TABLE)
     size = uint64(work[Explore.STATE_SIZE] - 1)
     slot = hashed & size
     while table[slot] != 0:
         number = int64(table[slot]) - 1
         at = number * STATE_WORDS
-        if states[at] == c and states[at + 1] == known_x and states[at + 2] == known_y and states[at + 3] == f:
+        same = states[at] == c and states[at + 1] == known_x and states[at + 2] == known_y
+        if same and states[at + 3] == f and states[at + 4] == track:
             return number
         slot = (slot + uint64(1)) & size
     number = work[Explore.STATE_COUNT]
@@ -187,7 +205,7 @@ def state_of(arena, work, c, x, y, f):
     table[slot] = int32(number + 1)
     at = number * STATE_WORDS
     states[at], states[at + 1], states[at + 2], states[at + 3] = c, known_x, known_y, f
-    states[at + 4], states[at + 5] = x, y
+    states[at + 4], states[at + 5], states[at + 6] = track, x, y
     return number
 
 
@@ -206,7 +224,7 @@ def add_special(work, entry, operation, symbol, state):
 
 
 @part
-def target_of(arena, work, entry, c, x, y, f):
+def target_of(arena, work, entry, c, x, y, f, track):
     """The entry of NEXT after adding one thread that a byte leads to."""
     frames = longs(arena, At.FRAMES)
     kind = c & 31
@@ -217,11 +235,12 @@ def target_of(arena, work, entry, c, x, y, f):
         row = frames[f * Frame.LENGTH + Frame.ROW]
         if octets(work, Explore.PUSHES)[row & ~int64(ARRAY_BIT)] != 0:
             operation = int64(PUSH)
-            symbol = shared_frame(arena, work, frames[f * Frame.LENGTH])
+            around = shared_frame(arena, work, frames[f * Frame.LENGTH])
+            symbol = state_of(arena, work, thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), around, int64(0))
             frames[f * Frame.LENGTH] = BARRIER
     f = shared_frame(arena, work, f)
-    state = state_of(arena, work, c, x, y, f)
-    if state == NONE:
+    state = state_of(arena, work, c, x, y, f, track)
+    if state == NONE or symbol == NONE:
         return entry
     if operation == STEP and entry == NONE:
         return state
@@ -235,18 +254,102 @@ def number_or_step(arena, c, x, y, f, byte, way):
     """A step; of numbers, what is no longer followed is LOOSE."""
     if c & 31 != Kind.NUMBER:
         return step(arena, c, x, y, f, byte, way)
-    if x == LOOSE:
+    if x <= LOOSE:
         arena[At.MORE] = 0
-        if 48 <= byte <= 57 or byte == 43 or byte == 45 or byte == 46 or byte == 69 or byte == 101:
-            return c, x, y, f
-        if byte == 44 or byte == 93 or byte == 125 or blank_index(byte) >= 0:
+        x2 = loose_step(x, byte)
+        if x2 != 0:
+            return c, x2, y, f
+        may_end = x == LOOSE_ZEROS or x == LOOSE_POWER
+        if may_end and (byte == 44 or byte == 93 or byte == 125 or blank_index(byte) >= 0):
             return after_step(arena, int64(0), f, byte)
         return int64(DEAD), int64(0), int64(0), int64(0)
     c2, x2, y2, f2 = step(arena, c, x, y, f, byte, way)
     if c2 & 31 == Kind.NUMBER and c2 != DEAD and x2 & 15 == EXPONENT:
         if is_long(arena[At.PROGRAM] + (c >> 11 & ROW) * 8, x):
-            x2, y2 = int64(LOOSE), int64(0)
+            x2, y2 = int64(LOOSE_E), int64(0)
     return c2, x2, y2, f2
+
+
+@part
+def tracked(arena, work, c, y, track, byte):
+    """The range of tracked keys after one more byte of a key; of a key's end as it is."""
+    _, escape2, what = text_step(c >> 5 & 63, y & ESCAPE, byte, arena[At.PLAIN])
+    low, high, read = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
+    if low < high and what == RAW:
+        low, high = narrow(arena, work[Explore.WORDS], low, high, read, byte)
+        read += 1
+    elif low < high and what == DONE:
+        low, high, read = narrow_point(arena, work[Explore.WORDS], low, high, read, escape2)
+    return key_range(low, high, read) if low < high else int64(0)
+
+
+@part
+def with_bit(arena, f, bit):
+    """The frame with one more tracked key or item; -1: it has it already."""
+    frames = longs(arena, At.FRAMES)
+    if frames[f * Frame.LENGTH + Frame.TEXT] >> bit & 1:
+        return int64(-1)
+    made = copy_frame(arena, f)
+    frames[made * Frame.LENGTH + Frame.TEXT] |= int64(1) << bit
+    return made
+
+
+@part
+def with_tracked_key(arena, work, track, f):
+    """The frame after a key that is not declared; -1: it was read before."""
+    low, high, read = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
+    if low < high and longs(arena, At.PROGRAM)[work[Explore.WORDS] + low * Key.LENGTH + Key.SIZE] == read:
+        return with_bit(arena, f, low)
+    return f
+
+
+@part
+def item_bit(arena, work, c, x, f):
+    """The bit of the item that ends, within an array whose items must differ; -1: none."""
+    if work[Explore.ITEM_COUNT] == 0 or f <= BARRIER:
+        return int64(-1)
+    value, kind = c >> 11 & ROW, c & 31
+    if kind == Kind.WORD:
+        value += (x & FIELD) * Key.LENGTH
+    elif kind == Kind.LITERAL:
+        value = c >> 5 & 63
+    elif kind != Kind.NUMBER:
+        return int64(-1)
+    row = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.ROW]
+    items = longs(work, Explore.ITEMS)
+    for i in range(work[Explore.ITEM_COUNT]):
+        if items[3 * i] == row and items[3 * i + 1] == value:
+            return items[3 * i + 2]
+    return int64(-1)
+
+
+@part
+def tracked_step(arena, work, state, byte, way):
+    """A step of a state, with what is tracked: c, x, y, f, range of tracked keys."""
+    states = longs(work, Explore.STATES)
+    at = state * STATE_WORDS
+    c, x, y, f, track = states[at], states[at + 5], states[at + 6], states[at + 3], states[at + 4]
+    kind = c & 31
+    c2, x2, y2, f2 = number_or_step(arena, c, x, y, f, byte, way)
+    if c2 == DEAD:
+        return c2, x2, y2, f2, int64(0)
+    kind2, more = c2 & 31, arena[At.MORE]
+    if kind == Kind.KEY and kind2 == Kind.KEY:
+        return c2, x2, y2, f2, tracked(arena, work, c, y, track, byte)
+    if kind == Kind.KEY and longs(arena, At.FRAMES)[f2 * Frame.LENGTH + Frame.OTHERS] != 0:
+        f2 = with_tracked_key(arena, work, track, f2)
+        return c2 if f2 >= 0 else int64(DEAD), x2, y2, f2, int64(0)
+    if kind2 == Kind.KEY:
+        return c2, x2, y2, f2, key_range(0, work[Explore.WORD_COUNT], 0)
+    if kind != kind2 and (kind == Kind.WORD or kind == Kind.LITERAL or kind == Kind.NUMBER):
+        bit = item_bit(arena, work, c, x, f)
+        if bit >= 0:
+            f = with_bit(arena, f, bit)
+            if f < 0:
+                return int64(DEAD), x2, y2, f2, int64(0)
+            c2, x2, y2, f2 = number_or_step(arena, c, x, y, f, byte, way)
+            arena[At.MORE] = more
+    return c2, x2, y2, f2, int64(0)
 
 
 @part
@@ -254,19 +357,18 @@ def explore_state(arena, work, state):
     """The steps of one state by every byte. False: something is missing or there is no room; then nothing is kept."""
     states, row = longs(work, Explore.STATES), ints(work, Explore.NEXT)
     at, specials_before = state * STATE_WORDS, work[Explore.SPECIAL_COUNT]
-    c, x, y, f = states[at], states[at + 4], states[at + 5], states[at + 3]
     for byte in range(256):
         entry, way = int64(NONE), int64(0)
         while True:
             arena[At.FRAME_COUNT] = work[Explore.SCRATCH_FRAMES]
             arena[At.CHAIN_COUNT] = 1
-            c2, x2, y2, f2 = number_or_step(arena, c, x, y, f, int64(byte), way)
+            c, x, y, f, track = tracked_step(arena, work, state, int64(byte), way)
             more = arena[At.MORE]
             if is_short(arena):
                 work[Explore.SPECIAL_COUNT] = specials_before
                 return False
-            if c2 != DEAD:
-                entry = target_of(arena, work, entry, c2, x2, y2, f2)
+            if c != DEAD:
+                entry = target_of(arena, work, entry, c, x, y, f, track)
                 if work[Explore.STOPPED] != COMPLETE:
                     work[Explore.SPECIAL_COUNT] = specials_before
                     return False
@@ -274,6 +376,12 @@ def explore_state(arena, work, state):
                 break
             way += 1
         row[256 * state + byte] = int32(entry)
+    c, x, f = states[at], states[at + 5], states[at + 3]
+    if c & 31 == Kind.NUMBER and x <= LOOSE:
+        ends = f == 0 and (x == LOOSE_ZEROS or x == LOOSE_POWER)
+    else:
+        ends = accepts(arena, c, x, states[at + 6], f)
+    octets(work, Explore.ACCEPTS)[state] = np.uint8(ends)
     return True
 
 
@@ -281,16 +389,16 @@ def explore_state(arena, work, state):
 def explore_json(address, work_address, begin):
     """Explores until all steps of all states are known, or something is missing. The verdict of a call (reads.py).
 
-    `begin`: not 0, the address of a thread (c, x, y, f) from which to begin: its state's number is returned, or NONE.
+    `begin`: not 0, the address of a thread (c, x, y, f, tracked keys) from which to begin: its state's number is returned, or NONE.
     """
     arena = arena_of(address)
     work = carray(pointer(work_address), int64(Explore.LENGTH), np.int64)
     arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0
     work[Explore.STOPPED] = COMPLETE
     if begin != 0:
-        words = carray(pointer(begin), 4, np.int64)
+        words = carray(pointer(begin), 5, np.int64)
         f = shared_frame(arena, work, words[3]) if words[3] > BARRIER else words[3]
-        return state_of(arena, work, words[0], words[1], words[2], f)
+        return state_of(arena, work, words[0], words[1], words[2], f, words[4])
     while work[Explore.DONE] < work[Explore.STATE_COUNT]:
         if not explore_state(arena, work, work[Explore.DONE]):
             break

@@ -25,6 +25,7 @@ from grammarlm.kernels.cpu.json.step.number_values import (
     PLACE,
     POWER,
     SIGN,
+    SIGNED,
     TRAILING,
     powers_of_ten,
     word,
@@ -34,14 +35,19 @@ from grammarlm.layout.json_canvas import (
     DIGITS_AHEAD,
     EXPONENT_AHEAD,
     EXPONENT_DIGITS,
+    FAR,
     LARGEST_EXPONENT,
-    LOOSE,
+    LOOSE_DIGITS,
+    LOOSE_E,
+    LOOSE_POWER,
+    LOOSE_SIGN,
+    LOOSE_ZEROS,
     OPEN_ZEROS,
     SHORT,
     SHORT_ZEROS,
 )
 from grammarlm.layout.json_strings import HEX
-from grammarlm.layout.numbers import Flag, Number
+from grammarlm.layout.numbers import Bound, Flag, Number
 
 MANTISSA = 1 << 40  # marks keys of mantissas that are compared by less than their state
 ANY_POWER = int64(LARGEST_EXPONENT << EXPONENT_BITS)  # limits 0 and LARGEST_EXPONENT, value 0
@@ -61,9 +67,24 @@ def plain_text_escape(sub, escape):
 
 
 @part
-def is_open(row):
+def is_open(row, x):
     """Any digits, and any exponent that is followed."""
-    return word(row, Number.FLAGS) & (Flag.OPEN | Flag.STEPS | Flag.TIDY | Flag.PLAIN) == Flag.OPEN
+    side = Number.NEGATIVE if x & SIGN else Number.POSITIVE
+    far = word(row, side + Bound.LOW) <= -FAR and word(row, side + Bound.HIGH) >= FAR
+    return far and word(row, Number.FLAGS) & (Flag.OPEN | Flag.STEPS | Flag.TIDY | Flag.PLAIN) == Flag.OPEN
+
+
+@part
+def loose_step(x, byte):
+    """The form of a number that is not followed: its state after one more byte, 0: no such number."""
+    is_digit = 48 <= byte <= 57
+    if x == LOOSE_DIGITS or x == LOOSE_ZEROS:
+        if byte == 69 or byte == 101:
+            return int64(LOOSE_E)
+        return int64(x) if is_digit or byte == 46 else int64(0)
+    if x == LOOSE_E and (byte == 43 or byte == 45):
+        return int64(LOOSE_SIGN)
+    return int64(LOOSE_POWER) if is_digit else int64(0)
 
 
 @part
@@ -77,7 +98,7 @@ def is_whole(row):
 def is_long(row, x):
     """Is an exponent after these digits not followed?"""
     phase = x & 15
-    return INTEGER <= phase <= FRACTION and (x >> COUNT) & COUNT_MASK > SHORT and not is_open(row)
+    return INTEGER <= phase <= FRACTION and (x >> COUNT) & COUNT_MASK > SHORT and not is_open(row, x)
 
 
 @part
@@ -90,12 +111,12 @@ def shared_number(row, pool, x, y):
     if phase >= EXPONENT:
         return shared_exponent(x, y)
     if phase == NOUGHTS:
-        if x >> PLACE > (OPEN_ZEROS if is_open(row) else SHORT_ZEROS):
-            x = int64(LOOSE)
+        if x >> PLACE > (OPEN_ZEROS if is_open(row, x) else SHORT_ZEROS):
+            x = int64(LOOSE_ZEROS)
         return x, y, x, y
     if phase < INTEGER:
         return x, y, x, y
-    if is_open(row):
+    if is_open(row, x):
         known = phase | (x & COUNT_MASK << COUNT)
         if flags & Flag.SYMMETRIC == 0:
             known |= x & SIGN
@@ -119,11 +140,11 @@ def long_mantissa(row, pool, x, y):
         low, high = powers_of_ten(row, pool, x, y)
         undecided = (x >> LOW_ORDER) & 3 == EQUAL or (x >> HIGH_ORDER) & 3 == EQUAL
         if flags & Flag.STEPS and count - 1 - place > trailing:
-            return int64(LOOSE), int64(0), int64(LOOSE), int64(0)
+            return int64(LOOSE_DIGITS), int64(0), int64(LOOSE_DIGITS), int64(0)
         if undecided:
             known |= (place + AT_ZERO) << PLACE
         elif place < low or place > high:
-            return int64(LOOSE), int64(0), int64(LOOSE), int64(0)
+            return int64(LOOSE_DIGITS), int64(0), int64(LOOSE_DIGITS), int64(0)
     return x, y, known, int64(MANTISSA)
 
 
@@ -139,13 +160,14 @@ def shared_exponent(x, y):
     else:
         high = min(high, most)
     if low > high:
-        return int64(LOOSE), int64(0), int64(LOOSE), int64(0)
+        loose = int64(LOOSE_E) if phase == EXPONENT else int64(LOOSE_SIGN) if phase == SIGNED else int64(LOOSE_POWER)
+        return loose, int64(0), loose, int64(0)
     limits = low | high << EXPONENT_BITS
     if phase != POWER:
         return x, limits, x, limits
     value, count = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK, y >> (3 * EXPONENT_BITS)
     if count > EXPONENT_DIGITS or (count == EXPONENT_DIGITS and not low <= value <= high):
-        return int64(LOOSE), int64(0), int64(LOOSE), int64(0)
+        return int64(LOOSE_POWER), int64(0), int64(LOOSE_POWER), int64(0)
     if count == EXPONENT_DIGITS or (low <= value and 10 * value + 9 <= high and low <= 10 * value):
         y = ANY_POWER | count << (3 * EXPONENT_BITS)
     else:

@@ -1,0 +1,109 @@
+"""The unrolled JSON machine as a small automaton over classes of bytes: states with equal futures are one.
+
+An **effect** is what bytes do to a state, as a number: a state that they lead to; NONE; or, from the number of states on, one of
+`effects`: a set of ways, each of which ends in a state after pushes, or in the middle of a token after a pop.
+
+    (STEP, state)                 (PUSH, symbols, state)         (POP, vector)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL, STEP
+
+from .explored import Explored
+
+Way = tuple[int, ...] | tuple[int, tuple[int, ...], int]
+ALL_RETURNS = 0  # the number of the vector that leaves each state as it is after a pop
+
+
+@dataclass(frozen=True, eq=False)
+class ByteAutomaton:
+    """S states, C classes of bytes. The symbol of a push is the state to which its pop returns."""
+
+    next: np.ndarray  # int32 [S, C]: effects
+    class_of: np.ndarray  # uint8 [256]
+    effects: list[frozenset[tuple[object, ...]]]  # those from S on
+    accepts: np.ndarray  # bool [S]
+    block_of: np.ndarray  # int32: the state of each unrolled state
+    returns: np.ndarray  # int32: the states that are symbols
+
+    @property
+    def states(self) -> int:
+        return len(self.next)
+
+
+def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomaton:
+    """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart."""
+    columns, class_of = np.unique(explored.next, axis=1, return_inverse=True)
+    class_of = class_of.reshape(-1)
+    count = len(columns)
+    chains = _chains(explored, columns)
+    block = explored.accepts.astype(np.int64)
+    blocks = len(np.unique(block))
+    while True:
+        check()
+        entries, _ = _entries(columns, block, chains)
+        _, block = np.unique(np.column_stack([block, entries]), axis=0, return_inverse=True)
+        block = block.reshape(-1)
+        found = int(block.max()) + 1 if count else 0
+        if found == blocks:
+            break
+        blocks = found
+    entries, effects = _entries(columns, block, chains)
+    first = np.unique(block, return_index=True)[1]
+    symbols = {way[1] for chain in chains.values() for way in chain if way[0] == PUSH}
+    returns = np.unique(block[sorted(symbols)]) if symbols else np.zeros(0, np.int64)
+    return ByteAutomaton(
+        entries[first].astype(np.int32), class_of.astype(np.uint8), effects, explored.accepts[first],
+        block.astype(np.int32), returns.astype(np.int32),
+    )  # fmt: skip
+
+
+def _chains(explored: Explored, columns: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
+    """(operation, symbol, state) of each special entry."""
+    found = {}
+    for entry in np.unique(columns[columns <= SPECIAL]).tolist():
+        chain, at = [], SPECIAL - entry
+        while True:
+            operation, symbol, state, after = explored.specials[at].tolist()
+            chain.append((operation, symbol, state))
+            if after == NONE:
+                break
+            if after >= 0:
+                chain.append((STEP, 0, after))
+                break
+            at = SPECIAL - after
+        found[entry] = chain
+    return found
+
+
+def _entries(
+    columns: np.ndarray, block: np.ndarray, chains: dict[int, list[tuple[int, int, int]]]
+) -> tuple[np.ndarray, list[frozenset[tuple[object, ...]]]]:
+    """The effects of each state by class of byte, as blocks; and the special ones."""
+    blocks = int(block.max()) + 1
+    numbers: dict[frozenset[tuple[object, ...]], int] = {}
+    of = np.concatenate([block, np.full(1, NONE)])  # NONE is the last index, too
+    lowest = -int(columns.min(initial=0))
+    special = np.zeros(lowest + 1, np.int64)
+    for entry, chain in chains.items():
+        ways = frozenset(_way(operation, symbol, state, block) for operation, symbol, state in chain)
+        if len(ways) == 1 and (one := next(iter(ways)))[0] == STEP:
+            special[-entry] = one[1]
+        else:
+            special[-entry] = blocks + numbers.setdefault(ways, len(numbers))
+    found = np.where(columns <= SPECIAL, special[np.where(columns <= SPECIAL, -columns, 0)], of[np.maximum(columns, NONE)])
+    return found, list(numbers)
+
+
+def _way(operation: int, symbol: int, state: int, block: np.ndarray) -> tuple[object, ...]:
+    if operation == STEP:
+        return STEP, int(block[state])
+    if operation == PUSH:
+        return PUSH, (int(block[symbol]),), int(block[state])
+    return POP, ALL_RETURNS
