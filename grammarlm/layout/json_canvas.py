@@ -35,7 +35,8 @@ class Explore(Constants):
     WORD_COUNT = 20
     ITEMS = 21  # int64 [count, 3]: row of an array whose items must differ, a value, its bit
     ITEM_COUNT = 22
-    LENGTH = 23
+    SHORT = 23  # digits after which an exponent is followed where a number has bounds or steps; zeros after the point
+    LENGTH = 24
 
 
 STATE_WORDS = 7  # c, x and y as compared, frame, range of tracked keys; x and y
@@ -44,10 +45,10 @@ STEP, PUSH, POP = range(3)  # operations
 COMPLETE, TOO_MANY_STATES, NO_ROOM = range(3)  # STOPPED
 DIGITS_AHEAD, EXPONENT_AHEAD = 2000, 8  # more than any number has: equal keys are equal futures
 
-# A number whose exponent has more digits than EXPONENT_DIGITS, or one after long digits where bounds or steps depend on them, is
-# loose: only its form is followed, in states whose x is one of these. What only loose numbers allow is decided by matchers.
+# A number whose exponent is beyond LARGEST_EXPONENT, or comes after long digits where bounds or steps depend on them, is loose:
+# only its form is followed, in states whose x is one of these. What only loose numbers allow is decided by matchers.
 LOOSE_DIGITS, LOOSE_ZEROS, LOOSE_E, LOOSE_SIGN, LOOSE_POWER = -7, -8, -9, -10, -11  # only zeros and exponents may be the end
 LOOSE = LOOSE_DIGITS  # and below
-EXPONENT_DIGITS, LARGEST_EXPONENT = 2, 99
-SHORT, SHORT_ZEROS, OPEN_ZEROS = 4, 4, 20  # digits before such an exponent; zeros after the point
+LARGEST_EXPONENT = 99
+OPEN_ZEROS = 20  # zeros after the point that are followed where a number has neither
 FAR = 200  # powers of ten that such numbers do not reach

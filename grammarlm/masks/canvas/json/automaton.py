@@ -39,29 +39,57 @@ class ByteAutomaton:
 
 def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomaton:
     """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart."""
-    columns, class_of = np.unique(explored.next, axis=1, return_inverse=True)
-    class_of = class_of.reshape(-1)
-    count = len(columns)
+    columns, class_of = _byte_classes(explored.next)
     chains = _chains(explored, columns)
-    block = explored.accepts.astype(np.int64)
-    blocks = len(np.unique(block))
-    while True:
-        check()
-        entries, _ = _entries(columns, block, chains)
-        _, block = np.unique(np.column_stack([block, entries]), axis=0, return_inverse=True)
-        block = block.reshape(-1)
-        found = int(block.max()) + 1 if count else 0
-        if found == blocks:
-            break
-        blocks = found
-    entries, effects = _entries(columns, block, chains)
+    block = _blocks(columns, explored.accepts, chains, check)
     first = np.unique(block, return_index=True)[1]
+    entries, effects = _entries(columns, block, chains)
+    assert (entries == entries[first[block]]).all(), "two states were taken for one"
     symbols = {way[1] for chain in chains.values() for way in chain if way[0] == PUSH}
     returns = np.unique(block[sorted(symbols)]) if symbols else np.zeros(0, np.int64)
     return ByteAutomaton(
         entries[first].astype(np.int32), class_of.astype(np.uint8), effects, explored.accepts[first],
         block.astype(np.int32), returns.astype(np.int32),
     )  # fmt: skip
+
+
+def _byte_classes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The columns that differ, and which of them each byte has."""
+    keys = np.ascontiguousarray(table.T).view(np.dtype((np.void, 4 * len(table)))).ravel()
+    _, first, class_of = np.unique(keys, return_index=True, return_inverse=True)
+    return table[:, first].astype(np.int64), class_of.reshape(-1).astype(np.uint8)
+
+
+def _blocks(
+    columns: np.ndarray, accepts: np.ndarray, chains: dict[int, list[tuple[int, int, int]]], check: Callable[[], None]
+) -> np.ndarray:
+    """The coarsest partition in which states of a block do alike; compared by hashes, which the caller checks."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 1 << 63, columns.shape[1] + 1, np.uint64) * np.uint64(2) + np.uint64(1)
+    special = columns <= SPECIAL
+    steps, places = np.where(special, NONE, columns), -columns[special]
+    parts = [(-entry, *way) for entry, chain in chains.items() for way in chain]
+    of, operations, symbols, states = np.array(parts, np.int64).reshape(-1, 4).T
+    sums = np.zeros(-int(columns.min(initial=0)) + 1, np.uint64)
+    block, blocks = accepts.astype(np.int64), 0
+    with np.errstate(over="ignore"):
+        while True:
+            check()
+            names = rng.integers(0, 1 << 63, int(block.max(initial=0)) + 2, np.uint64)  # the last is NONE's
+            named = names[block[steps]] if len(block) else np.zeros(steps.shape, np.uint64)
+            named[steps == NONE] = names[-1]
+            if parts:
+                sums[:] = 0
+                mixed = (names[block[symbols]] * np.uint64(3) + names[block[states]]) ^ operations.astype(np.uint64)
+                np.add.at(sums, of, mixed * np.uint64(0x9E3779B97F4A7C15))
+                named[special] = sums[places]
+            hashes = (named * weights[:-1]).sum(1, dtype=np.uint64) + names[block] * weights[-1]
+            _, block = np.unique(hashes, return_inverse=True)
+            block = block.reshape(-1)
+            found = int(block.max(initial=-1)) + 1
+            if found == blocks:
+                return block
+            blocks = found
 
 
 def _chains(explored: Explored, columns: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded
+from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.kernels import entries
-from grammarlm.layout.json import BARRIER, NO_FRAME, At, Frame, Kind
+from grammarlm.layout.json import ARRAY_BIT, BARRIER, ESCAPE, NO_FRAME, At, Frame, Kind
 from grammarlm.layout.json_canvas import NO_ROOM, NONE, STATE_WORDS, TOO_MANY_STATES, Explore
 from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
+from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
 
@@ -24,6 +25,7 @@ from .tracked import tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
 MOST_STATES = 1 << 16
+SHORT = 4
 SCRATCH = 4096  # frames that steps make and drop
 FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 4096, 4096, 1024
 
@@ -36,14 +38,14 @@ class Explored:
     next: np.ndarray  # int32 [S, 256]
     specials: np.ndarray  # int32 [N, 4]
     accepts: np.ndarray  # bool [S]
-    starts: list[int]
+    start: int
 
 
 class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
-    def __init__(self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), most: int = MOST_STATES):
-        """`keys`: free keys of which no object may have two, sorted."""
+    def __init__(self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), short: int = SHORT, most: int = MOST_STATES):
+        """`keys`: free keys of which no object may have two, sorted; `short`: see Explore.SHORT."""
         entries.load("json_canvas")
         self.program, self.epoch = program, JsonEpoch(program)
         self.work = np.zeros(Explore.LENGTH, np.int64)
@@ -58,7 +60,7 @@ class Explorer:
         self._place(Explore.ITEMS, rows.items)
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
-        self.work[Explore.MOST_STATES] = most
+        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = most, short
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self._frames(FIRST_FRAMES)
@@ -105,9 +107,9 @@ class Explorer:
         words = [Frame.PARENT, Frame.ROW, Frame.SEEN, Frame.COUNT, Frame.LAST, Frame.NEEDED, Frame.TEXT]
         _rehash(table, _mixed(frames[BARRIER + 1 : kept][:, words]), np.arange(BARRIER + 1, kept))
 
-    def run(self, threads: list[Thread]) -> Explored:
-        """All states that bytes lead to from some threads."""
-        starts = [self._begin(thread) for thread in threads]
+    def run(self, start: Thread) -> Explored:
+        """All states that bytes lead to from a thread, and from where else texts have begun."""
+        first = self._begin(start)
         while True:
             self.epoch.supplied(entries.explore_json, int(self.work.ctypes.data), 0)
             if self.work[Explore.DONE] == self.work[Explore.STATE_COUNT]:
@@ -119,11 +121,46 @@ class Explorer:
             self._kept[Explore.NEXT][:count].copy(),
             self._kept[Explore.SPECIALS][:specials].copy(),
             self._kept[Explore.ACCEPTS][:count] != 0,
-            starts,
+            first,
         )
 
-    def _begin(self, thread: Thread) -> int:
-        words = np.array([*thread, 0], np.int64)
+    def starts_of(self, config: Config) -> list[tuple[int, tuple[int, ...]]]:
+        """(state, states to return to, the top last) of each thread of a config."""
+        found = []
+        for c, x, y, frames, key in config:
+            around, stack = int(NO_FRAME), []
+            for content in reversed(frames):
+                around, pushed = self._begin_frame(content, around)
+                stack += pushed
+            track = 0
+            if c & 31 == Kind.KEY:
+                y &= ESCAPE
+                track = _range_of(self._rows.keys, key)
+            found.append((self._begin((c, x, y, around), track), tuple(stack)))
+        return found
+
+    def _begin_frame(self, content: FrameContent, around: int) -> tuple[int, list[int]]:
+        """The kept frame of a matcher's frame, and the state to return to if it pushes."""
+        words, others, _, text = content
+        row = words[Frame.ROW]
+        if text:
+            raise UnsupportedFeature("a canvas after a text that ends within an item of an array with uniqueItems")
+        pushed = [self._begin((int(Kind.AFTER), 0, 0, around))] if self._kept[Explore.PUSHES][row & ~ARRAY_BIT] else []
+        kept = list(words)
+        kept[Frame.PARENT], kept[Frame.OTHERS] = BARRIER if pushed else around, 0
+        bits = self._rows.bits.get(row & ~ARRAY_BIT, {}) if row & ARRAY_BIT else {k: i for i, k in enumerate(self._rows.keys)}
+        kept[Frame.TEXT] = sum(1 << bits[other] for other in others if other in bits)
+        scratch = int(self.work[Explore.SCRATCH_FRAMES])
+        self.epoch.arrays["frames"][scratch] = kept
+        state = self._begin((int(Kind.AFTER), 0, 0, scratch))
+        return int(self._kept[Explore.STATES][state, 3]), pushed
+
+    @property
+    def count(self) -> int:
+        return int(self.work[Explore.STATE_COUNT])
+
+    def _begin(self, thread: Thread, track: int = 0) -> int:
+        words = np.array([*thread, track], np.int64)
         while True:
             found = int(entries.explore_json(self.epoch.address, int(self.work.ctypes.data), int(words.ctypes.data)))
             if found != NONE:
@@ -142,6 +179,12 @@ class Explorer:
             self._specials(2 * int(work[Explore.SPECIAL_CAPACITY]))
         if 2 * (work[Explore.KEPT_FRAMES] + 2) >= work[Explore.SCRATCH_FRAMES]:
             self._frames(2 * int(work[Explore.SCRATCH_FRAMES]))
+
+
+def _range_of(keys: Sequence[bytes], begun: bytes) -> int:
+    """The range of tracked keys that begin like this, as the kernel has it."""
+    inside = [i for i, key in enumerate(keys) if key.startswith(begun)]
+    return inside[0] | (inside[-1] + 1) << 21 | len(begun) << 42 if inside else 0
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from grammarlm.layout.json import ARRAY_BIT, Array, Key, Shape
 from grammarlm.layout.numbers import Flag, Number
 from grammarlm.masks.machines.json.compile.program import JsonProgram
 
+LITERALS = {1: b"true", 2: b"false", 3: b"null"}
 MOST_BITS = 12  # of one object or array: 2^12 sets
 LITERAL_ENDS = {1: 4, 2: 9, 3: 13}  # true, false, null: the index of the last byte (kernels/cpu/json/step/lexemes.py)
 
@@ -29,6 +30,8 @@ class TrackedProgram:
     words: int
     word_count: int
     items: np.ndarray  # int64 [N, 3]
+    bits: dict[int, dict[bytes, int]]  # by array: the bit of each value's text
+    keys: tuple[bytes, ...]
 
 
 def tracked_program(program: JsonProgram, keys: Sequence[bytes], arrays: Sequence[int]) -> TrackedProgram:
@@ -36,7 +39,8 @@ def tracked_program(program: JsonProgram, keys: Sequence[bytes], arrays: Sequenc
     count = program.blob_at // 8
     whole = np.frombuffer(program.rows, np.int64)
     rows, blob = whole[:count].copy(), whole[count:].tobytes()
-    items = [item for row in arrays for item in _items(rows, blob, row)]
+    bits: dict[int, dict[bytes, int]] = {row: {} for row in arrays}
+    items = [item for row in arrays for item in _items(rows, blob, row, bits[row])]
     for row in arrays:
         rows[row + Array.UNIQUE] = 0
     table = np.zeros((len(keys), Key.LENGTH), np.int64)
@@ -46,13 +50,13 @@ def tracked_program(program: JsonProgram, keys: Sequence[bytes], arrays: Sequenc
     blob += bytes(-len(blob) % 8)
     rows = np.concatenate([rows, table.ravel(), np.frombuffer(blob, np.int64)])
     return TrackedProgram(
-        rows, 8 * (count + table.size), count, len(keys), np.array(items, np.int64).reshape(-1, 3)
-    )
+        rows, 8 * (count + table.size), count, len(keys), np.array(items, np.int64).reshape(-1, 3), bits,
+        tuple(keys),
+    )  # fmt: skip
 
 
-def _items(rows: np.ndarray, blob: bytes, array: int) -> list[tuple[int, int, int]]:
-    """(row of the array, what its kind of thread says when it ends, bit) of each value that an item can have."""
-    bits: dict[bytes, int] = {}
+def _items(rows: np.ndarray, blob: bytes, array: int, bits: dict[bytes, int]) -> list[tuple[int, int, int]]:
+    """(row of the array, what its kind of thread says when it ends, bit) of each value that an item can have; fills `bits`."""
     found = []
     for position in range(int(rows[array + Array.PREFIX]) + 1):
         ways = int(rows[rows[array + Array.ITEMS] + position])
@@ -67,18 +71,18 @@ def _items(rows: np.ndarray, blob: bytes, array: int) -> list[tuple[int, int, in
 
 
 def _values(rows: np.ndarray, blob: bytes, node: int) -> list[tuple[int, bytes]]:
-    """Of each value of a node: what the thread says when it ends, and a text that no other value has."""
+    """Of each value of a node: what the thread says when it ends, and its text as frames keep it."""
     found = []
     for i in range(int(rows[node])) if node >= 0 else ():
         kind, row = int(rows[node + 2 + 2 * i]), int(rows[node + 3 + 2 * i])
         if kind == Shape.LITERAL:
-            found.append((LITERAL_ENDS[row], b"l%d" % row))
+            found.append((LITERAL_ENDS[row], LITERALS[row]))
         elif kind == Shape.WORDS:
             table, first, last = (int(word) for word in rows[row : row + 3])
             for index in range(first, last):
                 key = table + index * Key.LENGTH
                 start, size = int(rows[key + Key.BYTES]), int(rows[key + Key.SIZE])
-                found.append((key, b's"' + blob[start : start + size]))
+                found.append((key, b'"' + blob[start : start + size]))
         elif kind == Shape.NUMBER and rows[row + Number.FLAGS] & Flag.SINGLE:
             start, size = int(rows[row - 2]), int(rows[row - 1])
             found.append((row, blob[start : start + size]))

@@ -22,9 +22,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grammarlm.masks.canvas.classes import STOP, TokenClasses
+from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw, Passes
-from grammarlm.masks.protocol import FINISHED
 
 from .derivations import Derivations
 from .law import drawn_row

@@ -51,7 +51,8 @@ from grammarlm.layout.json_canvas import (
 )
 from grammarlm.layout.json_strings import HEX, LOW_HEX
 
-from .lexemes import is_long, loose_step, plain_text_escape, shared_number
+from .escapes import plain_text_escape, shared_escape
+from .numbers import is_large_power, is_long, loose_step, shared_number
 
 DEEPEST = 64  # frames that one byte can make, one around the other
 
@@ -79,11 +80,15 @@ def shared_thread(arena, work, c, x, y, track):
     known_x, known_y = x, y
     if kind == Kind.NUMBER:
         if x > LOOSE:
-            x, y, known_x, known_y = shared_number(arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x, y)
+            x, y, known_x, known_y = shared_number(
+                arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x, y, work[Explore.SHORT]
+            )
     elif kind == Kind.STRING:
         if x == 0 and arena[At.PLAIN] == 0:
             y = (y >> 24) << 24 | plain_text_escape(sub, y & ESCAPE)
         known_y = y
+        if x != 0 and HEX < sub <= LOW_HEX + 3:
+            known_x, known_y = x | (y >> 24) << 32, shared_escape(arena, x, sub, y & ESCAPE)
     elif kind == Kind.KEY:
         escape, state = y & ESCAPE, c >> 35
         low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
@@ -102,6 +107,8 @@ def shared_thread(arena, work, c, x, y, track):
             escape = plain_text_escape(sub, escape)
         y = escape
         known_x, known_y = x, y
+        if low >= high and first >= last and 0 < state < NO_LANGUAGE and HEX < sub <= LOW_HEX + 3:
+            known_y = shared_escape(arena, state, sub, escape)
     elif kind != Kind.WORD and kind != Kind.LITERAL:
         y = int64(carray(pointer(work[Explore.FOLD]), 1 << 20, np.int16)[y])
         known_y = y
@@ -250,7 +257,7 @@ def target_of(arena, work, entry, c, x, y, f, track):
 
 
 @part
-def number_or_step(arena, c, x, y, f, byte, way):
+def number_or_step(arena, work, c, x, y, f, byte, way):
     """A step; of numbers, what is no longer followed is LOOSE."""
     if c & 31 != Kind.NUMBER:
         return step(arena, c, x, y, f, byte, way)
@@ -263,9 +270,12 @@ def number_or_step(arena, c, x, y, f, byte, way):
         if may_end and (byte == 44 or byte == 93 or byte == 125 or blank_index(byte) >= 0):
             return after_step(arena, int64(0), f, byte)
         return int64(DEAD), int64(0), int64(0), int64(0)
+    if is_large_power(x, y, byte):
+        arena[At.MORE] = 0
+        return c, int64(LOOSE_POWER), int64(0), f
     c2, x2, y2, f2 = step(arena, c, x, y, f, byte, way)
     if c2 & 31 == Kind.NUMBER and c2 != DEAD and x2 & 15 == EXPONENT:
-        if is_long(arena[At.PROGRAM] + (c >> 11 & ROW) * 8, x):
+        if is_long(arena[At.PROGRAM] + (c >> 11 & ROW) * 8, x, work[Explore.SHORT]):
             x2, y2 = int64(LOOSE_E), int64(0)
     return c2, x2, y2, f2
 
@@ -330,7 +340,7 @@ def tracked_step(arena, work, state, byte, way):
     at = state * STATE_WORDS
     c, x, y, f, track = states[at], states[at + 5], states[at + 6], states[at + 3], states[at + 4]
     kind = c & 31
-    c2, x2, y2, f2 = number_or_step(arena, c, x, y, f, byte, way)
+    c2, x2, y2, f2 = number_or_step(arena, work, c, x, y, f, byte, way)
     if c2 == DEAD:
         return c2, x2, y2, f2, int64(0)
     kind2, more = c2 & 31, arena[At.MORE]
@@ -347,7 +357,7 @@ def tracked_step(arena, work, state, byte, way):
             f = with_bit(arena, f, bit)
             if f < 0:
                 return int64(DEAD), x2, y2, f2, int64(0)
-            c2, x2, y2, f2 = number_or_step(arena, c, x, y, f, byte, way)
+            c2, x2, y2, f2 = number_or_step(arena, work, c, x, y, f, byte, way)
             arena[At.MORE] = more
     return c2, x2, y2, f2, int64(0)
 

@@ -1,13 +1,13 @@
-"""Numbers and escapes of a canvas: which threads have the same future, and which numbers are no longer told apart.
+"""Numbers of a canvas: which states have the same future, and which numbers are no longer told apart.
 
 A number's future hangs on the place of its first digit, since an exponent may move the point: some ten thousand states for any
-number, nearly all of them for exponents that nobody writes. So only exponents of EXPONENT_DIGITS digits are followed, and where a
-number has bounds or steps only after SHORT digits; any other is LOOSE (layout/json_canvas.py).
+number, nearly all of them for exponents that nobody writes. So only exponents to LARGEST_EXPONENT are followed, and where a number
+has bounds or steps only after few digits; any other is loose (layout/json_canvas.py).
 """
 
 from numba import int64
 
-from grammarlm.kernels.cpu.jit import inlined, part
+from grammarlm.kernels.cpu.jit import part
 from grammarlm.kernels.cpu.json.step.number_values import (
     AT_ZERO,
     COUNT,
@@ -25,7 +25,6 @@ from grammarlm.kernels.cpu.json.step.number_values import (
     PLACE,
     POWER,
     SIGN,
-    SIGNED,
     TRAILING,
     powers_of_ten,
     word,
@@ -34,7 +33,6 @@ from grammarlm.kernels.cpu.json.step.numbers import number_key
 from grammarlm.layout.json_canvas import (
     DIGITS_AHEAD,
     EXPONENT_AHEAD,
-    EXPONENT_DIGITS,
     FAR,
     LARGEST_EXPONENT,
     LOOSE_DIGITS,
@@ -43,27 +41,11 @@ from grammarlm.layout.json_canvas import (
     LOOSE_SIGN,
     LOOSE_ZEROS,
     OPEN_ZEROS,
-    SHORT,
-    SHORT_ZEROS,
 )
-from grammarlm.layout.json_strings import HEX
 from grammarlm.layout.numbers import Bound, Flag, Number
 
 MANTISSA = 1 << 40  # marks keys of mantissas that are compared by less than their state
 ANY_POWER = int64(LARGEST_EXPONENT << EXPONENT_BITS)  # limits 0 and LARGEST_EXPONENT, value 0
-
-
-@inlined
-def plain_text_escape(sub, escape):
-    """Of an incomplete escape in a string of any text, only what decides whether the second half of a pair must follow."""
-    found = int64(0)
-    if sub == HEX + 1:
-        found = int64(13) if escape == 13 else int64(0)
-    elif sub == HEX + 2:
-        found = int64(0xD8) if 0xD8 <= escape <= 0xDB else int64(0)
-    elif sub == HEX + 3:
-        found = int64(0xD80) if 0xD80 <= escape <= 0xDBF else int64(0)
-    return found
 
 
 @part
@@ -95,14 +77,22 @@ def is_whole(row):
 
 
 @part
-def is_long(row, x):
+def is_long(row, x, short):
     """Is an exponent after these digits not followed?"""
     phase = x & 15
-    return INTEGER <= phase <= FRACTION and (x >> COUNT) & COUNT_MASK > SHORT and not is_open(row, x)
+    return INTEGER <= phase <= FRACTION and (x >> COUNT) & COUNT_MASK > short and not is_open(row, x)
 
 
 @part
-def shared_number(row, pool, x, y):
+def is_large_power(x, y, byte):
+    """Does the digit make an exponent that is not followed?"""
+    value = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK
+    is_any = x & 15 == POWER and y & (1 << 2 * EXPONENT_BITS) - 1 == ANY_POWER
+    return is_any and 48 <= byte <= 57 and 10 * value + byte - 48 > LARGEST_EXPONENT and y >> (3 * EXPONENT_BITS) < 5
+
+
+@part
+def shared_number(row, pool, x, y, short):
     """(x, y, x, y): a state with the same future, and what is compared; x is LOOSE where it is not followed."""
     phase, flags = x & 15, word(row, Number.FLAGS)
     if flags & Flag.TIDY:
@@ -111,7 +101,7 @@ def shared_number(row, pool, x, y):
     if phase >= EXPONENT:
         return shared_exponent(x, y)
     if phase == NOUGHTS:
-        if x >> PLACE > (OPEN_ZEROS if is_open(row, x) else SHORT_ZEROS):
+        if x >> PLACE > (OPEN_ZEROS if is_open(row, x) else short):
             x = int64(LOOSE_ZEROS)
         return x, y, x, y
     if phase < INTEGER:
@@ -121,7 +111,7 @@ def shared_number(row, pool, x, y):
         if flags & Flag.SYMMETRIC == 0:
             known |= x & SIGN
         return x, y, known, int64(MANTISSA)
-    if (x >> COUNT) & COUNT_MASK <= SHORT:
+    if (x >> COUNT) & COUNT_MASK <= short:
         known_x, known_y = number_key(row, pool, x, y, int64(DIGITS_AHEAD), int64(EXPONENT_AHEAD))
         return x, y, known_x, known_y
     return long_mantissa(row, pool, x, y)
@@ -150,26 +140,24 @@ def long_mantissa(row, pool, x, y):
 
 @part
 def shared_exponent(x, y):
-    """Exponents within +-LARGEST_EXPONENT, of EXPONENT_DIGITS digits."""
+    """Exponents within +-LARGEST_EXPONENT. Where all of those are valid, their digits are one of three: 0, one, two."""
     phase = x & 15
     low, high = y & EXPONENT_MASK, (y >> EXPONENT_BITS) & EXPONENT_MASK
     most = int64(LARGEST_EXPONENT)
+    if phase == POWER:
+        value, count = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK, y >> (3 * EXPONENT_BITS)
+        if low == 0 and high == most:
+            value = int64(0) if value == 0 else int64(1) if value < 10 else int64(10)
+        elif high > most:
+            return int64(LOOSE_POWER), int64(0), int64(LOOSE_POWER), int64(0)
+        y = low | high << EXPONENT_BITS | value << (2 * EXPONENT_BITS) | count << (3 * EXPONENT_BITS)
+        return x, y, x, y
+    least, loose = int64(0), int64(LOOSE_SIGN)
     if phase == EXPONENT:
-        low = max(low, EXPONENT_BIAS - most)
-        high = min(high, EXPONENT_BIAS + most)
-    else:
-        high = min(high, most)
-    if low > high:
-        loose = int64(LOOSE_E) if phase == EXPONENT else int64(LOOSE_SIGN) if phase == SIGNED else int64(LOOSE_POWER)
+        least, most, loose = EXPONENT_BIAS - most, EXPONENT_BIAS + most, int64(LOOSE_E)
+    if low <= least and high >= most:
+        low, high = least, most
+    elif low < least or high > most:
         return loose, int64(0), loose, int64(0)
-    limits = low | high << EXPONENT_BITS
-    if phase != POWER:
-        return x, limits, x, limits
-    value, count = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK, y >> (3 * EXPONENT_BITS)
-    if count > EXPONENT_DIGITS or (count == EXPONENT_DIGITS and not low <= value <= high):
-        return int64(LOOSE_POWER), int64(0), int64(LOOSE_POWER), int64(0)
-    if count == EXPONENT_DIGITS or (low <= value and 10 * value + 9 <= high and low <= 10 * value):
-        y = ANY_POWER | count << (3 * EXPONENT_BITS)
-    else:
-        y = limits | value << (2 * EXPONENT_BITS) | count << (3 * EXPONENT_BITS)
+    y = low | high << EXPONENT_BITS
     return x, y, x, y
