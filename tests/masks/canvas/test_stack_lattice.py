@@ -5,6 +5,7 @@ import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack.derivations import Derivations, log_sum
+from grammarlm.masks.canvas.stack.reference import ReferencePasses
 from grammarlm.masks.canvas.stack.table import StackTable, TableMaker
 from tests.masks.canvas.canvas_law import Choices, matching
 from tests.masks.canvas.stack_tables import BEGIN, all_rows, grid_of, random_starts, random_table
@@ -63,7 +64,7 @@ def test_fills_and_laws_of_random_tables(first: int, count: int) -> None:
             want = np.exp(sums - np.logaddexp.reduce(sums))
             law = Choices().ways(lambda draw: passes.sample(scores, draw).tolist())  # noqa: B023
             assert [law.get(tuple(r), 0.0) for r in left.tolist()] == pytest.approx(want), (seed, row)
-            ambiguous += check_derivations(grid, passes, scores, left, want)
+            ambiguous += check_derivations(grid, passes.reference, scores, left, want)
     assert ambiguous > count // 2
 
 
@@ -73,7 +74,7 @@ def check_derivations(grid, passes, scores: np.ndarray, left: np.ndarray, want: 
     derivations = Derivations(passes, scores, log_sum)
     law = Choices().ways(lambda draw: derivations.classes(draw).tolist())
     rows = [np.array(row, np.int32) for row in left.tolist()]
-    ways = [np.exp(Derivations(grid.passes(row, None), np.zeros_like(scores), log_sum).total) for row in rows]
+    ways = [np.exp(Derivations(ReferencePasses(grid, row), np.zeros_like(scores), log_sum).total) for row in rows]
     single = np.array([law.get(tuple(row.tolist()), 0.0) for row in rows]) / ways
     assert (single / single.sum()).tolist() == pytest.approx(want)
     assert max(ways) < 1.5 or not grid.table.is_deterministic

@@ -13,6 +13,7 @@ from grammarlm.masks.machines.stack.program import Fork, StackProgram, Thread
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
+from .arena import TableArrays
 from .bytewise import Bytewise
 from .grid import Stack, StackGrid
 from .table import ROOT, StackTable, TableMaker
@@ -52,6 +53,7 @@ class CfgView:
         self._controls = self._machine.controls
         self.classes, _ = classes_of(_kinds(walks, program.vocab.size), program.vocab.stop_ids)
         self.table = _table(walks, self._machine, self.classes.of, self.classes.count)
+        self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
         if after is None:
@@ -65,7 +67,7 @@ class CfgView:
             if self._machine.controls > self._controls:
                 self._machine.forget_from(self._controls)
                 return CfgView(self._automaton, threads).grid(length, after, room, check)
-        return StackGrid(self.table, self.classes, length, starts, room, check)
+        return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays)
 
     def _start_of(self, thread: Thread) -> tuple[int, Stack]:
         stack = tuple(self._machine.symbol(symbol) for symbol in reversed(thread.stack))

@@ -9,23 +9,19 @@ A sum over derivations is the law of rows only where each row has one. Otherwise
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.protocol import Draw
 
 from .derivations import Derivations, log_sum
+from .reference import ReferencePasses
 from .subsets import Subsets, TooMany
-
-if TYPE_CHECKING:
-    from .grid import StackPasses
 
 MOST_TRIES = 10_000
 
 
-def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray:
+def drawn_row(passes: ReferencePasses, scores: np.ndarray, draw: Draw) -> np.ndarray:
     """The classes of a completion, by the softmax of the sum of its scores."""
     if not passes.grid.table.is_deterministic:
         try:
@@ -39,7 +35,7 @@ def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray
         row = derivations.classes(draw)
         if passes.grid.table.is_deterministic:
             return row
-        ways = Derivations(passes.grid.passes(row, None), np.zeros_like(scores), log_sum).total
+        ways = Derivations(ReferencePasses(passes.grid, row), np.zeros_like(scores), log_sum).total
         if ways < RARELY_MORE or draw(np.array([-ways, np.log1p(-np.exp(-ways))])) == 0:
             return row
     raise LimitExceeded(
