@@ -63,6 +63,7 @@ GROUPS = {
         "lattice_forward": "canvas.lattice",
         "lattice_backward": "canvas.lattice",
         "lattice_classes": "canvas.lattice",
+        "lattice_values": "canvas.values",
     },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }

@@ -8,7 +8,7 @@ from .constants import Constants
 
 MASKED = -1  # in place of a class: the token is missing
 ROOT = 0  # the symbol of the empty stack, which is node 0
-DONE, POOL_FULL, NODES_FULL, ENTRIES_FULL = 0, 1, 2, 3  # what a pass returns
+DONE, POOL_FULL, NODES_FULL, ENTRIES_FULL, VALUES_FULL = 0, 1, 2, 3, 4  # what a pass returns
 FAR = 60_000  # a number of tokens that no room has
 
 
@@ -87,4 +87,24 @@ class Lattice(Constants):
     REACHED = 63  # points that are reached by a pop
     REACHED_POINT = 64  # int32 [REACHED]
     CLOSING = 65  # uint16 [CONTROLS + REACHED, SYMBOLS, REACHED + 1]: fewest tokens; the last column is the end of the row
-    LENGTH = 66
+    # values of places (kernels/cpu/canvas/values.py)
+    SCORES = 66  # float64 [STEPS, CLASSES]
+    IS_SUM = 67  # 1: sums over derivations, 0: the best of them
+    VALUE_CAPACITY = 68
+    VALUES = 69  # entries used
+    VALUE_START = 70  # int64 [STEPS + 2]: by boundary, the values of controls; sorted by control, then node
+    VALUE_POINT = 71  # int32 [VALUE_CAPACITY]
+    VALUE_NODE = 72  # int32 [VALUE_CAPACITY]
+    VALUE = 73  # float64 [VALUE_CAPACITY]
+    MICRO_START = 74  # int64 [STEPS + 1]: by step, the values of micro points
+    MICRO_POINT = 75  # int32 [VALUE_CAPACITY]
+    MICRO_NODE = 76  # int32 [VALUE_CAPACITY]
+    MICRO_VALUE = 77  # float64 [VALUE_CAPACITY]
+    INTO_START = 78  # int64 [NODE_CAPACITY + 1]: by node, the values of the ways into it
+    INTO_END = 79  # int64 [NODE_CAPACITY + 1]
+    INTO_NODE = 80  # int32 [VALUE_CAPACITY]: the parent
+    INTO_VALUE = 81  # float64 [VALUE_CAPACITY]
+    HIGHEST = 82  # float64 [POINTS, NODES]: scratch, -inf between steps
+    SUM = 83  # float64 [POINTS, NODES]: scratch
+    CURRENT = 84  # float64 [CONTROLS, NODES]: scratch, -inf at first
+    LENGTH = 85

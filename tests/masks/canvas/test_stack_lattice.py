@@ -5,6 +5,7 @@ import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack.derivations import Derivations, log_sum
+from grammarlm.masks.canvas.stack.paths import Paths
 from grammarlm.masks.canvas.stack.reference import ReferencePasses
 from grammarlm.masks.canvas.stack.table import StackTable, TableMaker
 from tests.masks.canvas.canvas_law import Choices, matching
@@ -64,15 +65,18 @@ def test_fills_and_laws_of_random_tables(first: int, count: int) -> None:
             want = np.exp(sums - np.logaddexp.reduce(sums))
             law = Choices().ways(lambda draw: passes.sample(scores, draw).tolist())  # noqa: B023
             assert [law.get(tuple(r), 0.0) for r in left.tolist()] == pytest.approx(want), (seed, row)
-            ambiguous += check_derivations(grid, passes.reference, scores, left, want)
+            ambiguous += check_derivations(grid, passes, scores, left, want)
     assert ambiguous > count // 2
 
 
 def check_derivations(grid, passes, scores: np.ndarray, left: np.ndarray, want: np.ndarray) -> bool:
     """Derivations drawn, and their number divided out, have the same law: what is done where there are too many sets. Are there
     rows with several?"""
-    derivations = Derivations(passes, scores, log_sum)
+    derivations = Derivations(passes.reference, scores, log_sum)
+    assert Paths(passes, scores, is_sum=True).total == pytest.approx(derivations.total)
+    law_by_kernels = Choices().ways(lambda draw: Paths(passes, scores, is_sum=True).classes(draw).tolist())
     law = Choices().ways(lambda draw: derivations.classes(draw).tolist())
+    assert law_by_kernels == pytest.approx(law)
     rows = [np.array(row, np.int32) for row in left.tolist()]
     ways = [np.exp(Derivations(ReferencePasses(grid, row), np.zeros_like(scores), log_sum).total) for row in rows]
     single = np.array([law.get(tuple(row.tolist()), 0.0) for row in rows]) / ways

@@ -33,6 +33,11 @@ def words(arena, field, count):
 
 
 @inlined
+def floats(arena, field, count):
+    return carray(pointer(arena[field]), count, np.float64)
+
+
+@inlined
 def sets(arena, field, count):
     return carray(pointer(arena[field]), (count, arena[Lattice.WORDS]), np.uint64)
 

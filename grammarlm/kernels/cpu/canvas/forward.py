@@ -308,4 +308,3 @@ def pass_forward(address):
     return DONE
 
 
-assert np.uint64(0) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -38,9 +39,6 @@ class StackGrid:
         self._begin(starts)
         kinds = len(table.pushes)
         self.symbols = [*self.first_symbols, *(table.pushes[kinds - 1 - k][0] for k in range(kinds))]  # by kind
-        self.with_symbol = [0] * table.symbols  # all nodes that have a symbol
-        for node in range(self.first + length * kinds):
-            self.with_symbol[self.symbol_of(node)] |= 1 << node
         self.workshop = Workshop(self)
 
     def _begin(self, starts: list[tuple[int, Stack]]) -> None:
@@ -58,6 +56,14 @@ class StackGrid:
                 node = numbers[node, symbol]
             self.begin[control] = self.begin.get(control, 0) | 1 << node
         self.first = len(self.first_symbols)
+
+    @cached_property
+    def with_symbol(self) -> list[int]:
+        """By symbol, all nodes that have it."""
+        found = [0] * self.table.symbols
+        for node in range(self.first + self.length * len(self.table.pushes)):
+            found[self.symbol_of(node)] |= 1 << node
+        return found
 
     def symbol_of(self, node: int) -> int:
         if node < self.first:

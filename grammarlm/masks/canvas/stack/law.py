@@ -9,33 +9,37 @@ A sum over derivations is the law of rows only where each row has one. Otherwise
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.protocol import Draw
 
-from .derivations import Derivations, log_sum
-from .reference import ReferencePasses
+from .paths import Paths
 from .subsets import Subsets, TooMany
+
+if TYPE_CHECKING:
+    from .passes import StackPasses
 
 MOST_TRIES = 10_000
 
 
-def drawn_row(passes: ReferencePasses, scores: np.ndarray, draw: Draw) -> np.ndarray:
+def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray:
     """The classes of a completion, by the softmax of the sum of its scores."""
     if not passes.grid.table.is_deterministic:
         try:
             return Subsets(passes, scores).classes(draw)
         except TooMany:
             pass
-    derivations = Derivations(passes, scores, log_sum)
+    derivations = Paths(passes, scores, is_sum=True)
     if np.isneginf(derivations.total):
         raise ValueError("the logits give every completion of the row the probability 0")
     for _ in range(MOST_TRIES):
         row = derivations.classes(draw)
         if passes.grid.table.is_deterministic:
             return row
-        ways = Derivations(ReferencePasses(passes.grid, row), np.zeros_like(scores), log_sum).total
+        ways = Paths(type(passes)(passes.grid, row), np.zeros_like(scores), is_sum=True).total
         if ways < RARELY_MORE or draw(np.array([-ways, np.log1p(-np.exp(-ways))])) == 0:
             return row
     raise LimitExceeded(

@@ -11,8 +11,8 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
-from .derivations import Derivations
 from .law import drawn_row
+from .paths import Paths
 from .reference import ReferencePasses
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class StackPasses:
 
     def __init__(self, grid: StackGrid, row: np.ndarray):
         self.grid, self.row = grid, row
-        self._arena, self.is_completable = grid.workshop.arena(row)
+        self.arena, self.is_completable = grid.workshop.arena(row)
 
     def classes_at(self, position: int) -> np.ndarray:
         if self.row[position] != MASKED and self.is_completable:
@@ -33,7 +33,7 @@ class StackPasses:
             return StackPasses(self.grid, others).classes_at(position)
         found = np.zeros(self.grid.table.classes, np.uint8)
         if self.is_completable:
-            entries.lattice_classes(self._arena.address, position, address_of(found))
+            entries.lattice_classes(self.arena.address, position, address_of(found))
         return found.view(bool)
 
     @cached_property
@@ -44,7 +44,7 @@ class StackPasses:
         return self.reference.reads(position, token_class)
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        return Derivations(self.reference, scores, max).classes(lambda values: int(np.argmax(values)))
+        return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
-        return drawn_row(self.reference, scores, draw)
+        return drawn_row(self, scores, draw)

@@ -17,7 +17,7 @@ from .table import ROOT, StackTable
 from .tail import END
 
 if TYPE_CHECKING:
-    from .reference import ReferencePasses
+    from .passes import StackPasses
 
 Config = tuple[int, tuple[int, ...]]  # control, stack
 MOST = 20_000  # configs in all sets
@@ -30,7 +30,7 @@ class TooMany(Exception):
 class Subsets:
     """All sets that completions of a row lead to, with their log weights to the right edge."""
 
-    def __init__(self, passes: ReferencePasses, scores: np.ndarray):
+    def __init__(self, passes: StackPasses, scores: np.ndarray):
         self._passes, self._grid, self._table, self._scores = passes, passes.grid, passes.grid.table, scores
         self._size = 0
         start = frozenset((control, stack) for control, stack in self._grid.starts)
