@@ -60,6 +60,12 @@ GROUPS = {
     "json": {"json_call": "json.call"},
     "json_canvas": {"explore_json": "json.canvas.explore"},
     "schemas": {"read_schema": "schemas.rows"},
+    "lattice": {
+        "lattice_forward": "canvas.lattice",
+        "lattice_backward": "canvas.lattice",
+        "lattice_classes": "canvas.lattice",
+        "lattice_values": "canvas.values",
+    },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }
 MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}

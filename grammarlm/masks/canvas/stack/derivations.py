@@ -26,7 +26,7 @@ from .nodes import members, offer_costs
 from .tail import END
 
 if TYPE_CHECKING:
-    from .grid import StackPasses
+    from .reference import ReferencePasses
 
 Sum = Callable[[Sequence[float]], float]  # of log values
 Costs = tuple[tuple[int, int], ...]  # (point, tokens), sorted
@@ -53,7 +53,7 @@ def log_sum(logs: Sequence[float]) -> float:
 class Derivations:
     """The values of all live places of one row."""
 
-    def __init__(self, passes: StackPasses, scores: np.ndarray, add: Sum):
+    def __init__(self, passes: ReferencePasses, scores: np.ndarray, add: Sum):
         self._passes, self._grid, self._table, self._add = passes, passes.grid, passes.grid.table, add
         self._scores = scores
         self._values: list[dict[tuple[int, int], float]] = []

@@ -2,8 +2,8 @@
 
 A sum over derivations is the law of rows only where each row has one. Otherwise
 
-1. the readings of a row are followed as one *set* of (control, stack), of which each row has exactly one (subsets.py): exact, for as
-   long as the sets are few;
+1. the readings of a row are followed as one *set* of (control, stack), of which each row has exactly one (subsets.py), as long as
+   these sets are few;
 2. else a derivation is drawn, the derivations m of its row are counted, and it is accepted with probability 1 / m.
 """
 
@@ -16,11 +16,11 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.protocol import Draw
 
-from .derivations import Derivations, log_sum
+from .paths import Paths
 from .subsets import Subsets, TooMany
 
 if TYPE_CHECKING:
-    from .grid import StackPasses
+    from .passes import StackPasses
 
 MOST_TRIES = 10_000
 
@@ -32,14 +32,14 @@ def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray
             return Subsets(passes, scores).classes(draw)
         except TooMany:
             pass
-    derivations = Derivations(passes, scores, log_sum)
+    derivations = Paths(passes, scores, is_sum=True)
     if np.isneginf(derivations.total):
         raise ValueError("the logits give every completion of the row the probability 0")
     for _ in range(MOST_TRIES):
         row = derivations.classes(draw)
         if passes.grid.table.is_deterministic:
             return row
-        ways = Derivations(passes.grid.passes(row, None), np.zeros_like(scores), log_sum).total
+        ways = Paths(type(passes)(passes.grid, row), np.zeros_like(scores), is_sum=True).total
         if ways < RARELY_MORE or draw(np.array([-ways, np.log1p(-np.exp(-ways))])) == 0:
             return row
     raise LimitExceeded(
