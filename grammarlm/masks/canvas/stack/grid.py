@@ -8,11 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
-<<<<<<< HEAD
-from grammarlm.masks.canvas.protocol import MASKED, Draw, Passes
-=======
 from grammarlm.masks.canvas.protocol import Passes
->>>>>>> 651620c526f8ff8ab71c928282763cd3d5e2c3b7
 
 from .arena import TableArrays, Workshop
 from .passes import StackPasses
