@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from .classes import TokenClasses
-from .protocol import Passes
+from .protocol import Passes, TokenPasses
+
+NO_IDS = np.zeros(0, np.int64)
 
 
 class Allowed:
@@ -37,7 +39,14 @@ class Allowed:
         asked = np.asarray(ids, np.int64)
         inside = (asked >= 0) & (asked < len(self._classes.of))
         found: np.ndarray = self.classes(position)[self._classes.of[np.where(inside, asked, 0)]] & inside
-        return found
+        refused = self._refused(position)
+        return found & ~np.isin(asked, refused) if len(refused) else found
+
+    def _refused(self, position: int) -> np.ndarray:
+        """Ids that may not stand at a position though their class may."""
+        if not isinstance(self._passes, TokenPasses):
+            return NO_IDS
+        return self._passes.refused(position % self._length)
 
     def row(self, position: int) -> np.ndarray:
         """int32 [W], read only: the mask row of a position."""
@@ -50,6 +59,11 @@ class Allowed:
             if len(self._rows) >= MOST_ROWS:
                 self._rows.clear()
             self._rows[key] = row
+        refused = self._refused(position)
+        if len(refused):
+            row = row.copy()
+            np.bitwise_and.at(row.view(np.uint32), refused >> 5, ~(np.uint32(1) << (refused & 31).astype(np.uint32)))
+            row.setflags(write=False)
         return row
 
 

@@ -24,8 +24,9 @@ from grammarlm.masks.runtime.limits import Clock
 
 from . import scores
 from .allowed import Allowed
+from .classes import TokenClasses
 from .explain import explain
-from .protocol import MASKED, Draw, Passes, View
+from .protocol import MASKED, Draw, Passes, TokenGrid, TokenPasses, View
 
 if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
@@ -52,7 +53,11 @@ class Canvas:
 
     def allowed(self, tokens: Sequence[int]) -> Allowed:
         """What may stand at each position, all other tokens as given; nothing where the row cannot be completed."""
-        return Allowed(self._passes(self._read(tokens)), self._classes, self.length, self._rows)
+        passes = self._passes(self._read(tokens))
+        classes = self._classes_of(passes)
+        if classes is not self._classes:
+            return Allowed(passes, classes, self.length, {})
+        return Allowed(passes, classes, self.length, self._rows)
 
     def is_completable(self, tokens: Sequence[int]) -> bool:
         """Is there a row of the language with these tokens?"""
@@ -75,7 +80,10 @@ class Canvas:
         row = self._read(tokens)
         position = self._position(position)
         token = as_integer(token, "explain(tokens, position, token) takes a token id")
-        return explain(self.vocab, self._classes, self._passes(row), row, position, token)
+        passes = self._passes(row)
+        if isinstance(passes, TokenPasses) and token in passes.refused(position):
+            return f"the token {token} would make a second key like one that the object has already, whatever else is filled in"
+        return explain(self.vocab, self._classes_of(passes), passes, row, position, token)
 
     # ------------------------------------------------------------------ commits
 
@@ -128,20 +136,31 @@ class Canvas:
     def _finished(self, tokens: Sequence[int], logits: Any, draw: Draw | None) -> list[int]:
         row = self._read(tokens)
         numbers = scores.as_logits(logits, self.length, self.vocab.size)
-        passes, classes = self._passes(row), self._classes
+        passes = self._passes(row)
         if not passes.is_completable:
             raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
-        given = np.array(row)
+        while True:
+            found = self._chosen(passes, row, numbers, draw)
+            amended = passes.amended(found) if isinstance(passes, TokenPasses) else None
+            if amended is None:
+                return found
+            passes = amended
+            if not passes.is_completable:
+                raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
+
+    def _chosen(self, passes: Passes, row: list[int], numbers: np.ndarray, draw: Draw | None) -> list[int]:
+        """A completion as passes have it: the best, or one drawn."""
+        found, given, classes = list(row), np.array(row), self._classes_of(passes)
         if draw is None:
             chosen = passes.best(scores.maxima(classes, numbers, given))
         else:
             chosen = passes.sample(scores.log_sums(classes, numbers, given), draw)
         for i in np.flatnonzero(given == MASKED).tolist():
             if draw is None:
-                row[i] = scores.best_token(classes, numbers[i], int(chosen[i]))
+                found[i] = scores.best_token(classes, numbers[i], int(chosen[i]))
             else:
-                row[i] = scores.drawn_token(classes, numbers[i], int(chosen[i]), draw)
-        return row
+                found[i] = scores.drawn_token(classes, numbers[i], int(chosen[i]), draw)
+        return found
 
     def _read(self, tokens: Sequence[int]) -> list[int]:
         """The caller's row, checked, as a new list."""
@@ -157,10 +176,17 @@ class Canvas:
 
     def _passes(self, row: list[int]) -> Passes:
         self._clock.begin_call()
+        if isinstance(self._grid, TokenGrid):
+            self._last = passes = self._grid.token_passes(row, self._last)
+            return passes
         given = np.array(row)
         classes = np.where(given == MASKED, MASKED, self._classes.of[given]).astype(np.int32)
         self._last = passes = self._grid.passes(classes, self._last)
         return passes
+
+    def _classes_of(self, passes: Passes) -> TokenClasses:
+        """The classes that passes speak of."""
+        return passes.classes if isinstance(passes, TokenPasses) else self._classes
 
     def _position(self, position: int) -> int:
         position = as_integer(position, "a position of a row")

@@ -7,8 +7,8 @@ canvas's. The law of `tests/masks/canvas/canvas_law.py` holds every view to this
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,6 +39,19 @@ class Passes(Protocol):
         """int32 [L]: the classes of a completion, drawn by softmax of its sum of `scores` [L, K] at masked positions."""
 
 
+@runtime_checkable
+class TokenPasses(Passes, Protocol):
+    """Passes of a machine that tells more tokens apart in some rows than in others, and some tokens of a class."""
+
+    classes: TokenClasses  # that these passes speak of
+
+    def refused(self, position: int) -> np.ndarray:
+        """int64: ids that may not stand at the position though their class may."""
+
+    def amended(self, row: Sequence[int]) -> Passes | None:
+        """None where a completion is in the language; else passes that know why it is not."""
+
+
 class Grid(Protocol):
     """A view over rows of one length."""
 
@@ -48,9 +61,19 @@ class Grid(Protocol):
         """The passes over a row, int32 [L]; `before`: those of another row, of which what is equal may be taken."""
 
 
+@runtime_checkable
+class TokenGrid(Protocol):
+    """A grid that reads the tokens themselves."""
+
+    classes: TokenClasses
+
+    def token_passes(self, tokens: Sequence[int], before: Passes | None) -> Passes:
+        """As Grid.passes, over tokens."""
+
+
 class View(Protocol):
     """A machine as canvases see it. Made once for a constraint, shared by its canvases; safe to use from any thread."""
 
-    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> Grid:
+    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> Grid | TokenGrid:
         """Rows of this length, at the beginning of a text or after what a matcher has read; up to `room` tokens may follow.
         `check` raises where time is up."""

@@ -125,7 +125,9 @@ def _entries(
             special[-entry] = one[1]
         else:
             special[-entry] = blocks + numbers.setdefault(ways, len(numbers))
-    found = np.where(columns <= SPECIAL, special[np.where(columns <= SPECIAL, -columns, 0)], of[np.maximum(columns, NONE)])
+    found = np.where(
+        columns <= SPECIAL, special[np.where(columns <= SPECIAL, -columns, 0)], of[np.maximum(columns, NONE)]
+    )
     return found, list(numbers)
 
 

@@ -44,7 +44,9 @@ class Explored:
 class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
-    def __init__(self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), short: int = SHORT, most: int = MOST_STATES):
+    def __init__(
+        self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), short: int = SHORT, most: int = MOST_STATES
+    ):
         """`keys`: free keys of which no object may have two, sorted; `short`: see Explore.SHORT."""
         entries.load("json_canvas")
         self.program, self.epoch = program, JsonEpoch(program)
@@ -132,11 +134,9 @@ class Explorer:
             for content in reversed(frames):
                 around, pushed = self._begin_frame(content, around)
                 stack += pushed
-            track = 0
-            if c & 31 == Kind.KEY:
-                y &= ESCAPE
-                track = _range_of(self._rows.keys, key)
-            found.append((self._begin((c, x, y, around), track), tuple(stack)))
+            is_key = c & 31 == Kind.KEY
+            track = _range_of(self._rows.keys, key) if is_key else 0
+            found.append((self._begin((c, x, y & ESCAPE if is_key else y, around), track), tuple(stack)))
         return found
 
     def _begin_frame(self, content: FrameContent, around: int) -> tuple[int, list[int]]:
@@ -148,7 +148,11 @@ class Explorer:
         pushed = [self._begin((int(Kind.AFTER), 0, 0, around))] if self._kept[Explore.PUSHES][row & ~ARRAY_BIT] else []
         kept = list(words)
         kept[Frame.PARENT], kept[Frame.OTHERS] = BARRIER if pushed else around, 0
-        bits = self._rows.bits.get(row & ~ARRAY_BIT, {}) if row & ARRAY_BIT else {k: i for i, k in enumerate(self._rows.keys)}
+        bits = (
+            self._rows.bits.get(row & ~ARRAY_BIT, {})
+            if row & ARRAY_BIT
+            else {k: i for i, k in enumerate(self._rows.keys)}
+        )
         kept[Frame.TEXT] = sum(1 << bits[other] for other in others if other in bits)
         scratch = int(self.work[Explore.SCRATCH_FRAMES])
         self.epoch.arrays["frames"][scratch] = kept
@@ -215,10 +219,10 @@ def folded_blanks(blanks: Blanks) -> np.ndarray:
     can = table >= 0
     for state in range(len(table)):
         for after in table[state, :2].tolist():
-            ends = not can[after, :2].any()  # at the cap
-            if after > state and (can[after, 2:4] == can[state, 2:4]).all() and table[after, 4] == table[state, 4]:
-                if ends or (can[after, :2] == can[state, :2]).all():
-                    found[after] = found[state]
+            goes_on = not can[after, :2].any() or (can[after, :2] == can[state, :2]).all()  # at the cap it does not
+            same_ends = (can[after, 2:4] == can[state, 2:4]).all() and table[after, 4] == table[state, 4]
+            if after > state and goes_on and same_ends:
+                found[after] = found[state]
     return found
 
 

@@ -16,6 +16,7 @@ class Places:
         self.inside: dict[int, list[int]] = {}
         self.kinds: dict[int, int] = {}
         self.unique: list[int] = []  # arrays whose items must differ
+        self.languages: set[int] = set()  # of free keys, 0: any
         waiting = list(self._of_node(start))
         while waiting:
             row = waiting.pop()
@@ -23,6 +24,10 @@ class Places:
                 nodes = self._object_nodes(row) if self.kinds[row] == Shape.OBJECT else self._array_nodes(row)
                 self.inside[row] = [found for node in sorted(set(nodes)) for found in self._of_node(node)]
                 waiting += self.inside[row]
+
+    @property
+    def has_free_keys(self) -> bool:
+        return bool(self.languages)
 
     def _of_node(self, node: int) -> list[int]:
         """The objects and arrays among a node's alternatives."""
@@ -43,6 +48,8 @@ class Places:
             raise UnsupportedFeature(f"a canvas over an object of more than {INLINE} declared properties")
         nodes = [rows[keys + i * Key.LENGTH + Key.NODE] for i in range(count)]
         others = rows[row + Object.OTHERS]
+        if others != -1:
+            self.languages.add(rows[row + Object.LANGUAGE])
         if others == -2:
             cases = rows[row + Object.CASES]
             nodes += [rows[cases + i] for i in range(rows[row + Object.CASE_COUNT])]

@@ -6,16 +6,16 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
+from grammarlm.layout.json_canvas import NONE, POP, STEP
 from grammarlm.masks.canvas.classes import FIRST, STOP
-from grammarlm.masks.canvas.stack.table import ROOT, StackTable
+from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.protocol import FINISHED
 
 from .automaton import ByteAutomaton
 from .tokens import TokenEffects
 
 FIRST_CONTROL = 2  # the control of state 0
-FIRST_SYMBOL = 1
+FIRST_SYMBOL = 1  # after ROOT
 
 
 class JsonTable:
@@ -90,6 +90,3 @@ class JsonTable:
             tuple(sorted((number(("micro", m)), symbol, number(point)) for m, symbol, point in self._rules)),
             self._controls + len(self._pushes) + len(self._micros),
         )
-
-
-assert PUSH != POP and ROOT == 0

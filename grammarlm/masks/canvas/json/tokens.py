@@ -96,7 +96,9 @@ class TokenEffects:
         if number is None:
             number = self._numbers[key] = len(self.vectors)
             if number >= self._most:
-                raise LimitExceeded("a canvas over this schema needs more than limits.max_bytes for what tokens do to it")
+                raise LimitExceeded(
+                    "a canvas over this schema needs more than limits.max_bytes for what tokens do to it"
+                )
             self.vectors.append(vector)
             self._check()
             if number >= len(self._after):

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
 from grammarlm.masks.canvas.protocol import Grid
+from grammarlm.masks.canvas.stack.arena import TableArrays
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.table import StackTable
+from grammarlm.layout.table import DEAD
+from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton, byte_automaton
-from .explored import Explorer, start_thread
+from .explored import SHORT, Explorer, start_thread
+from .places import Places
+from .residue import JsonGrid
+from .spelled import spelled_keys
 from .table import FIRST_CONTROL, JsonTable
 from .tokens import NOWHERE, TokenEffects
 
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
     from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
     from grammarlm.masks.matcher import Matcher
 
+SHORT_ROW, LONG_MANTISSA = 16, 8  # in short rows numbers with longer mantissas are followed exactly
+MOST_KNOWN = 32
 Starts = list[tuple[int, tuple[int, ...]]]
 
 
@@ -35,13 +43,16 @@ class Unrolled:
     machine: ByteAutomaton
     classes: TokenClasses
     table: StackTable
+    arrays: TableArrays
     symbol_of: dict[int, int]
     start: int
 
     def starts(self, found: Starts) -> Starts:
         """(control, stack) of (state, states to return to)."""
         block = self.machine.block_of
-        return [(FIRST_CONTROL + int(block[s]), tuple(self.symbol_of[int(block[r])] for r in stack)) for s, stack in found]
+        return [
+            (FIRST_CONTROL + int(block[s]), tuple(self.symbol_of[int(block[r])] for r in stack)) for s, stack in found
+        ]
 
 
 def unrolled(program: JsonSchemaProgram, explorer: Explorer) -> Unrolled:
@@ -54,25 +65,64 @@ def unrolled(program: JsonSchemaProgram, explorer: Explorer) -> Unrolled:
     kinds[list(program.vocab.special_ids)] = -1
     classes, vectors = classes_of(kinds + 1, program.vocab.stop_ids)
     table = JsonTable(machine, effects, (vectors - 1).tolist())
-    return Unrolled(explorer, machine, classes, table.table, table.symbol_of, int(machine.block_of[explored.start]))
+    return Unrolled(
+        explorer,
+        machine,
+        classes,
+        table.table,
+        TableArrays(table.table),
+        table.symbol_of,
+        int(machine.block_of[explored.start]),
+    )
 
 
 class JsonView:
     """States of the unrolled machine, and what the vocabulary's tokens do to them."""
 
     def __init__(self, automaton: Automaton):
-        self._automaton, self._program = automaton, automaton.program
-        if not hasattr(automaton.program, "json"):
+        program = automaton.program
+        if isinstance(program, DistinctProgram):
             raise UnsupportedFeature("a canvas over an array with uniqueItems whose items may be objects or arrays")
-        self._plain = unrolled(self._program, Explorer(self._program))
+        self._automaton, self._program, self.vocab = automaton, program, program.vocab
+        self._known: dict[tuple[tuple[bytes, ...], int], Unrolled] = {}
+        places = Places(program.json.rows, program.json.start)
+        self.has_free_keys = places.has_free_keys
+        self._spelled = spelled_keys(program, places.languages)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> Grid:
-        found, starts = self._plain, [(FIRST_CONTROL + self._plain.start, ())]
+        return JsonGrid(self, length, after, room, check)
+
+    def reads(self, after: Matcher | None, tokens: Sequence[int], ends: bool) -> bool:
+        """Does the machine itself read these tokens, after what a matcher has read? `ends`: and may the text end there?"""
+        program = self._program
+        with self._automaton.lock:
+            term = program.start if after is None else after._head[1].terms[after._head[2]]
+            epoch, state = self._automaton.renew(term)
+            for token in tokens:
+                state = epoch.after_token(state, token)
+                if state == DEAD:
+                    return False
+            return not ends or bool(epoch.accepting[state])
+
+    def lattice(
+        self, keys: tuple[bytes, ...], length: int, after: Matcher | None, room: int, check: Callable[[], None]
+    ) -> StackGrid:
+        """Rows of states, where some free keys are tracked."""
+        keys = tuple(sorted({*keys, *self._spelled}))
+        found = self._of(keys, SHORT if length + room > SHORT_ROW else LONG_MANTISSA)
+        starts: Starts = [(FIRST_CONTROL + found.start, ())]
         if after is not None and after.is_finished:
             starts = [(FINISHED, ())]
         elif after is not None:
             found, starts = self._after(found, after)
-        return StackGrid(found.table, found.classes, length, starts, room, check)
+        return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays)
+
+    def _of(self, keys: tuple[bytes, ...], short: int) -> Unrolled:
+        if (keys, short) not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[keys, short] = unrolled(self._program, Explorer(self._program, keys, short))
+        return self._known[keys, short]
 
     def _after(self, found: Unrolled, matcher: Matcher) -> tuple[Unrolled, Starts]:
         """Where a matcher stands: its states are there, but for texts that no token of the vocabulary spells."""
@@ -80,10 +130,5 @@ class JsonView:
         count = found.explorer.count
         begins = found.explorer.starts_of(epoch.terms[state])
         if found.explorer.count > count:
-            found = self._plain = unrolled(self._program, found.explorer)
+            found = unrolled(self._program, found.explorer)
         return found, found.starts(begins)
-
-
-def tracked_view(program: JsonSchemaProgram, keys: Sequence[bytes]) -> Unrolled:
-    """The same with some free keys, of which no object may have two."""
-    return unrolled(program, Explorer(program, sorted(keys)))

@@ -136,7 +136,8 @@ def kept_frame(arena, work, parent, f):
         if program[row + Object.MOST] < 0:
             count = min(count, max(program[row + Object.LEAST], int64(0)))
         if arena[At.MODE] == 1 and program[row + Object.COUNT] <= INLINE:
-            seen &= implied_keys(arena, row)
+            may_come = program[program[row + Object.RANKS] + frames[at + Frame.LAST]]
+            seen &= implied_keys(arena, row) | may_come
     last, needed, text = frames[at + Frame.LAST], frames[at + Frame.NEEDED], frames[at + Frame.TEXT]
     hashed = mixed(mixed(mixed(mixed(mixed(mixed(mixed(uint64(0), parent), row), seen), count), last), needed), text)
     table, size = ints(work, Explore.FRAME_TABLE), uint64(work[Explore.FRAME_SIZE] - 1)

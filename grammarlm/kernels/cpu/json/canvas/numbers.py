@@ -45,7 +45,6 @@ from grammarlm.layout.json_canvas import (
 from grammarlm.layout.numbers import Bound, Flag, Number
 
 MANTISSA = 1 << 40  # marks keys of mantissas that are compared by less than their state
-ANY_POWER = int64(LARGEST_EXPONENT << EXPONENT_BITS)  # limits 0 and LARGEST_EXPONENT, value 0
 
 
 @part
@@ -87,8 +86,8 @@ def is_long(row, x, short):
 def is_large_power(x, y, byte):
     """Does the digit make an exponent that is not followed?"""
     value = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK
-    is_any = x & 15 == POWER and y & (1 << 2 * EXPONENT_BITS) - 1 == ANY_POWER
-    return is_any and 48 <= byte <= 57 and 10 * value + byte - 48 > LARGEST_EXPONENT and y >> (3 * EXPONENT_BITS) < 5
+    is_cut = x & 15 == POWER and (y >> EXPONENT_BITS) & EXPONENT_MASK == LARGEST_EXPONENT
+    return is_cut and 48 <= byte <= 57 and 10 * value + byte - 48 > LARGEST_EXPONENT and y >> (3 * EXPONENT_BITS) < 5
 
 
 @part
@@ -140,7 +139,7 @@ def long_mantissa(row, pool, x, y):
 
 @part
 def shared_exponent(x, y):
-    """Exponents within +-LARGEST_EXPONENT. Where all of those are valid, their digits are one of three: 0, one, two."""
+    """Exponents cut to +-LARGEST_EXPONENT. Where all of those are valid, their digits are one of three: 0, one, two."""
     phase = x & 15
     low, high = y & EXPONENT_MASK, (y >> EXPONENT_BITS) & EXPONENT_MASK
     most = int64(LARGEST_EXPONENT)
@@ -148,16 +147,13 @@ def shared_exponent(x, y):
         value, count = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK, y >> (3 * EXPONENT_BITS)
         if low == 0 and high == most:
             value = int64(0) if value == 0 else int64(1) if value < 10 else int64(10)
-        elif high > most:
-            return int64(LOOSE_POWER), int64(0), int64(LOOSE_POWER), int64(0)
         y = low | high << EXPONENT_BITS | value << (2 * EXPONENT_BITS) | count << (3 * EXPONENT_BITS)
         return x, y, x, y
-    least, loose = int64(0), int64(LOOSE_SIGN)
+    loose = int64(LOOSE_SIGN)
     if phase == EXPONENT:
-        least, most, loose = EXPONENT_BIAS - most, EXPONENT_BIAS + most, int64(LOOSE_E)
-    if low <= least and high >= most:
-        low, high = least, most
-    elif low < least or high > most:
+        low, most, loose = max(low, EXPONENT_BIAS - most), EXPONENT_BIAS + most, int64(LOOSE_E)
+    high = min(high, most)
+    if low > high:
         return loose, int64(0), loose, int64(0)
     y = low | high << EXPONENT_BITS
     return x, y, x, y
