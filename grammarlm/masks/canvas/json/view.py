@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import UnsupportedFeature
+from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
 from grammarlm.masks.canvas.protocol import Grid
 from grammarlm.masks.canvas.stack.arena import TableArrays
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.table import StackTable
-from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
