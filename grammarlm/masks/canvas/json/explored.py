@@ -25,7 +25,7 @@ from .tracked import tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
 MOST_STATES = 1 << 16
-SHORT = 4
+SHORT = 1  # of long rows
 SCRATCH = 4096  # frames that steps make and drop
 FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 4096, 4096, 1024
 
@@ -53,7 +53,7 @@ class Explorer:
         self.work = np.zeros(Explore.LENGTH, np.int64)
         self._kept: dict[int, np.ndarray] = {}
         places = Places(program.json.rows, program.json.start)
-        self._rows = rows = tracked_program(program.json, keys, places.unique)
+        self._rows = rows = tracked_program(program.json, keys, places.unique, places.strings)
         address = rows.rows.ctypes.data
         self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
         pushes = self._place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
@@ -111,6 +111,7 @@ class Explorer:
 
     def run(self, start: Thread) -> Explored:
         """All states that bytes lead to from a thread, and from where else texts have begun."""
+        self.program.clock.begin_call()
         first = self._begin(start)
         while True:
             self.epoch.supplied(entries.explore_json, int(self.work.ctypes.data), 0)

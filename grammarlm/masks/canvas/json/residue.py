@@ -73,6 +73,7 @@ class JsonPasses:
         given = np.array(tokens)
         self.row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
         self._inner = lattice.passes(self.row, None)
+        self._tracked: dict[bytes, JsonPasses] = {}
 
     # ------------------------------------------------------------------ equal keys
 
@@ -127,16 +128,22 @@ class JsonPasses:
         if not self._tight or self.tokens[position] != MASKED or not self.is_completable:
             return NO_TOKENS
         hole = sum(token == MASKED for token in self.tokens[:position])
-        before, after = (self._runs[hole], self._runs[hole + 1]) if hole + 1 < len(self._runs) else (b"", b"")
-        allowed, found = self._inner.classes_at(position), []
+        if hole >= len(self._runs):
+            return NO_TOKENS  # behind a stop id
+        before, after = self._runs[hole], self._runs[hole + 1] if hole + 1 < len(self._runs) else b""
+        allowed, spelling, found = self._inner.classes_at(position), spelling_tokens(self.grid.vocab), set[int]()
         for key in self._tight:
-            for token in sorted(spelling_tokens(self.grid.vocab).of(key, before, after)):
-                if allowed[self.classes.of[token]]:
-                    row = list(self.tokens)
-                    row[position] = token
-                    if not JsonPasses(self.grid, row, self.keys).is_completable:
-                        found.append(token)
-        return np.array(sorted(set(found)), np.int64)
+            tokens = [token for token in spelling.of(key, before, after) if allowed[self.classes.of[token]]]
+            if tokens and key not in self.keys:
+                tracking = self._tracking_one(key)
+                allowed_then = tracking.classes_at(position)
+                found.update(token for token in tokens if not allowed_then[tracking.classes.of[token]])
+        return np.array(sorted(found), np.int64)
+
+    def _tracking_one(self, key: bytes) -> JsonPasses:
+        if key not in self._tracked:
+            self._tracked[key] = self._tracking([key])
+        return self._tracked[key]
 
     # ------------------------------------------------------------------ what a canvas asks
 

@@ -29,6 +29,7 @@ class JsonTable:
         self._pushes: dict[tuple[int, Hashable], int] = {}
         self._micros: dict[int, int] = {}  # by vector
         self._rules: list[tuple[int, int, Hashable]] = []
+        self._finals: list[tuple[int, int, list[int]]] = []  # edges that lead to a control alone
         self._edges: dict[tuple[int, Hashable], list[int]] = {(FINISHED, ("final", FINISHED)): [STOP]}
         for state in np.flatnonzero(automaton.accepts).tolist():
             self._edges[FIRST_CONTROL + state, ("final", FINISHED)] = [STOP]
@@ -38,15 +39,20 @@ class JsonTable:
     def _add_classes(self, matrix: np.ndarray) -> None:
         """Edges: of each (state, effect) the classes."""
         classes, states = np.nonzero(matrix != NONE)
+        key = states * (int(matrix.max(initial=0)) + 1) + matrix[classes, states]
+        order = np.argsort(key, kind="stable")  # classes ascend within a key
+        classes, states, key = classes[order], states[order], key[order]
         found = matrix[classes, states]
-        order = np.lexsort((classes, found, states))
-        classes, states, found = classes[order], states[order], found[order]
-        cuts = np.flatnonzero((np.diff(states, prepend=-1) != 0) | (np.diff(found, prepend=-1) != 0))
-        for first, end in zip(cuts.tolist(), [*cuts[1:].tolist(), len(classes)], strict=True):
-            state, members = FIRST_CONTROL + int(states[first]), (classes[first:end] + FIRST).tolist()
-            for point in self._points(int(found[first])):
-                known = self._edges.get((state, point))
-                self._edges[state, point] = members if known is None else sorted({*known, *members})
+        cuts = np.flatnonzero(np.diff(key, prepend=-1)).tolist()
+        members = (classes + FIRST).tolist()
+        controls, effects = (states + FIRST_CONTROL).tolist(), found.tolist()
+        for first, end in zip(cuts, [*cuts[1:], len(members)], strict=True):
+            control, effect = controls[first], effects[first]
+            if effect < self._automaton.states:
+                self._finals.append((control, FIRST_CONTROL + effect, members[first:end]))
+            else:
+                for point in self._points(effect):
+                    self._edges.setdefault((control, point), []).extend(members[first:end])
 
     def _points(self, effect: int) -> list[Hashable]:
         return [self._point(way) for way in self._effects.ways_of(effect)]
@@ -79,7 +85,7 @@ class JsonTable:
             kind, at = point  # type: ignore[misc]
             return firsts[kind] + int(at)
 
-        edges = sorted((control, number(point), members) for (control, point), members in self._edges.items())
+        edges = _merged([*self._finals, *((c, number(point), sorted(of)) for (c, point), of in self._edges.items())])
         return StackTable(
             self._controls,
             FIRST_SYMBOL + len(self.symbol_of),
@@ -90,3 +96,14 @@ class JsonTable:
             tuple(sorted((number(("micro", m)), symbol, number(point)) for m, symbol, point in self._rules)),
             self._controls + len(self._pushes) + len(self._micros),
         )
+
+
+def _merged(edges: list[tuple[int, int, list[int]]]) -> list[tuple[int, int, list[int]]]:
+    """Sorted, each (control, point) once."""
+    found: list[tuple[int, int, list[int]]] = []
+    for control, point, members in sorted(edges):
+        if found and found[-1][:2] == (control, point):
+            found[-1] = (control, point, sorted({*found[-1][2], *members}))
+        else:
+            found.append((control, point, members))
+    return found

@@ -42,9 +42,10 @@ class TokenEffects:
         self._numbers[identity.tobytes()] = IDENTITY
         self.effects: list[Ways] = list(automaton.effects)
         self._effect_numbers = {ways: self._states + i for i, ways in enumerate(self.effects)}
-        # By effect and class of byte: first the states', then the special effects', at last that of NONE.
-        self._moved = np.full((self._states + 256, self._classes), UNKNOWN, np.int32)
-        self._moved[: self._states] = automaton.next
+        # By class of byte and effect: first the states', then the special effects'; the last is that of NONE.
+        self._moved = np.full((self._classes, self._states + 256), UNKNOWN, np.int32)
+        self._moved[:, : self._states] = automaton.next.T
+        self._moved[:, NONE] = NONE
 
     def of_tokens(self, vocab: Vocabulary) -> np.ndarray:
         """int32 [V]: the number of each text token's vector, NOWHERE where no state reads it."""
@@ -79,14 +80,11 @@ class TokenEffects:
         if known != UNKNOWN:
             return known
         effects = self.vectors[vector]
-        moved = self._moved[effects, column]  # the last row is NONE's
-        missing = effects[moved == UNKNOWN]
-        if len(missing):
-            for effect in np.unique(missing).tolist():
-                if effect != NONE:
-                    self._moved_effect(effect, column)
-            moved = self._moved[effects, column]
-        moved[effects == NONE] = NONE
+        moved = self._moved[column].take(effects)
+        if len(moved) and moved.min() == UNKNOWN:
+            for effect in set(effects[moved == UNKNOWN].tolist()):
+                self._moved_effect(effect, column)
+            moved = self._moved[column].take(effects)
         number = self._after[vector, column] = self._number(moved)
         return int(number)
 
@@ -110,7 +108,7 @@ class TokenEffects:
         for way in self.effects[effect - self._states]:
             ways |= self._moved_way(way, column)
         number = self._effect(frozenset(ways))
-        self._moved[effect, column] = number
+        self._moved[column, effect] = number
 
     def _effect(self, ways: Ways) -> int:
         if not ways:
@@ -123,8 +121,10 @@ class TokenEffects:
         if number is None:
             number = self._effect_numbers[ways] = self._states + len(self.effects)
             self.effects.append(ways)
-            if number >= len(self._moved) - 1:
-                self._moved = np.concatenate([self._moved, np.full_like(self._moved, UNKNOWN)])
+            if number >= self._moved.shape[1] - 1:
+                self._moved[:, NONE] = UNKNOWN
+                self._moved = np.concatenate([self._moved, np.full_like(self._moved, UNKNOWN)], 1)
+                self._moved[:, NONE] = NONE
         return number
 
     def ways_of(self, effect: int) -> Ways:

@@ -96,6 +96,7 @@ class JsonView:
         """Does the machine itself read these tokens, after what a matcher has read? `ends`: and may the text end there?"""
         program = self._program
         with self._automaton.lock:
+            program.clock.begin_call()
             term = program.start if after is None else after._head[1].terms[after._head[2]]
             epoch, state = self._automaton.renew(term)
             for token in tokens:
