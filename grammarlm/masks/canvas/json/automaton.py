@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grammarlm.layout.json import Kind
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL, STEP
 
 from .explored import Explored
 
 Way = tuple[int, ...] | tuple[int, tuple[int, ...], int]
+IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 ALL_RETURNS = 0  # the number of the vector that leaves each state as it is after a pop
 
 
@@ -31,6 +33,7 @@ class ByteAutomaton:
     accepts: np.ndarray  # bool [S]
     block_of: np.ndarray  # int32: the state of each unrolled state
     returns: np.ndarray  # int32: the states that are symbols
+    in_string: np.ndarray  # bool [S]: is the text within a string?
 
     @property
     def states(self) -> int:
@@ -49,7 +52,7 @@ def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomat
     returns = np.unique(block[sorted(symbols)]) if symbols else np.zeros(0, np.int64)
     return ByteAutomaton(
         entries[first].astype(np.int32), class_of.astype(np.uint8), effects, explored.accepts[first],
-        block.astype(np.int32), returns.astype(np.int32),
+        block.astype(np.int32), returns.astype(np.int32), np.isin(explored.states[first, 0] & 31, IN_STRINGS),
     )  # fmt: skip
 
 

@@ -45,11 +45,11 @@ class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
     def __init__(
-        self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), short: int = SHORT, most: int = MOST_STATES
+        self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), short: int = SHORT, counts_blanks: bool = False
     ):
         """`keys`: free keys of which no object may have two, sorted; `short`: see Explore.SHORT."""
         entries.load("json_canvas")
-        self.program, self.epoch = program, JsonEpoch(program)
+        self.program, self.epoch, self.counts_blanks = program, JsonEpoch(program), counts_blanks
         self.work = np.zeros(Explore.LENGTH, np.int64)
         self._kept: dict[int, np.ndarray] = {}
         places = Places(program.json.rows, program.json.start)
@@ -58,11 +58,13 @@ class Explorer:
         self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
         pushes = self._place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
         pushes[list(places.recursive())] = 1
-        self._place(Explore.FOLD, folded_blanks(program.tables.blanks))
+        blanks = program.tables.blanks
+        is_exact = counts_blanks or not has_cap(blanks)
+        self._place(Explore.FOLD, np.arange(len(blanks.table), dtype=np.int16) if is_exact else folded_blanks(blanks))
         self._place(Explore.ITEMS, rows.items)
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
-        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = most, short
+        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = MOST_STATES, short
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self._frames(FIRST_FRAMES)
@@ -211,12 +213,15 @@ def _rehash(table: np.ndarray, hashes: np.ndarray, numbers: np.ndarray) -> None:
         table[slot] = number
 
 
+def has_cap(blanks: Blanks) -> bool:
+    """Is the number of blanks in a gap bounded by LONGEST_RUN alone? The states of a pattern say more."""
+    return blanks.is_natural or blanks is blanks_of("flexible")
+
+
 def folded_blanks(blanks: Blanks) -> np.ndarray:
     """int16 [W]: of white space states that differ only in the number of blanks or tabs read, the one that stands for all. The cap
     on those is left to the residue (residue.py)."""
     table, found = blanks.table, np.arange(len(blanks.table), dtype=np.int16)
-    if not (blanks.is_natural or blanks is blanks_of("flexible")):
-        return found  # a pattern's states say more
     can = table >= 0
     for state in range(len(table)):
         for after in table[state, :2].tolist():

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,13 @@ MOST_KEYS = 4  # tracked at once
 NO_TOKENS = np.zeros(0, np.int64)
 
 
+class Tracked(NamedTuple):
+    """What the states of a lattice know beside the schema's."""
+
+    keys: tuple[bytes, ...] = ()  # free keys, sorted
+    counts_blanks: bool = False
+
+
 class JsonGrid:
     """Rows of one length; passes are made of tokens, since a key is more than classes."""
 
@@ -37,19 +44,19 @@ class JsonGrid:
         self._view, self.length, self._after, self._room, self._check = view, length, after, room, check
         self.vocab = view.vocab
         self.stops = frozenset(self.vocab.stop_ids)
-        self._grids: dict[tuple[bytes, ...], StackGrid] = {}
-        self.classes = self.grid(()).classes
+        self._grids: dict[Tracked, StackGrid] = {}
+        self.classes = self.grid(Tracked()).classes
         self.has_free_keys = view.has_free_keys
 
-    def grid(self, keys: tuple[bytes, ...]) -> StackGrid:
-        """The lattice with these keys tracked."""
-        if keys not in self._grids:
-            if len(keys) > MOST_KEYS:
+    def grid(self, tracked: Tracked) -> StackGrid:
+        """The lattice that tracks this."""
+        if tracked not in self._grids:
+            if len(tracked.keys) > MOST_KEYS:
                 raise LimitExceeded(
                     f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
                 )
-            self._grids[keys] = self._view.lattice(keys, self.length, self._after, self._room, self._check)
-        return self._grids[keys]
+            self._grids[tracked] = self._view.lattice(tracked, self.length, self._after, self._room, self._check)
+        return self._grids[tracked]
 
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""
@@ -60,20 +67,20 @@ class JsonGrid:
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
-        return JsonPasses(self, list(tokens), ())
+        return JsonPasses(self, list(tokens), Tracked())
 
 
 class JsonPasses:
     """What is known of one row."""
 
-    def __init__(self, grid: JsonGrid, tokens: list[int], keys: tuple[bytes, ...]):
-        self.grid, self.tokens, self.keys = grid, tokens, keys
-        lattice = grid.grid(keys)
+    def __init__(self, grid: JsonGrid, tokens: list[int], tracked: Tracked):
+        self.grid, self.tokens, self.tracked = grid, tokens, tracked
+        lattice = grid.grid(tracked)
         self.classes: TokenClasses = lattice.classes
         given = np.array(tokens)
         self.row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
         self._inner = lattice.passes(self.row, None)
-        self._tracked: dict[bytes, JsonPasses] = {}
+        self._with_key: dict[bytes, JsonPasses] = {}
 
     # ------------------------------------------------------------------ equal keys
 
@@ -89,13 +96,10 @@ class JsonPasses:
     def is_completable(self) -> bool:
         if not self._inner.is_completable:
             return False
-        if all(count < 2 or key in self.keys for key, count in self._tight.items()):
+        if all(count < 2 or key in self.tracked.keys for key, count in self._tight.items()):
             return True
-        row = self.witness()
-        wrong = self._equal_keys(row)
-        if wrong is None:
-            return True
-        return self._tracking(wrong).is_completable
+        amended = self.amended(self.witness())
+        return True if amended is None else amended.is_completable
 
     def witness(self) -> list[int]:
         """Some completion, as the lattice has it."""
@@ -107,21 +111,23 @@ class JsonPasses:
             row[i] = int(members[rng.integers(len(members))])
         return row
 
-    def _equal_keys(self, row: Sequence[int]) -> tuple[bytes, ...] | None:
-        """None where a matcher reads the row (and room is left to end it); else keys that an object has twice."""
-        text = [token for token in row if token not in self.grid.stops]
+    def amended(self, row: Sequence[int]) -> JsonPasses | None:
+        """None if the machine reads the row; else passes over what says why not."""
+        text, tracked = [token for token in row if token not in self.grid.stops], self.tracked
         if self.grid.reads(text, len(text) < len(row)):
             return None
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
-        if not set(twice) - set(self.keys):
-            raise LimitExceeded(
-                "a canvas: the row has a number with a long exponent, or more white space in one place than is allowed, and "
-                "whether it can do without is not decided"
-            )
-        return tuple(twice)
+        if new := set(twice) - set(tracked.keys):
+            return self._tracking(tracked._replace(keys=tuple(sorted({*tracked.keys, *new}))))
+        if not tracked.counts_blanks:
+            return self._tracking(tracked._replace(counts_blanks=True))
+        raise LimitExceeded(
+            "a canvas: the row has a number with a long exponent, or a string beyond a large maxLength, and whether it can do "
+            "without is not decided"
+        )
 
-    def _tracking(self, keys: Sequence[bytes]) -> JsonPasses:
-        return JsonPasses(self.grid, self.tokens, tuple(sorted({*self.keys, *keys})))
+    def _tracking(self, tracked: Tracked) -> JsonPasses:
+        return JsonPasses(self.grid, self.tokens, tracked)
 
     def refused(self, position: int) -> np.ndarray:
         """Single tokens that may not stand at the position though their class may: each makes a second key like a given one."""
@@ -134,16 +140,16 @@ class JsonPasses:
         allowed, spelling, found = self._inner.classes_at(position), spelling_tokens(self.grid.vocab), set[int]()
         for key in self._tight:
             tokens = [token for token in spelling.of(key, before, after) if allowed[self.classes.of[token]]]
-            if tokens and key not in self.keys:
+            if tokens and key not in self.tracked.keys:
                 tracking = self._tracking_one(key)
                 allowed_then = tracking.classes_at(position)
                 found.update(token for token in tokens if not allowed_then[tracking.classes.of[token]])
         return np.array(sorted(found), np.int64)
 
     def _tracking_one(self, key: bytes) -> JsonPasses:
-        if key not in self._tracked:
-            self._tracked[key] = self._tracking([key])
-        return self._tracked[key]
+        if key not in self._with_key:
+            self._with_key[key] = self._tracking(self.tracked._replace(keys=tuple(sorted({*self.tracked.keys, key}))))
+        return self._with_key[key]
 
     # ------------------------------------------------------------------ what a canvas asks
 
@@ -160,11 +166,6 @@ class JsonPasses:
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return self._inner.sample(scores, draw)
-
-    def amended(self, row: Sequence[int]) -> JsonPasses | None:
-        """None if the row is in the language; else passes that know why not."""
-        wrong = self._equal_keys(row)
-        return None if wrong is None else self._tracking(wrong)
 
 
 def keys_twice(text: bytes) -> list[bytes]:

@@ -9,18 +9,22 @@ in a vector, too, that of the rest over all return states. It is `ALL_RETURNS` w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
+from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .automaton import ALL_RETURNS, ByteAutomaton
 
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
 UNKNOWN = -2
+RUN = re.compile(rb"[ \t\r\n]+")
 Ways = frozenset[tuple[object, ...]]
 
 
@@ -64,6 +68,17 @@ class TokenEffects:
         found[trie.token] = reached[:-1]
         found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
         return found[: vocab.size]
+
+    def forbid_long_blanks(self, vocab: Vocabulary, vectors: np.ndarray) -> None:
+        """Of tokens with more blanks in one place than are allowed between tokens of JSON: they stand in strings alone."""
+        for token, before in long_blanks(vocab):
+            reached = IDENTITY
+            for byte in before:
+                reached = self._move(reached, int(self._automaton.class_of[byte]))
+            there, after = self.vectors[reached], self.vectors[vectors[token]]
+            is_state = (there >= 0) & (there < self._states)
+            in_string = is_state & self._automaton.in_string[np.where(is_state, there, 0)]
+            vectors[token] = self._number(np.where(in_string, after, NONE).astype(np.int32))
 
     def _moved_all(self, before: np.ndarray, column: np.ndarray) -> np.ndarray:
         after = self._after[before, column]
@@ -140,6 +155,19 @@ class TokenEffects:
         if entry == NONE:
             return set()
         return {_joined(symbols, after) for after in self.ways_of(entry)}
+
+
+@lru_cache(maxsize=4)
+def long_blanks(vocab: Vocabulary) -> list[tuple[int, bytes]]:
+    """The tokens with a run of white space of more than LONGEST_RUN blanks and tabs, and what precedes the run in them."""
+    found = []
+    for token in np.flatnonzero(np.diff(vocab.offsets) > LONGEST_RUN).tolist():
+        spelled = vocab.token_bytes(token)
+        for run in RUN.finditer(spelled):
+            if len(run[0].translate(None, b"\r\n")) > LONGEST_RUN:
+                found.append((token, spelled[: run.start()]))
+                break
+    return found
 
 
 def _joined(symbols: tuple[int, ...], way: tuple[object, ...]) -> tuple[object, ...]:

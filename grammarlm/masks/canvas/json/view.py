@@ -18,9 +18,9 @@ from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton, byte_automaton
-from .explored import SHORT, Explorer, start_thread
+from .explored import SHORT, Explorer, has_cap, start_thread
 from .places import Places
-from .residue import JsonGrid
+from .residue import JsonGrid, Tracked
 from .spelled import spelled_keys
 from .table import FIRST_CONTROL, JsonTable
 from .tokens import NOWHERE, TokenEffects
@@ -61,6 +61,8 @@ def unrolled(program: JsonSchemaProgram, explorer: Explorer) -> Unrolled:
     machine = byte_automaton(explored, clock.check)
     effects = TokenEffects(machine, program.limits.max_bytes, clock.check)
     kinds = effects.of_tokens(program.vocab)
+    if has_cap(program.tables.blanks) and not explorer.counts_blanks:
+        effects.forbid_long_blanks(program.vocab, kinds)
     kinds[kinds == NOWHERE] = -1
     kinds[list(program.vocab.special_ids)] = -1
     classes, vectors = classes_of(kinds + 1, program.vocab.stop_ids)
@@ -84,7 +86,7 @@ class JsonView:
         if isinstance(program, DistinctProgram):
             raise UnsupportedFeature("a canvas over an array with uniqueItems whose items may be objects or arrays")
         self._automaton, self._program, self.vocab = automaton, program, program.vocab
-        self._known: dict[tuple[tuple[bytes, ...], int], Unrolled] = {}
+        self._known: dict[tuple[tuple[bytes, ...], int, bool], Unrolled] = {}
         places = Places(program.json.rows, program.json.start)
         self.has_free_keys = places.has_free_keys
         self._spelled = spelled_keys(program, places.languages)
@@ -106,11 +108,11 @@ class JsonView:
             return not ends or bool(epoch.accepting[state])
 
     def lattice(
-        self, keys: tuple[bytes, ...], length: int, after: Matcher | None, room: int, check: Callable[[], None]
+        self, tracked: Tracked, length: int, after: Matcher | None, room: int, check: Callable[[], None]
     ) -> StackGrid:
-        """Rows of states, where some free keys are tracked."""
-        keys = tuple(sorted({*keys, *self._spelled}))
-        found = self._of(keys, SHORT if length + room > SHORT_ROW else LONG_MANTISSA)
+        """Rows of states, where some free keys are tracked, or blanks are counted."""
+        keys = tuple(sorted({*tracked.keys, *self._spelled}))
+        found = self._of(keys, SHORT if length + room > SHORT_ROW else LONG_MANTISSA, tracked.counts_blanks)
         starts: Starts = [(FIRST_CONTROL + found.start, ())]
         if after is not None and after.is_finished:
             starts = [(FINISHED, ())]
@@ -118,12 +120,13 @@ class JsonView:
             found, starts = self._after(found, after)
         return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays)
 
-    def _of(self, keys: tuple[bytes, ...], short: int) -> Unrolled:
-        if (keys, short) not in self._known:
+    def _of(self, keys: tuple[bytes, ...], short: int, counts_blanks: bool) -> Unrolled:
+        key = keys, short, counts_blanks
+        if key not in self._known:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            self._known[keys, short] = unrolled(self._program, Explorer(self._program, keys, short))
-        return self._known[keys, short]
+            self._known[key] = unrolled(self._program, Explorer(self._program, keys, short, counts_blanks))
+        return self._known[key]
 
     def _after(self, found: Unrolled, matcher: Matcher) -> tuple[Unrolled, Starts]:
         """Where a matcher stands: its states are there, but for texts that no token of the vocabulary spells."""
