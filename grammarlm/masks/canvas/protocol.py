@@ -24,7 +24,8 @@ Draw = Callable[[np.ndarray], int]  # log weights, none of them NaN, not all -in
 class Passes(Protocol):
     """What is known of one partly filled row. Never changes."""
 
-    is_completable: bool
+    @property
+    def is_completable(self) -> bool: ...
 
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K]: which classes may stand at the position, whatever stands there now, all other tokens as given."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL, STEP
 
 from .explored import Explored
 
-Way = tuple[int, ...] | tuple[int, tuple[int, ...], int]
+Way = tuple[Any, ...]  # the first word says which
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 ALL_RETURNS = 0  # the number of the vector that leaves each state as it is after a pop
 
@@ -29,7 +30,7 @@ class ByteAutomaton:
 
     next: np.ndarray  # int32 [S, C]: effects
     class_of: np.ndarray  # uint8 [256]
-    effects: list[frozenset[tuple[object, ...]]]  # those from S on
+    effects: list[frozenset[Way]]  # those from S on
     accepts: np.ndarray  # bool [S]
     block_of: np.ndarray  # int32: the state of each unrolled state
     returns: np.ndarray  # int32: the states that are symbols
@@ -115,10 +116,10 @@ def _chains(explored: Explored, columns: np.ndarray) -> dict[int, list[tuple[int
 
 def _entries(
     columns: np.ndarray, block: np.ndarray, chains: dict[int, list[tuple[int, int, int]]]
-) -> tuple[np.ndarray, list[frozenset[tuple[object, ...]]]]:
+) -> tuple[np.ndarray, list[frozenset[Way]]]:
     """The effects of each state by class of byte, as blocks; and the special ones."""
     blocks = int(block.max()) + 1
-    numbers: dict[frozenset[tuple[object, ...]], int] = {}
+    numbers: dict[frozenset[Way], int] = {}
     of = np.concatenate([block, np.full(1, NONE)])  # NONE is the last index, too
     lowest = -int(columns.min(initial=0))
     special = np.zeros(lowest + 1, np.int64)
@@ -134,7 +135,7 @@ def _entries(
     return found, list(numbers)
 
 
-def _way(operation: int, symbol: int, state: int, block: np.ndarray) -> tuple[object, ...]:
+def _way(operation: int, symbol: int, state: int, block: np.ndarray) -> Way:
     if operation == STEP:
         return STEP, int(block[state])
     if operation == PUSH:

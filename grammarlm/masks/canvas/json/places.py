@@ -32,7 +32,7 @@ class Places:
 
     def _of_node(self, node: int) -> list[int]:
         """The objects and arrays among a node's alternatives."""
-        rows, found = self._rows, []
+        rows, found = self._rows, list[int]()
         if node < 0:
             return found
         for i in range(rows[node]):

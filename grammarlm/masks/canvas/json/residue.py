@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw, Passes
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.matcher import Matcher
+from grammarlm.vocab.vocabulary import Vocabulary
 
 from .keys import runs_of, spelling_tokens, tight_keys
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .view import JsonView
 
 MOST_KEYS = 4  # tracked at once
+SHORT_TOKEN = 4  # bytes
 NO_TOKENS = np.zeros(0, np.int64)
 
 
@@ -102,13 +104,20 @@ class JsonPasses:
         return True if amended is None else amended.is_completable
 
     def witness(self) -> list[int]:
-        """Some completion, as the lattice has it."""
-        rng = np.random.default_rng(0)
-        classes = self._inner.best(rng.random((len(self.tokens), self.classes.count)).astype(np.float32))
+        """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
+        rng, blanks, lengths = np.random.default_rng(0), *sizes_of(self.grid.vocab)
+        order, starts = self.classes.order, self.classes.starts
+        filled = np.flatnonzero(np.diff(starts))
+        least = np.zeros(self.classes.count)
+        least[filled] = np.minimum.reduceat(blanks[order], starts[filled])
+        scores = rng.random((len(self.tokens), self.classes.count)) - 10 * least
+        classes = self._inner.best(scores.astype(np.float32))
         row = list(self.tokens)
         for i in np.flatnonzero(np.array(self.tokens) == MASKED).tolist():
             members = self.classes.members(int(classes[i]))
-            row[i] = int(members[rng.integers(len(members))])
+            members = members[blanks[members] == blanks[members].min()]
+            short = members[lengths[members] <= max(SHORT_TOKEN, lengths[members].min())]
+            row[i] = int(short[rng.integers(len(short))])
         return row
 
     def amended(self, row: Sequence[int]) -> JsonPasses | None:
@@ -166,6 +175,17 @@ class JsonPasses:
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return self._inner.sample(scores, draw)
+
+
+@lru_cache(maxsize=4)
+def sizes_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [V]: the blanks and tabs of each token, and its bytes."""
+    before = np.concatenate([[0], np.cumsum(np.isin(vocab.data, [9, 32]))])
+    found = np.zeros((2, vocab.size), np.int64)
+    count = min(vocab.size, len(vocab.offsets) - 1)
+    found[0, :count] = np.diff(before[vocab.offsets])[:count]
+    found[1, :count] = np.diff(vocab.offsets)[:count]
+    return found[0], found[1]
 
 
 def keys_twice(text: bytes) -> list[bytes]:

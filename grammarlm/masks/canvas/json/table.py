@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,11 +11,12 @@ from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.protocol import FINISHED
 
-from .automaton import ByteAutomaton
+from .automaton import ByteAutomaton, Way
 from .tokens import TokenEffects
 
 FIRST_CONTROL = 2  # the control of state 0
 FIRST_SYMBOL = 1  # after ROOT
+Point = tuple[str, int]  # the kind of a point, and its number among those
 
 
 class JsonTable:
@@ -26,11 +27,11 @@ class JsonTable:
         self._automaton, self._effects = automaton, effects
         self.symbol_of = {state: FIRST_SYMBOL + i for i, state in enumerate(automaton.returns.tolist())}
         self._controls = FIRST_CONTROL + automaton.states
-        self._pushes: dict[tuple[int, Hashable], int] = {}
+        self._pushes: dict[tuple[int, Point], int] = {}
         self._micros: dict[int, int] = {}  # by vector
-        self._rules: list[tuple[int, int, Hashable]] = []
+        self._rules: list[tuple[int, int, Point]] = []
         self._finals: list[tuple[int, int, list[int]]] = []  # edges that lead to a control alone
-        self._edges: dict[tuple[int, Hashable], list[int]] = {(FINISHED, ("final", FINISHED)): [STOP]}
+        self._edges: dict[tuple[int, Point], list[int]] = {(FINISHED, ("final", FINISHED)): [STOP]}
         for state in np.flatnonzero(automaton.accepts).tolist():
             self._edges[FIRST_CONTROL + state, ("final", FINISHED)] = [STOP]
         self._add_classes(np.array([effects.vectors[v] for v in vectors], np.int32).reshape(len(vectors), -1))
@@ -54,15 +55,15 @@ class JsonTable:
                 for point in self._points(effect):
                     self._edges.setdefault((control, point), []).extend(members[first:end])
 
-    def _points(self, effect: int) -> list[Hashable]:
+    def _points(self, effect: int) -> list[Point]:
         return [self._point(way) for way in self._effects.ways_of(effect)]
 
-    def _point(self, way: tuple) -> Hashable:  # type: ignore[type-arg]
+    def _point(self, way: Way) -> Point:
         if way[0] == STEP:
             return "final", FIRST_CONTROL + way[1]
         if way[0] == POP:
             return "micro", self._micro(way[1])
-        point: Hashable = ("final", FIRST_CONTROL + way[2])
+        point: Point = ("final", FIRST_CONTROL + way[2])
         for state in reversed(way[1]):
             point = "push", self._pushes.setdefault((self.symbol_of[state], point), len(self._pushes))
         return point
@@ -81,8 +82,8 @@ class JsonTable:
     def _finished(self, classes: int) -> StackTable:
         firsts = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}
 
-        def number(point: Hashable) -> int:
-            kind, at = point  # type: ignore[misc]
+        def number(point: Point) -> int:
+            kind, at = point
             return firsts[kind] + int(at)
 
         edges = _merged([*self._finals, *((c, number(point), sorted(of)) for (c, point), of in self._edges.items())])

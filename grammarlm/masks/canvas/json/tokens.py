@@ -20,12 +20,12 @@ from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .automaton import ALL_RETURNS, ByteAutomaton
+from .automaton import ALL_RETURNS, ByteAutomaton, Way
 
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
 UNKNOWN = -2
 RUN = re.compile(rb"[ \t\r\n]+")
-Ways = frozenset[tuple[object, ...]]
+Ways = frozenset[Way]
 
 
 class TokenEffects:
@@ -119,7 +119,7 @@ class TokenEffects:
         return number
 
     def _moved_effect(self, effect: int, column: int) -> None:
-        ways: set[tuple[object, ...]] = set()
+        ways: set[Way] = set()
         for way in self.effects[effect - self._states]:
             ways |= self._moved_way(way, column)
         number = self._effect(frozenset(ways))
@@ -131,7 +131,7 @@ class TokenEffects:
         if len(ways) == 1:
             (way,) = ways
             if way[0] == STEP:
-                return way[1]  # type: ignore[return-value]
+                return way[1]
         number = self._effect_numbers.get(ways)
         if number is None:
             number = self._effect_numbers[ways] = self._states + len(self.effects)
@@ -146,9 +146,9 @@ class TokenEffects:
         """The ways of an effect that is not NONE."""
         return frozenset({(STEP, effect)}) if effect < self._states else self.effects[effect - self._states]
 
-    def _moved_way(self, way: tuple[object, ...], column: int) -> set[tuple[object, ...]]:
+    def _moved_way(self, way: Way, column: int) -> set[Way]:
         if way[0] == POP:
-            vector = self._move(way[1], column)  # type: ignore[arg-type]
+            vector = self._move(way[1], column)
             return set() if vector == NOWHERE else {(POP, vector)}
         symbols, state = ((), way[1]) if way[0] == STEP else way[1:]
         entry = int(self._automaton.next[state, column])
@@ -170,12 +170,12 @@ def long_blanks(vocab: Vocabulary) -> list[tuple[int, bytes]]:
     return found
 
 
-def _joined(symbols: tuple[int, ...], way: tuple[object, ...]) -> tuple[object, ...]:
+def _joined(symbols: tuple[int, ...], way: Way) -> Way:
     """Symbols pushed before, then what one more byte does."""
     if way[0] == STEP:
         return (PUSH, symbols, way[1]) if symbols else way
     if way[0] == PUSH:
-        return PUSH, (*symbols, *way[1]), way[2]  # type: ignore[misc]
+        return PUSH, (*symbols, *way[1]), way[2]
     if not symbols:
         return POP, ALL_RETURNS
     *below, state = symbols

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
-from grammarlm.masks.canvas.protocol import Grid
+from grammarlm.masks.canvas.protocol import TokenGrid
 from grammarlm.masks.canvas.stack.arena import TableArrays
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.table import StackTable
@@ -91,7 +91,7 @@ class JsonView:
         self.has_free_keys = places.has_free_keys
         self._spelled = spelled_keys(program, places.languages)
 
-    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> Grid:
+    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> TokenGrid:
         return JsonGrid(self, length, after, room, check)
 
     def reads(self, after: Matcher | None, tokens: Sequence[int], ends: bool) -> bool:
