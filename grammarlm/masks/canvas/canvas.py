@@ -22,10 +22,10 @@ from grammarlm.masks.mask_array import as_integer
 from grammarlm.masks.matcher import Matcher
 from grammarlm.masks.runtime.limits import Clock
 
-from . import scores
 from .allowed import Allowed
 from .explain import explain
 from .protocol import MASKED, Draw, Passes, View
+from .scores import Scores, SoftmaxDraw
 
 if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
@@ -64,7 +64,7 @@ class Canvas:
 
     def sample(self, tokens: Sequence[int], logits: Any, seed: int | None = None) -> list[int]:
         """A completion drawn by the softmax of the scores; ValueError where there is none. Equal seeds, equal rows."""
-        return self.drawn(tokens, logits, scores.by_softmax(np.random.default_rng(seed)))
+        return self.drawn(tokens, logits, SoftmaxDraw(np.random.default_rng(seed)))
 
     def drawn(self, tokens: Sequence[int], logits: Any, draw: Draw) -> list[int]:
         """A completion made by choices: `draw(log weights)` returns an index. With draws by softmax it is a sample."""
@@ -127,20 +127,15 @@ class Canvas:
 
     def _finished(self, tokens: Sequence[int], logits: Any, draw: Draw | None) -> list[int]:
         row = self._read(tokens)
-        numbers = scores.as_logits(logits, self.length, self.vocab.size)
-        passes, classes = self._passes(row), self._classes
+        given = np.array(row)
+        scores = Scores(self._classes, logits, given)
+        passes = self._passes(row)
         if not passes.is_completable:
             raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
-        given = np.array(row)
-        if draw is None:
-            chosen = passes.best(scores.maxima(classes, numbers, given))
-        else:
-            chosen = passes.sample(scores.log_sums(classes, numbers, given), draw)
+        chosen = passes.best(scores.maxima) if draw is None else passes.sample(scores.log_sums, draw)
         for i in np.flatnonzero(given == MASKED).tolist():
-            if draw is None:
-                row[i] = scores.best_token(classes, numbers[i], int(chosen[i]))
-            else:
-                row[i] = scores.drawn_token(classes, numbers[i], int(chosen[i]), draw)
+            kind = int(chosen[i])
+            row[i] = scores.best_token(i, kind) if draw is None else scores.drawn_token(i, kind, draw)
         return row
 
     def _read(self, tokens: Sequence[int]) -> list[int]:
