@@ -107,4 +107,7 @@ class Lattice(Constants):
     HIGHEST = 82  # float64 [POINTS, NODES]: scratch, -inf between steps
     SUM = 83  # float64 [POINTS, NODES]: scratch
     CURRENT = 84  # float64 [CONTROLS, NODES]: scratch, -inf at first
-    LENGTH = 85
+    CONTROL_START = 85  # int32 [CONTROLS + 1]: edges are sorted by control
+    LIVE_FROM = 86  # the last step whose live points are not known, -1: none
+    LIVE_UNTIL = 87  # the first such step; before it they are known if nothing has changed behind it
+    LENGTH = 88

@@ -210,15 +210,21 @@ def end_step(address, step, count, wide):
         has_before[c] = 1
         for w in range(wide):
             before[c, w] = uint64(0)
+    control_start = ints(arena, Lattice.CONTROL_START, controls + 1)
     token_class = int64(ints(arena, Lattice.ROW, arena[Lattice.STEPS])[step])
-    first = int64(class_start[token_class]) if token_class >= 0 else int64(0)
-    many = int64(class_start[token_class + 1]) - first if token_class >= 0 else edges
-    for j in range(many):
-        e = int64(class_edges[first + j]) if token_class >= 0 else int64(j)
-        c, q = edge_control[e], edge_point[e]
-        if has_before[c] and has[q]:
-            for w in range(wide):
-                before[c, w] |= found[q, w]
+    if token_class < 0:
+        for x in range(top_start[step], top_start[step + 1]):
+            c = top_control[x]
+            for e in range(control_start[c], control_start[c + 1]):
+                if has[edge_point[e]]:
+                    for w in range(wide):
+                        before[c, w] |= found[edge_point[e], w]
+    else:
+        for j in range(class_start[token_class], class_start[token_class + 1]):
+            c, q = edge_control[class_edges[j]], edge_point[class_edges[j]]
+            if has_before[c] and has[q]:
+                for w in range(wide):
+                    before[c, w] |= found[q, w]
     some = False
     for x in range(top_start[step], top_start[step + 1]):
         c, nodes = top_control[x], uint64(0)

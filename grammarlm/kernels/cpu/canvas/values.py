@@ -68,11 +68,12 @@ def edge_weight(address, step, edge):
 
 
 @part
-def read_edges(address, step, back, wide):
-    """The places that edges lead to. `back`: where each point's nodes are in BACK_POOL, -1: it cannot be completed."""
+def read_edges(address, step, back, taken, wide):
+    """The places that edges lead to. `back`: where each point's nodes are in BACK_POOL, -1: it cannot be completed; `taken`: scratch,
+    zero for each edge."""
     arena = arena_of(address)
     edges, controls, nodes = arena[Lattice.EDGES], arena[Lattice.CONTROLS], arena[Lattice.NODES]
-    edge_control, edge_point = ints(arena, Lattice.EDGE_CONTROL, edges), ints(arena, Lattice.EDGE_POINT, edges)
+    edge_point = ints(arena, Lattice.EDGE_POINT, edges)
     class_start = ints(arena, Lattice.CLASS_START, arena[Lattice.CLASSES] + 1)
     class_edges = ints(arena, Lattice.CLASS_EDGES, class_start[arena[Lattice.CLASSES]])
     start = longs(arena, Lattice.ON_TOP_START, arena[Lattice.STEPS] + 2)
@@ -81,28 +82,31 @@ def read_edges(address, step, back, wide):
     pool = words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY])
     completed = words(arena, Lattice.BACK_POOL, arena[Lattice.BACK_CAPACITY])
     current = floats(arena, Lattice.CURRENT, controls * nodes)
-    top = np.full(controls, -1, np.int64)
-    for x in range(start[step], start[step + 1]):
-        top[top_control[x]] = top_offset[x]
+    control_start = ints(arena, Lattice.CONTROL_START, controls + 1)
     token_class = int64(ints(arena, Lattice.ROW, arena[Lattice.STEPS])[step])
-    first = int64(class_start[token_class]) if token_class >= 0 else int64(0)
-    many = int64(class_start[token_class + 1]) - first if token_class >= 0 else edges
-    for j in range(many):
-        e = int64(class_edges[first + j]) if token_class >= 0 else int64(j)
-        c, q = int64(edge_control[e]), int64(edge_point[e])
-        if top[c] < 0 or back[q] < 0:
-            continue
-        weight, is_known = 0.0, False
-        for w in range(wide):
-            bits = pool[top[c] + w] & completed[back[q] + w]
-            while bits:
-                n = int64(w) * 64 + lowest(bits)
-                bits &= bits - uint64(1)
-                value = current[c * nodes + n]
-                if value > -np.inf:
-                    if not is_known:
-                        weight, is_known = edge_weight(address, step, e), True
-                    offer(address, q, n, value + weight)
+    if token_class >= 0:
+        for j in range(class_start[token_class], class_start[token_class + 1]):
+            taken[class_edges[j]] = 1
+    for x in range(start[step], start[step + 1]):
+        c = int64(top_control[x])
+        for e in range(control_start[c], control_start[c + 1]):
+            q = int64(edge_point[e])
+            if back[q] < 0 or (token_class >= 0 and taken[e] == 0):
+                continue
+            weight, is_known = 0.0, False
+            for w in range(wide):
+                bits = pool[top_offset[x] + w] & completed[back[q] + w]
+                while bits:
+                    n = int64(w) * 64 + lowest(bits)
+                    bits &= bits - uint64(1)
+                    value = current[c * nodes + n]
+                    if value > -np.inf:
+                        if not is_known:
+                            weight, is_known = edge_weight(address, step, int64(e)), True
+                        offer(address, q, n, value + weight)
+    if token_class >= 0:
+        for j in range(class_start[token_class], class_start[token_class + 1]):
+            taken[class_edges[j]] = 0
 
 
 @part
@@ -243,12 +247,12 @@ def lattice_values(address):
     values, current = floats(arena, Lattice.VALUE, capacity), floats(arena, Lattice.CURRENT, arena[Lattice.CONTROLS] * nodes)
     for x in range(value_start[0], value_start[1]):
         current[int64(point[x]) * nodes + node[x]] = values[x]
-    back = np.full(points, -1, np.int64)
+    back, taken = np.full(points, -1, np.int64), np.zeros(arena[Lattice.EDGES], np.uint8)
     for step in range(steps):
         for x in range(start[step], end[step]):
             back[back_point[x]] = back_offset[x]
         wide = words_for(count[step])
-        read_edges(address, step, back, wide)
+        read_edges(address, step, back, taken, wide)
         full = pop_nodes(address, step, back, wide)
         if full == DONE:
             full = settle_step(address, step, back, wide)

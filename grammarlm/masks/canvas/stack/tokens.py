@@ -60,6 +60,9 @@ class TokenWalks:
         self._first: dict[Need, np.ndarray] = {}
         self._first_rows: list[np.ndarray] = []
         self._all_threads: dict[Need, int] = {}
+        self._likes: dict[Micro, bytes] = {}
+        self._firsts_like: dict[object, bytes] = {}
+        self._runs: dict[tuple[int, bytes], tuple[object, ...]] = {}
         self._known_below: dict[object, list[tuple[int, int]]] = {}
         self._node_of = np.flatnonzero(self._trie.token < vocab.words * 32)
         self._tokens = self._trie.token[self._node_of].astype(np.int64)
@@ -81,7 +84,7 @@ class TokenWalks:
                 self._walk(control)
                 control += 1
             else:
-                for symbol in range(1, len(self.machine.symbols)):
+                for symbol in self.machine.candidates(self.micros[micro].need):
                     self._reveal(self.micros[micro], symbol)
                 micro += 1
             if len(self.micros) + len(self._sets) > self._most:
@@ -130,11 +133,38 @@ class TokenWalks:
         """The number of a micro point, -1 where nothing reads on."""
         if rest and not self._firsts(need)[rest[0]]:
             return -1
-        key = need, rest
+        key = need, self._like(need, rest)
         if key not in self._micro_numbers:
             self._micro_numbers[key] = len(self.micros)
-            self.micros.append(MicroRules(need, rest, ends=not rest and self.machine.ends(need)))
+            self.micros.append(MicroRules(need, key[1], ends=not rest and self.machine.ends(need)))
         return self._micro_numbers[key]
+
+    def _like(self, need: Need, rest: bytes) -> bytes:
+        """The first remainder met that does the same as this one after a need: from each control that may read on there it leads to the
+        same threads, with the same needs on the way."""
+        known = self._likes.get((need, rest))
+        if known is None:
+            controls = dict.fromkeys(control for control, _ in self._sets[self._any_of(need)])
+            does = tuple(self._run(control, rest) for control in controls) if rest else ()
+            known = self._likes[need, rest] = self._firsts_like.setdefault((need, len(rest) == 0, does), rest)
+        return known
+
+    def _run(self, control: int, rest: bytes) -> tuple[object, ...]:
+        """What a control does with a remainder: the set that it leads to, and the needs on the way with what remains then."""
+        known = self._runs.get((control, rest))
+        if known is None:
+            column = int(self.machine.row(control)[rest[0]])
+            number = EMPTY if column == DEAD else self._set(frozenset([(column, ())]))
+            needs = []
+            for at in range(1, len(rest)):
+                if number == EMPTY:
+                    break
+                for need in self._needs[number]:
+                    if self._firsts(need)[rest[at]]:
+                        needs.append((need, self._like(need, rest[at:])))
+                number = self._step(number, rest[at])
+            known = self._runs[control, rest] = (number, *needs)
+        return known
 
     def _firsts(self, need: Need) -> np.ndarray:
         """bool [columns]: what may be read first after a need, whatever is revealed."""
@@ -276,7 +306,7 @@ class TokenWalks:
             seen, waiting = {need}, [need]
             while waiting:
                 here = waiting.pop()
-                for symbol in range(1, len(self.machine.symbols)):
+                for symbol in self.machine.candidates(here):
                     closed = self.machine.revealed(here, symbol)
                     threads.update(closed.readers)
                     waiting += [other for other in closed.needs if other not in seen]
