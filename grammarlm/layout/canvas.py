@@ -86,7 +86,9 @@ class Lattice(Constants):
     ROOM = 62  # tokens that may follow; -1: the row's last step is that of the stop ids
     REACHED = 63  # points that are reached by a pop
     REACHED_POINT = 64  # int32 [REACHED]
-    CLOSING = 65  # uint16 [CONTROLS + REACHED, SYMBOLS, REACHED + 1]: fewest tokens; the last column is the end of the row
+    CLOSING = (
+        65  # uint16 [CONTROLS + REACHED, SYMBOLS, REACHED + 1]: fewest tokens; the last column is the end of the row
+    )
     # values of places (kernels/cpu/canvas/values.py)
     SCORES = 66  # float64 [STEPS, CLASSES]
     IS_SUM = 67  # 1: sums over derivations, 0: the best of them

@@ -72,9 +72,7 @@ class Scores:
         """The token of a class with the highest logit, of those that are equal the first."""
         members = self._classes.members(token_class)
         highest = float(self.highest[position, token_class])
-        place = entries.first_member(
-            address_of(self._logits[position]), address_of(members), len(members), highest
-        )
+        place = entries.first_member(address_of(self._logits[position]), address_of(members), len(members), highest)
         return int(members[place])
 
     def drawn_token(self, position: int, token_class: int, draw: Draw) -> int:

@@ -1,10 +1,9 @@
 """The forward pass of a lattice: which nodes can be on top in which control, and which are popped where.
 
-Popping a set of nodes unites their parents. In a run of masked positions the sets that a rule pops only grow, so what was popped the
-last time is kept, and only nodes that are new are looked at.
+Popping a set of nodes unites their parents. In a run of masked positions the sets that a rule pops mostly grow, so what was popped
+the last time is kept, and only nodes that are new are looked at.
 """
 
-import numpy as np
 from numba import int64, uint64
 
 from grammarlm.kernels.cpu.jit import part
@@ -136,7 +135,10 @@ def pop_points(address, step, count, wide):
     live = octets(arena, Lattice.LIVE_POINTS, arena[Lattice.STEPS] * points)
     found, has = sets(arena, Lattice.SETS, points), octets(arena, Lattice.HAS, points)
     result = sets(arena, Lattice.RESULT, max(arena[Lattice.RULES], points))
-    listed, recent = ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY]), longs(arena, Lattice.NUMBERS, arena[Lattice.SYMBOLS])
+    listed, recent = (
+        ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY]),
+        longs(arena, Lattice.NUMBERS, arena[Lattice.SYMBOLS]),
+    )
     for g in range(arena[Lattice.SYMBOLS]):
         recent[g] = -1
     at = int64(0)
@@ -242,7 +244,10 @@ def push_nodes(address, step, count, wide):
     listed = ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY])
     capacity = arena[Lattice.NODE_CAPACITY]
     symbols, push = ints(arena, Lattice.NODE_SYMBOL, capacity), ints(arena, Lattice.NODE_PUSH, capacity)
-    offsets, pool = longs(arena, Lattice.NODE_OFFSET, capacity), words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY])
+    offsets, pool = (
+        longs(arena, Lattice.NODE_OFFSET, capacity),
+        words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY]),
+    )
     reach = words(arena, Lattice.REACH, arena[Lattice.POOL_CAPACITY])
     used, n = arena[Lattice.POOL_USED], arena[Lattice.NODES]
     for u in range(pushes - 1, -1, -1):
@@ -316,5 +321,3 @@ def pass_forward(address):
         if full != DONE:
             return full
     return DONE
-
-

@@ -9,7 +9,7 @@ from numba import carray, int64
 from grammarlm.kernels.cpu.jit import kernel, pointer
 from grammarlm.layout.canvas import DONE, Lattice
 
-from .arrays import arena_of, ints, longs, octets, words, words_for
+from .arrays import arena_of, ints, longs, words, words_for
 from .backward import pass_backward
 from .edge import mark_edge
 from .forward import pass_forward

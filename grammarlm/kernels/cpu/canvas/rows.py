@@ -1,5 +1,4 @@
-"""Classes of tokens to mask words, and logits of tokens to scores of classes. `masks/canvas/classes.py` and `scores.py` say what they
-mean, in numpy."""
+"""Classes of tokens to mask words, and logits of tokens to scores of classes. kernels/reference/canvas.py says what they mean."""
 
 import numpy as np
 from numba import carray, float32, float64, int64, uint32
@@ -7,12 +6,14 @@ from numba import carray, float32, float64, int64, uint32
 from grammarlm.kernels.cpu.jit import kernel, pointer
 
 
-
 @kernel("void(int64, int64, int64, int64, int64, int64, int64, int64)")
 def class_row(allowed_address, classes, order_address, starts_address, large_address, large_rows, out_address, words):
     """Mask words (int32 [words]) of the classes allowed (uint8 [classes]); `large` int32 [classes]: the row among `large_rows` of a
     class that has one, -1: its ids are set one by one."""
-    allowed, large = carray(pointer(allowed_address), classes, np.uint8), carray(pointer(large_address), classes, np.int32)
+    allowed, large = (
+        carray(pointer(allowed_address), classes, np.uint8),
+        carray(pointer(large_address), classes, np.int32),
+    )
     starts = carray(pointer(starts_address), classes + 1, np.int64)
     order = carray(pointer(order_address), starts[classes], np.int32)
     out = carray(pointer(out_address), words, np.uint32)
@@ -42,18 +43,18 @@ def class_maxima(logits_address, class_address, size, out_address, classes):
         value = logits[t]
         if not value < np.inf:
             wrong = int64(1)
-        if value > out[class_of[t]]:
-            out[class_of[t]] = value
+        out[class_of[t]] = max(out[class_of[t]], value)
     return wrong
-
-
 
 
 @kernel("void(int64, int64, int64, int64, int64, int64)")
 def class_sums(logits_address, class_address, size, maxima_address, out_address, classes):
     """float64 [classes]: log of the sum of exp(logit) over each class; `maxima` as class_maxima gives them."""
     logits, class_of = carray(pointer(logits_address), size, np.float32), carray(pointer(class_address), size, np.int32)
-    maxima, out = carray(pointer(maxima_address), classes, np.float32), carray(pointer(out_address), classes, np.float64)
+    maxima, out = (
+        carray(pointer(maxima_address), classes, np.float32),
+        carray(pointer(out_address), classes, np.float64),
+    )
     for k in range(classes):
         out[k] = 0.0
     for t in range(size):

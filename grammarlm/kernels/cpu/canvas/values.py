@@ -1,7 +1,7 @@
 """The values of all live places of a row, from left to right: sums over derivations, or the best of them, in logs.
 
-A place is (step, point, node); its value is that of all ways to it since the node was pushed. `masks/canvas/stack/derivations.py` is
-the reference and says it at length.
+A place is (step, point, node); its value is that of all ways to it since the node was pushed. The reference, which says more,
+is masks/canvas/stack/derivations.py.
 """
 
 import numpy as np
@@ -69,8 +69,8 @@ def edge_weight(address, step, edge):
 
 @part
 def read_edges(address, step, back, taken, wide):
-    """The places that edges lead to. `back`: where each point's nodes are in BACK_POOL, -1: it cannot be completed; `taken`: scratch,
-    zero for each edge."""
+    """The places that edges lead to. `back`: where each point's nodes are in BACK_POOL, -1: it cannot be completed; `taken`:
+    scratch, zero for each edge."""
     arena = arena_of(address)
     edges, controls, nodes = arena[Lattice.EDGES], arena[Lattice.CONTROLS], arena[Lattice.NODES]
     edge_point = ints(arena, Lattice.EDGE_POINT, edges)
@@ -115,14 +115,26 @@ def pop_nodes(address, step, back, wide):
     arena = arena_of(address)
     points, first_micro = arena[Lattice.POINTS], arena[Lattice.CONTROLS] + arena[Lattice.PUSHES]
     rule_start = ints(arena, Lattice.RULE_START, points - first_micro + 1)
-    rule_symbol, rule_after = ints(arena, Lattice.RULE_SYMBOL, arena[Lattice.RULES]), ints(arena, Lattice.RULE_AFTER, arena[Lattice.RULES])
+    rule_symbol, rule_after = (
+        ints(arena, Lattice.RULE_SYMBOL, arena[Lattice.RULES]),
+        ints(arena, Lattice.RULE_AFTER, arena[Lattice.RULES]),
+    )
     symbols = ints(arena, Lattice.NODE_SYMBOL, arena[Lattice.NODES])
     completed = words(arena, Lattice.BACK_POOL, arena[Lattice.BACK_CAPACITY])
     start = longs(arena, Lattice.MICRO_START, arena[Lattice.STEPS] + 1)
-    point, node = ints(arena, Lattice.MICRO_POINT, arena[Lattice.VALUE_CAPACITY]), ints(arena, Lattice.MICRO_NODE, arena[Lattice.VALUE_CAPACITY])
+    point, node = (
+        ints(arena, Lattice.MICRO_POINT, arena[Lattice.VALUE_CAPACITY]),
+        ints(arena, Lattice.MICRO_NODE, arena[Lattice.VALUE_CAPACITY]),
+    )
     values = floats(arena, Lattice.MICRO_VALUE, arena[Lattice.VALUE_CAPACITY])
-    into_start, into_end = longs(arena, Lattice.INTO_START, arena[Lattice.NODES]), longs(arena, Lattice.INTO_END, arena[Lattice.NODES])
-    into_node, into = ints(arena, Lattice.INTO_NODE, arena[Lattice.VALUE_CAPACITY]), floats(arena, Lattice.INTO_VALUE, arena[Lattice.VALUE_CAPACITY])
+    into_start, into_end = (
+        longs(arena, Lattice.INTO_START, arena[Lattice.NODES]),
+        longs(arena, Lattice.INTO_END, arena[Lattice.NODES]),
+    )
+    into_node, into = (
+        ints(arena, Lattice.INTO_NODE, arena[Lattice.VALUE_CAPACITY]),
+        floats(arena, Lattice.INTO_VALUE, arena[Lattice.VALUE_CAPACITY]),
+    )
     entry = start[step]
     for w in range(wide - 1, -1, -1):
         some = uint64(0)
@@ -244,7 +256,10 @@ def lattice_values(address):
     count = longs(arena, Lattice.NODE_COUNT, steps + 1)
     value_start, capacity = longs(arena, Lattice.VALUE_START, steps + 2), arena[Lattice.VALUE_CAPACITY]
     point, node = ints(arena, Lattice.VALUE_POINT, capacity), ints(arena, Lattice.VALUE_NODE, capacity)
-    values, current = floats(arena, Lattice.VALUE, capacity), floats(arena, Lattice.CURRENT, arena[Lattice.CONTROLS] * nodes)
+    values, current = (
+        floats(arena, Lattice.VALUE, capacity),
+        floats(arena, Lattice.CURRENT, arena[Lattice.CONTROLS] * nodes),
+    )
     for x in range(value_start[0], value_start[1]):
         current[int64(point[x]) * nodes + node[x]] = values[x]
     back, taken = np.full(points, -1, np.int64), np.zeros(arena[Lattice.EDGES], np.uint8)
@@ -261,5 +276,3 @@ def lattice_values(address):
         for x in range(start[step], end[step]):
             back[back_point[x]] = -1
     return int64(DONE)
-
-

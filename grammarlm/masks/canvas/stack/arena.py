@@ -248,7 +248,9 @@ def _words(nodes: int, length: int) -> np.ndarray:
 
 def _doubled(size: int) -> int:
     if 2 * size > MOST_WORDS:
-        raise LimitExceeded("a canvas: what may be open at each position of this row does not fit into memory; give more tokens")
+        raise LimitExceeded(
+            "a canvas: what may be open at each position of this row does not fit into memory; give more tokens"
+        )
     return 2 * size
 
 

@@ -140,7 +140,7 @@ class TokenWalks:
         return self._micro_numbers[key]
 
     def _like(self, need: Need, rest: bytes) -> bytes:
-        """The first remainder met that does the same as this one after a need: from each control that may read on there it leads to the
+        """The first remainder met that does the same as this one after a need: each control that may read on there leads it to the
         same threads, with the same needs on the way."""
         known = self._likes.get((need, rest))
         if known is None:
@@ -155,13 +155,12 @@ class TokenWalks:
         if known is None:
             column = int(self.machine.row(control)[rest[0]])
             number = EMPTY if column == DEAD else self._set(frozenset([(column, ())]))
-            needs = []
+            needs: list[Micro] = []
             for at in range(1, len(rest)):
                 if number == EMPTY:
                     break
-                for need in self._needs[number]:
-                    if self._firsts(need)[rest[at]]:
-                        needs.append((need, self._like(need, rest[at:])))
+                some = (need for need in self._needs[number] if self._firsts(need)[rest[at]])
+                needs.extend((need, self._like(need, rest[at:])) for need in some)
                 number = self._step(number, rest[at])
             known = self._runs[control, rest] = (number, *needs)
         return known
@@ -265,7 +264,10 @@ class TokenWalks:
         key = need, depth, nodes.tobytes()
         known = self._known_below.get(key)
         if known is None:
-            micros = ((int(token), self._micro(need, self._rest(int(token), depth - 1))) for token in self._kept(need, nodes, depth))
+            micros = (
+                (int(token), self._micro(need, self._rest(int(token), depth - 1)))
+                for token in self._kept(need, nodes, depth)
+            )
             known = self._known_below[key] = [(token, micro) for token, micro in micros if micro >= 0]
         return known
 
@@ -317,29 +319,42 @@ class TokenWalks:
 
 def merged(micros: list[MicroRules]) -> np.ndarray:
     """int [micros]: a class for each, equal iff they do the same; -1 for those after which nothing goes on."""
-    alive = [micro.ends or any(outcome.threads for outcome in micro.rules.values()) for micro in micros]
-    is_new = True
-    while is_new:
-        is_new = False
-        for number, micro in enumerate(micros):
-            if not alive[number] and any(alive[m] for outcome in micro.rules.values() for m in outcome.micros):
-                alive[number] = is_new = True
-    of = [0 if is_alive else -1 for is_alive in alive]
-    count = 0
+    alive = _alive(micros)
+    threads: dict[frozenset[Thread], int] = {}
+    ends: dict[object, int] = {}
+    own, needed = [-1] * len(micros), dict[int, list[tuple[int, list[int]]]]()
+    for number, micro in enumerate(micros):
+        if alive[number]:
+            reads = ((s, threads.setdefault(o.threads, len(threads))) for s, o in micro.rules.items() if o.threads)
+            own[number] = ends.setdefault((micro.ends, frozenset(reads)), len(ends))
+            below = [(symbol, [m for m in o.micros if alive[m]]) for symbol, o in micro.rules.items() if o.micros]
+            if below := [(symbol, some) for symbol, some in below if some]:
+                needed[number] = below
+    of, count = own, len(ends)
     while True:
         numbers: dict[object, int] = {}
-        after = []
-        for number, micro in enumerate(micros):
-            if not alive[number]:
-                after.append(-1)
-                continue
-            rules = frozenset(
-                (symbol, outcome.threads, frozenset(of[m] for m in outcome.micros) - {-1})
-                for symbol, outcome in micro.rules.items()
-                if outcome.threads or any(alive[m] for m in outcome.micros)
-            )
-            after.append(numbers.setdefault((of[number], micro.ends, rules), len(numbers)))
+        after = [numbers.setdefault(kind, len(numbers)) if kind >= 0 else -1 for kind in own]
+        for number, below in needed.items():
+            leads = frozenset((symbol, frozenset(of[m] for m in some)) for symbol, some in below)
+            after[number] = numbers.setdefault((own[number], leads), len(numbers))
         of = after
-        if len(numbers) == count:
+        if len(set(of)) == count:
             return np.array(of, int)
-        count = len(numbers)
+        count = len(set(of))
+
+
+def _alive(micros: list[MicroRules]) -> list[bool]:
+    """After which micro points something goes on."""
+    users: dict[int, list[int]] = {}
+    for number, micro in enumerate(micros):
+        for outcome in micro.rules.values():
+            for m in outcome.micros:
+                users.setdefault(m, []).append(number)
+    alive = [micro.ends or any(outcome.threads for outcome in micro.rules.values()) for micro in micros]
+    waiting = [number for number, is_alive in enumerate(alive) if is_alive]
+    while waiting:
+        for user in users.get(waiting.pop(), ()):
+            if not alive[user]:
+                alive[user] = True
+                waiting.append(user)
+    return alive
