@@ -60,6 +60,13 @@ GROUPS = {
     "json": {"json_call": "json.call"},
     "json_canvas": {"explore_json": "json.canvas.explore"},
     "schemas": {"read_schema": "schemas.rows"},
+    "canvas": {
+        "class_row": "canvas.rows",
+        "class_maxima": "canvas.rows",
+        "class_sums": "canvas.rows",
+        "first_member": "canvas.rows",
+        "drawn_member": "canvas.rows",
+    },
     "lattice": {
         "lattice_forward": "canvas.lattice",
         "lattice_backward": "canvas.lattice",

@@ -86,7 +86,9 @@ class Lattice(Constants):
     ROOM = 62  # tokens that may follow; -1: the row's last step is that of the stop ids
     REACHED = 63  # points that are reached by a pop
     REACHED_POINT = 64  # int32 [REACHED]
-    CLOSING = 65  # uint16 [CONTROLS + REACHED, SYMBOLS, REACHED + 1]: fewest tokens; the last column is the end of the row
+    CLOSING = (
+        65  # uint16 [CONTROLS + REACHED, SYMBOLS, REACHED + 1]: fewest tokens; the last column is the end of the row
+    )
     # values of places (kernels/cpu/canvas/values.py)
     SCORES = 66  # float64 [STEPS, CLASSES]
     IS_SUM = 67  # 1: sums over derivations, 0: the best of them
@@ -107,4 +109,7 @@ class Lattice(Constants):
     HIGHEST = 82  # float64 [POINTS, NODES]: scratch, -inf between steps
     SUM = 83  # float64 [POINTS, NODES]: scratch
     CURRENT = 84  # float64 [CONTROLS, NODES]: scratch, -inf at first
-    LENGTH = 85
+    CONTROL_START = 85  # int32 [CONTROLS + 1]: edges are sorted by control
+    LIVE_FROM = 86  # the last step whose live points are not known, -1: none
+    LIVE_UNTIL = 87  # the first such step; before it they are known if nothing has changed behind it
+    LENGTH = 88

@@ -22,11 +22,11 @@ from grammarlm.masks.mask_array import as_integer
 from grammarlm.masks.matcher import Matcher
 from grammarlm.masks.runtime.limits import Clock
 
-from . import scores
 from .allowed import Allowed
 from .classes import TokenClasses
 from .explain import explain
 from .protocol import MASKED, Draw, Passes, TokenGrid, TokenPasses, View
+from .scores import Scores, SoftmaxDraw
 
 if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
@@ -69,7 +69,7 @@ class Canvas:
 
     def sample(self, tokens: Sequence[int], logits: Any, seed: int | None = None) -> list[int]:
         """A completion drawn by the softmax of the scores; ValueError where there is none. Equal seeds, equal rows."""
-        return self.drawn(tokens, logits, scores.by_softmax(np.random.default_rng(seed)))
+        return self.drawn(tokens, logits, SoftmaxDraw(np.random.default_rng(seed)))
 
     def drawn(self, tokens: Sequence[int], logits: Any, draw: Draw) -> list[int]:
         """A completion made by choices: `draw(log weights)` returns an index. With draws by softmax it is a sample."""
@@ -135,32 +135,16 @@ class Canvas:
 
     def _finished(self, tokens: Sequence[int], logits: Any, draw: Draw | None) -> list[int]:
         row = self._read(tokens)
-        numbers = scores.as_logits(logits, self.length, self.vocab.size)
         passes = self._passes(row)
-        if not passes.is_completable:
-            raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
         while True:
-            found = self._chosen(passes, row, numbers, draw)
+            scores = Scores(self._classes_of(passes), logits, np.array(row))
+            if not passes.is_completable:
+                raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
+            found = _chosen(passes, row, scores, draw)
             amended = passes.amended(found) if isinstance(passes, TokenPasses) else None
             if amended is None:
                 return found
             passes = amended
-            if not passes.is_completable:
-                raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
-
-    def _chosen(self, passes: Passes, row: list[int], numbers: np.ndarray, draw: Draw | None) -> list[int]:
-        """A completion as passes have it: the best, or one drawn."""
-        found, given, classes = list(row), np.array(row), self._classes_of(passes)
-        if draw is None:
-            chosen = passes.best(scores.maxima(classes, numbers, given))
-        else:
-            chosen = passes.sample(scores.log_sums(classes, numbers, given), draw)
-        for i in np.flatnonzero(given == MASKED).tolist():
-            if draw is None:
-                found[i] = scores.best_token(classes, numbers[i], int(chosen[i]))
-            else:
-                found[i] = scores.drawn_token(classes, numbers[i], int(chosen[i]), draw)
-        return found
 
     def _read(self, tokens: Sequence[int]) -> list[int]:
         """The caller's row, checked, as a new list."""
@@ -196,6 +180,16 @@ class Canvas:
 
     def __repr__(self) -> str:
         return f"<Canvas of {self.length} tokens, {self._classes.count} token classes>"
+
+
+def _chosen(passes: Passes, row: list[int], scores: Scores, draw: Draw | None) -> list[int]:
+    """A completion as passes have it: the best, or one drawn."""
+    found = list(row)
+    chosen = passes.best(scores.maxima) if draw is None else passes.sample(scores.log_sums, draw)
+    for i in [i for i, token in enumerate(row) if token == MASKED]:
+        kind = int(chosen[i])
+        found[i] = scores.best_token(i, kind) if draw is None else scores.drawn_token(i, kind, draw)
+    return found
 
 
 def brief_list(places: list[int]) -> str:

@@ -1,7 +1,7 @@
 """The backward pass of a lattice: on which nodes each point can be completed, and to which parents a node can be closed.
 
-Of a point to which frames are closed in one step after the other, what has been gathered for its nodes the last time stays; only where
-it can be completed on nodes that are new is it gathered again.
+Of a point to which frames are closed in one step after the other, what has been gathered for its nodes the last time stays; only
+where it can be completed on nodes that are new is it gathered again.
 """
 
 from numba import int64, uint64
@@ -14,7 +14,7 @@ from .arrays import arena_of, ints, longs, lowest, octets, sets, words, words_fo
 
 @part
 def add_rule(address, rule, word, bits, count, wide):
-    """Adds nodes on which a rule's micro point can be completed. Returns the number of listed points, and -1 - it if nothing is new."""
+    """Adds nodes on which a rule's micro point can be completed. Returns the number of listed points, -1 - it if nothing is new."""
     arena = arena_of(address)
     m = int64(ints(arena, Lattice.RULE_POINT, rule + 1)[rule])
     found, has = sets(arena, Lattice.SETS, m + 1), octets(arena, Lattice.HAS, m + 1)
@@ -38,7 +38,10 @@ def begin_step(address, step, wide):
     listed = ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY])
     before, has_before = sets(arena, Lattice.BEFORE, controls), octets(arena, Lattice.HAS_BEFORE, controls)
     node_count = longs(arena, Lattice.NODE_COUNT, arena[Lattice.STEPS] + 1)
-    push, offsets = ints(arena, Lattice.NODE_PUSH, arena[Lattice.NODES]), longs(arena, Lattice.NODE_OFFSET, arena[Lattice.NODES])
+    push, offsets = (
+        ints(arena, Lattice.NODE_PUSH, arena[Lattice.NODES]),
+        longs(arena, Lattice.NODE_OFFSET, arena[Lattice.NODES]),
+    )
     reach = words(arena, Lattice.REACH, arena[Lattice.POOL_CAPACITY])
     count = int64(0)
     for c in range(controls):
@@ -167,7 +170,10 @@ def keep_points(address, step, count, wide):
     points = arena[Lattice.POINTS]
     found = sets(arena, Lattice.SETS, points)
     listed = ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY])
-    start, end = longs(arena, Lattice.BACK_START, arena[Lattice.STEPS]), longs(arena, Lattice.BACK_END, arena[Lattice.STEPS])
+    start, end = (
+        longs(arena, Lattice.BACK_START, arena[Lattice.STEPS]),
+        longs(arena, Lattice.BACK_END, arena[Lattice.STEPS]),
+    )
     point = ints(arena, Lattice.BACK_POINT, arena[Lattice.ENTRY_CAPACITY])
     offsets = longs(arena, Lattice.BACK_OFFSET, arena[Lattice.ENTRY_CAPACITY])
     pool, used = words(arena, Lattice.BACK_POOL, arena[Lattice.BACK_CAPACITY]), arena[Lattice.BACK_USED]
@@ -210,15 +216,21 @@ def end_step(address, step, count, wide):
         has_before[c] = 1
         for w in range(wide):
             before[c, w] = uint64(0)
+    control_start = ints(arena, Lattice.CONTROL_START, controls + 1)
     token_class = int64(ints(arena, Lattice.ROW, arena[Lattice.STEPS])[step])
-    first = int64(class_start[token_class]) if token_class >= 0 else int64(0)
-    many = int64(class_start[token_class + 1]) - first if token_class >= 0 else edges
-    for j in range(many):
-        e = int64(class_edges[first + j]) if token_class >= 0 else int64(j)
-        c, q = edge_control[e], edge_point[e]
-        if has_before[c] and has[q]:
-            for w in range(wide):
-                before[c, w] |= found[q, w]
+    if token_class < 0:
+        for x in range(top_start[step], top_start[step + 1]):
+            c = top_control[x]
+            for e in range(control_start[c], control_start[c + 1]):
+                if has[edge_point[e]]:
+                    for w in range(wide):
+                        before[c, w] |= found[edge_point[e], w]
+    else:
+        for j in range(class_start[token_class], class_start[token_class + 1]):
+            c, q = edge_control[class_edges[j]], edge_point[class_edges[j]]
+            if has_before[c] and has[q]:
+                for w in range(wide):
+                    before[c, w] |= found[q, w]
     some = False
     for x in range(top_start[step], top_start[step + 1]):
         c, nodes = top_control[x], uint64(0)
@@ -234,8 +246,8 @@ def end_step(address, step, count, wide):
 
 @part
 def pass_backward(address):
-    """From the last boundary, whose sets are given in BEFORE, to the first. Returns DONE, or what is full; the row can be completed iff
-    BEFORE has a control then."""
+    """From the last boundary, whose sets are given in BEFORE, to the first. Returns DONE, or what is full; the row can be completed
+    iff BEFORE has a control then."""
     arena = arena_of(address)
     node_count = longs(arena, Lattice.NODE_COUNT, arena[Lattice.STEPS] + 1)
     points = arena[Lattice.POINTS]

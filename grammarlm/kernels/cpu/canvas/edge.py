@@ -21,7 +21,10 @@ def end_costs(address, costs, below):
     controls, reached, symbols = arena[Lattice.CONTROLS], arena[Lattice.REACHED], arena[Lattice.SYMBOLS]
     closing = carray(pointer(arena[Lattice.CLOSING]), (controls + reached, symbols, reached + 1), np.uint16)
     symbol = ints(arena, Lattice.NODE_SYMBOL, arena[Lattice.NODES])
-    offsets, pool = longs(arena, Lattice.NODE_OFFSET, arena[Lattice.NODES]), words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY])
+    offsets, pool = (
+        longs(arena, Lattice.NODE_OFFSET, arena[Lattice.NODES]),
+        words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY]),
+    )
     for z in range(reached):
         costs[0, z] = closing[controls + z, 0, reached]
     for n in range(1, arena[Lattice.NODES]):
@@ -46,11 +49,19 @@ def end_costs(address, costs, below):
 def close_open(address, costs, below):
     """BEFORE at the last boundary, and REACH of the frames that are open there."""
     arena = arena_of(address)
-    controls, reached, symbols, steps = arena[Lattice.CONTROLS], arena[Lattice.REACHED], arena[Lattice.SYMBOLS], arena[Lattice.STEPS]
+    controls, reached, symbols, steps = (
+        arena[Lattice.CONTROLS],
+        arena[Lattice.REACHED],
+        arena[Lattice.SYMBOLS],
+        arena[Lattice.STEPS],
+    )
     closing = carray(pointer(arena[Lattice.CLOSING]), (controls + reached, symbols, reached + 1), np.uint16)
     room, nodes = arena[Lattice.ROOM], arena[Lattice.NODES]
     symbol, offsets = ints(arena, Lattice.NODE_SYMBOL, nodes), longs(arena, Lattice.NODE_OFFSET, nodes)
-    pool, reach = words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY]), words(arena, Lattice.REACH, arena[Lattice.POOL_CAPACITY])
+    pool, reach = (
+        words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY]),
+        words(arena, Lattice.REACH, arena[Lattice.POOL_CAPACITY]),
+    )
     before, has_before = sets(arena, Lattice.BEFORE, controls), octets(arena, Lattice.HAS_BEFORE, controls)
     start = longs(arena, Lattice.ON_TOP_START, steps + 2)
     top_control = ints(arena, Lattice.ON_TOP_CONTROL, arena[Lattice.ENTRY_CAPACITY])

@@ -1,10 +1,9 @@
 """The forward pass of a lattice: which nodes can be on top in which control, and which are popped where.
 
-Popping a set of nodes unites their parents. In a run of masked positions the sets that a rule pops only grow, so what was popped the
-last time is kept, and only nodes that are new are looked at.
+Popping a set of nodes unites their parents. In a run of masked positions the sets that a rule pops mostly grow, so what was popped
+the last time is kept, and only nodes that are new are looked at.
 """
 
-import numpy as np
 from numba import int64, uint64
 
 from grammarlm.kernels.cpu.jit import part
@@ -27,6 +26,23 @@ def widen(address, known, wide):
 
 
 @part
+def enter_point(address, point, offset, count, wide):
+    """Adds nodes (at an offset of POOL) to those on which a point is reached. Returns how many points are listed then."""
+    arena = arena_of(address)
+    found, has = sets(arena, Lattice.SETS, point + 1), octets(arena, Lattice.HAS, point + 1)
+    pool = words(arena, Lattice.POOL, offset + wide)
+    if has[point] == UNSEEN:
+        has[point] = WAITING
+        ints(arena, Lattice.LISTED, count + 1)[count] = point
+        for w in range(wide):
+            found[point, w] = pool[offset + w]
+        return count + 1
+    for w in range(wide):
+        found[point, w] |= pool[offset + w]
+    return count
+
+
+@part
 def enter_points(address, step, wide):
     """The points that edges lead to in a step. Returns how many."""
     arena = arena_of(address)
@@ -38,29 +54,22 @@ def enter_points(address, step, wide):
     top_control = ints(arena, Lattice.ON_TOP_CONTROL, arena[Lattice.ENTRY_CAPACITY])
     top_offset = longs(arena, Lattice.ON_TOP_OFFSET, arena[Lattice.ENTRY_CAPACITY])
     live = octets(arena, Lattice.LIVE_POINTS, arena[Lattice.STEPS] * points)
-    pool = words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY])
-    found, has = sets(arena, Lattice.SETS, points), octets(arena, Lattice.HAS, points)
-    listed, place = ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY]), longs(arena, Lattice.PLACE, points)
+    place = longs(arena, Lattice.PLACE, points)
+    control_start = ints(arena, Lattice.CONTROL_START, controls + 1)
+    token_class = int64(ints(arena, Lattice.ROW, arena[Lattice.STEPS])[step])
+    count = int64(0)
+    if token_class < 0:
+        for x in range(top_start[step], top_start[step + 1]):
+            for e in range(control_start[top_control[x]], control_start[top_control[x] + 1]):
+                if live[step * points + edge_point[e]]:
+                    count = enter_point(address, int64(edge_point[e]), top_offset[x], count, wide)
+        return count
     for x in range(top_start[step], top_start[step + 1]):
         place[top_control[x]] = top_offset[x]
-    token_class = int64(ints(arena, Lattice.ROW, arena[Lattice.STEPS])[step])
-    first = int64(class_start[token_class]) if token_class >= 0 else int64(0)
-    many = int64(class_start[token_class + 1]) - first if token_class >= 0 else edges
-    count = int64(0)
-    for j in range(many):
-        e = int64(class_edges[first + j]) if token_class >= 0 else int64(j)
-        offset, q = place[edge_control[e]], edge_point[e]
-        if offset < 0 or not live[step * points + q]:
-            continue
-        if has[q] == UNSEEN:
-            has[q] = WAITING
-            listed[count] = q
-            count += 1
-            for w in range(wide):
-                found[q, w] = pool[offset + w]
-        else:
-            for w in range(wide):
-                found[q, w] |= pool[offset + w]
+    for j in range(class_start[token_class], class_start[token_class + 1]):
+        e = class_edges[j]
+        if place[edge_control[e]] >= 0 and live[step * points + edge_point[e]]:
+            count = enter_point(address, int64(edge_point[e]), place[edge_control[e]], count, wide)
     for x in range(top_start[step], top_start[step + 1]):
         place[top_control[x]] = -1
     return count
@@ -126,7 +135,10 @@ def pop_points(address, step, count, wide):
     live = octets(arena, Lattice.LIVE_POINTS, arena[Lattice.STEPS] * points)
     found, has = sets(arena, Lattice.SETS, points), octets(arena, Lattice.HAS, points)
     result = sets(arena, Lattice.RESULT, max(arena[Lattice.RULES], points))
-    listed, recent = ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY]), longs(arena, Lattice.NUMBERS, arena[Lattice.SYMBOLS])
+    listed, recent = (
+        ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY]),
+        longs(arena, Lattice.NUMBERS, arena[Lattice.SYMBOLS]),
+    )
     for g in range(arena[Lattice.SYMBOLS]):
         recent[g] = -1
     at = int64(0)
@@ -232,7 +244,10 @@ def push_nodes(address, step, count, wide):
     listed = ints(arena, Lattice.LISTED, arena[Lattice.LIST_CAPACITY])
     capacity = arena[Lattice.NODE_CAPACITY]
     symbols, push = ints(arena, Lattice.NODE_SYMBOL, capacity), ints(arena, Lattice.NODE_PUSH, capacity)
-    offsets, pool = longs(arena, Lattice.NODE_OFFSET, capacity), words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY])
+    offsets, pool = (
+        longs(arena, Lattice.NODE_OFFSET, capacity),
+        words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY]),
+    )
     reach = words(arena, Lattice.REACH, arena[Lattice.POOL_CAPACITY])
     used, n = arena[Lattice.POOL_USED], arena[Lattice.NODES]
     for u in range(pushes - 1, -1, -1):
@@ -306,5 +321,3 @@ def pass_forward(address):
         if full != DONE:
             return full
     return DONE
-
-

@@ -9,7 +9,7 @@ from numba import carray, int64
 from grammarlm.kernels.cpu.jit import kernel, pointer
 from grammarlm.layout.canvas import DONE, Lattice
 
-from .arrays import arena_of, ints, longs, octets, words, words_for
+from .arrays import arena_of, ints, longs, words, words_for
 from .backward import pass_backward
 from .edge import mark_edge
 from .forward import pass_forward
@@ -38,7 +38,7 @@ def lattice_classes(address, step, out_address):
     """uint8 [CLASSES]: the classes of edges of a step that some completion uses are set."""
     arena = arena_of(address)
     edges, points, steps = arena[Lattice.EDGES], arena[Lattice.POINTS], arena[Lattice.STEPS]
-    edge_control, edge_point = ints(arena, Lattice.EDGE_CONTROL, edges), ints(arena, Lattice.EDGE_POINT, edges)
+    edge_point = ints(arena, Lattice.EDGE_POINT, edges)
     edge_start = ints(arena, Lattice.EDGE_START, edges + 1)
     edge_classes = ints(arena, Lattice.EDGE_CLASSES, edge_start[edges])
     top_start = longs(arena, Lattice.ON_TOP_START, steps + 2)
@@ -51,17 +51,17 @@ def lattice_classes(address, step, out_address):
     back = words(arena, Lattice.BACK_POOL, arena[Lattice.BACK_CAPACITY])
     wide = words_for(longs(arena, Lattice.NODE_COUNT, steps + 1)[step])
     out = carray(pointer(out_address), arena[Lattice.CLASSES], np.uint8)
-    top, at = np.full(arena[Lattice.CONTROLS], -1, np.int64), np.full(points, -1, np.int64)
-    for x in range(top_start[step], top_start[step + 1]):
-        top[top_control[x]] = top_offset[x]
+    control_start = ints(arena, Lattice.CONTROL_START, arena[Lattice.CONTROLS] + 1)
+    at = np.full(points, -1, np.int64)
     for x in range(start, end):
         at[back_point[x]] = back_offset[x]
-    for e in range(edges):
-        here, there = top[edge_control[e]], at[edge_point[e]]
-        if here < 0 or there < 0:
-            continue
-        for w in range(wide):
-            if pool[here + w] & back[there + w]:
-                for k in range(edge_start[e], edge_start[e + 1]):
-                    out[edge_classes[k]] = 1
-                break
+    for x in range(top_start[step], top_start[step + 1]):
+        for e in range(control_start[top_control[x]], control_start[top_control[x] + 1]):
+            there = at[edge_point[e]]
+            if there < 0:
+                continue
+            for w in range(wide):
+                if pool[top_offset[x] + w] & back[there + w]:
+                    for k in range(edge_start[e], edge_start[e + 1]):
+                        out[edge_classes[k]] = 1
+                    break

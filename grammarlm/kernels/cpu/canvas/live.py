@@ -1,5 +1,6 @@
 """Which controls and points can reach the right edge, whatever is on the stack: a bound that keeps the exact passes small."""
 
+import numpy as np
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import part
@@ -10,7 +11,8 @@ from .arrays import arena_of, ints, octets
 
 @part
 def find_live(address):
-    """Fills LIVE_CONTROLS and LIVE_POINTS from the last boundary, which is given."""
+    """Fills LIVE_CONTROLS and LIVE_POINTS from the last boundary, which is given; those of another row are taken where they are the
+    same, and those of the step behind where nothing changes in a run of masked positions."""
     arena = arena_of(address)
     controls, pushes, points = arena[Lattice.CONTROLS], arena[Lattice.PUSHES], arena[Lattice.POINTS]
     first_micro, edges, steps = controls + pushes, arena[Lattice.EDGES], arena[Lattice.STEPS]
@@ -23,10 +25,26 @@ def find_live(address):
     row = ints(arena, Lattice.ROW, steps)
     live_controls = octets(arena, Lattice.LIVE_CONTROLS, (steps + 1) * controls)
     live_points = octets(arena, Lattice.LIVE_POINTS, steps * points)
-    for i in range(steps - 1, -1, -1):
+    old = np.zeros(controls, np.uint8)
+    for i in range(arena[Lattice.LIVE_FROM], -1, -1):
         here, before = i * points, i * controls
+        if i + 1 < steps and row[i] < 0 and row[i + 1] < 0:
+            same = True
+            for c in range(controls):
+                same = same and live_controls[before + controls + c] == live_controls[before + 2 * controls + c]
+            if same:
+                changed = False
+                for c in range(controls):
+                    changed = changed or live_controls[before + c] != live_controls[before + controls + c]
+                    live_controls[before + c] = live_controls[before + controls + c]
+                for q in range(points):
+                    live_points[here + q] = live_points[here + points + q]
+                if not changed and i <= arena[Lattice.LIVE_UNTIL]:
+                    return
+                continue
         for c in range(controls):
             live_points[here + c] = live_controls[before + controls + c]
+            old[c] = live_controls[before + c]
             live_controls[before + c] = 0
         for u in range(pushes):
             live_points[here + controls + u] = live_points[here + push_after[u]]
@@ -51,3 +69,9 @@ def find_live(address):
             for j in range(class_start[token_class], class_start[token_class + 1]):
                 e = class_edges[j]
                 live_controls[before + edge_control[e]] |= live_points[here + edge_point[e]]
+        if i <= arena[Lattice.LIVE_UNTIL]:
+            changed = False
+            for c in range(controls):
+                changed = changed or live_controls[before + c] != old[c]
+            if not changed:
+                return

@@ -1,7 +1,7 @@
 """The values of all live places of a row, from left to right: sums over derivations, or the best of them, in logs.
 
-A place is (step, point, node); its value is that of all ways to it since the node was pushed. `masks/canvas/stack/derivations.py` is
-the reference and says it at length.
+A place is (step, point, node); its value is that of all ways to it since the node was pushed. The reference, which says more,
+is masks/canvas/stack/derivations.py.
 """
 
 import numpy as np
@@ -68,11 +68,12 @@ def edge_weight(address, step, edge):
 
 
 @part
-def read_edges(address, step, back, wide):
-    """The places that edges lead to. `back`: where each point's nodes are in BACK_POOL, -1: it cannot be completed."""
+def read_edges(address, step, back, taken, wide):
+    """The places that edges lead to. `back`: where each point's nodes are in BACK_POOL, -1: it cannot be completed; `taken`:
+    scratch, zero for each edge."""
     arena = arena_of(address)
     edges, controls, nodes = arena[Lattice.EDGES], arena[Lattice.CONTROLS], arena[Lattice.NODES]
-    edge_control, edge_point = ints(arena, Lattice.EDGE_CONTROL, edges), ints(arena, Lattice.EDGE_POINT, edges)
+    edge_point = ints(arena, Lattice.EDGE_POINT, edges)
     class_start = ints(arena, Lattice.CLASS_START, arena[Lattice.CLASSES] + 1)
     class_edges = ints(arena, Lattice.CLASS_EDGES, class_start[arena[Lattice.CLASSES]])
     start = longs(arena, Lattice.ON_TOP_START, arena[Lattice.STEPS] + 2)
@@ -81,28 +82,31 @@ def read_edges(address, step, back, wide):
     pool = words(arena, Lattice.POOL, arena[Lattice.POOL_CAPACITY])
     completed = words(arena, Lattice.BACK_POOL, arena[Lattice.BACK_CAPACITY])
     current = floats(arena, Lattice.CURRENT, controls * nodes)
-    top = np.full(controls, -1, np.int64)
-    for x in range(start[step], start[step + 1]):
-        top[top_control[x]] = top_offset[x]
+    control_start = ints(arena, Lattice.CONTROL_START, controls + 1)
     token_class = int64(ints(arena, Lattice.ROW, arena[Lattice.STEPS])[step])
-    first = int64(class_start[token_class]) if token_class >= 0 else int64(0)
-    many = int64(class_start[token_class + 1]) - first if token_class >= 0 else edges
-    for j in range(many):
-        e = int64(class_edges[first + j]) if token_class >= 0 else int64(j)
-        c, q = int64(edge_control[e]), int64(edge_point[e])
-        if top[c] < 0 or back[q] < 0:
-            continue
-        weight, is_known = 0.0, False
-        for w in range(wide):
-            bits = pool[top[c] + w] & completed[back[q] + w]
-            while bits:
-                n = int64(w) * 64 + lowest(bits)
-                bits &= bits - uint64(1)
-                value = current[c * nodes + n]
-                if value > -np.inf:
-                    if not is_known:
-                        weight, is_known = edge_weight(address, step, e), True
-                    offer(address, q, n, value + weight)
+    if token_class >= 0:
+        for j in range(class_start[token_class], class_start[token_class + 1]):
+            taken[class_edges[j]] = 1
+    for x in range(start[step], start[step + 1]):
+        c = int64(top_control[x])
+        for e in range(control_start[c], control_start[c + 1]):
+            q = int64(edge_point[e])
+            if back[q] < 0 or (token_class >= 0 and taken[e] == 0):
+                continue
+            weight, is_known = 0.0, False
+            for w in range(wide):
+                bits = pool[top_offset[x] + w] & completed[back[q] + w]
+                while bits:
+                    n = int64(w) * 64 + lowest(bits)
+                    bits &= bits - uint64(1)
+                    value = current[c * nodes + n]
+                    if value > -np.inf:
+                        if not is_known:
+                            weight, is_known = edge_weight(address, step, int64(e)), True
+                        offer(address, q, n, value + weight)
+    if token_class >= 0:
+        for j in range(class_start[token_class], class_start[token_class + 1]):
+            taken[class_edges[j]] = 0
 
 
 @part
@@ -111,14 +115,26 @@ def pop_nodes(address, step, back, wide):
     arena = arena_of(address)
     points, first_micro = arena[Lattice.POINTS], arena[Lattice.CONTROLS] + arena[Lattice.PUSHES]
     rule_start = ints(arena, Lattice.RULE_START, points - first_micro + 1)
-    rule_symbol, rule_after = ints(arena, Lattice.RULE_SYMBOL, arena[Lattice.RULES]), ints(arena, Lattice.RULE_AFTER, arena[Lattice.RULES])
+    rule_symbol, rule_after = (
+        ints(arena, Lattice.RULE_SYMBOL, arena[Lattice.RULES]),
+        ints(arena, Lattice.RULE_AFTER, arena[Lattice.RULES]),
+    )
     symbols = ints(arena, Lattice.NODE_SYMBOL, arena[Lattice.NODES])
     completed = words(arena, Lattice.BACK_POOL, arena[Lattice.BACK_CAPACITY])
     start = longs(arena, Lattice.MICRO_START, arena[Lattice.STEPS] + 1)
-    point, node = ints(arena, Lattice.MICRO_POINT, arena[Lattice.VALUE_CAPACITY]), ints(arena, Lattice.MICRO_NODE, arena[Lattice.VALUE_CAPACITY])
+    point, node = (
+        ints(arena, Lattice.MICRO_POINT, arena[Lattice.VALUE_CAPACITY]),
+        ints(arena, Lattice.MICRO_NODE, arena[Lattice.VALUE_CAPACITY]),
+    )
     values = floats(arena, Lattice.MICRO_VALUE, arena[Lattice.VALUE_CAPACITY])
-    into_start, into_end = longs(arena, Lattice.INTO_START, arena[Lattice.NODES]), longs(arena, Lattice.INTO_END, arena[Lattice.NODES])
-    into_node, into = ints(arena, Lattice.INTO_NODE, arena[Lattice.VALUE_CAPACITY]), floats(arena, Lattice.INTO_VALUE, arena[Lattice.VALUE_CAPACITY])
+    into_start, into_end = (
+        longs(arena, Lattice.INTO_START, arena[Lattice.NODES]),
+        longs(arena, Lattice.INTO_END, arena[Lattice.NODES]),
+    )
+    into_node, into = (
+        ints(arena, Lattice.INTO_NODE, arena[Lattice.VALUE_CAPACITY]),
+        floats(arena, Lattice.INTO_VALUE, arena[Lattice.VALUE_CAPACITY]),
+    )
     entry = start[step]
     for w in range(wide - 1, -1, -1):
         some = uint64(0)
@@ -240,15 +256,18 @@ def lattice_values(address):
     count = longs(arena, Lattice.NODE_COUNT, steps + 1)
     value_start, capacity = longs(arena, Lattice.VALUE_START, steps + 2), arena[Lattice.VALUE_CAPACITY]
     point, node = ints(arena, Lattice.VALUE_POINT, capacity), ints(arena, Lattice.VALUE_NODE, capacity)
-    values, current = floats(arena, Lattice.VALUE, capacity), floats(arena, Lattice.CURRENT, arena[Lattice.CONTROLS] * nodes)
+    values, current = (
+        floats(arena, Lattice.VALUE, capacity),
+        floats(arena, Lattice.CURRENT, arena[Lattice.CONTROLS] * nodes),
+    )
     for x in range(value_start[0], value_start[1]):
         current[int64(point[x]) * nodes + node[x]] = values[x]
-    back = np.full(points, -1, np.int64)
+    back, taken = np.full(points, -1, np.int64), np.zeros(arena[Lattice.EDGES], np.uint8)
     for step in range(steps):
         for x in range(start[step], end[step]):
             back[back_point[x]] = back_offset[x]
         wide = words_for(count[step])
-        read_edges(address, step, back, wide)
+        read_edges(address, step, back, taken, wide)
         full = pop_nodes(address, step, back, wide)
         if full == DONE:
             full = settle_step(address, step, back, wide)
@@ -257,5 +276,3 @@ def lattice_values(address):
         for x in range(start[step], end[step]):
             back[back_point[x]] = -1
     return int64(DONE)
-
-

@@ -36,6 +36,7 @@ class TableArrays:
         columns = {
             Lattice.EDGE_CONTROL: edges[:, 0],
             Lattice.EDGE_POINT: edges[:, 1],
+            Lattice.CONTROL_START: np.searchsorted(edges[:, 0], np.arange(table.controls + 1)),
             Lattice.CLASS_START: _starts(table.edges_by_class),
             Lattice.CLASS_EDGES: _joined(table.edges_by_class),
             Lattice.PUSH_SYMBOL: pushes[:, 0],
@@ -104,6 +105,7 @@ class Workshop:
         self.length = grid.length if self._by_costs else grid.length + self._masked_room + 1
         self._nodes, self._pool, self._entries, self._back = 1024, 1 << 15, 1 << 12, 1 << 15
         self._scratch: dict[Lattice, np.ndarray] = {}
+        self._last_live: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # row, LIVE_CONTROLS, LIVE_POINTS
         entries.load("lattice")
 
     def arena(self, row: np.ndarray) -> tuple[Arena, bool]:
@@ -122,6 +124,8 @@ class Workshop:
             elif full == POOL_FULL:
                 self._pool = _doubled(self._pool)
             if full == DONE:
+                arrays = arena.arrays
+                self._last_live = steps, arrays[Lattice.LIVE_CONTROLS], arrays[Lattice.LIVE_POINTS]
                 return arena, bool(arena.arrays[Lattice.HAS_BEFORE].any())
             if full == NODES_FULL:
                 self._nodes = _doubled(self._nodes)
@@ -132,16 +136,13 @@ class Workshop:
     def _prepared(self, row: np.ndarray) -> Arena:
         grid, numbers = self._grid, self._table.numbers
         steps, controls, points = len(row), numbers[Lattice.CONTROLS], numbers[Lattice.POINTS]
-        live = np.zeros((steps + 1, controls), np.uint8)
-        live[steps] = 1
-        if not self._by_costs:
-            live[steps] = np.arange(controls) == FINISHED
+        live, points_live, first, last = self._live(row, steps, controls, points)
         arrays = {
             **self._table.arrays,
             **self._scratch_arrays(numbers),
             Lattice.ROW: row,
             Lattice.LIVE_CONTROLS: live,
-            Lattice.LIVE_POINTS: np.empty((steps, points), np.uint8),
+            Lattice.LIVE_POINTS: points_live,
             Lattice.NODE_SYMBOL: np.empty(self._nodes, np.int32),
             Lattice.NODE_PUSH: np.empty(self._nodes, np.int32),
             Lattice.NODE_OFFSET: np.empty(self._nodes, np.int64),
@@ -167,6 +168,7 @@ class Workshop:
         words[Lattice.STEPS], words[Lattice.NODE_CAPACITY], words[Lattice.WORDS] = steps, self._nodes, self._wide
         words[Lattice.POOL_CAPACITY], words[Lattice.ENTRY_CAPACITY] = self._pool, self._entries
         words[Lattice.BACK_CAPACITY], words[Lattice.LIST_CAPACITY] = self._back, len(arrays[Lattice.LISTED])
+        words[Lattice.LIVE_UNTIL], words[Lattice.LIVE_FROM] = first, last
         words[Lattice.ROOM] = grid.room if self._by_costs else -1
         if self._by_costs:
             words[Lattice.REACHED] = len(self._table.reached)
@@ -175,6 +177,19 @@ class Workshop:
         for place, array in arrays.items():
             words[place] = address_of(array)
         return Arena(words, arrays)
+
+    def _live(self, row: np.ndarray, steps: int, controls: int, points: int) -> tuple[np.ndarray, np.ndarray, int, int]:
+        """LIVE_CONTROLS and LIVE_POINTS, as far as they are known from the row before, and the first and last steps that differ."""
+        if self._last_live is not None:
+            before, live, points_live = self._last_live
+            changed = np.flatnonzero(before != row)
+            first, last = (int(changed[0]), int(changed[-1])) if len(changed) else (steps, -1)
+            return live.copy(), points_live.copy(), first, last
+        live = np.zeros((steps + 1, controls), np.uint8)
+        live[steps] = 1
+        if not self._by_costs:
+            live[steps] = np.arange(controls) == FINISHED
+        return live, np.zeros((steps, points), np.uint8), -1, steps - 1
 
     @property
     def _wide(self) -> int:
@@ -233,7 +248,9 @@ def _words(nodes: int, length: int) -> np.ndarray:
 
 def _doubled(size: int) -> int:
     if 2 * size > MOST_WORDS:
-        raise LimitExceeded("a canvas: what may be open at each position of this row does not fit into memory; give more tokens")
+        raise LimitExceeded(
+            "a canvas: what may be open at each position of this row does not fit into memory; give more tokens"
+        )
     return 2 * size
 
 

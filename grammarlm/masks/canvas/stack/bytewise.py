@@ -56,6 +56,7 @@ class Bytewise:
         self._border_rows: dict[Term, list[Term]] = {}
         self._expanded: dict[object, Any] = {}
         self._closures: dict[Thread, Closure] = {}
+        self._candidates: dict[Need, list[int]] = {}
         self.columns = len(program.byte_sets.samples)
 
         self._find_symbols()
@@ -253,6 +254,23 @@ class Bytewise:
             self._leave(local[: len(local) - count], border, waiting, needs)
 
     # ------------------------------------------------------------------ symbols that are revealed
+
+    def candidates(self, need: Need) -> list[int]:
+        """The symbols after which something may follow."""
+        known = self._candidates.get(need)
+        if known is None:
+            lr, numbered = self._program.lr, list(enumerate(self.symbols))[1:]
+            if need[0] == RETURN:
+                known = [number for number, symbol in numbered if not isinstance(symbol, int)]
+            else:
+                states = [(number, symbol) for number, symbol in numbered if isinstance(symbol, int)]
+                if need[0] == SHIFT and lr is not None:
+                    states = [(number, symbol) for number, symbol in states if lr.action[symbol, need[1]]]
+                elif need[0] == REDUCE and need[1] == 0 and lr is not None:
+                    states = [(number, symbol) for number, symbol in states if lr.goto[symbol, need[2]] >= 0]
+                known = [number for number, _ in states]
+            self._candidates[need] = known
+        return known
 
     def revealed(self, need: Need, symbol: int) -> Closure:
         """What follows where the symbol is what was needed; it is popped, and what stays of it is pushed again."""

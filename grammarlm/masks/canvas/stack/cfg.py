@@ -51,8 +51,9 @@ class CfgView:
             )
             walks.run()
         self._controls = self._machine.controls
-        self.classes, _ = classes_of(_kinds(walks, program.vocab.size), program.vocab.stop_ids)
-        self.table = _table(walks, self._machine, self.classes.of, self.classes.count)
+        micros = merged(walks.micros)
+        self.classes, _ = classes_of(_kinds(walks, micros, program.vocab.size), program.vocab.stop_ids)
+        self.table = _table(walks, micros, self._machine, self.classes.of, self.classes.count)
         self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
@@ -92,9 +93,8 @@ def _without_forks(threads: Iterable[Thread]) -> list[Thread]:
     return found
 
 
-def _kinds(walks: TokenWalks, size: int) -> np.ndarray:
+def _kinds(walks: TokenWalks, classes: np.ndarray, size: int) -> np.ndarray:
     """int64 [V]: equal for tokens that do the same in each control; 0 for those that do nothing."""
-    classes = merged(walks.micros)
     kinds, count = np.zeros(size, np.int64), 1
     for tokens, numbers, outcomes in walks.outcomes:
         same: dict[object, int] = {}
@@ -104,17 +104,19 @@ def _kinds(walks: TokenWalks, size: int) -> np.ndarray:
             if outcome.threads or micros:
                 merged_numbers[number] = same.setdefault((outcome.threads, micros), len(same) + 1)
         own = merged_numbers[numbers]
-        tokens, own = tokens[own > 0], own[own > 0]
-        if len(tokens):
-            _, places = np.unique(kinds[tokens] * (len(same) + 1) + own, return_inverse=True)
-            kinds[tokens] = count + places
+        changed, own = tokens[own > 0], own[own > 0]
+        if len(changed):
+            _, places = np.unique(kinds[changed] * (len(same) + 1) + own, return_inverse=True)
+            kinds[changed] = count + places
             count += int(places.max()) + 1
     return kinds
 
 
-def _table(walks: TokenWalks, machine: Bytewise, class_of: np.ndarray, count: int) -> StackTable:
+def _table(
+    walks: TokenWalks, micro_classes: np.ndarray, machine: Bytewise, class_of: np.ndarray, count: int
+) -> StackTable:
     maker = TableMaker(FIRST_CONTROL + machine.controls, len(machine.symbols))
-    micro_class = merged(walks.micros).tolist()
+    micro_class = micro_classes.tolist()
 
     def micros(outcome: Outcome) -> set[int]:
         return {maker.micro(micro_class[m]) for m in outcome.micros if micro_class[m] >= 0}

@@ -15,8 +15,8 @@ with what it costs to close them. What is chosen is traced back from there.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from .tail import END
 if TYPE_CHECKING:
     from .reference import ReferencePasses
 
-Sum = Callable[[Sequence[float]], float]  # of log values
+Sum = Callable[[Any], float]  # of log values
 Costs = tuple[tuple[int, int], ...]  # (point, tokens), sorted
 
 
@@ -46,7 +46,7 @@ class Way(NamedTuple):
     edge: int = -1  # the edge that it takes in its step, -1: none
 
 
-def log_sum(logs: Sequence[float]) -> float:
+def log_sum(logs: Any) -> float:
     return float(np.logaddexp.reduce(logs))
 
 
@@ -141,8 +141,8 @@ class Derivations:
         for control, nodes in passes.last.items():
             for node in members(nodes):
                 if (control, node) in self._values[-1]:
-                    costs = grid.closings.of(control, grid.symbol_of(node))
-                    offer(node, costs, self._values[-1][control, node], (-1, control, ()))
+                    closes = grid.closings.of(control, grid.symbol_of(node))
+                    offer(node, closes, self._values[-1][control, node], (-1, control, ()))
         while waiting:
             node = -heapq.heappop(waiting)
             if node == 0:

@@ -16,6 +16,7 @@ from .paths import Paths
 from .reference import ReferencePasses
 
 if TYPE_CHECKING:
+    from .arena import Arena
     from .grid import StackGrid
 
 
@@ -24,6 +25,7 @@ class StackPasses:
 
     def __init__(self, grid: StackGrid, row: np.ndarray):
         self.grid, self.row = grid, row
+        self.arena: Arena
         self.arena, self.is_completable = grid.workshop.arena(row)
 
     def classes_at(self, position: int) -> np.ndarray:

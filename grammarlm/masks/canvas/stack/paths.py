@@ -56,7 +56,7 @@ class Paths:
         arena, grid = self._arena, self._grid
         words = arena.words.copy()
         nodes, points, controls = (int(words[at]) for at in (Lattice.NODES, Lattice.POINTS, Lattice.CONTROLS))
-        arrays = {
+        arrays: dict[Lattice, np.ndarray] = {
             Lattice.SCORES: self._scores,
             Lattice.VALUE_START: np.zeros(self._steps + 2, np.int64),
             Lattice.VALUE_POINT: np.empty(capacity, np.int32),
@@ -85,7 +85,11 @@ class Paths:
         for control, on_top in sorted(grid.begin.items()):
             for node in range(grid.first):
                 if on_top >> node & 1:
-                    for place, value in ((Lattice.VALUE_POINT, control), (Lattice.VALUE_NODE, node), (Lattice.VALUE, 0)):
+                    for place, value in (
+                        (Lattice.VALUE_POINT, control),
+                        (Lattice.VALUE_NODE, node),
+                        (Lattice.VALUE, 0),
+                    ):
                         arrays[place][entry] = value
                     entry += 1
         arrays[Lattice.VALUE_START][1] = entry
@@ -233,4 +237,3 @@ class Paths:
                     for more in into[parents == node].tolist():
                         ways.append(Way(float(values[at]) + more, (inner, self._push(inner.node, node))))
         return ways
-

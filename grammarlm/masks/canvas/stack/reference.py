@@ -1,9 +1,9 @@
 """What the passes over a row of a machine with a stack mean: the reference of kernels/cpu/canvas/.
 
-A stack is a node with a set of parents, and nodes are shared by all stacks that were pushed at the same place: **a node is (boundary
-between positions, push point)**, and a push point is the symbol and all that the token still does after it. All stacks on which
-a node stands were in the same point when it was pushed, so whatever follows may go on with any of them: that is what makes
-node sets exact. By (boundary, symbol) alone `[` and the second bracket of `[[` would be one node with the parents of both.
+A stack is a node with a set of parents, and nodes are shared by all stacks that were pushed at the same place: **a node is
+(boundary between positions, push point)**, and a push point is the symbol and all that the token still does after it. All stacks
+on which a node stands were in the same point when it was pushed, so whatever follows may go on with any of them: that is what
+makes node sets exact. By (boundary, symbol) alone `[` and the second bracket of `[[` would be one node with the parents of both.
 
 Forward:   X[i][c]  nodes that can be on top in control c after i tokens;  parents[n]
            C[i][p]  nodes that are popped in step i so that point p comes next
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .nodes import members, offer_costs

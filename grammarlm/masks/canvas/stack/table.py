@@ -20,6 +20,7 @@ import itertools
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
@@ -168,8 +169,8 @@ class TableMaker:
         return point
 
     def table(self, classes: int) -> StackTable:
-        def number(point: object) -> int:
-            kind, at = point  # type: ignore[misc]
+        def number(point: Any) -> int:
+            kind, at = point
             first: int = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}[kind]
             return first + int(at)
 
