@@ -58,6 +58,7 @@ GROUPS = {
         "entries_are_sound": "surveys.soundness",
     },
     "json": {"json_call": "json.call"},
+    "json_canvas": {"explore_json": "json.canvas.explore"},
     "schemas": {"read_schema": "schemas.rows"},
     "suffix": {
         "suffix_append": "suffix.append",
@@ -66,6 +67,19 @@ GROUPS = {
         "suffix_rehash": "suffix.append",
         "suffix_propose": "suffix.propose",
         "suffix_judge": "suffix.propose",
+    },
+    "canvas": {
+        "class_row": "canvas.rows",
+        "class_maxima": "canvas.rows",
+        "class_sums": "canvas.rows",
+        "first_member": "canvas.rows",
+        "drawn_member": "canvas.rows",
+    },
+    "lattice": {
+        "lattice_forward": "canvas.lattice",
+        "lattice_backward": "canvas.lattice",
+        "lattice_classes": "canvas.lattice",
+        "lattice_values": "canvas.values",
     },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }

@@ -296,6 +296,16 @@ class JsonEpoch(EpochDefaults):
             anew += self._supply(times, anew)
         raise AssertionError("unreachable")
 
+    def supplied(self, kernel: Callable[..., int], *arguments: int) -> int:
+        """Another kernel over this arena, called until nothing is missing."""
+        anew = 0
+        for times in count():
+            found = kernel(self.address, *arguments)
+            if found >= 0 or not self._is_short:
+                return found
+            anew += self._supply(times, anew)
+        raise AssertionError("unreachable")
+
     def make_room_for_rows(self) -> None:
         self.arena[At.FULL] = 0
         shared = self.program.tables.store

@@ -1,0 +1,1 @@
+"""What canvases ask of the JSON machine."""

@@ -1,0 +1,417 @@
+"""All states that bytes lead to from some states: the machine's own step, driven by every byte, as a table.
+
+Equal futures become one state where that is cheap to see: counts that no bound asks for, keys that are behind in the schema's
+order, escapes in strings of any text, numbers by `number_key`. What a step opens or closes outside the barrier is a special entry:
+a push has as its symbol the frame to which the closing bracket returns, a pop leads wherever its symbol says.
+"""
+
+import numpy as np
+from numba import carray, int32, int64, uint64
+
+from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
+from grammarlm.kernels.cpu.json.fields import arena_of, ints, is_short, key_range, longs, octets, thread
+from grammarlm.kernels.cpu.json.reads import accepts, verdict
+from grammarlm.kernels.cpu.json.step.blanks import blank_index
+from grammarlm.kernels.cpu.json.step.frames import copy_frame
+from grammarlm.kernels.cpu.json.step.languages import narrow, narrow_point, next_point
+from grammarlm.kernels.cpu.json.step.lexemes import can_become
+from grammarlm.kernels.cpu.json.step.number_values import EXPONENT
+from grammarlm.kernels.cpu.json.step.step import after_step, step
+from grammarlm.kernels.cpu.json.step.text import DONE, RAW, text_step
+from grammarlm.layout.json import (
+    ARRAY_BIT,
+    BARRIER,
+    DEAD,
+    ESCAPE,
+    FIELD,
+    INLINE,
+    NO_LANGUAGE,
+    ROW,
+    At,
+    Frame,
+    Key,
+    Kind,
+    Object,
+)
+from grammarlm.layout.json_canvas import (
+    COMPLETE,
+    LOOSE,
+    LOOSE_E,
+    LOOSE_POWER,
+    LOOSE_ZEROS,
+    NO_ROOM,
+    NONE,
+    POP,
+    PUSH,
+    SPECIAL,
+    STATE_WORDS,
+    STEP,
+    TOO_MANY_STATES,
+    Explore,
+)
+from grammarlm.layout.json_strings import HEX, LOW_HEX
+
+from .escapes import plain_text_escape, shared_escape
+from .numbers import is_large_power, is_long, loose_step, shared_number
+
+DEEPEST = 64  # frames that one byte can make, one around the other
+
+
+@inlined
+def mixed(known, word):
+    known = (known ^ uint64(word)) * uint64(0x9E3779B97F4A7C15)
+    return known ^ known >> uint64(29)
+
+
+@part
+def key_takes(arena, table, low, high, read, sub, escape):
+    """Can the incomplete escape become the next character of one of these keys?"""
+    for i in range(low, high):
+        if can_become(arena, sub, escape, next_point(arena, table, i, read)):
+            return True
+    return False
+
+
+@part
+def shared_thread(arena, work, c, x, y, track):
+    """The thread without what no longer matters: x, y and tracked keys to go on from, x and y to compare."""
+    program = longs(arena, At.PROGRAM)
+    kind, sub, row = c & 31, c >> 5 & 63, c >> 11 & ROW
+    known_x, known_y = x, y
+    if kind == Kind.NUMBER:
+        if x > LOOSE:
+            x, y, known_x, known_y = shared_number(
+                arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x, y, work[Explore.SHORT]
+            )
+    elif kind == Kind.STRING:
+        if x == 0 and arena[At.PLAIN] == 0:
+            y = (y >> 24) << 24 | plain_text_escape(sub, y & ESCAPE)
+        known_y = y
+        if x != 0 and HEX < sub <= LOW_HEX + 3:
+            known_x, known_y = x | (y >> 24) << 32, shared_escape(arena, x, sub, y & ESCAPE)
+    elif kind == Kind.KEY:
+        escape, state = y & ESCAPE, c >> 35
+        low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
+        first, last, begun = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
+        if HEX <= sub <= LOW_HEX + 3:
+            if low < high and state != NO_LANGUAGE:
+                if not key_takes(arena, program[row + Object.KEYS], low, high, read, sub, escape):
+                    low = high
+            if first < last and not key_takes(arena, work[Explore.WORDS], first, last, begun, sub, escape):
+                first = last
+        if low >= high:
+            x = key_range(0, 0, 0)
+        if first >= last or state == NO_LANGUAGE:
+            first, last, track = int64(0), int64(0), int64(0)
+        if low >= high and first >= last and state == 0 and arena[At.PLAIN] == 0:
+            escape = plain_text_escape(sub, escape)
+        y = escape
+        known_x, known_y = x, y
+        if low >= high and first >= last and 0 < state < NO_LANGUAGE and HEX < sub <= LOW_HEX + 3:
+            known_y = shared_escape(arena, state, sub, escape)
+    elif kind != Kind.WORD and kind != Kind.LITERAL:
+        y = int64(carray(pointer(work[Explore.FOLD]), 1 << 20, np.int16)[y])
+        known_y = y
+    return x, y, track, known_x, known_y
+
+
+@part
+def implied_keys(arena, row):
+    """Bit set of keys that some other key requires."""
+    program = longs(arena, At.PROGRAM)
+    implied, found = program[row + Object.IMPLIED], int64(0)
+    if implied != 0:
+        for i in range(program[implied]):
+            found |= program[implied + 2 + 2 * i]
+    return found
+
+
+@part
+def kept_frame(arena, work, parent, f):
+    """The number of a kept frame that is equal to f within `parent`, but for the keys read; 0: there is no room."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    at = f * Frame.LENGTH
+    row, seen, count = frames[at + Frame.ROW], frames[at + Frame.SEEN], frames[at + Frame.COUNT]
+    if row & ARRAY_BIT == 0:
+        if program[row + Object.MOST] < 0:
+            count = min(count, max(program[row + Object.LEAST], int64(0)))
+        if arena[At.MODE] == 1 and program[row + Object.COUNT] <= INLINE:
+            may_come = program[program[row + Object.RANKS] + frames[at + Frame.LAST]]
+            seen &= implied_keys(arena, row) | may_come
+    last, needed, text = frames[at + Frame.LAST], frames[at + Frame.NEEDED], frames[at + Frame.TEXT]
+    hashed = mixed(mixed(mixed(mixed(mixed(mixed(mixed(uint64(0), parent), row), seen), count), last), needed), text)
+    table, size = ints(work, Explore.FRAME_TABLE), uint64(work[Explore.FRAME_SIZE] - 1)
+    slot = hashed & size
+    while table[slot] != 0:
+        known = int64(table[slot])
+        k = known * Frame.LENGTH
+        if (
+            frames[k] == parent
+            and frames[k + Frame.ROW] == row
+            and frames[k + Frame.SEEN] == seen
+            and frames[k + Frame.COUNT] == count
+            and frames[k + Frame.LAST] == last
+            and frames[k + Frame.NEEDED] == needed
+            and frames[k + Frame.TEXT] == text
+        ):
+            return known
+        slot = (slot + uint64(1)) & size
+    made = work[Explore.KEPT_FRAMES]
+    if made + 1 >= work[Explore.SCRATCH_FRAMES] or 2 * (made + 1) >= work[Explore.FRAME_SIZE]:
+        work[Explore.STOPPED] = NO_ROOM
+        return int64(0)
+    work[Explore.KEPT_FRAMES] = made + 1
+    table[slot] = int32(made)
+    k = made * Frame.LENGTH
+    for i in range(Frame.LENGTH):
+        frames[k + i] = 0
+    frames[k], frames[k + Frame.ROW], frames[k + Frame.SEEN] = parent, row, seen
+    frames[k + Frame.COUNT], frames[k + Frame.LAST], frames[k + Frame.NEEDED] = count, last, needed
+    frames[k + Frame.TEXT] = text
+    return made
+
+
+@part
+def shared_frame(arena, work, f):
+    """The kept frame for a frame of a step, with those around it."""
+    frames, first = longs(arena, At.FRAMES), work[Explore.SCRATCH_FRAMES]
+    stack = np.empty(DEEPEST, np.int64)
+    depth = int64(0)
+    while f >= first and depth < DEEPEST:
+        stack[depth] = f
+        depth += 1
+        f = frames[f * Frame.LENGTH]
+    while depth > 0:
+        depth -= 1
+        f = kept_frame(arena, work, f, stack[depth])
+    return f
+
+
+@part
+def state_of(arena, work, c, x, y, f, track):
+    """The number of a thread's state, made if it is new; NONE: there is no room."""
+    x, y, track, known_x, known_y = shared_thread(arena, work, c, x, y, track)
+    hashed = mixed(mixed(mixed(mixed(mixed(uint64(0), c), known_x), known_y), f), track)
+    states, table = longs(work, Explore.STATES), ints(work, Explore.STATE_TABLE)
+    size = uint64(work[Explore.STATE_SIZE] - 1)
+    slot = hashed & size
+    while table[slot] != 0:
+        number = int64(table[slot]) - 1
+        at = number * STATE_WORDS
+        same = states[at] == c and states[at + 1] == known_x and states[at + 2] == known_y
+        if same and states[at + 3] == f and states[at + 4] == track:
+            return number
+        slot = (slot + uint64(1)) & size
+    number = work[Explore.STATE_COUNT]
+    if number >= work[Explore.MOST_STATES]:
+        work[Explore.STOPPED] = TOO_MANY_STATES
+        return int64(NONE)
+    if number >= work[Explore.STATE_CAPACITY]:
+        work[Explore.STOPPED] = NO_ROOM
+        return int64(NONE)
+    work[Explore.STATE_COUNT] = number + 1
+    table[slot] = int32(number + 1)
+    at = number * STATE_WORDS
+    states[at], states[at + 1], states[at + 2], states[at + 3] = c, known_x, known_y, f
+    states[at + 4], states[at + 5], states[at + 6] = track, x, y
+    return number
+
+
+@part
+def add_special(work, entry, operation, symbol, state):
+    """Puts an operation before those of a byte; returns the new entry of NEXT."""
+    count = work[Explore.SPECIAL_COUNT]
+    if count >= work[Explore.SPECIAL_CAPACITY]:
+        work[Explore.STOPPED] = NO_ROOM
+        return entry
+    work[Explore.SPECIAL_COUNT] = count + 1
+    specials = ints(work, Explore.SPECIALS)
+    specials[4 * count], specials[4 * count + 1] = int32(operation), int32(symbol)
+    specials[4 * count + 2], specials[4 * count + 3] = int32(state), int32(entry)
+    return int64(SPECIAL) - count
+
+
+@part
+def target_of(arena, work, entry, c, x, y, f, track):
+    """The entry of NEXT after adding one thread that a byte leads to."""
+    frames = longs(arena, At.FRAMES)
+    kind = c & 31
+    if kind == Kind.AFTER and f == BARRIER:
+        return add_special(work, entry, int64(POP), int64(0), int64(NONE))
+    operation, symbol = int64(STEP), int64(0)
+    if (kind == Kind.KEYS or kind == Kind.ENTRY) and c >> 5 & 63 == 0 and f >= work[Explore.SCRATCH_FRAMES]:
+        row = frames[f * Frame.LENGTH + Frame.ROW]
+        if octets(work, Explore.PUSHES)[row & ~int64(ARRAY_BIT)] != 0:
+            operation = int64(PUSH)
+            around = shared_frame(arena, work, frames[f * Frame.LENGTH])
+            symbol = state_of(arena, work, thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), around, int64(0))
+            frames[f * Frame.LENGTH] = BARRIER
+    f = shared_frame(arena, work, f)
+    state = state_of(arena, work, c, x, y, f, track)
+    if state == NONE or symbol == NONE:
+        return entry
+    if operation == STEP and entry == NONE:
+        return state
+    if entry >= 0:  # the second of several
+        entry = add_special(work, int64(NONE), int64(STEP), int64(0), entry)
+    return add_special(work, entry, operation, symbol, state)
+
+
+@part
+def number_or_step(arena, work, c, x, y, f, byte, way):
+    """A step; of numbers, what is no longer followed is LOOSE."""
+    if c & 31 != Kind.NUMBER:
+        return step(arena, c, x, y, f, byte, way)
+    if x <= LOOSE:
+        arena[At.MORE] = 0
+        x2 = loose_step(x, byte)
+        if x2 != 0:
+            return c, x2, y, f
+        may_end = x == LOOSE_ZEROS or x == LOOSE_POWER
+        if may_end and (byte == 44 or byte == 93 or byte == 125 or blank_index(byte) >= 0):
+            return after_step(arena, int64(0), f, byte)
+        return int64(DEAD), int64(0), int64(0), int64(0)
+    if is_large_power(x, y, byte):
+        arena[At.MORE] = 0
+        return c, int64(LOOSE_POWER), int64(0), f
+    c2, x2, y2, f2 = step(arena, c, x, y, f, byte, way)
+    if c2 & 31 == Kind.NUMBER and c2 != DEAD and x2 & 15 == EXPONENT:
+        if is_long(arena[At.PROGRAM] + (c >> 11 & ROW) * 8, x, work[Explore.SHORT]):
+            x2, y2 = int64(LOOSE_E), int64(0)
+    return c2, x2, y2, f2
+
+
+@part
+def tracked(arena, work, c, y, track, byte):
+    """The range of tracked keys after one more byte of a key; of a key's end as it is."""
+    _, escape2, what = text_step(c >> 5 & 63, y & ESCAPE, byte, arena[At.PLAIN])
+    low, high, read = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
+    if low < high and what == RAW:
+        low, high = narrow(arena, work[Explore.WORDS], low, high, read, byte)
+        read += 1
+    elif low < high and what == DONE:
+        low, high, read = narrow_point(arena, work[Explore.WORDS], low, high, read, escape2)
+    return key_range(low, high, read) if low < high else int64(0)
+
+
+@part
+def with_bit(arena, f, bit):
+    """The frame with one more tracked key or item; -1: it has it already."""
+    frames = longs(arena, At.FRAMES)
+    if frames[f * Frame.LENGTH + Frame.TEXT] >> bit & 1:
+        return int64(-1)
+    made = copy_frame(arena, f)
+    frames[made * Frame.LENGTH + Frame.TEXT] |= int64(1) << bit
+    return made
+
+
+@part
+def with_tracked_key(arena, work, track, f):
+    """The frame after a key that is not declared; -1: it was read before."""
+    low, high, read = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
+    if low < high and longs(arena, At.PROGRAM)[work[Explore.WORDS] + low * Key.LENGTH + Key.SIZE] == read:
+        return with_bit(arena, f, low)
+    return f
+
+
+@part
+def item_bit(arena, work, c, x, f):
+    """The bit of the item that ends, within an array whose items must differ; -1: none."""
+    if work[Explore.ITEM_COUNT] == 0 or f <= BARRIER:
+        return int64(-1)
+    value, kind = c >> 11 & ROW, c & 31
+    if kind == Kind.WORD:
+        value += (x & FIELD) * Key.LENGTH
+    elif kind == Kind.LITERAL:
+        value = c >> 5 & 63
+    elif kind != Kind.NUMBER:
+        return int64(-1)
+    row = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.ROW]
+    items = longs(work, Explore.ITEMS)
+    for i in range(work[Explore.ITEM_COUNT]):
+        if items[3 * i] == row and items[3 * i + 1] == value:
+            return items[3 * i + 2]
+    return int64(-1)
+
+
+@part
+def tracked_step(arena, work, state, byte, way):
+    """A step of a state, with what is tracked: c, x, y, f, range of tracked keys."""
+    states = longs(work, Explore.STATES)
+    at = state * STATE_WORDS
+    c, x, y, f, track = states[at], states[at + 5], states[at + 6], states[at + 3], states[at + 4]
+    kind = c & 31
+    c2, x2, y2, f2 = number_or_step(arena, work, c, x, y, f, byte, way)
+    if c2 == DEAD:
+        return c2, x2, y2, f2, int64(0)
+    kind2, more = c2 & 31, arena[At.MORE]
+    if kind == Kind.KEY and kind2 == Kind.KEY:
+        return c2, x2, y2, f2, tracked(arena, work, c, y, track, byte)
+    if kind == Kind.KEY and longs(arena, At.FRAMES)[f2 * Frame.LENGTH + Frame.OTHERS] != 0:
+        f2 = with_tracked_key(arena, work, track, f2)
+        return c2 if f2 >= 0 else int64(DEAD), x2, y2, f2, int64(0)
+    if kind2 == Kind.KEY:
+        return c2, x2, y2, f2, key_range(0, work[Explore.WORD_COUNT], 0)
+    if kind != kind2 and (kind == Kind.WORD or kind == Kind.LITERAL or kind == Kind.NUMBER):
+        bit = item_bit(arena, work, c, x, f)
+        if bit >= 0:
+            f = with_bit(arena, f, bit)
+            if f < 0:
+                return int64(DEAD), x2, y2, f2, int64(0)
+            c2, x2, y2, f2 = number_or_step(arena, work, c, x, y, f, byte, way)
+            arena[At.MORE] = more
+    return c2, x2, y2, f2, int64(0)
+
+
+@part
+def explore_state(arena, work, state):
+    """The steps of one state by every byte. False: something is missing or there is no room; then nothing is kept."""
+    states, row = longs(work, Explore.STATES), ints(work, Explore.NEXT)
+    at, specials_before = state * STATE_WORDS, work[Explore.SPECIAL_COUNT]
+    for byte in range(256):
+        entry, way = int64(NONE), int64(0)
+        while True:
+            arena[At.FRAME_COUNT] = work[Explore.SCRATCH_FRAMES]
+            arena[At.CHAIN_COUNT] = 1
+            c, x, y, f, track = tracked_step(arena, work, state, int64(byte), way)
+            more = arena[At.MORE]
+            if is_short(arena):
+                work[Explore.SPECIAL_COUNT] = specials_before
+                return False
+            if c != DEAD:
+                entry = target_of(arena, work, entry, c, x, y, f, track)
+                if work[Explore.STOPPED] != COMPLETE:
+                    work[Explore.SPECIAL_COUNT] = specials_before
+                    return False
+            if more == 0:
+                break
+            way += 1
+        row[256 * state + byte] = int32(entry)
+    c, x, f = states[at], states[at + 5], states[at + 3]
+    if c & 31 == Kind.NUMBER and x <= LOOSE:
+        ends = f == 0 and (x == LOOSE_ZEROS or x == LOOSE_POWER)
+    else:
+        ends = accepts(arena, c, x, states[at + 6], f)
+    octets(work, Explore.ACCEPTS)[state] = np.uint8(ends)
+    return True
+
+
+@kernel("int64(int64, int64, int64)", holds_gil=True, seconds=40)
+def explore_json(address, work_address, begin):
+    """Explores until all steps of all states are known, or something is missing. The verdict of a call (reads.py).
+
+    `begin`: not 0, the address of a thread (c, x, y, f, tracked keys) from which to begin: its state's number is returned, or NONE.
+    """
+    arena = arena_of(address)
+    work = carray(pointer(work_address), int64(Explore.LENGTH), np.int64)
+    arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0
+    work[Explore.STOPPED] = COMPLETE
+    if begin != 0:
+        words = carray(pointer(begin), 5, np.int64)
+        f = shared_frame(arena, work, words[3]) if words[3] > BARRIER else words[3]
+        return state_of(arena, work, words[0], words[1], words[2], f, words[4])
+    while work[Explore.DONE] < work[Explore.STATE_COUNT]:
+        if not explore_state(arena, work, work[Explore.DONE]):
+            break
+        work[Explore.DONE] += 1
+    return verdict(arena)

@@ -1,0 +1,54 @@
+"""How the JSON machine is unrolled for canvases (kernels/cpu/json/canvas/explore.py): a thread without its text is a state.
+
+A state is a thread whose frames are cut at the barrier: BARRIER is around the object or array that a pushing step opened. Keys of
+open objects are left out of it, so states are finite in number, and say less than the thread in one respect only: which free keys
+were read before. Some of those are tracked: a bit for each in TEXT of the object's frame, and while a key is read the range of
+tracked keys that begin like it. The same bits say which items an array has that must differ.
+"""
+
+from .constants import Constants
+
+
+class Explore(Constants):
+    """Indices into the array that is the argument `work`."""
+
+    STATES = 0  # int64 [capacity, STATE_WORDS]
+    STATE_COUNT = 1
+    STATE_CAPACITY = 2
+    STATE_TABLE = 3  # int32 [size]: hash table of states, counted from 1
+    STATE_SIZE = 4
+    NEXT = 5  # int32 [capacity, 256]: the state after a byte; NONE; SPECIAL - n: see SPECIALS
+    SPECIALS = 6  # int32 [capacity, 4]: operation, symbol, state after it, the next one of the same byte or NONE
+    SPECIAL_COUNT = 7
+    SPECIAL_CAPACITY = 8
+    FRAME_TABLE = 9  # int32 [size]: hash table of frames that are kept, counted from 1
+    FRAME_SIZE = 10
+    KEPT_FRAMES = 11  # their number; they are the first of the arena's
+    SCRATCH_FRAMES = 12  # the first frame of a step's own
+    DONE = 13  # states whose steps are known
+    PUSHES = 14  # uint8 [program rows]: opening this object or array pushes
+    MOST_STATES = 15
+    STOPPED = 16  # why exploring stopped, see below
+    ACCEPTS = 17  # int8 [capacity]: may a text end in the state?
+    FOLD = 18  # int16 [W]: the white space state that stands for each
+    WORDS = 19  # offset of a table of tracked keys in the program, as of an object's keys
+    WORD_COUNT = 20
+    ITEMS = 21  # int64 [count, 3]: row of an array whose items must differ, a value, its bit
+    ITEM_COUNT = 22
+    SHORT = 23  # digits after which an exponent is followed where a number has bounds or steps; zeros after the point
+    LENGTH = 24
+
+
+STATE_WORDS = 7  # c, x and y as compared, frame, range of tracked keys; x and y
+NONE, SPECIAL = -1, -2
+STEP, PUSH, POP = range(3)  # operations
+COMPLETE, TOO_MANY_STATES, NO_ROOM = range(3)  # STOPPED
+DIGITS_AHEAD, EXPONENT_AHEAD = 2000, 8  # more than any number has: equal keys are equal futures
+
+# A number whose exponent is beyond LARGEST_EXPONENT, or comes after long digits where bounds or steps depend on them, is loose:
+# only its form is followed, in states whose x is one of these. What only loose numbers allow is decided by matchers.
+LOOSE_DIGITS, LOOSE_ZEROS, LOOSE_E, LOOSE_SIGN, LOOSE_POWER = -7, -8, -9, -10, -11  # only zeros and exponents may be the end
+LOOSE = LOOSE_DIGITS  # and below
+LARGEST_EXPONENT = 99
+OPEN_ZEROS = 20  # zeros after the point that are followed where a number has neither
+FAR = 200  # powers of ten that such numbers do not reach

@@ -1,0 +1,70 @@
+"""What may stand where in a partly filled row, made as it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .classes import TokenClasses
+from .protocol import Passes, TokenPasses
+
+NO_IDS = np.zeros(0, np.int64)
+
+
+class Allowed:
+    """The ids that may stand at each position, all other tokens of the row as given. Nothing is allowed in a row that cannot
+    be completed."""
+
+    def __init__(self, passes: Passes, classes: TokenClasses, length: int, rows: dict[bytes, np.ndarray]):
+        self._passes, self._classes, self._length = passes, classes, length
+        self._rows = rows  # by classes, shared by all rows of a canvas
+        self._known: dict[int, np.ndarray] = {}
+
+    def __len__(self) -> int:
+        return self._length
+
+    def classes(self, position: int) -> np.ndarray:
+        """bool [K]: the classes that may stand there (read only)."""
+        known = self._known.get(position)
+        if known is None:
+            if not -self._length <= position < self._length:
+                raise IndexError(f"position {position} of a row of {self._length} tokens")
+            known = self._known[position] = self._passes.classes_at(position % self._length)
+        return known
+
+    def test(self, position: int, ids: Sequence[int] | Any) -> np.ndarray:
+        """bool: which of these ids may stand at a position."""
+        asked = np.asarray(ids, np.int64)
+        inside = (asked >= 0) & (asked < len(self._classes.of))
+        found: np.ndarray = self.classes(position)[self._classes.of[np.where(inside, asked, 0)]] & inside
+        refused = self._refused(position)
+        return found & ~np.isin(asked, refused) if len(refused) else found
+
+    def _refused(self, position: int) -> np.ndarray:
+        """Ids that may not stand at a position though their class may."""
+        if not isinstance(self._passes, TokenPasses):
+            return NO_IDS
+        return self._passes.refused(position % self._length)
+
+    def row(self, position: int) -> np.ndarray:
+        """int32 [W], read only: the mask row of a position."""
+        allowed = self.classes(position)
+        key = np.packbits(allowed).tobytes()
+        row = self._rows.get(key)
+        if row is None:
+            row = self._classes.row(allowed)
+            row.setflags(write=False)
+            if len(self._rows) >= MOST_ROWS:
+                self._rows.clear()
+            self._rows[key] = row
+        refused = self._refused(position)
+        if len(refused):
+            row = row.copy()
+            np.bitwise_and.at(row.view(np.uint32), refused >> 5, ~(np.uint32(1) << (refused & 31).astype(np.uint32)))
+            row.setflags(write=False)
+        return row
+
+
+MOST_ROWS = 1024  # of 16 KB where there are 128,000 ids

@@ -1,0 +1,143 @@
+"""The unrolled JSON machine as a small automaton over classes of bytes: states with equal futures are one.
+
+An **effect** is what bytes do to a state, as a number: a state that they lead to; NONE; or, from the number of states on, one of
+`effects`: a set of ways, each of which ends in a state after pushes, or in the middle of a token after a pop.
+
+    (STEP, state)                 (PUSH, symbols, state)         (POP, vector)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grammarlm.layout.json import Kind
+from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL, STEP
+
+from .explored import Explored
+
+Way = tuple[Any, ...]  # the first word says which
+IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
+ALL_RETURNS = 0  # the number of the vector that leaves each state as it is after a pop
+
+
+@dataclass(frozen=True, eq=False)
+class ByteAutomaton:
+    """S states, C classes of bytes. The symbol of a push is the state to which its pop returns."""
+
+    next: np.ndarray  # int32 [S, C]: effects
+    class_of: np.ndarray  # uint8 [256]
+    effects: list[frozenset[Way]]  # those from S on
+    accepts: np.ndarray  # bool [S]
+    block_of: np.ndarray  # int32: the state of each unrolled state
+    returns: np.ndarray  # int32: the states that are symbols
+    in_string: np.ndarray  # bool [S]: is the text within a string?
+
+    @property
+    def states(self) -> int:
+        return len(self.next)
+
+
+def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomaton:
+    """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart."""
+    columns, class_of = _byte_classes(explored.next)
+    chains = _chains(explored, columns)
+    block = _blocks(columns, explored.accepts, chains, check)
+    first = np.unique(block, return_index=True)[1]
+    entries, effects = _entries(columns, block, chains)
+    assert (entries == entries[first[block]]).all(), "two states were taken for one"
+    symbols = {way[1] for chain in chains.values() for way in chain if way[0] == PUSH}
+    returns = np.unique(block[sorted(symbols)]) if symbols else np.zeros(0, np.int64)
+    return ByteAutomaton(
+        entries[first].astype(np.int32), class_of.astype(np.uint8), effects, explored.accepts[first],
+        block.astype(np.int32), returns.astype(np.int32), np.isin(explored.states[first, 0] & 31, IN_STRINGS),
+    )  # fmt: skip
+
+
+def _byte_classes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The columns that differ, and which of them each byte has."""
+    keys = np.ascontiguousarray(table.T).view(np.dtype((np.void, 4 * len(table)))).ravel()
+    _, first, class_of = np.unique(keys, return_index=True, return_inverse=True)
+    return table[:, first].astype(np.int64), class_of.reshape(-1).astype(np.uint8)
+
+
+def _blocks(
+    columns: np.ndarray, accepts: np.ndarray, chains: dict[int, list[tuple[int, int, int]]], check: Callable[[], None]
+) -> np.ndarray:
+    """The coarsest partition in which states of a block do alike; compared by hashes, which the caller checks."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 1 << 63, columns.shape[1] + 1, np.uint64) * np.uint64(2) + np.uint64(1)
+    special = columns <= SPECIAL
+    steps, places = np.where(special, NONE, columns), -columns[special]
+    parts = [(-entry, *way) for entry, chain in chains.items() for way in chain]
+    of, operations, symbols, states = np.array(parts, np.int64).reshape(-1, 4).T
+    sums = np.zeros(-int(columns.min(initial=0)) + 1, np.uint64)
+    block, blocks = accepts.astype(np.int64), 0
+    with np.errstate(over="ignore"):
+        while True:
+            check()
+            names = rng.integers(0, 1 << 63, int(block.max(initial=0)) + 2, np.uint64)  # the last is NONE's
+            named = names[block[steps]] if len(block) else np.zeros(steps.shape, np.uint64)
+            named[steps == NONE] = names[-1]
+            if parts:
+                sums[:] = 0
+                mixed = (names[block[symbols]] * np.uint64(3) + names[block[states]]) ^ operations.astype(np.uint64)
+                np.add.at(sums, of, mixed * np.uint64(0x9E3779B97F4A7C15))
+                named[special] = sums[places]
+            hashes = (named * weights[:-1]).sum(1, dtype=np.uint64) + names[block] * weights[-1]
+            _, block = np.unique(hashes, return_inverse=True)
+            block = block.reshape(-1)
+            found = int(block.max(initial=-1)) + 1
+            if found == blocks:
+                return block
+            blocks = found
+
+
+def _chains(explored: Explored, columns: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
+    """(operation, symbol, state) of each special entry."""
+    found = {}
+    for entry in np.unique(columns[columns <= SPECIAL]).tolist():
+        chain, at = [], SPECIAL - entry
+        while True:
+            operation, symbol, state, after = explored.specials[at].tolist()
+            chain.append((operation, symbol, state))
+            if after == NONE:
+                break
+            if after >= 0:
+                chain.append((STEP, 0, after))
+                break
+            at = SPECIAL - after
+        found[entry] = chain
+    return found
+
+
+def _entries(
+    columns: np.ndarray, block: np.ndarray, chains: dict[int, list[tuple[int, int, int]]]
+) -> tuple[np.ndarray, list[frozenset[Way]]]:
+    """The effects of each state by class of byte, as blocks; and the special ones."""
+    blocks = int(block.max()) + 1
+    numbers: dict[frozenset[Way], int] = {}
+    of = np.concatenate([block, np.full(1, NONE)])  # NONE is the last index, too
+    lowest = -int(columns.min(initial=0))
+    special = np.zeros(lowest + 1, np.int64)
+    for entry, chain in chains.items():
+        ways = frozenset(_way(operation, symbol, state, block) for operation, symbol, state in chain)
+        if len(ways) == 1 and (one := next(iter(ways)))[0] == STEP:
+            special[-entry] = one[1]
+        else:
+            special[-entry] = blocks + numbers.setdefault(ways, len(numbers))
+    found = np.where(
+        columns <= SPECIAL, special[np.where(columns <= SPECIAL, -columns, 0)], of[np.maximum(columns, NONE)]
+    )
+    return found, list(numbers)
+
+
+def _way(operation: int, symbol: int, state: int, block: np.ndarray) -> Way:
+    if operation == STEP:
+        return STEP, int(block[state])
+    if operation == PUSH:
+        return PUSH, (int(block[symbol]),), int(block[state])
+    return POP, ALL_RETURNS

@@ -1,0 +1,236 @@
+"""The JSON machine unrolled: all states that bytes lead to, what each byte does to each, and which may end a text.
+
+A state is a thread without the keys it has read (kernels/cpu/json/canvas/explore.py). Objects and arrays that can contain
+themselves push; all others are part of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grammarlm.errors import LimitExceeded, UnsupportedFeature
+from grammarlm.kernels import entries
+from grammarlm.layout.json import ARRAY_BIT, BARRIER, ESCAPE, NO_FRAME, At, Frame, Kind
+from grammarlm.layout.json_canvas import NO_ROOM, NONE, STATE_WORDS, TOO_MANY_STATES, Explore
+from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
+from grammarlm.masks.machines.json.configs import Config, FrameContent
+from grammarlm.masks.machines.json.epoch import JsonEpoch
+from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
+
+from .places import Places
+from .tracked import tracked_program
+
+Thread = tuple[int, int, int, int]  # c, x, y, frame
+MOST_STATES = 1 << 16
+SHORT = 1  # of long rows
+SCRATCH = 4096  # frames that steps make and drop
+FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 4096, 4096, 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Explored:
+    """S states; see layout/json_canvas.py for the entries of `next`."""
+
+    states: np.ndarray  # int64 [S, STATE_WORDS]
+    next: np.ndarray  # int32 [S, 256]
+    specials: np.ndarray  # int32 [N, 4]
+    accepts: np.ndarray  # bool [S]
+    start: int
+
+
+class Explorer:
+    """Buffers of the kernel, doubled where they are too small."""
+
+    def __init__(
+        self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), short: int = SHORT, counts_blanks: bool = False
+    ):
+        """`keys`: free keys of which no object may have two, sorted; `short`: see Explore.SHORT."""
+        entries.load("json_canvas")
+        self.program, self.epoch, self.counts_blanks = program, JsonEpoch(program), counts_blanks
+        self.work = np.zeros(Explore.LENGTH, np.int64)
+        self._kept: dict[int, np.ndarray] = {}
+        places = Places(program.json.rows, program.json.start)
+        self._rows = rows = tracked_program(program.json, keys, places.unique, places.strings)
+        address = rows.rows.ctypes.data
+        self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
+        pushes = self._place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
+        pushes[list(places.recursive())] = 1
+        blanks = program.tables.blanks
+        is_exact = counts_blanks or not has_cap(blanks)
+        self._place(Explore.FOLD, np.arange(len(blanks.table), dtype=np.int16) if is_exact else folded_blanks(blanks))
+        self._place(Explore.ITEMS, rows.items)
+        self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
+        self.work[Explore.ITEM_COUNT] = len(rows.items)
+        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = MOST_STATES, short
+        self._states(FIRST_STATES)
+        self._specials(FIRST_SPECIALS)
+        self._frames(FIRST_FRAMES)
+
+    def _place(self, field: int, array: np.ndarray) -> np.ndarray:
+        self._kept[field] = array
+        self.work[field] = array.ctypes.data
+        return array
+
+    def _states(self, capacity: int) -> None:
+        for field, shape, kind in (
+            (Explore.STATES, (capacity, STATE_WORDS), np.int64), (Explore.NEXT, (capacity, 256), np.int32),
+            (Explore.ACCEPTS, (capacity,), np.uint8),
+        ):  # fmt: skip
+            array = np.empty(shape, kind)
+            if field in self._kept:
+                array[: len(self._kept[field])] = self._kept[field]
+            self._place(field, array)
+        self.work[Explore.STATE_CAPACITY] = capacity
+        self.work[Explore.STATE_SIZE] = 4 * capacity
+        table = self._place(Explore.STATE_TABLE, np.zeros(4 * capacity, np.int32))
+        count = int(self.work[Explore.STATE_COUNT])
+        _rehash(table, _mixed(self._kept[Explore.STATES][:count, :5]), np.arange(1, count + 1))
+
+    def _specials(self, capacity: int) -> None:
+        array = np.empty((capacity, 4), np.int32)
+        if Explore.SPECIALS in self._kept:
+            array[: len(self._kept[Explore.SPECIALS])] = self._kept[Explore.SPECIALS]
+        self._place(Explore.SPECIALS, array)
+        self.work[Explore.SPECIAL_CAPACITY] = capacity
+
+    def _frames(self, capacity: int) -> None:
+        """Kept frames first, then those of steps."""
+        arena, old = self.epoch.arena, self.epoch.arrays["frames"]
+        kept = int(self.work[Explore.KEPT_FRAMES]) or BARRIER + 1
+        frames = np.zeros((capacity + SCRATCH, Frame.LENGTH), np.int64)
+        frames[:kept] = old[:kept]
+        self.epoch.arrays["frames"] = frames
+        arena[At.FRAMES], arena[At.FRAME_CAPACITY] = frames.ctypes.data, len(frames)
+        arena[At.FRAME_COUNT] = capacity
+        self.work[Explore.KEPT_FRAMES], self.work[Explore.SCRATCH_FRAMES] = kept, capacity
+        self.work[Explore.FRAME_SIZE] = 4 * capacity
+        table = self._place(Explore.FRAME_TABLE, np.zeros(4 * capacity, np.int32))
+        words = [Frame.PARENT, Frame.ROW, Frame.SEEN, Frame.COUNT, Frame.LAST, Frame.NEEDED, Frame.TEXT]
+        _rehash(table, _mixed(frames[BARRIER + 1 : kept][:, words]), np.arange(BARRIER + 1, kept))
+
+    def run(self, start: Thread) -> Explored:
+        """All states that bytes lead to from a thread, and from where else texts have begun."""
+        self.program.clock.begin_call()
+        first = self._begin(start)
+        while True:
+            self.epoch.supplied(entries.explore_json, int(self.work.ctypes.data), 0)
+            if self.work[Explore.DONE] == self.work[Explore.STATE_COUNT]:
+                break
+            self._make_room()
+        count, specials = int(self.work[Explore.STATE_COUNT]), int(self.work[Explore.SPECIAL_COUNT])
+        return Explored(
+            self._kept[Explore.STATES][:count].copy(),
+            self._kept[Explore.NEXT][:count].copy(),
+            self._kept[Explore.SPECIALS][:specials].copy(),
+            self._kept[Explore.ACCEPTS][:count] != 0,
+            first,
+        )
+
+    def starts_of(self, config: Config) -> list[tuple[int, tuple[int, ...]]]:
+        """(state, states to return to, the top last) of each thread of a config."""
+        found = []
+        for c, x, y, frames, key in config:
+            around, stack = int(NO_FRAME), []
+            for content in reversed(frames):
+                around, pushed = self._begin_frame(content, around)
+                stack += pushed
+            is_key = c & 31 == Kind.KEY
+            track = _range_of(self._rows.keys, key) if is_key else 0
+            found.append((self._begin((c, x, y & ESCAPE if is_key else y, around), track), tuple(stack)))
+        return found
+
+    def _begin_frame(self, content: FrameContent, around: int) -> tuple[int, list[int]]:
+        """The kept frame of a matcher's frame, and the state to return to if it pushes."""
+        words, others, _, text = content
+        row = words[Frame.ROW]
+        if text:
+            raise UnsupportedFeature("a canvas after a text that ends within an item of an array with uniqueItems")
+        pushed = [self._begin((int(Kind.AFTER), 0, 0, around))] if self._kept[Explore.PUSHES][row & ~ARRAY_BIT] else []
+        kept = list(words)
+        kept[Frame.PARENT], kept[Frame.OTHERS] = BARRIER if pushed else around, 0
+        bits = (
+            self._rows.bits.get(row & ~ARRAY_BIT, {})
+            if row & ARRAY_BIT
+            else {k: i for i, k in enumerate(self._rows.keys)}
+        )
+        kept[Frame.TEXT] = sum(1 << bits[other] for other in others if other in bits)
+        scratch = int(self.work[Explore.SCRATCH_FRAMES])
+        self.epoch.arrays["frames"][scratch] = kept
+        state = self._begin((int(Kind.AFTER), 0, 0, scratch))
+        return int(self._kept[Explore.STATES][state, 3]), pushed
+
+    @property
+    def count(self) -> int:
+        return int(self.work[Explore.STATE_COUNT])
+
+    def _begin(self, thread: Thread, track: int = 0) -> int:
+        words = np.array([*thread, track], np.int64)
+        while True:
+            found = int(entries.explore_json(self.epoch.address, int(self.work.ctypes.data), int(words.ctypes.data)))
+            if found != NONE:
+                return found
+            self._make_room()
+
+    def _make_room(self) -> None:
+        work, stopped = self.work, int(self.work[Explore.STOPPED])
+        if stopped == TOO_MANY_STATES:
+            raise LimitExceeded(f"a canvas over this schema needs more than {int(work[Explore.MOST_STATES]):,} states")
+        assert stopped == NO_ROOM
+        self.program.clock.check()
+        if work[Explore.STATE_COUNT] >= work[Explore.STATE_CAPACITY]:
+            self._states(2 * int(work[Explore.STATE_CAPACITY]))
+        if work[Explore.SPECIAL_COUNT] + 256 >= work[Explore.SPECIAL_CAPACITY]:
+            self._specials(2 * int(work[Explore.SPECIAL_CAPACITY]))
+        if 2 * (work[Explore.KEPT_FRAMES] + 2) >= work[Explore.SCRATCH_FRAMES]:
+            self._frames(2 * int(work[Explore.SCRATCH_FRAMES]))
+
+
+def _range_of(keys: Sequence[bytes], begun: bytes) -> int:
+    """The range of tracked keys that begin like this, as the kernel has it."""
+    inside = [i for i, key in enumerate(keys) if key.startswith(begun)]
+    return inside[0] | (inside[-1] + 1) << 21 | len(begun) << 42 if inside else 0
+
+
+def _mixed(words: np.ndarray) -> np.ndarray:
+    """The hash of rows of words, as the kernel's `mixed`."""
+    found = np.zeros(len(words), np.uint64)
+    with np.errstate(over="ignore"):
+        for column in words.T.astype(np.uint64):
+            found = (found ^ column) * np.uint64(0x9E3779B97F4A7C15)
+            found ^= found >> np.uint64(29)
+    return found
+
+
+def _rehash(table: np.ndarray, hashes: np.ndarray, numbers: np.ndarray) -> None:
+    mask = len(table) - 1
+    for hashed, number in zip(hashes.tolist(), numbers.tolist(), strict=True):
+        slot = hashed & mask
+        while table[slot]:
+            slot = (slot + 1) & mask
+        table[slot] = number
+
+
+def has_cap(blanks: Blanks) -> bool:
+    """Is the number of blanks in a gap bounded by LONGEST_RUN alone? The states of a pattern say more."""
+    return blanks.is_natural or blanks is blanks_of("flexible")
+
+
+def folded_blanks(blanks: Blanks) -> np.ndarray:
+    """int16 [W]: of white space states that differ only in the number of blanks or tabs read, the one that stands for all. The cap
+    on those is left to the residue (residue.py)."""
+    table, found = blanks.table, np.arange(len(blanks.table), dtype=np.int16)
+    can = table >= 0
+    for state in range(len(table)):
+        for after in table[state, :2].tolist():
+            goes_on = not can[after, :2].any() or (can[after, :2] == can[state, :2]).all()  # at the cap it does not
+            same_ends = (can[after, 2:4] == can[state, 2:4]).all() and table[after, 4] == table[state, 4]
+            if after > state and goes_on and same_ends:
+                found[after] = found[state]
+    return found
+
+
+def start_thread(program: JsonSchemaProgram) -> Thread:
+    return int(Kind.VALUE) | program.json.start << 11, 0, program.tables.blanks.start, NO_FRAME

@@ -1,0 +1,114 @@
+"""Which objects and arrays of a program can contain themselves: those are read with a stack, all others as part of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.layout.json import INLINE, Array, Key, Object, Shape
+
+
+class Places:
+    """The objects and arrays that a program's start leads to, each with those directly inside it."""
+
+    def __init__(self, rows: Sequence[int], start: int):
+        self._rows = rows
+        self.inside: dict[int, list[int]] = {}
+        self.kinds: dict[int, int] = {}
+        self.unique: list[int] = []  # arrays whose items must differ
+        self.languages: set[int] = set()  # of free keys, 0: any
+        self.strings: set[int] = set()
+        waiting = list(self._of_node(start))
+        while waiting:
+            row = waiting.pop()
+            if row not in self.inside:
+                nodes = self._object_nodes(row) if self.kinds[row] == Shape.OBJECT else self._array_nodes(row)
+                self.inside[row] = [found for node in sorted(set(nodes)) for found in self._of_node(node)]
+                waiting += self.inside[row]
+
+    @property
+    def has_free_keys(self) -> bool:
+        return bool(self.languages)
+
+    def _of_node(self, node: int) -> list[int]:
+        """The objects and arrays among a node's alternatives."""
+        rows, found = self._rows, list[int]()
+        if node < 0:
+            return found
+        for i in range(rows[node]):
+            kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
+            if kind == Shape.STRING:
+                self.strings.add(row)
+            if kind in (Shape.OBJECT, Shape.ARRAY):
+                self.kinds[row] = kind
+                found.append(row)
+        return found
+
+    def _object_nodes(self, row: int) -> list[int]:
+        rows = self._rows
+        count, keys = rows[row + Object.COUNT], rows[row + Object.KEYS]
+        if count > INLINE:
+            raise UnsupportedFeature(f"a canvas over an object of more than {INLINE} declared properties")
+        nodes = [rows[keys + i * Key.LENGTH + Key.NODE] for i in range(count)]
+        others = rows[row + Object.OTHERS]
+        if others != -1:
+            self.languages.add(rows[row + Object.LANGUAGE])
+        if others == -2:
+            cases = rows[row + Object.CASES]
+            nodes += [rows[cases + i] for i in range(rows[row + Object.CASE_COUNT])]
+        else:
+            nodes.append(others)
+        if obligations := rows[row + Object.OBLIGATIONS]:
+            for i in range(rows[obligations]):
+                nodes += rows[obligations + 2 + 3 * i : obligations + 4 + 3 * i]
+        return nodes
+
+    def _array_nodes(self, row: int) -> list[int]:
+        rows = self._rows
+        if rows[row + Array.UNIQUE]:
+            self.unique.append(row)
+        nodes = []
+        for position in range(rows[row + Array.PREFIX] + 1):
+            ways = rows[rows[row + Array.ITEMS] + position]
+            nodes += [rows[ways + 1 + 2 * i] for i in range(rows[ways])]
+        return nodes
+
+    def recursive(self) -> set[int]:
+        """Those that can contain themselves: the strongly connected components that have a cycle."""
+        number: dict[int, int] = {}
+        low: dict[int, int] = {}
+        path: list[int] = []
+        on_path: set[int] = set()
+        found: set[int] = set()
+        for root in self.inside:
+            stack = [(root, iter(self.inside[root]))] if root not in number else []
+            if stack:
+                number[root] = low[root] = len(number)
+                path.append(root)
+                on_path.add(root)
+            while stack:
+                row, rest = stack[-1]
+                child = next(rest, None)
+                if child is None:
+                    stack.pop()
+                    if stack:
+                        above = stack[-1][0]
+                        low[above] = min(low[above], low[row])
+                    if low[row] == number[row]:
+                        component = []
+                        while True:
+                            member = path.pop()
+                            on_path.discard(member)
+                            component.append(member)
+                            if member == row:
+                                break
+                        if len(component) > 1 or row in self.inside[row]:
+                            found.update(component)
+                elif child not in number:
+                    number[child] = low[child] = len(number)
+                    path.append(child)
+                    on_path.add(child)
+                    stack.append((child, iter(self.inside[child])))
+                elif child in on_path:
+                    low[row] = min(low[row], number[child])
+        return found

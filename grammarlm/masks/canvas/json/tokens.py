@@ -1,0 +1,182 @@
+"""What each token does to all states at once, by one walk of the vocabulary's trie.
+
+The bytes of a token move a **vector**, which has an effect for each state. Tokens with equal vectors are one class. Vectors and
+special effects are interned, so each pair of (vector, class of byte) and of (special effect, class of byte) is worked out once.
+
+After a pop the rest of a token goes on from the state to which the symbol below returns, whichever that is: so such a way ends
+in a vector, too, that of the rest over all return states. It is `ALL_RETURNS` where nothing of the token is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from grammarlm.errors import LimitExceeded
+from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
+from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .automaton import ALL_RETURNS, ByteAutomaton, Way
+
+IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
+UNKNOWN = -2
+RUN = re.compile(rb"[ \t\r\n]+")
+Ways = frozenset[Way]
+
+
+class TokenEffects:
+    """Vectors: int32 [S], effects as in automaton.py."""
+
+    def __init__(self, automaton: ByteAutomaton, max_bytes: int, check: Callable[[], None]):
+        self._automaton, self._check = automaton, check
+        self._states, self._classes = automaton.next.shape
+        self._most = max(1, max_bytes // (4 * self._states + 100))
+        returns = np.full(self._states, NONE, np.int32)
+        returns[automaton.returns] = automaton.returns
+        identity = np.arange(self._states, dtype=np.int32)
+        self.vectors: list[np.ndarray] = []
+        self._numbers: dict[bytes, int] = {}
+        self._after = np.full((256, self._classes), UNKNOWN, np.int32)
+        for vector in (returns, identity, np.full(self._states, NONE, np.int32)):
+            self._number(vector, new=True)
+        self._numbers[identity.tobytes()] = IDENTITY
+        self.effects: list[Ways] = list(automaton.effects)
+        self._effect_numbers = {ways: self._states + i for i, ways in enumerate(self.effects)}
+        # By class of byte and effect: first the states', then the special effects'; the last is that of NONE.
+        self._moved = np.full((self._classes, self._states + 256), UNKNOWN, np.int32)
+        self._moved[:, : self._states] = automaton.next.T
+        self._moved[:, NONE] = NONE
+
+    def of_tokens(self, vocab: Vocabulary) -> np.ndarray:
+        """int32 [V]: the number of each text token's vector, NOWHERE where no state reads it."""
+        trie, class_of = vocab.trie, self._automaton.class_of
+        found = np.full(vocab.words * 32 + 1, NOWHERE, np.int32)
+        reached = np.full(len(trie.byte) + 1, NOWHERE, np.int32)
+        reached[-1] = IDENTITY  # the root, whose number is -1
+        for level in trie.levels:
+            before = reached[trie.parent[level]]
+            alive = before != NOWHERE
+            nodes, before = level[alive], before[alive]
+            if not len(nodes):
+                break
+            self._check()
+            reached[nodes] = self._moved_all(before, class_of[trie.byte[nodes]])
+        found[trie.token] = reached[:-1]
+        found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
+        return found[: vocab.size]
+
+    def forbid_long_blanks(self, vocab: Vocabulary, vectors: np.ndarray) -> None:
+        """Of tokens with more blanks in one place than are allowed between tokens of JSON: they stand in strings alone."""
+        for token, before in long_blanks(vocab):
+            reached = IDENTITY
+            for byte in before:
+                reached = self._move(reached, int(self._automaton.class_of[byte]))
+            there, after = self.vectors[reached], self.vectors[vectors[token]]
+            is_state = (there >= 0) & (there < self._states)
+            in_string = is_state & self._automaton.in_string[np.where(is_state, there, 0)]
+            vectors[token] = self._number(np.where(in_string, after, NONE).astype(np.int32))
+
+    def _moved_all(self, before: np.ndarray, column: np.ndarray) -> np.ndarray:
+        after = self._after[before, column]
+        missing = after == UNKNOWN
+        if missing.any():
+            for pair in np.unique(before[missing].astype(np.int64) * self._classes + column[missing]).tolist():
+                self._move(*divmod(pair, self._classes))
+            after = self._after[before, column]
+        return after
+
+    def _move(self, vector: int, column: int) -> int:
+        """The vector after one more byte."""
+        known = int(self._after[vector, column])
+        if known != UNKNOWN:
+            return known
+        effects = self.vectors[vector]
+        moved = self._moved[column].take(effects)
+        if len(moved) and moved.min() == UNKNOWN:
+            for effect in set(effects[moved == UNKNOWN].tolist()):
+                self._moved_effect(effect, column)
+            moved = self._moved[column].take(effects)
+        number = self._after[vector, column] = self._number(moved)
+        return int(number)
+
+    def _number(self, vector: np.ndarray, new: bool = False) -> int:
+        key = vector.tobytes()
+        number = None if new else self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.vectors)
+            if number >= self._most:
+                raise LimitExceeded(
+                    "a canvas over this schema needs more than limits.max_bytes for what tokens do to it"
+                )
+            self.vectors.append(vector)
+            self._check()
+            if number >= len(self._after):
+                self._after = np.concatenate([self._after, np.full_like(self._after, UNKNOWN)])
+        return number
+
+    def _moved_effect(self, effect: int, column: int) -> None:
+        ways: set[Way] = set()
+        for way in self.effects[effect - self._states]:
+            ways |= self._moved_way(way, column)
+        number = self._effect(frozenset(ways))
+        self._moved[column, effect] = number
+
+    def _effect(self, ways: Ways) -> int:
+        if not ways:
+            return NONE
+        if len(ways) == 1:
+            (way,) = ways
+            if way[0] == STEP:
+                return way[1]
+        number = self._effect_numbers.get(ways)
+        if number is None:
+            number = self._effect_numbers[ways] = self._states + len(self.effects)
+            self.effects.append(ways)
+            if number >= self._moved.shape[1] - 1:
+                self._moved[:, NONE] = UNKNOWN
+                self._moved = np.concatenate([self._moved, np.full_like(self._moved, UNKNOWN)], 1)
+                self._moved[:, NONE] = NONE
+        return number
+
+    def ways_of(self, effect: int) -> Ways:
+        """The ways of an effect that is not NONE."""
+        return frozenset({(STEP, effect)}) if effect < self._states else self.effects[effect - self._states]
+
+    def _moved_way(self, way: Way, column: int) -> set[Way]:
+        if way[0] == POP:
+            vector = self._move(way[1], column)
+            return set() if vector == NOWHERE else {(POP, vector)}
+        symbols, state = ((), way[1]) if way[0] == STEP else way[1:]
+        entry = int(self._automaton.next[state, column])
+        if entry == NONE:
+            return set()
+        return {_joined(symbols, after) for after in self.ways_of(entry)}
+
+
+@lru_cache(maxsize=4)
+def long_blanks(vocab: Vocabulary) -> list[tuple[int, bytes]]:
+    """The tokens with a run of white space of more than LONGEST_RUN blanks and tabs, and what precedes the run in them."""
+    found = []
+    for token in np.flatnonzero(np.diff(vocab.offsets) > LONGEST_RUN).tolist():
+        spelled = vocab.token_bytes(token)
+        for run in RUN.finditer(spelled):
+            if len(run[0].translate(None, b"\r\n")) > LONGEST_RUN:
+                found.append((token, spelled[: run.start()]))
+                break
+    return found
+
+
+def _joined(symbols: tuple[int, ...], way: Way) -> Way:
+    """Symbols pushed before, then what one more byte does."""
+    if way[0] == STEP:
+        return (PUSH, symbols, way[1]) if symbols else way
+    if way[0] == PUSH:
+        return PUSH, (*symbols, *way[1]), way[2]
+    if not symbols:
+        return POP, ALL_RETURNS
+    *below, state = symbols
+    return (PUSH, tuple(below), state) if below else (STEP, state)

@@ -1,0 +1,97 @@
+"""The unrolled JSON machine against the machine itself, byte by byte: no text that the machine reads is missing, and what it has
+beyond those are equal keys and numbers with exponents alone."""
+
+import re
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL
+from grammarlm.masks.canvas.json.automaton import byte_automaton
+from grammarlm.masks.canvas.json.explored import Explored, Explorer, start_thread
+
+TOKENS = [b"?", *(bytes([b]) for b in range(256)), b"."]
+DOCUMENTS = {
+    "any value": ({}, [b'{"a": [1, -2.5, "x\\u00e9", {"b": null}], "c": {}}', b"[[[]], true, 0.0]"]),
+    "a tree": (
+        {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}, "inner": {"$ref": "#"}},
+         "required": ["name"], "additionalProperties": False},
+        [b'{"name": "ab", "inner": {"name": "", "inner": {"name": "c"}}}'],
+    ),
+    "patterns and bounds": (
+        {"type": "array", "items": {"anyOf": [{"type": "string", "pattern": "^[a-f\\u00e9]+$"},
+                                              {"type": "integer", "minimum": 3, "maximum": 140}]}, "maxItems": 4},
+        [b'["abc", 12, 140, "\\u00e9f"]', '["é", 3]'.encode()],
+    ),
+    "an open object": (
+        {"type": "object", "properties": {"id": {"type": "integer"}, "on": {"enum": ["yes", "no"]}}, "minProperties": 1,
+         "additionalProperties": {"type": "boolean"}},
+        [b'{"id": 7, "on": "yes", "x": true}', b'{"z": false}'],
+    ),
+}  # fmt: skip
+
+
+def read(explored: Explored, text: bytes) -> list[bool]:
+    """Is each prefix of a text one of the table?"""
+    configs: set[tuple[int, tuple[int, ...]]] = {(explored.start, ())}
+    found = []
+    for byte in text:
+        after = set()
+        for state, stack in configs:
+            entry = int(explored.next[state, byte])
+            while entry <= SPECIAL:
+                operation, symbol, target, entry = explored.specials[SPECIAL - entry].tolist()
+                if operation == POP:
+                    after |= {(stack[-1], stack[:-1])} if stack else set()
+                else:
+                    after.add((target, (*stack, symbol) if operation == PUSH else stack))
+            if entry != NONE:
+                after.add((entry, stack))
+        configs = after
+        found.append(bool(configs))
+    return found
+
+
+def mutated(texts: list[bytes], count: int) -> list[bytes]:
+    rng, found = np.random.default_rng(5), list(texts)
+    for _ in range(count):
+        text = bytearray(texts[rng.integers(len(texts))])
+        for _ in range(int(rng.integers(1, 4))):
+            at = int(rng.integers(len(text) + 1))
+            text[at : at + int(rng.integers(0, 2))] = bytes([rng.choice(list(b'{}[]":,0129-.e\\u abcdintrue\n'))])
+        found.append(bytes(text))
+    return found
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_table_reads_what_the_machine_reads(name: str) -> None:
+    schema, texts = DOCUMENTS[name]
+    constraint = gl.compile(gl.JsonSchema(schema), gl.Vocabulary(TOKENS, [257], [0, 257]))
+    explored = Explorer(constraint._automaton.program).run(start_thread(constraint._automaton.program))
+    refused = 0
+    for text in mutated(texts, 150):
+        matcher = constraint.matcher()
+        for at, have in enumerate(read(explored, text)):
+            want = matcher.advance_bytes(text[at : at + 1])
+            if have != want:
+                assert have, (text, at)
+                assert re.search(rb"[0-9][eE]", text[: at + 1]) or text[: at + 1].count(b'"') > 3, (text, at)
+            if not want:
+                refused += 1
+                break
+    assert refused > 30
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_merged_states_do_alike(name: str) -> None:
+    """The refined automaton has the effects of the table, state by state."""
+    constraint = gl.compile(gl.JsonSchema(DOCUMENTS[name][0]), gl.Vocabulary(TOKENS, [257], [0, 257]))
+    explored = Explorer(constraint._automaton.program).run(start_thread(constraint._automaton.program))
+    machine = byte_automaton(explored, lambda: None)
+    assert machine.states < len(explored.states)
+    assert (machine.accepts[machine.block_of] == explored.accepts).all()
+    plain = explored.next >= 0
+    merged = machine.next[machine.block_of][:, machine.class_of]
+    assert (merged[plain] == machine.block_of[explored.next[plain]]).all()
+    assert ((explored.next == NONE) == (merged == NONE)).all()
