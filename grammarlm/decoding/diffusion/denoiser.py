@@ -1,0 +1,108 @@
+"""A model that fills in masks: rows of ids with -1 where one is missing in, logits of every position out.
+
+Three kinds of models are read alike:
+
+    a masked model     logits at a position are those of the id that belongs there: masked LMs, LLaDA, bare callables
+    a shifted one      logits at a position are those of the next one's id: Dream
+    a causal one       shifted, and sees only what stands before: any autoregressive model. It fills in from left to right
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from grammarlm.decoding.readers.model_facts import device_of, is_transformers_model, text_config
+
+MASKED, SHIFTED, CAUSAL = "masked", "shifted", "causal"
+SHIFTED_MODELS = ("dream",)  # model_type, in lower case
+DIFFUSION_MODELS = ("llada", "dream")
+UNIFORM_MODELS = ("diffusion_gemma",)  # they replace random ids, not masks
+
+
+def kind_of(model: Any) -> str:
+    """How the model's logits are to be read."""
+    if not is_transformers_model(model):
+        shape = getattr(model, "shape", None)  # an embedded model says itself that it looks only to the left
+        return CAUSAL if getattr(shape, "causal", False) else MASKED
+    name = str(model.config.model_type).lower()
+    if name.startswith(UNIFORM_MODELS):
+        raise TypeError(
+            f"{type(model).__name__} refines random ids and knows no mask; infill takes models that fill in a mask, and "
+            "autoregressive ones"
+        )
+    if name.startswith(SHIFTED_MODELS):
+        return SHIFTED
+    if name.startswith(DIFFUSION_MODELS) or type(model).__name__.endswith("ForMaskedLM"):
+        return MASKED
+    if getattr(model.config, "is_encoder_decoder", False) or not getattr(model, "can_generate", lambda: True)():
+        raise TypeError(f"{type(model).__name__} neither fills in masks nor continues texts; load it with AutoModelForMaskedLM")
+    return CAUSAL
+
+
+def is_diffusion_model(model: Any) -> bool:
+    """Is it known to fill in masks? A bare callable may do either."""
+    if not is_transformers_model(model):
+        return getattr(getattr(model, "shape", None), "causal", True) is False
+    try:
+        return kind_of(model) != CAUSAL
+    except TypeError:
+        return False
+
+
+def mask_id_of(model: Any, tokenizer: Any) -> int | None:
+    """The id that stands for a missing one, as the tokenizer or the model's configs have it."""
+    for source in (tokenizer, getattr(model, "config", None), text_config(model), getattr(model, "generation_config", None)):
+        found = getattr(source, "mask_token_id", None)
+        if isinstance(found, int):
+            return found
+    return None
+
+
+class Denoiser:
+    """A model behind a prompt, which it sees and nobody fills in."""
+
+    def __init__(self, model: Any, width: int, mask_id: int, prompt: Sequence[int] = (), kind: str = MASKED):
+        self.model, self.width, self.mask_id, self.prompt, self.kind = model, width, mask_id, list(prompt), kind
+        self.calls, self.seconds = 0, 0.0
+        self._device = device_of(model)
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """float32 [rows, length, width] of int64 [rows, length], in one call; what the vocabulary has beyond the logits is -inf."""
+        start = perf_counter()
+        count, length = rows.shape
+        if self.kind == CAUSAL and not self.prompt and length and (rows[:, 0] < 0).any():
+            raise ValueError(
+                "a causal model predicts an id from those before, and the first one has none; begin with a piece of text, or give "
+                "a prompt"
+            )
+        ids = np.where(rows < 0, self.mask_id, rows)
+        prompt = np.broadcast_to(np.array(self.prompt, np.int64), (count, len(self.prompt)))
+        given = torch.from_numpy(np.concatenate([prompt, ids], 1)).to(self._device)
+        with torch.no_grad():
+            answer = self.model(given)
+        logits = checked(getattr(answer, "logits", answer), given.shape)
+        if self.kind != MASKED:
+            logits = torch.cat([logits[:, :1], logits[:, :-1]], 1)
+        logits = logits[:, len(self.prompt) :, : self.width].detach().to("cpu", torch.float32)
+        found = np.full((count, length, self.width), -np.inf, np.float32)
+        found[:, :, : logits.shape[2]] = logits.numpy()
+        if np.isnan(found).any() or (found == np.inf).any():
+            raise ValueError("the model's logits hold NaN or inf; check its weights and dtype")
+        self.calls, self.seconds = self.calls + 1, self.seconds + perf_counter() - start
+        return found
+
+
+def checked(logits: Any, shape: torch.Size) -> torch.Tensor:
+    if not isinstance(logits, torch.Tensor):
+        raise TypeError(f"the model returned {type(logits).__name__}; it returns its logits as one tensor [B, L, V], or as .logits")
+    if logits.ndim != 3 or tuple(logits.shape[:2]) != tuple(shape) or not logits.is_floating_point():
+        raise ValueError(
+            f"the model returned {logits.dtype} {list(logits.shape)} for ids {list(shape)}; "
+            f"it must be a floating-point tensor [{shape[0]}, {shape[1]}, V]"
+        )
+    return logits
