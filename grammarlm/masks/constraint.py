@@ -34,6 +34,9 @@ from .report import Report
 if TYPE_CHECKING:
     from grammarlm.masks.filters.canonical import Canonical
 
+    from .canvas.canvas import Canvas
+    from .canvas.protocol import View
+
 
 LOGGER = logging.getLogger("grammarlm.masks")
 USUAL_LIMITS = Limits()
@@ -67,6 +70,23 @@ class Constraint:
         if max_tokens is None and self._canonical is None:
             return (program.matcher_class or Matcher)(self)
         return (program.filtered_class or FilteredMatcher)(self, max_tokens)
+
+    def canvas(self, length: int, *, after: Matcher | None = None, room: int = 0) -> Canvas:
+        """Exact answers about partly filled rows of `length` tokens, for models that fill masked positions in any order.
+
+        `after`: a matcher that has read what precedes the row, and is left as it is; `room`: so many tokens may follow the row.
+        UnsupportedFeature where the grammar has no canvas.
+        """
+        from .canvas.canvas import Canvas  # imported on first use: most constraints have none
+
+        with PATIENT:
+            return Canvas(self, self._view, length, after, room)
+
+    @cached_property
+    def _view(self) -> View:
+        from .canvas.views import view_of
+
+        return view_of(self)
 
     @cached_property
     def as_generated(self) -> Constraint:

@@ -1,0 +1,201 @@
+"""One partly filled row of tokens under a constraint: what may stand where, the best fill, an exact sample, commits.
+
+    canvas = constraint.canvas(length)                        # -1: a token is missing
+    canvas.allowed(row).row(position)                         # int32 mask words; .test(position, ids)
+    canvas.fill(row, logits), canvas.sample(row, logits, seed=7)
+    canvas.commit(row, positions, ids), canvas.is_completable(row), canvas.explain(row, position, id)
+
+A row is the tokens of a text, then, unless these fill it, one stop id, and after the first stop id only stop ids. Logits are
+[length, vocab.size], and the score of a completion is the sum of the logits at the masked positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.masks.filters.matcher import FilteredMatcher
+from grammarlm.masks.mask_array import as_integer
+from grammarlm.masks.matcher import Matcher
+from grammarlm.masks.runtime.limits import Clock
+
+from . import scores
+from .allowed import Allowed
+from .explain import explain
+from .protocol import MASKED, Draw, Passes, View
+
+if TYPE_CHECKING:
+    from grammarlm.masks.constraint import Constraint
+
+LONGEST = 1 << 16
+
+
+class Canvas:
+    """Exact answers about rows of one length. It keeps the passes of the last row, so rows that differ in little cost little."""
+
+    def __init__(self, constraint: Constraint, view: View, length: int, after: Matcher | None = None, room: int = 0):
+        length = _count(length, "canvas(length) takes a number of tokens", 1)
+        room = _count(room, "canvas(room=) takes a number of tokens", 0)
+        if after is not None:
+            _check_matcher(after, constraint)
+        self.vocab, self.length, self.room = constraint.vocab, length, room
+        self._clock = Clock(constraint.report.limits)
+        self._grid = view.grid(length, after, room, self._clock.check)
+        self._classes = self._grid.classes
+        self._last: Passes | None = None
+        self._rows: dict[bytes, np.ndarray] = {}
+
+    # ------------------------------------------------------------------ answers
+
+    def allowed(self, tokens: Sequence[int]) -> Allowed:
+        """What may stand at each position, all other tokens as given; nothing where the row cannot be completed."""
+        return Allowed(self._passes(self._read(tokens)), self._classes, self.length, self._rows)
+
+    def is_completable(self, tokens: Sequence[int]) -> bool:
+        """Is there a row of the language with these tokens?"""
+        return self._passes(self._read(tokens)).is_completable
+
+    def fill(self, tokens: Sequence[int], logits: Any) -> list[int]:
+        """The completion with the highest score; of tokens that are equal in all, the first. ValueError where there is none."""
+        return self._finished(tokens, logits, None)
+
+    def sample(self, tokens: Sequence[int], logits: Any, seed: int | None = None) -> list[int]:
+        """A completion drawn by the softmax of the scores; ValueError where there is none. Equal seeds, equal rows."""
+        return self.drawn(tokens, logits, scores.by_softmax(np.random.default_rng(seed)))
+
+    def drawn(self, tokens: Sequence[int], logits: Any, draw: Draw) -> list[int]:
+        """A completion made by choices: `draw(log weights)` returns an index. With draws by softmax it is a sample."""
+        return self._finished(tokens, logits, draw)
+
+    def explain(self, tokens: Sequence[int], position: int, token: int) -> str:
+        """Why an id may not stand at a position, in at most 500 characters; "allowed" where it may."""
+        row = self._read(tokens)
+        position = self._position(position)
+        token = as_integer(token, "explain(tokens, position, token) takes a token id")
+        return explain(self.vocab, self._classes, self._passes(row), row, position, token)
+
+    # ------------------------------------------------------------------ commits
+
+    def commit(
+        self, tokens: Sequence[int], positions: Iterable[int], ids: Iterable[int], partial: bool = False
+    ) -> list[int]:
+        """A new row with these ids at these positions; ValueError where it could not be completed.
+
+        With `partial` an id is set only where the row can still be completed, in the order given: the longest prefix that can
+        be set together, found by bisection, then each later id.
+        """
+        row = self._read(tokens)
+        places = [self._position(position) for position in positions]
+        values = [as_integer(token, "commit(tokens, positions, ids) takes token ids") for token in ids]
+        if len(places) != len(values) or len(set(places)) != len(places):
+            raise ValueError(f"commit takes one id for each position, each position once: {places}, {values}"[:200])
+        wrong = next((token for token in values if not 0 <= token < self.vocab.size), None)
+        if wrong is not None:
+            raise ValueError(f"commit: the id {wrong}; ids are 0 to {self.vocab.size - 1}")
+        setting = list(zip(places, values, strict=True))
+        if not partial:
+            after = _with(row, setting)
+            if not self._passes(after).is_completable:
+                raise ValueError(f"with these ids at {brief_list(places)} the row cannot be completed")
+            return after
+        if not self._passes(row).is_completable:
+            raise ValueError("the row cannot be completed, whatever is set")
+        most = self._longest_prefix(row, setting)
+        row = _with(row, setting[:most])
+        for one in setting[most + 1 :]:
+            after = _with(row, [one])
+            if self._passes(after).is_completable:
+                row = after
+        return row
+
+    def _longest_prefix(self, row: list[int], setting: list[tuple[int, int]]) -> int:
+        """How many of the settings can be made together, from the first on: if n can, fewer can."""
+        least, most = 0, len(setting)
+        tried = most
+        while least < most:
+            if self._passes(_with(row, setting[:tried])).is_completable:
+                least = tried
+            else:
+                most = tried - 1
+            tried = (least + most + 1) // 2
+        return least
+
+    # ------------------------------------------------------------------ inside
+
+    def _finished(self, tokens: Sequence[int], logits: Any, draw: Draw | None) -> list[int]:
+        row = self._read(tokens)
+        numbers = scores.as_logits(logits, self.length, self.vocab.size)
+        passes, classes = self._passes(row), self._classes
+        if not passes.is_completable:
+            raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
+        given = np.array(row)
+        if draw is None:
+            chosen = passes.best(scores.maxima(classes, numbers, given))
+        else:
+            chosen = passes.sample(scores.log_sums(classes, numbers, given), draw)
+        for i in np.flatnonzero(given == MASKED).tolist():
+            if draw is None:
+                row[i] = scores.best_token(classes, numbers[i], int(chosen[i]))
+            else:
+                row[i] = scores.drawn_token(classes, numbers[i], int(chosen[i]), draw)
+        return row
+
+    def _read(self, tokens: Sequence[int]) -> list[int]:
+        """The caller's row, checked, as a new list."""
+        row = [as_integer(token, "a row has token ids, -1 where one is missing") for token in tokens]
+        if len(row) != self.length:
+            raise ValueError(f"the row has {len(row)} tokens; this canvas has {self.length}")
+        wrong = next((i for i, token in enumerate(row) if not MASKED <= token < self.vocab.size), None)
+        if wrong is not None:
+            raise ValueError(
+                f"the row has {row[wrong]} at position {wrong}; ids are 0 to {self.vocab.size - 1}, -1 is missing"
+            )
+        return row
+
+    def _passes(self, row: list[int]) -> Passes:
+        self._clock.begin_call()
+        given = np.array(row)
+        classes = np.where(given == MASKED, MASKED, self._classes.of[given]).astype(np.int32)
+        self._last = passes = self._grid.passes(classes, self._last)
+        return passes
+
+    def _position(self, position: int) -> int:
+        position = as_integer(position, "a position of a row")
+        if not 0 <= position < self.length:
+            raise ValueError(f"the position {position}; this canvas has the positions 0 to {self.length - 1}")
+        return position
+
+    def __repr__(self) -> str:
+        return f"<Canvas of {self.length} tokens, {self._classes.count} token classes>"
+
+
+def brief_list(places: list[int]) -> str:
+    return f"{places[:8]}{' and more' if len(places) > 8 else ''}"
+
+
+def _with(row: list[int], setting: list[tuple[int, int]]) -> list[int]:
+    after = list(row)
+    for place, token in setting:
+        after[place] = token
+    return after
+
+
+def _count(value: int, what: str, least: int) -> int:
+    number = as_integer(value, what)
+    if not least <= number <= LONGEST:
+        raise ValueError(f"{what}, {least} to {LONGEST}, not {number}")
+    return number
+
+
+def _check_matcher(after: Matcher, constraint: Constraint) -> None:
+    if not isinstance(after, Matcher):
+        raise TypeError(f"canvas(after=) takes a matcher of this constraint, not {type(after).__name__}")
+    if after._automaton is not constraint._automaton:
+        raise ValueError("canvas(after=) takes a matcher of this constraint; this one is of another")
+    if isinstance(after, FilteredMatcher):
+        raise UnsupportedFeature(
+            "canvas(after=) with a matcher that has max_tokens: the canvas has a length of its own"
+        )

@@ -1,0 +1,56 @@
+"""Token classes: two tokens are in one class iff they act alike on every control of a view.
+
+Everything between a row of tokens and its logits is done by class: a vocabulary of 128,000 has some hundred of them. Class
+NEVER has the ids that stand in no text, class STOP the stop ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from grammarlm.masks.token_facts import pack_ids
+
+NEVER, STOP = 0, 1
+FIRST = 2  # the first class of tokens that stand in a text
+
+
+@dataclass(frozen=True)
+class TokenClasses:
+    """The class of each id, and the ids of each class."""
+
+    of: np.ndarray  # int32 [V]
+    count: int  # K
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """int32 [V]: all ids, class by class, ascending within each."""
+        return np.argsort(self.of, kind="stable").astype(np.int32)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """int64 [K + 1]: where each class begins in `order`."""
+        return np.searchsorted(self.of[self.order], np.arange(self.count + 1))
+
+    def members(self, token_class: int) -> np.ndarray:
+        return self.order[self.starts[token_class] : self.starts[token_class + 1]]
+
+    def row(self, allowed: np.ndarray) -> np.ndarray:
+        """The mask row of some classes (bool [K])."""
+        return pack_ids(np.flatnonzero(allowed[self.of]), -(-len(self.of) // 32))
+
+    @property
+    def nbytes(self) -> int:
+        return 2 * self.of.nbytes + 8 * self.count
+
+
+def classes_of(kinds: np.ndarray, stop_ids: tuple[int, ...]) -> tuple[TokenClasses, np.ndarray]:
+    """Classes of ids by what they do: `kinds` int [V], 0 for ids that do nothing. Also the kind of each class from FIRST on."""
+    found, places = np.unique(kinds, return_inverse=True)
+    none = int(found[0] == 0)
+    of = (places + FIRST - none).astype(np.int32)
+    of[kinds == 0] = NEVER
+    of[list(stop_ids)] = STOP
+    return TokenClasses(of, FIRST + len(found) - none), found[none:]

@@ -1,0 +1,1 @@
+"""Machines without a stack: controls are the states of a deterministic automaton."""

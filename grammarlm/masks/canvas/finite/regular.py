@@ -1,0 +1,89 @@
+"""The view of the regular machine: all states that bytes lead to, and what tokens do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammarlm.errors import LimitExceeded
+from grammarlm.layout.table import DEAD
+from grammarlm.masks.canvas.classes import classes_of
+from grammarlm.masks.protocol import FINISHED
+from grammarlm.masks.runtime.limits import Clock
+
+from .grid import FiniteGrid
+from .relations import Relations
+from .table import finite_table
+
+if TYPE_CHECKING:
+    from grammarlm.masks.automaton import Automaton
+    from grammarlm.masks.machines.regular.epoch import RegularEpoch
+    from grammarlm.masks.matcher import Matcher
+
+
+class RegularView:
+    """The states that texts can lead to. Controls are their numbers: DEAD, FINISHED, then those of texts."""
+
+    def __init__(self, automaton: Automaton, begins: Any = None):
+        """`begins`: a term besides that of a text's beginning, where a matcher stands that has read bytes that no token spells."""
+        program = automaton.program
+        self._automaton = automaton
+        with automaton.lock:
+            program.clock.begin_call()
+            self._numbers, table, accepting = _collected(
+                automaton, [program.start, *([] if begins is None else [begins])]
+            )
+            class_of = program.byte_sets.class_of
+        self._first = self._numbers[program.start]
+        clock = Clock(program.limits)
+        relations = Relations(table, class_of, program.limits.max_bytes, clock.check)
+        self.classes, kinds = classes_of(relations.of_tokens(program.vocab), program.vocab.stop_ids)
+        self.table = finite_table([relations.vectors[kind] for kind in kinds.tolist()], accepting)
+
+    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> FiniteGrid:
+        if after is None:
+            start = self._first
+        elif after.is_finished:
+            start = FINISHED
+        else:
+            epoch, state = after._head[1:3]
+            term = epoch.terms[state]
+            if term not in self._numbers:
+                return RegularView(self._automaton, term).grid(length, after, room, check)
+            start = self._numbers[term]
+        return FiniteGrid(self.table, self.classes, length, start, room, check)
+
+
+def _collected(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, int], np.ndarray, np.ndarray]:
+    """The control of each term that bytes lead to from some terms, the transitions by class of byte, and which accept."""
+    try:
+        return _walk(automaton, begins)
+    except LimitExceeded:
+        if not automaton.epoch.is_full:
+            raise
+        return _walk(automaton, begins)  # in an epoch of its own
+
+
+def _walk(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, int], np.ndarray, np.ndarray]:
+    found: dict[int, int] = {DEAD: DEAD, FINISHED: FINISHED}
+    for term in begins:
+        epoch, state = automaton.renew(term)
+        found.setdefault(state, len(found))
+    waiting = list(found)[2:]
+    regular: RegularEpoch = epoch  # type: ignore[assignment]
+    for state in waiting:
+        regular.expand(state)
+        for target in np.unique(regular.tables.next[state]).tolist():
+            if target not in found:
+                found[target] = len(found)
+                waiting.append(target)
+    states = list(found)
+    renumber = np.zeros(len(regular.tables.next), np.int32)
+    renumber[states] = np.arange(len(states))
+    table = renumber[regular.tables.next[states]]
+    table[[DEAD, FINISHED]] = DEAD
+    accepting = np.array([regular.accepting[state] for state in states])
+    accepting[FINISHED] = True
+    return {regular.terms[s]: n for s, n in found.items() if s > FINISHED}, table, accepting

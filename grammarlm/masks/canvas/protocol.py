@@ -1,0 +1,56 @@
+"""What a canvas asks of a machine.
+
+A machine offers a **view**: its token classes, and for each length a **grid**. A grid makes **passes** over a row of classes
+(MASKED where the token is missing). Everything here is about classes; tokens, logits of tokens and mask words are the
+canvas's. The law of `tests/masks/canvas/canvas_law.py` holds every view to this, by enumeration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from grammarlm.masks.matcher import Matcher
+
+    from .classes import TokenClasses
+
+MASKED = -1  # in place of a token or a class: missing
+Draw = Callable[[np.ndarray], int]  # log weights, none of them NaN, not all -inf -> an index, by their softmax
+
+
+class Passes(Protocol):
+    """What is known of one partly filled row. Never changes."""
+
+    is_completable: bool
+
+    def classes_at(self, position: int) -> np.ndarray:
+        """bool [K]: which classes may stand at the position, whatever stands there now, all other tokens as given."""
+
+    def reads(self, position: int, token_class: int) -> bool:
+        """Can the class be read at the position after what precedes it, whatever follows?"""
+
+    def best(self, scores: np.ndarray) -> np.ndarray:
+        """int32 [L]: the classes of a completion whose sum of `scores` [L, K] at masked positions is highest."""
+
+    def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
+        """int32 [L]: the classes of a completion, drawn by softmax of its sum of `scores` [L, K] at masked positions."""
+
+
+class Grid(Protocol):
+    """A view over rows of one length."""
+
+    classes: TokenClasses
+
+    def passes(self, classes: np.ndarray, before: Passes | None) -> Passes:
+        """The passes over a row, int32 [L]; `before`: those of another row, of which what is equal may be taken."""
+
+
+class View(Protocol):
+    """A machine as canvases see it. Made once for a constraint, shared by its canvases; safe to use from any thread."""
+
+    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> Grid:
+        """Rows of this length, at the beginning of a text or after what a matcher has read; up to `room` tokens may follow.
+        `check` raises where time is up."""

@@ -1,0 +1,37 @@
+"""The machines that have a view: a new one is one line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from grammarlm.errors import UnsupportedFeature, brief
+from grammarlm.masks.machines.registry import machine_of
+
+from .protocol import View
+
+if TYPE_CHECKING:
+    from grammarlm.masks.constraint import Constraint
+
+HOMES = {  # machine: "module:function" that makes a constraint's view; imported on first use
+    "regular": ".finite.regular:RegularView",
+}
+
+
+def view_of(constraint: Constraint) -> View:
+    """A new view; UnsupportedFeature where the constraint has none."""
+    if constraint._canonical is not None:
+        raise UnsupportedFeature(
+            "a canvas with canonical_only=True: which tokens are canonical depends on the token before, which may be masked; "
+            "leave canonical_only out"
+        )
+    name = machine_of(constraint.grammar).name
+    home = HOMES.get(name)
+    if home is None:
+        raise UnsupportedFeature(
+            f"a canvas over {brief(constraint.grammar, 80)}: the {name} machine has no view for canvases yet; "
+            f"there are views of {', '.join(HOMES)}"
+        )
+    module, function = home.split(":")
+    view: View = getattr(import_module(module, __package__), function)(constraint._automaton)
+    return view
