@@ -93,7 +93,7 @@ class Boards:
         moved = self._advance(row)
         if moved or self._part is None or self._part.end != end:
             room = self.length - end
-            self._part = Board(self._constraint.canvas(end - self.read, after=self.matcher, room=room), self.read, end)
+            self._part = Board(self._constraint.canvas(end - self.read, after=self.matcher.fork(), room=room), self.read, end)
         return self._part
 
     def _advance(self, row: np.ndarray) -> bool:

@@ -15,24 +15,33 @@ from grammarlm.decoding.arguments import check_choice
 from grammarlm.decoding.diffusion.look import Rule
 from grammarlm.decoding.diffusion.run import Outcome, Run, Schedule, State
 
+from .full import blocks_of
+
 VERIFY = ("auto", "always", "never")
 DRAFT, ACCEPT, AGAIN = range(3)  # what a random number is for
 
 
-def s2d2(run: Run, choose: Rule, *, verify: str = "auto", span: int = 32, least: int = 2) -> None:
+def s2d2(
+    run: Run, choose: Rule, *, verify: str = "auto", span: int = 32, least: int = 2, block: int | None = None
+) -> None:
     """verify   "always", "never" (then this is the sampler's own steps), or "auto": where more ids a call are expected of it
     span     the longest run that is drafted
     least    "auto": the shortest run that is verified
+    block    as in `full`
     """
     check_choice("verify", verify, VERIFY)
-    schedule = run.schedule()
-    while len(masked := run.masked()):
-        logits = run.read()
-        places = first_run(masked)[:span]
-        if verify == "always" or (verify == "auto" and len(places) >= least and pays(run, logits, places, masked, schedule, choose)):
-            run.record(verified(run, logits, places, schedule))
-        else:
-            run.step(choose, logits, masked, schedule)
+    for first, end in blocks_of(len(run.row), block):
+        schedule = run.schedule(first, end)
+        while len(masked := run.masked(first, end)):
+            logits = run.read()
+            places = first_run(masked)[:span]
+            is_verified = verify == "always"
+            if verify == "auto" and len(places) >= least:
+                is_verified = pays(run, logits, places, masked, schedule, choose)
+            if is_verified:
+                run.record(verified(run, logits, places, schedule))
+            else:
+                run.step(choose, logits, masked, schedule)
 
 
 def first_run(masked: np.ndarray) -> np.ndarray:
