@@ -52,6 +52,8 @@ def read_holes(given: Any, vocab: Vocabulary) -> Holes:
     if isinstance(given, Sequence) and any(isinstance(one, (str, Hole)) for one in given):
         return of_pieces(given, vocab)
     row = np.array(listed(given), np.int64)
+    if not len(row):
+        raise ValueError("the row has no tokens; give some ids, -1 where one is missing")
     outside = [int(token) for token in row if token < MASKED or token >= vocab.size]
     if outside:
         raise ValueError(f"holes has the id {outside[0]}; ids are from 0 to {vocab.size - 1}, and -1 where one is missing")
@@ -70,6 +72,8 @@ def of_pieces(pieces: Sequence[Any], vocab: Vocabulary) -> Holes:
             ids += [MASKED] * piece.size
         else:
             ids += read_holes(piece, vocab).row.tolist()
+    if not ids:
+        raise ValueError("the pieces have no tokens; give some text, or a gl.Hole")
     return Holes(np.array(ids, np.int64), tuple(shrinking))
 
 

@@ -17,6 +17,7 @@ from grammarlm.decoding.arguments import check_integer, check_vocabulary, prompt
 from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.output import one_output
+from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of, mask_id_of
 from grammarlm.decoding.readers.model_facts import width_of
 from grammarlm.decoding.request import compiled_output
 from grammarlm.decoding.result import Result
@@ -24,7 +25,7 @@ from grammarlm.kernels import entries
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .denoiser import CAUSAL, Denoiser, kind_of, mask_id_of
+from .denoiser import Denoiser
 from .filling import Filling, Plan
 from .holes import read_holes
 

@@ -184,14 +184,23 @@ class Run:
             return board.commit(row, [position], [one.reading.id_at(0)])
 
     def _filled(self, look: Look, board: Board) -> np.ndarray:
-        """The best joint fill of the look's positions, or a draw from the joint law; other positions only need to be possible."""
+        """The best joint fill of the look's positions; other positions only need to be possible.
+
+        At a temperature a draw from the joint law of the row, where the look is of all that is masked; else one after another, each
+        given those before it.
+        """
+        is_whole = len(look.positions) == int((look.row < 0).sum())
+        if self.sampling.temperature and not is_whole:
+            row = look.row
+            for position in look.positions:
+                row = self._with_best(look, row, int(position), board)
+            return row
         logits = np.zeros((len(look.row), look.logits.shape[1]), np.float32)
         logits[look.positions] = np.maximum(look.logits, IMPOSSIBLE)
         with self.canvas_time():
             if self.sampling.temperature:
-                filled = board.sample(look.row, logits / np.float32(self.sampling.warmth), self.sampling.seed or 0)
-            else:
-                filled = board.fill(look.row, logits)
+                return board.sample(look.row, logits / np.float32(self.sampling.warmth), self.sampling.seed or 0)
+            filled = board.fill(look.row, logits)
         row = look.row.copy()
         row[look.positions] = filled[look.positions]
         return row

@@ -2,7 +2,7 @@
 
 A row has room for the most tokens. At the end of a hole that may shrink, positions may be EMPTY, an id beyond the vocabulary: the
 text goes on there as if they did not exist. For each number of tokens that the holes may have there is a canvas; what may stand at
-a position is what one of the canvases allows there. EMPTY is as probable as the end of the text: models are trained to pad with it.
+a position is what one of the canvases allows there; a row keeps at least one token. EMPTY is as probable as the end of the text: models are trained to pad with it.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ class ShrinkingCanvas:
         for keeps in itertools.product(*(range(end - first, -1, -1) for first, end in holes)):
             empty = [p for (first, end), kept in zip(holes, keeps, strict=True) for p in range(first + kept, end)]
             left = length - len(empty)
-            if left not in canvases:
+            if left and left not in canvases:
                 canvases[left] = canvas_of(left)
-            self.sizes.append(Sizes(length, empty, canvases[left]))
+            if left:
+                self.sizes.append(Sizes(length, empty, canvases[left]))
 
     def _fitting(self, tokens: Any) -> tuple[np.ndarray, list[Sizes]]:
         row = np.asarray(tokens, np.int64)
