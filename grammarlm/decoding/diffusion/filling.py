@@ -134,6 +134,7 @@ class Filling:
             tokens=tokens,
             seed=self.sampling.seed if self.sampling.temperature else None,
             cache_hit=self.compiled.was_cached,
+            closes=self.compiled.constraint is not None,
             compile_seconds=self.compile_seconds,
             model_seconds=sum(step.model_ms for step in run.trace) / 1000,
             mask_seconds=sum(step.canvas_ms for step in run.trace) / 1000,

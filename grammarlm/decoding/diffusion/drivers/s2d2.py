@@ -78,7 +78,7 @@ def verified(run: Run, logits: np.ndarray, places: np.ndarray, schedule: Schedul
         look = run.look(State(draft.row), own, np.array([draft.position]), schedule)
         p, q = law(look.reading.logits[0], run), law(draft.logits, run)
         token = draft.token
-        if random_of(run, draft.position, ACCEPT).random() * q[token] >= p[token]:
+        if not happens(p[token] / q[token], random_of(run, draft.position, ACCEPT)):
             refused.append(draft.position)
             token = drawn(np.maximum(p - q, 0), random_of(run, draft.position, AGAIN))
         kept.append((draft.position, token, look.reading.log_p(0, token)))
@@ -119,6 +119,11 @@ def drawn(masses: np.ndarray, random: np.random.Generator) -> int:
     """An index with a probability proportional to its mass."""
     sums = masses.cumsum()
     return int(np.searchsorted(sums, random.random() * sums[-1], side="right"))
+
+
+def happens(p: float, random: np.random.Generator) -> bool:
+    """With probability min(1, p)."""
+    return bool(random.random() < p)
 
 
 def random_of(run: Run, position: int, purpose: int) -> np.random.Generator:

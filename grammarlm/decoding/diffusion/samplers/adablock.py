@@ -25,16 +25,16 @@ def adablock(
     delimiters  how the text of a token ends that may end a block
     window      in what share of the row, from the block's start on, a delimiter is looked for
     """
-    start = int(look.positions[0])
-    end = look.memory.get("end", -1)
-    if start >= end:
+    start, end = look.memory.get("block", (-1, -1))
+    if look.positions[0] >= end:
+        start = int(look.positions[0])
         found = delimiter(look, start, window, tau_d, delimiters)
         end = start + block if found is None else found + 1
     inside = look.positions < end
     order = look.by_confidence()
     order = order[inside[order]]
     sure = int((look.reading.confidence[order] >= tau).sum())
-    return look.choose(order, max(sure, look.share), memory={"end": end}, notes={"block": [start, end]})
+    return look.choose(order, max(sure, look.share), memory={"block": (start, end)}, notes={"block": [start, end]})
 
 
 def delimiter(look: Look, start: int, window: float, tau_d: float, delimiters: Sequence[str]) -> int | None:

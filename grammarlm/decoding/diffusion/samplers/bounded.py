@@ -19,8 +19,9 @@ def bounded(
     block    the size of blocks
     think    the size of blocks before `marker`, a text such as "</think>"; None: there is no such part
     """
-    start, end = int(look.positions[0]), look.memory.get("end", -1)
-    if start >= end:
+    start, end = look.memory.get("block", (-1, -1))
+    if look.positions[0] >= end:
+        start = int(look.positions[0])
         end = start + (think if marker is not None and not is_over(look, start, marker) else block)
     inside = look.positions < end
     found = look.reading.confidence
@@ -31,7 +32,7 @@ def bounded(
     order = order[inside[order]]
     sure = int((found[order] >= threshold).sum())
     notes = {"threshold": threshold, "block": [start, end]}
-    return look.choose(order, max(sure, look.share), memory={"end": end, "mean": mean}, notes=notes)
+    return look.choose(order, max(sure, look.share), memory={"block": (start, end), "mean": mean}, notes=notes)
 
 
 def is_over(look: Look, start: int, marker: str) -> bool:
