@@ -164,11 +164,12 @@ class Run:
         if choice.fill:
             return self._filled(look, board), [int(p) for p in look.positions], []
         positions, ids = [int(p) for p in choice.positions], [int(token) for token in choice.ids]
+        check_choice(look, positions, ids)
         with self.canvas_time():
             row = board.commit(look.row, positions, ids, partial=True)
         order = [p for p in positions if row[p] >= 0]
         rejected = [p for p in positions if row[p] < 0]
-        for position in positions[: choice.least]:
+        for position in positions[: max(1, choice.least)]:
             if row[position] < 0:
                 row = self._with_best(look, row, position, board)
                 order.append(position)
@@ -221,6 +222,19 @@ class Run:
         start = perf_counter()
         yield
         self._canvas_seconds += perf_counter() - start
+
+
+def check_choice(look: Look, positions: list[int], ids: list[int]) -> None:
+    """A sampler of the caller's own may say anything."""
+    seen = set(look.positions.tolist())
+    wrong = next((position for position in positions if position not in seen), None)
+    if wrong is not None:
+        raise ValueError(f"the sampler chose position {wrong}, which is not one of those that it may choose")
+    if not positions or len(positions) != len(ids) or len(set(positions)) != len(positions):
+        raise ValueError(
+            f"the sampler chose no position, or {len(positions)} positions and {len(ids)} ids; it chooses one or more, each once, "
+            "with its id"
+        )
 
 
 class Timed:
