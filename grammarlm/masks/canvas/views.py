@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
 
 HOMES = {  # machine: "module:function" that makes a constraint's view; imported on first use
+    "items": ".items:ItemsView",
     "regular": ".finite.regular:RegularView",
 }
 

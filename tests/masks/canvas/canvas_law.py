@@ -64,7 +64,7 @@ class Case:
         if self.accepts(ids if self.by_ids else data):
             yield ids
         if len(ids) < most:
-            for token in set(range(len(self.tokens))) - {*self.stop_ids, *self.special}:
+            for token in set(range(len(self.tokens))) - {*self.stop_ids, *(() if self.by_ids else self.special)}:
                 longer = data + self.tokens[token]
                 if len(longer) > len(data) and self.begins(longer):
                     yield from self._texts((*ids, token), longer, most)

@@ -1,0 +1,50 @@
+"""An exact sample of a machine with a stack.
+
+A sum over derivations is the law of rows only where each row has one. Otherwise
+
+1. the readings of a row are followed as one *set* of (control, stack), of which each row has exactly one (subsets.py): exact, for as
+   long as the sets are few;
+2. else a derivation is drawn, the derivations m of its row are counted, and it is accepted with probability 1 / m.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.errors import LimitExceeded
+from grammarlm.masks.canvas.protocol import Draw
+
+from .derivations import Derivations, log_sum
+from .subsets import Subsets, TooMany
+
+if TYPE_CHECKING:
+    from .grid import StackPasses
+
+MOST_TRIES = 10_000
+
+
+def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray:
+    """The classes of a completion, by the softmax of the sum of its scores."""
+    if not passes.grid.table.is_deterministic:
+        try:
+            return Subsets(passes, scores).classes(draw)
+        except TooMany:
+            pass
+    derivations = Derivations(passes, scores, log_sum)
+    if np.isneginf(derivations.total):
+        raise ValueError("the logits give every completion of the row the probability 0")
+    for _ in range(MOST_TRIES):
+        row = derivations.classes(draw)
+        if passes.grid.table.is_deterministic:
+            return row
+        ways = Derivations(passes.grid.passes(row, None), np.zeros_like(scores), log_sum).total
+        if ways < RARELY_MORE or draw(np.array([-ways, np.log1p(-np.exp(-ways))])) == 0:
+            return row
+    raise LimitExceeded(
+        f"a sample of an ambiguous grammar: {MOST_TRIES} derivations were drawn, and the rows of all had many others"
+    )
+
+
+RARELY_MORE = 1e-9  # the log of one derivation, but for rounding

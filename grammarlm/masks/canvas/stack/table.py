@@ -1,0 +1,186 @@
+"""What token classes do to the controls and the stack of a pushdown machine, and how a view says it.
+
+Reading a class, a machine goes through **points** within one token: from a control an edge leads to a point; a *micro* point pops
+the symbol on top and goes on; a *push* point pushes one and goes on; a *final* point is the control after the token. Pops come
+before pushes, since what a token pushes and pops again never shows.
+
+    maker = TableMaker(controls, symbols)                                  # DEAD, FINISHED and ROOT are counted
+    maker.effect(control, token_class, target, pops=(a,), pushes=(b, c))   # c on top of b
+    maker.end(control, pops=(a,))                                          # a text may end here, with just these on the stack
+    point = maker.micro("]]")                                              # or, where a token pops without bound:
+    maker.enter(control, token_class, point)
+    maker.pop(point, a, then=point)
+    maker.pop(point, b, target, pushes=(c,))
+    table = maker.table(classes)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+
+from grammarlm.masks.canvas.classes import STOP
+from grammarlm.masks.protocol import FINISHED
+
+ROOT = 0  # the symbol below all others; it is never popped: a rule for it asks whether the stack is empty
+Symbols = tuple[int, ...]
+Rule = tuple[int, int, int]  # a micro point, the symbol that it pops, the point after
+
+
+@dataclass(frozen=True, eq=False)
+class StackTable:
+    """Points are numbered: the controls (as final points), the push points, the micro points. The point after a push has a
+    lower number than the push."""
+
+    controls: int
+    symbols: int
+    classes: int
+    edges: tuple[tuple[int, int], ...]  # (control, point), each pair once
+    edge_classes: tuple[tuple[int, ...], ...]  # of each edge: the classes that take it
+    pushes: tuple[tuple[int, int], ...]  # of each push point: the symbol, the point after
+    rules: tuple[Rule, ...]  # sorted
+    points: int
+
+    @property
+    def first_micro(self) -> int:
+        return self.controls + len(self.pushes)
+
+    @cached_property
+    def edges_by_class(self) -> list[list[int]]:
+        """The edges that each class takes."""
+        found: list[list[int]] = [[] for _ in range(self.classes)]
+        for edge, classes in enumerate(self.edge_classes):
+            for token_class in classes:
+                found[token_class].append(edge)
+        return found
+
+    @cached_property
+    def edges_from(self) -> list[list[int]]:
+        """The edges of each control."""
+        found: list[list[int]] = [[] for _ in range(self.controls)]
+        for edge, (control, _) in enumerate(self.edges):
+            found[control].append(edge)
+        return found
+
+    @cached_property
+    def rules_of(self) -> dict[int, list[tuple[int, int]]]:
+        """(symbol, point after) of each micro point."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for point, symbol, after in self.rules:
+            found.setdefault(point, []).append((symbol, after))
+        return found
+
+    @cached_property
+    def is_deterministic(self) -> bool:
+        """Has each row one derivation at most, whatever is on the stack?"""
+        apart: set[tuple[int, int]] = set()  # pairs of points that no stack lets go on together, or that are being looked at
+
+        def meet(points: list[int]) -> bool:
+            return any(self._meet(a, b, apart) for a, b in itertools.combinations(points, 2))
+
+        for edges in self.edges_by_class:
+            points: dict[int, list[int]] = {}
+            for edge in edges:
+                points.setdefault(self.edges[edge][0], []).append(self.edges[edge][1])
+            if any(map(meet, points.values())):
+                return False
+        afters: dict[tuple[int, int], list[int]] = {}
+        for point, symbol, after in self.rules:
+            afters.setdefault((point, symbol), []).append(after)
+        return not any(map(meet, afters.values()))
+
+    def _meet(self, a: int, b: int, apart: set[tuple[int, int]]) -> bool:
+        """Is there a stack on which both points go on?"""
+        waiting = [(a, b)]
+        while waiting:
+            pair = a, b = waiting.pop()
+            if a == b or min(pair) < self.first_micro:
+                return True
+            if pair not in apart:
+                apart.add(pair)
+                ways = itertools.product(self.rules_of.get(a, ()), self.rules_of.get(b, ()))
+                waiting += [(after, other) for (s, after), (t, other) in ways if s == t]
+        return False
+
+    @property
+    def nbytes(self) -> int:
+        return 100 * (len(self.edges) + len(self.rules) + self.points) + 8 * sum(map(len, self.edge_classes))
+
+
+class TableMaker:
+    """Collects what classes do."""
+
+    def __init__(self, controls: int, symbols: int):
+        self._controls, self._symbols = controls, symbols
+        self._pushes: dict[tuple[int, object], int] = {}  # (symbol, point after) -> number
+        self._micros: dict[Hashable, int] = {}
+        self._edges: dict[tuple[int, object], set[int]] = {}
+        self._rules: set[tuple[int, int, object]] = set()
+        for control in (FINISHED,):
+            self._edges[control, ("final", FINISHED)] = {STOP}
+
+    def effect(
+        self, control: int, token_class: int, target: int, pops: Symbols = (), pushes: Symbols = ()
+    ) -> None:
+        """Reading the class: pops these symbols, the top first, then pushes; a frame that is new is the last of `pushes`."""
+        point = self._after(target, pushes)
+        if pops:
+            point = self._popping(pops, point)
+        self._edges.setdefault((control, point), set()).add(token_class)
+
+    def end(self, control: int, pops: Symbols = ()) -> None:
+        """A text may end in this control with exactly these symbols on the stack."""
+        self._edges.setdefault((control, self._popping((*pops, ROOT), ("final", FINISHED))), set()).add(STOP)
+
+    def micro(self, key: Hashable) -> int:
+        """The micro point of a key: a place within a token where the symbol on top is popped."""
+        return self._micros.setdefault(("own", key), len(self._micros))
+
+    def enter(self, control: int, token_class: int, micro: int) -> None:
+        """Reading the class leads to a micro point."""
+        self._edges.setdefault((control, ("micro", micro)), set()).add(token_class)
+
+    def pop(
+        self, micro: int, symbol: int, target: int | None = None, pushes: Symbols = (), then: int | None = None
+    ) -> None:
+        """In a micro point: this symbol is popped (ROOT: the stack is empty), then another micro point, or the token ends."""
+        if then is not None:
+            assert symbol != ROOT, "nothing is popped of an empty stack"
+            self._rules.add((micro, symbol, ("micro", then)))
+        else:
+            assert target is not None, "a token ends in a control"
+            self._rules.add((micro, symbol, self._after(target, pushes)))
+
+    def _after(self, target: int, pushes: Symbols) -> object:
+        point: object = ("final", target)
+        for symbol in reversed(pushes):
+            number = self._pushes.setdefault((symbol, point), len(self._pushes))
+            point = ("push", number)
+        return point
+
+    def _popping(self, pops: Symbols, point: object) -> object:
+        for at in range(len(pops) - 1, -1, -1):
+            here = self._micros.setdefault(("pops", pops[at:], point), len(self._micros))
+            self._rules.add((here, pops[at], point))
+            point = ("micro", here)
+        return point
+
+    def table(self, classes: int) -> StackTable:
+        def number(point: object) -> int:
+            kind, at = point  # type: ignore[misc]
+            first: int = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}[kind]
+            return first + int(at)
+
+        edges = sorted((control, number(point), sorted(of)) for (control, point), of in self._edges.items())
+        return StackTable(
+            self._controls,
+            self._symbols,
+            classes,
+            tuple((control, point) for control, point, _ in edges),
+            tuple(tuple(of) for _, _, of in edges),
+            tuple((symbol, number(point)) for symbol, point in self._pushes),
+            tuple(sorted((number(("micro", m)), symbol, number(point)) for m, symbol, point in self._rules)),
+            self._controls + len(self._pushes) + len(self._micros),
+        )
