@@ -147,7 +147,8 @@ def generate(
         progress=progress,
     )
     request = prepare(model, prompt, asked)
-    request.check_budgets()
+    if method != "diffusion":  # its canvas knows exactly whether max_tokens are enough
+        request.check_budgets()
     results: list[Result] = []
     batches = list(request.batches(max(1, asked.batch_size // request.n)))
     for batch in with_bar(batches, asked.progress):

@@ -112,8 +112,8 @@ def check_names(function: str, given: Iterable[str], find: Callable[..., Any], *
 
 
 def option_names(find: Callable[..., Any]) -> set[str]:
-    """The options of a method: its keyword-only arguments, and where it passes further ones on its `further` names, or the fields of
-    `Rejection`.
+    """The options of a method: its keyword-only arguments, and where it passes further ones on, its `further` names or the fields
+    of `Rejection`.
     """
     parameters = signature(find).parameters.values()
     names = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}

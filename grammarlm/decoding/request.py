@@ -106,8 +106,8 @@ def check_prepared(model: Model, options: Options) -> None:
         kind_of(model)
     elif fills_masks(model):
         raise TypeError(
-            f'{type(model).__name__} fills in masks and does not go on with texts; gl.generate(method="diffusion") and gl.infill are '
-            "for such models"
+            f"{type(model).__name__} fills in masks and does not go on with texts; it is for gl.infill and for gl.generate with "
+            'method="diffusion", its default there'
         )
     else:
         check_model(model)

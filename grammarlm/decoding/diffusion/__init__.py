@@ -16,7 +16,7 @@ from typing import Any
 
 from .names import DRIVERS, RULES
 
-__all__ = ["SAMPLERS", "Choice", "Look"]  # noqa: F822 - resolved on first use, because they import torch
+__all__ = ["SAMPLERS", "Choice", "Look"]
 
 
 def __getattr__(name: str) -> Any:

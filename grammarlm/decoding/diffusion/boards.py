@@ -1,7 +1,7 @@
 """The canvas of a row, or of a part of it whose left context is final.
 
-All rows and positions are those of the whole row, whichever part the canvas is of. A part is exact: what stands before it is read by
-a matcher, and the masked positions after it are the canvas's `room`; so it says what the canvas of the whole row would say there.
+All rows and positions are those of the whole row, whichever part the canvas is of. A part is exact: what stands before it is read
+by a matcher, and the masked positions after it are the canvas's `room`. So it says what the canvas of the whole row says there.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class Boards:
         moved = self._advance(row)
         if moved or self._part is None or self._part.end != end:
             room = self.length - end
-            self._part = Board(self._constraint.canvas(end - self.read, after=self.matcher.fork(), room=room), self.read, end)
+            self._part = Board(
+                self._constraint.canvas(end - self.read, after=self.matcher.fork(), room=room), self.read, end
+            )
         return self._part
 
     def _advance(self, row: np.ndarray) -> bool:

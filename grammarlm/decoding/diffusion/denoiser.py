@@ -18,7 +18,8 @@ class Denoiser:
 
     def __init__(self, model: Any, width: int, mask_id: int, prompt: Sequence[int] = (), kind: str = MASKED):
         self.model, self.width, self.mask_id, self.prompt, self.kind = model, width, mask_id, list(prompt), kind
-        self.calls, self.seconds = 0, 0.0
+        self.calls: int = 0
+        self.seconds: float = 0.0
         self._device = device_of(model)
 
     def read(self, rows: np.ndarray) -> np.ndarray:
@@ -49,7 +50,9 @@ class Denoiser:
 
 def checked(logits: Any, shape: torch.Size) -> torch.Tensor:
     if not isinstance(logits, torch.Tensor):
-        raise TypeError(f"the model returned {type(logits).__name__}; it returns its logits as one tensor [B, L, V], or as .logits")
+        raise TypeError(
+            f"the model returned {type(logits).__name__}; it returns its logits as one tensor [B, L, V], or as .logits"
+        )
     if logits.ndim != 3 or tuple(logits.shape[:2]) != tuple(shape) or not logits.is_floating_point():
         raise ValueError(
             f"the model returned {logits.dtype} {list(logits.shape)} for ids {list(shape)}; "

@@ -40,7 +40,12 @@ class Plan:
 
     @classmethod
     def of(
-        cls, sampler: str | Callable[..., Any], block: int | None, options: Mapping[str, Any], *, one_by_one: bool = False
+        cls,
+        sampler: str | Callable[..., Any],
+        block: int | None,
+        options: Mapping[str, Any],
+        *,
+        one_by_one: bool = False,
     ) -> Plan:
         """`block` goes to what has such an option: the sampler, or the driver around it."""
         left = dict(options) if block is None else {**options, "block": block}
@@ -54,7 +59,9 @@ class Plan:
                 raise ValueError(f"inner={inner!r:.60}; it takes one of {', '.join(RULES)}")
             rule, drive = inner if callable(inner) else SAMPLERS[inner], SAMPLERS[sampler]
         else:
-            raise ValueError(f"sampler={sampler!r:.60}; it takes one of {', '.join(SAMPLERS)}, or a function from a Look to a Choice")
+            raise ValueError(
+                f"sampler={sampler!r:.60}; it takes one of {', '.join(SAMPLERS)}, or a function from a Look to a Choice"
+            )
         if one_by_one:
             left.setdefault("block", 1)
         own, around = names_of(rule), names_of(drive)
@@ -62,7 +69,9 @@ class Plan:
             if name not in own | around:
                 raise unknown_argument("infill", name, own | around)
         # A driver's own option comes first: blocks of "blocks" are the driver's; those of "adablock" inside "full" the sampler's.
-        of_drive = {name: value for name, value in left.items() if name in around and not (drive is full and name in own)}
+        of_drive = {
+            name: value for name, value in left.items() if name in around and not (drive is full and name in own)
+        }
         of_rule = {name: value for name, value in left.items() if name in own and name not in of_drive}
         return cls(partial(drive, **of_drive), partial(rule, **of_rule))
 

@@ -41,7 +41,9 @@ class FreeCanvas:
     def allowed(self, tokens: Sequence[int]) -> FreeRows:
         return FreeRows(self, *self.edges(tokens))
 
-    def commit(self, tokens: Sequence[int], positions: Sequence[int], ids: Sequence[int], *, partial: bool = False) -> list[int]:
+    def commit(
+        self, tokens: Sequence[int], positions: Sequence[int], ids: Sequence[int], *, partial: bool = False
+    ) -> list[int]:
         row = [int(token) for token in tokens]
         for position, token in zip(positions, ids, strict=True):
             if self.allowed(row).test(position, [token])[0]:
@@ -52,7 +54,9 @@ class FreeCanvas:
 
     def fill(self, tokens: Sequence[int], logits: Any) -> list[int]:
         """The most probable row."""
-        return self._filled(tokens, np.asarray(logits, np.float64), lambda scores: (int(scores.argmax()), float(scores.max())))
+        return self._filled(
+            tokens, np.asarray(logits, np.float64), lambda scores: (int(scores.argmax()), float(scores.max()))
+        )
 
     def sample(self, tokens: Sequence[int], logits: Any, *, seed: int) -> list[int]:
         """A draw from softmax of the sum of the logits."""

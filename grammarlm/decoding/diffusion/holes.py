@@ -56,7 +56,9 @@ def read_holes(given: Any, vocab: Vocabulary) -> Holes:
         raise ValueError("the row has no tokens; give some ids, -1 where one is missing")
     outside = [int(token) for token in row if token < MASKED or token >= vocab.size]
     if outside:
-        raise ValueError(f"holes has the id {outside[0]}; ids are from 0 to {vocab.size - 1}, and -1 where one is missing")
+        raise ValueError(
+            f"holes has the id {outside[0]}; ids are from 0 to {vocab.size - 1}, and -1 where one is missing"
+        )
     return Holes(row)
 
 

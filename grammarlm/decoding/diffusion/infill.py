@@ -87,7 +87,12 @@ def infill(
     sampling = Sampling(temperature, seed=seed)
     check_integer("steps", steps, 1, optional=True)
     check_integer("block", block, 1, optional=True)
-    plan = Plan.of(sampler or ("blocks" if kind == CAUSAL else "confidence"), block, options, one_by_one=not sampler and kind == CAUSAL)
+    plan = Plan.of(
+        sampler or ("blocks" if kind == CAUSAL else "confidence"),
+        block,
+        options,
+        one_by_one=not sampler and kind == CAUSAL,
+    )
     output = one_output(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
@@ -122,4 +127,3 @@ def first_ids(kind: str, tokenizer: Any) -> Sequence[int]:
     """What a causal model needs before its first prediction, where the tokenizer has it."""
     begin = getattr(tokenizer, "bos_token_id", None)
     return [begin] if kind == CAUSAL and isinstance(begin, int) else []
-

@@ -50,7 +50,7 @@ class Reading:
 
     @cached_property
     def _sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each position: the sum of exp(logit - best logit), that of the others' largest, and of (logit - best) weighted by it."""
+        """Of each position, with p = exp(logit - best logit): the sum of p, the second largest p, the sum of p (logit - best)."""
         count = len(self.logits)
         mass, runner_up, weighted = np.empty(count), np.empty(count), np.empty(count)
         for first in range(0, count, CHUNK):
@@ -142,7 +142,9 @@ class Look:
         if len(logits):
             rows = [self.allowed.row(int(position)) for position in self.positions]
             apply_mask_(torch.from_numpy(logits), np.ascontiguousarray(np.stack(rows), np.int32))
-            for index in np.flatnonzero(logits.max(1) == -np.inf):  # to the model all that is allowed there is impossible
+            for index in np.flatnonzero(
+                logits.max(1) == -np.inf
+            ):  # to the model all that is allowed there is impossible
                 logits[index, first_of(rows[index])] = LOWEST
         return Reading(self.positions, logits, self.sampling)
 

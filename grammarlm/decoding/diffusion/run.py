@@ -24,8 +24,11 @@ IMPOSSIBLE = -1e6  # stands for -inf in scores of whole rows, so that they can b
 class Reader(Protocol):
     """What reads rows: a Denoiser."""
 
-    calls: int
-    seconds: float
+    @property
+    def calls(self) -> int: ...
+
+    @property
+    def seconds(self) -> float: ...
 
     def read(self, rows: np.ndarray) -> np.ndarray: ...
 
@@ -106,7 +109,7 @@ class Run:
     # ------------------------------------------------------------------ the model
 
     def read(self, end: int | None = None) -> np.ndarray:
-        """Logits [seen, V] of the row, in one call. With `end` masked positions from there on are cut off, up to the last known id."""
+        """Logits [seen, V] of the row, in one call. With `end`, masks from there on are cut off, up to the last known id."""
         return self.read_all([self.row], end)[0]
 
     def read_all(self, rows: list[np.ndarray], end: int | None = None) -> np.ndarray:
@@ -119,7 +122,9 @@ class Run:
 
     # ------------------------------------------------------------------ steps
 
-    def step(self, choose: Rule, logits: np.ndarray, positions: np.ndarray, schedule: Schedule, board: Board | None = None) -> None:
+    def step(
+        self, choose: Rule, logits: np.ndarray, positions: np.ndarray, schedule: Schedule, board: Board | None = None
+    ) -> None:
         """One look at some masked positions; what is chosen is committed and recorded."""
         self.record(self.outcome(choose, self.state, logits, positions, schedule, board))
 
@@ -180,7 +185,9 @@ class Run:
         with self.canvas_time():
             allowed = Timed(board.allowed(row), self)
         index = int(np.searchsorted(look.positions, position))
-        one = replace(look, positions=look.positions[index : index + 1], logits=look.logits[index : index + 1], allowed=allowed)
+        one = replace(
+            look, positions=look.positions[index : index + 1], logits=look.logits[index : index + 1], allowed=allowed
+        )
         with self.canvas_time():
             return board.commit(row, [position], [one.reading.id_at(0)])
 
@@ -212,7 +219,9 @@ class Run:
         """The outcome is what happened; times and calls since the last step are its own."""
         calls, seconds = self.reader.calls - self._calls, self.reader.seconds - self._seconds
         times = {"model_ms": 1000 * seconds, "canvas_ms": 1000 * self._canvas_seconds}
-        self.trace.append(Step(calls, outcome.committed, outcome.tokens, outcome.rejected, **times, notes=outcome.notes))
+        self.trace.append(
+            Step(calls, outcome.committed, outcome.tokens, outcome.rejected, **times, notes=outcome.notes)
+        )
         self._calls, self._seconds, self._canvas_seconds = self.reader.calls, self.reader.seconds, 0.0
         self.state = outcome.state
         self.log_p |= outcome.log_p

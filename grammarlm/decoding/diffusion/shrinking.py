@@ -2,7 +2,8 @@
 
 A row has room for the most tokens. At the end of a hole that may shrink, positions may be EMPTY, an id beyond the vocabulary: the
 text goes on there as if they did not exist. For each number of tokens that the holes may have there is a canvas; what may stand at
-a position is what one of the canvases allows there; a row keeps at least one token. EMPTY is as probable as the end of the text: models are trained to pad with it.
+a position is what one of the canvases allows there; a row keeps at least one token. EMPTY is as probable as the end of the text:
+models are trained to pad with it.
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ def kind_of(model: Any) -> str:
     if name.startswith(DIFFUSION_MODELS) or type(model).__name__.endswith("ForMaskedLM"):
         return MASKED
     if is_encoder_decoder(model) or not getattr(model, "can_generate", lambda: True)():
-        raise TypeError(f"{type(model).__name__} neither fills in masks nor continues texts; load it with AutoModelForMaskedLM")
+        raise TypeError(
+            f"{type(model).__name__} neither fills in masks nor continues texts; load it with AutoModelForMaskedLM"
+        )
     return CAUSAL
 
 
@@ -52,7 +54,12 @@ def fills_masks(model: Any) -> bool:
 
 def mask_id_of(model: Any, tokenizer: Any) -> int | None:
     """The id that stands for a missing one, as the tokenizer or the model's configs have it."""
-    for source in (tokenizer, getattr(model, "config", None), text_config(model), getattr(model, "generation_config", None)):
+    for source in (
+        tokenizer,
+        getattr(model, "config", None),
+        text_config(model),
+        getattr(model, "generation_config", None),
+    ):
         found = getattr(source, "mask_token_id", None)
         if isinstance(found, int):
             return found

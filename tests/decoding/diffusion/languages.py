@@ -40,8 +40,8 @@ class Language:
         found = []
         for count in range(self.length + 1):
             for ids in itertools.product(range(1, self.stop), repeat=count):
-                if re.fullmatch(self.pattern, b"".join(self.tokens[i - 1] for i in ids).decode(errors="replace")):
-                    found.append(ids + (self.stop,) * (self.length - count))
+                text = b"".join(self.tokens[i - 1] for i in ids).decode(errors="replace")
+                found += [ids + (self.stop,) * (self.length - count)] * bool(re.fullmatch(self.pattern, text))
         return np.array(found)
 
     def text(self, row):

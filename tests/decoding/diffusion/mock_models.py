@@ -20,7 +20,9 @@ class Counting:
         self.calls, self.width, self.lengths = 0, width, []
 
     def __call__(self, ids):
-        assert ids.ndim == 2 and 0 <= int(ids.min()) and int(ids.max()) < self.width
+        assert ids.ndim == 2
+        assert int(ids.min()) >= 0
+        assert int(ids.max()) < self.width
         self.calls += 1
         self.lengths.append(ids.shape[1])
         return torch.from_numpy(np.stack([self.row(row) for row in ids.tolist()]).astype(np.float32))

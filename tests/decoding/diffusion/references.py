@@ -27,7 +27,7 @@ def top(p):
 
 
 def gap(p):
-    first, second = sorted(p.values())[: -3 : -1]
+    first, second = sorted(p.values())[:-3:-1]
     return math.log(first / second)
 
 
@@ -80,7 +80,9 @@ def credit(laws, share, memory, alpha=0.6, beta=0.7, gamma=0.5, tau=0.9, **_):
         for token in mine:
             mine[token] *= beta
         mine[best(p)] = mine.get(best(p), 0.0) + top(p) ** gamma
-        fused[at] = softmax([-math.inf if t not in p else math.log(p[t]) + alpha * math.log1p(mine.get(t, 0)) for t in range(22)])
+        fused[at] = softmax(
+            [-math.inf if t not in p else math.log(p[t]) + alpha * math.log1p(mine.get(t, 0)) for t in range(22)]
+        )
     return confidence(fused, share, tau=tau)
 
 
@@ -101,7 +103,9 @@ def history(laws, share, memory, window=3, tau=0.9, **_):
 
 def leap(laws, share, tau=0.9, relaxed=0.75, w=4, **_):
     anchors = [at for at in laws if top(laws[at]) >= tau]
-    near = {at for at in laws if top(laws[at]) >= relaxed and any(abs(at - one) <= w for one in anchors)} if w else set()
+    near = (
+        {at for at in laws if top(laws[at]) >= relaxed and any(abs(at - one) <= w for one in anchors)} if w else set()
+    )
     return best_ids(laws, at_least(surest(laws), {*anchors, *near}, share))
 
 
@@ -139,7 +143,9 @@ def regions(laws, share, memory, tau=0.9, **_):
     runs = memory.setdefault("runs", [])
     for at in sorted(laws) if not runs else ():
         runs.append([at]) if not runs or runs[-1][-1] != at - 1 else runs[-1].append(at)
-    leaders = [at for at in surest(laws) if at == next(o for o in surest(laws) if any(at in r and o in r for r in runs))]
+    leaders = [
+        at for at in surest(laws) if at == next(o for o in surest(laws) if any(at in r and o in r for r in runs))
+    ]
     rest = [at for at in surest(laws) if at not in leaders]
     sure = [at for at in rest if top(laws[at]) >= tau]
     return best_ids(laws, [*leaders, *rest[: max(len(sure), share - len(leaders))]])

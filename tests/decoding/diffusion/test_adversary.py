@@ -30,7 +30,8 @@ def check_trace(out, holes, model) -> None:
     for step in out.stats.trace:
         assert [out.tokens[at] for at in step.committed] == step.tokens
         assert set(step.rejected) <= set(committed)
-        assert step.model_ms >= 0 and step.canvas_ms >= 0
+        assert step.model_ms >= 0
+        assert step.canvas_ms >= 0
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -48,7 +49,8 @@ def test_every_row_is_in_the_language(sampler, count) -> None:
         assert len(agreeing(agreeing(language.rows, holes), out.tokens)) == 1, (sampler, options, holes, out.tokens)
         assert re.fullmatch(language.pattern, out.text)
         text = [token for token in out.tokens if token != language.stop]
-        assert out.text == language.text(out.tokens) and out.stats.tokens == len(text)
+        assert out.text == language.text(out.tokens)
+        assert out.stats.tokens == len(text)
         matcher = matchers[names[number % len(names)]].matcher()
         assert matcher.validate(text) == len(text)
         check_trace(out, holes, model)
@@ -65,7 +67,9 @@ def test_any_choice_at_all_is_safe() -> None:
 
             positions = random.permutation(look.positions)[: 1 + random.integers(len(look.positions))]
             width = look.logits.shape[1]
-            return Choice(positions.tolist(), random.integers(0, width, len(positions)).tolist(), int(random.integers(1, 4)))
+            return Choice(
+                positions.tolist(), random.integers(0, width, len(positions)).tolist(), int(random.integers(1, 4))
+            )
 
         holes = language.holes(random)
         model = Adversary(language.width, [0], number)

@@ -48,7 +48,13 @@ class LladaLike(transformers.LlamaForCausalLM):
     config_class = LlamaLike
 
 
-SMALL = {"vocab_size": WIDTH, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+SMALL = {
+    "vocab_size": WIDTH,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
 
 
 def model_of(kind):
@@ -58,7 +64,9 @@ def model_of(kind):
         "dream": lambda: DreamLike(Like(**SMALL, mask_token_id=MASK)),
         "llada": lambda: LladaLike(LlamaLike(**SMALL, mask_token_id=MASK)),
         "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL)),
-        "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=WIDTH, n_embd=16, n_layer=1, n_head=2)),
+        "gpt2": lambda: transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(vocab_size=WIDTH, n_embd=16, n_layer=1, n_head=2)
+        ),
     }[kind]()
     for parameter in made.parameters():  # fresh weights are nearly uniform
         parameter.data.mul_(8)
@@ -112,7 +120,8 @@ def test_the_prompt_is_seen_and_not_part_of_the_row() -> None:
             return np.tile(np.where(np.arange(WIDTH) == sum(ids) % 5 + 1, 9.0, 0.0), (len(ids), 1))
 
     out = gl.infill(Sees(), [-1, 4, -1], vocab=VOCAB, mask_id=MASK, prompt=[9, 8])
-    assert len(out.tokens) == 3 and out.tokens[1] == 4
+    assert len(out.tokens) == 3
+    assert out.tokens[1] == 4
 
 
 def test_models_may_return_an_object_and_any_float_type_and_width() -> None:
@@ -148,7 +157,9 @@ def test_what_is_no_logits_is_refused(answer, error) -> None:
 def test_logits_of_minus_infinity_leave_the_constraint_alone() -> None:
     language = LANGUAGES["words"]
     for sampler in SAMPLERS:
-        out = language.infill(lambda ids: torch.full((*ids.shape, 5), -torch.inf), sampler=sampler, temperature=1.0, seed=1)
+        out = language.infill(
+            lambda ids: torch.full((*ids.shape, 5), -torch.inf), sampler=sampler, temperature=1.0, seed=1
+        )
         assert re.fullmatch(language.pattern, out.text), sampler
 
 
@@ -179,9 +190,11 @@ def test_pieces_and_holes(network, tokenizer) -> None:
     given = len(vocab.encode("Say ")) + len(vocab.encode("."))
     for n in (1, 2, 4):
         exact = gl.infill(network, ["Say ", gl.Hole(n), "."], tokenizer=tokenizer, regex=pattern)
-        assert re.fullmatch(pattern, exact.text) and len(exact.tokens) == given + n
+        assert re.fullmatch(pattern, exact.text)
+        assert len(exact.tokens) == given + n
         shrunk = gl.infill(network, ["Say ", gl.Hole(most=n), "."], tokenizer=tokenizer, regex=pattern)
-        assert re.fullmatch(pattern, shrunk.text) and given < len(shrunk.tokens) <= given + n
+        assert re.fullmatch(pattern, shrunk.text)
+        assert given < len(shrunk.tokens) <= given + n
     ids = gl.infill(network, ["Say ", vocab.encode("ab"), gl.Hole(1)], tokenizer=tokenizer, regex=r"Say ab[ab]")
     assert ids.text[:-1] == "Say ab"
 
@@ -213,7 +226,9 @@ def test_holes_are_checked() -> None:
         gl.Hole(most=0)
     for wrong, error in (([-2], ValueError), ([99], ValueError), ([], ValueError), (7, TypeError), ([1.5], TypeError)):
         with pytest.raises(error):
-            infill(Context(0), wrong) if isinstance(wrong, list) else gl.infill(Context(0), wrong, vocab=VOCAB, mask_id=MASK)
+            infill(Context(0), wrong) if isinstance(wrong, list) else gl.infill(
+                Context(0), wrong, vocab=VOCAB, mask_id=MASK
+            )
 
 
 def test_a_row_that_nothing_completes_is_refused_before_the_model_is_asked() -> None:
@@ -228,8 +243,10 @@ def test_a_row_that_nothing_completes_is_refused_before_the_model_is_asked() -> 
 
 def test_what_is_returned(network, tokenizer) -> None:
     out = gl.infill(network, [-1] * 6, tokenizer=tokenizer, regex="[0-9]{1,3}")
-    assert re.fullmatch("[0-9]{1,3}", out.text) and out.value == out.text
-    assert out.finish_reason == "stop" and len(out.tokens) == len(out.logprobs) == 6
+    assert re.fullmatch("[0-9]{1,3}", out.text)
+    assert out.value == out.text
+    assert out.finish_reason == "stop"
+    assert len(out.tokens) == len(out.logprobs) == 6
     assert all(p <= 0 for p in out.logprobs)
     assert "trace" not in repr(out.stats)
     json.dumps(dataclasses.asdict(out))
@@ -243,7 +260,9 @@ def test_log_probabilities_are_those_under_the_constraint() -> None:
 
 
 def test_the_same_seed_gives_the_same_row_and_another_seed_another() -> None:
-    rows = {tuple(infill(Context(0, sharpness=0.3), [-1] * 8, temperature=1.0, seed=seed).tokens) for seed in (1, 1, 2, 3)}
+    rows = {
+        tuple(infill(Context(0, sharpness=0.3), [-1] * 8, temperature=1.0, seed=seed).tokens) for seed in (1, 1, 2, 3)
+    }
     assert len(rows) == 3
     drawn = infill(Context(0), [-1] * 4, temperature=1.0)
     assert infill(Context(0), [-1] * 4, temperature=1.0, seed=drawn.stats.seed).tokens == drawn.tokens
@@ -261,7 +280,7 @@ def test_steps_bound_the_number_of_steps() -> None:
 
 
 def test_names_and_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="'confidence'|confidence, "):
+    with pytest.raises(ValueError, match="fixed, confidence, entropy"):
         infill(Context(0), [-1], "confidant")
     with pytest.raises(TypeError, match="tau"):
         infill(Context(0), [-1], "confidence", tua=0.5)
@@ -288,17 +307,43 @@ def test_the_command_lines_table_is_the_registry() -> None:
 
 def test_generate_takes_models_that_fill_in_masks(network, tokenizer) -> None:
     out = gl.generate(network, "Ada.\n", tokenizer=tokenizer, regex="[a-z]{2,6}", max_tokens=5)
-    assert re.fullmatch("[a-z]{2,6}", out.text) and len(out.tokens) <= 5 and out.finish_reason in ("stop", "closed")
-    assert out.tokens == gl.generate(network, "Ada.\n", tokenizer=tokenizer, regex="[a-z]{2,6}", max_tokens=5, method="diffusion").tokens
-    many = gl.generate(network, ["Ada.\n", "Tom.\n"], tokenizer=tokenizer, regex=["[0-9]+", None], max_tokens=3, n=2, temperature=1.0, seed=4)
+    assert re.fullmatch("[a-z]{2,6}", out.text)
+    assert len(out.tokens) <= 5
+    assert out.finish_reason in ("stop", "closed")
+    assert (
+        out.tokens
+        == gl.generate(
+            network, "Ada.\n", tokenizer=tokenizer, regex="[a-z]{2,6}", max_tokens=5, method="diffusion"
+        ).tokens
+    )
+    many = gl.generate(
+        network,
+        ["Ada.\n", "Tom.\n"],
+        tokenizer=tokenizer,
+        regex=["[0-9]+", None],
+        max_tokens=3,
+        n=2,
+        temperature=1.0,
+        seed=4,
+    )
     assert [bool(re.fullmatch("[0-9]+", one.text)) for one in many] == [True, True, False, False]
     assert many[0].tokens != many[1].tokens
 
 
 def test_generate_of_a_bare_callable_by_name() -> None:
     for sampler in SAMPLERS:
-        out = gl.generate(Context(3), [5], vocab=VOCAB, mask_id=MASK, method="diffusion", sampler=sampler, regex="[a-e]{2,4}", max_tokens=6)
-        assert re.fullmatch("[a-e]{2,4}", out.text) and out.finish_reason == "stop"
+        out = gl.generate(
+            Context(3),
+            [5],
+            vocab=VOCAB,
+            mask_id=MASK,
+            method="diffusion",
+            sampler=sampler,
+            regex="[a-e]{2,4}",
+            max_tokens=6,
+        )
+        assert re.fullmatch("[a-e]{2,4}", out.text)
+        assert out.finish_reason == "stop"
 
 
 def test_text_without_a_grammar_may_end() -> None:
@@ -321,7 +366,7 @@ def test_what_needs_a_left_to_right_text_is_refused(network, tokenizer) -> None:
         gl.generate(network, "Ada.\n", tokenizer=tokenizer, method="smc", regex="a")
     with pytest.raises(ValueError, match="where"):
         gl.generate(network, "Ada.\n", tokenizer=tokenizer, where=lambda text: True)
-    with pytest.raises(ValueError, match="needs at least|tokens"):
+    with pytest.raises(ValueError, match="has 3 tokens"):
         gl.generate(network, "Ada.\n", tokenizer=tokenizer, regex="[0-9]{900}", max_tokens=3)
     with pytest.raises(TypeError, match="tau"):
         gl.generate(network, "Ada.\n", tokenizer=tokenizer, tua=1)

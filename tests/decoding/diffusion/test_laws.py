@@ -50,7 +50,7 @@ def middle(look):
     return look.choose(np.array([len(look.positions) // 2]), 1)
 
 
-# "freedave" is not here: it is the schedule's row for each seed (test_systems.py), and draws the same noise again where it verifies.
+# Not here: "freedave" is the schedule's row for each seed (test_systems.py), and draws the same noise again where it verifies.
 ONE_A_STEP = {
     "fixed": {"sampler": "fixed"},
     "confidence": {"sampler": "confidence", "tau": 2.0},
@@ -94,7 +94,7 @@ def marginals(law, row):
 
 
 def several_a_step(law, rows, row, k):
-    """The law of `fixed` with k a step: ids drawn each alone, committed in order; a refused one is drawn again among what is left."""
+    """The law of `fixed` with k a step: ids drawn alone, committed in order; a refused one is drawn again among what is left."""
     if -1 not in row:
         return {tuple(row): 1.0}
     each = marginals(law, row)
@@ -162,7 +162,11 @@ def test_masking_one_by_one_is_the_chain_rule_where_the_model_leaves_the_languag
     assert distance(found, want) < 1e-5
 
 
-@pytest.mark.parametrize("options", [{"sampler": "confidence", "tau": 2.0}, {"sampler": "s2d2", "verify": "always"}], ids=["confidence", "s2d2"])
+@pytest.mark.parametrize(
+    "options",
+    [{"sampler": "confidence", "tau": 2.0}, {"sampler": "s2d2", "verify": "always"}],
+    ids=["confidence", "s2d2"],
+)
 def test_real_draws_follow_the_law(options) -> None:
     """The noise is a hash of seed and position; ten seeds in a row are no pattern."""
     law = law_over(SMALL.rows, 7)
@@ -189,7 +193,11 @@ def test_a_joint_fill_at_a_temperature_follows_the_joint_law_of_the_scores() -> 
     law = dict(zip(map(tuple, language.rows.tolist()), np.exp(scores) / np.exp(scores).sum(), strict=True))
     counts, n = {}, 700
     for seed in range(n):
-        row = tuple(language.infill(Model({}, language.width), sampler="sched", tau=-1, floor=-1, temperature=1.0, seed=seed).tokens)
+        row = tuple(
+            language.infill(
+                Model({}, language.width), sampler="sched", tau=-1, floor=-1, temperature=1.0, seed=seed
+            ).tokens
+        )
         counts[row] = counts.get(row, 0) + 1
     chi = sum((counts.get(row, 0) - n * p) ** 2 / (n * p) for row, p in law.items())
     assert set(counts) <= set(law)

@@ -13,7 +13,17 @@ from grammarlm.decoding.diffusion.boards import Boards
 from grammarlm.decoding.diffusion.free import FreeCanvas
 from grammarlm.decoding.diffusion.look import Look
 from tests.decoding.diffusion.languages import LANGUAGES, LETTERS, Language, agreeing
-from tests.decoding.diffusion.mock_models import MASK, VOCAB, Adversary, Context, Counting, Fixed, infill, random_holes, steps_of
+from tests.decoding.diffusion.mock_models import (
+    MASK,
+    VOCAB,
+    Adversary,
+    Context,
+    Counting,
+    Fixed,
+    infill,
+    random_holes,
+    steps_of,
+)
 
 SEEDS = range(6)
 
@@ -128,7 +138,14 @@ def test_credit_saves_steps_where_confidence_rises_slowly() -> None:
 
 def test_dparallel_defers_only_positions_that_conflict() -> None:
     language = Language("(ab|ba)c(ab|ba)c", LETTERS, 6)
-    rows = [{1: 0.999}, {1: 0.99}, {3: 0.99}, {2: 0.98}, {2: 0.999}, {3: 0.99}]  # aac bbc: each is sure, together impossible
+    rows = [
+        {1: 0.999},
+        {1: 0.99},
+        {3: 0.99},
+        {2: 0.98},
+        {2: 0.999},
+        {3: 0.99},
+    ]  # aac bbc: each is sure, together impossible
     out = language.infill(Fixed(rows, language.width), sampler="entropy")
     first, second = out.stats.trace
     assert set(first.committed) == {0, 2, 4, 5}
@@ -182,7 +199,8 @@ def test_learn2pd_cuts_the_text_only_where_it_may_end() -> None:
     out = language.infill(Fixed(sure_of_the_end, language.width), sampler="policy")
     first = out.stats.trace[0]
     assert out.text == "[]"  # "[a" may not end: the cut at position 2 leaves room for a closing bracket only
-    assert first.committed == [2, 3, 4, 5, 6] and first.notes == {"end": 2}
+    assert first.committed == [2, 3, 4, 5, 6]
+    assert first.notes == {"end": 2}
     opened = [1, 3, -1, -1, -1, -1, -1]  # [a
     out = language.infill(Fixed(sure_of_the_end, language.width), opened, sampler="policy")
     assert out.text == "[a]"
@@ -213,7 +231,10 @@ def test_ccd_averages_over_what_is_allowed_now() -> None:
     memory = {"past": ((np.array([0, 1]), earlier.astype(np.float32)),)}
     look = look_at(np.array([-1, -1]), allowed, logits, memory)
     choice = SAMPLERS["history"](replace(look, share=2), window=2, tau=2.0)
-    assert list(zip(choice.positions, choice.ids, strict=True)) == [(0, 2), (1, 2)]  # .75 / .25 and .25 / .75: even, so the first
+    assert list(zip(choice.positions, choice.ids, strict=True)) == [
+        (0, 2),
+        (1, 2),
+    ]  # .75 / .25 and .25 / .75: even, so the first
     assert choice.notes == {"budget": 2}
 
 
@@ -259,7 +280,12 @@ def test_what_the_grammar_forces_carries_no_bits() -> None:
 
 
 def test_adablock_without_delimiters_has_blocks_of_one_size() -> None:
-    same("adablock", {"block": 4, "tau_d": math.inf, "delimiters": "abcdefghij"}, "adablock", {"block": 4, "delimiters": ()})
+    same(
+        "adablock",
+        {"block": 4, "tau_d": math.inf, "delimiters": "abcdefghij"},
+        "adablock",
+        {"block": 4, "delimiters": ()},
+    )
     for seed in SEEDS:
         out = infill(Context(seed), [-1] * 11, "adablock", block=4, tau_d=math.inf, delimiters="abcdefghij")
         assert sorted({tuple(step.notes["block"])[1] for step in out.stats.trace}) == [4, 8, 12]
@@ -290,7 +316,9 @@ def test_bacd_keeps_its_threshold_between_the_bounds_and_follows_the_model() -> 
         out = infill(Context(seed, sharpness=1.0 + 2 * seed), [-1] * 12, "bounded", block=6, lo=0.3, hi=0.8)
         seen += [step.notes["threshold"] for step in out.stats.trace]
     assert all(0.3 <= threshold <= 0.8 for threshold in seen)
-    assert min(seen) == 0.3 and max(seen) == 0.8 and len({*seen}) > 4
+    assert min(seen) == 0.3
+    assert max(seen) == 0.8
+    assert len({*seen}) > 4
 
 
 def test_tccf_thinks_in_large_blocks_and_answers_in_small_ones() -> None:
@@ -302,7 +330,13 @@ def test_tccf_thinks_in_large_blocks_and_answers_in_small_ones() -> None:
     marker = out.tokens.index(6)
     thinking = [step.notes["block"] for step in out.stats.trace if step.notes["block"][0] <= marker]
     assert thinking[0] == [0, 32]
-    short = language.infill(Adversary(language.width, [0], 2), [*out.tokens[: marker + 1], *[-1] * (23 - marker)], sampler="bounded", marker=">", block=4)
+    short = language.infill(
+        Adversary(language.width, [0], 2),
+        [*out.tokens[: marker + 1], *[-1] * (23 - marker)],
+        sampler="bounded",
+        marker=">",
+        block=4,
+    )
     assert {end - start for start, end in (step.notes["block"] for step in short.stats.trace)} == {4}
     assert re.fullmatch(language.pattern, short.text)
 
@@ -452,12 +486,17 @@ def test_s2d2_that_always_verifies_is_greedy_at_temperature_0() -> None:
             row[at] = 1 + int(np.argmax(Context(seed).row([max(token, 0) for token in row])[at][1:21]))
         assert out.tokens == row
         notes = [step.notes for step in out.stats.trace]
-        assert sum(note["accepted"] for note in notes) + sum(len(step.rejected) for step in out.stats.trace) == holes.count(-1)
+        assert sum(note["accepted"] for note in notes) + sum(
+            len(step.rejected) for step in out.stats.trace
+        ) == holes.count(-1)
 
 
 def test_s2d2_verifies_where_that_pays() -> None:
-    sure = infill(Fixed([{1 + at: 0.89} for at in range(8)]), [-1] * 8, "s2d2")  # too unsure to commit, sure enough to draft
-    assert sure.stats.trace[0].notes == {"drafted": 8, "accepted": 8} and sure.stats.forwards == 2
+    sure = infill(
+        Fixed([{1 + at: 0.89} for at in range(8)]), [-1] * 8, "s2d2"
+    )  # too unsure to commit, sure enough to draft
+    assert sure.stats.trace[0].notes == {"drafted": 8, "accepted": 8}
+    assert sure.stats.forwards == 2
     unsure = infill(Fixed([{1: 0.2, 2: 0.1}] * 6), [-1] * 6, "s2d2")
     assert all(step.notes == {} for step in unsure.stats.trace)
 

@@ -36,7 +36,9 @@ def test_the_trace_is_that_of_the_reference(name, number, sharpness) -> None:
         steps = None if seed % 2 else int(random.integers(1, len(holes) + 1))
         model = Context(seed, sharpness=sharpness)
         out = infill(model, holes, name, steps=steps, **options)
-        trace, row, calls = references.run(Context(seed, sharpness=sharpness), holes, getattr(references, name), steps, **options)
+        trace, row, calls = references.run(
+            Context(seed, sharpness=sharpness), holes, getattr(references, name), steps, **options
+        )
         assert steps_of(out) == trace, f"{name} {options}, seed {seed}, steps {steps}, {holes}"
         assert out.tokens == row
         assert model.calls == calls == sum(step.model_calls for step in out.stats.trace)

@@ -11,8 +11,8 @@ from .full import blocks_of
 def freedave(run: Run, choose: Rule, *, d: int = 4, block: int | None = None) -> None:
     """d: how many steps ahead is drafted; block: as in `full`.
 
-    From the logits that are at hand the next `d` states are drafted, and the model reads them all in one call. The step from each of
-    them, with its own logits, is the schedule's; where it leads to the next draft, that draft's logits are at hand as well.
+    From the logits that are at hand the next `d` states are drafted, and the model reads them all in one call. The step from each
+    of them, with its own logits, is the schedule's; where it leads to the next draft, that draft's logits are at hand as well.
     """
     for first, end in blocks_of(len(run.row), block):
         schedule = run.schedule(first, end)

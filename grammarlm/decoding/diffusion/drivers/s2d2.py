@@ -1,4 +1,4 @@
-"""Self-speculation (S2D2): the model drafts a run of masked positions at once, and verifies the run as it would write it one by one.
+"""Self-speculation (S2D2): the model drafts a run of masked positions at once, and verifies it as it would write it one by one.
 
 One by one means: the next id given all before it, with masks after it. The rows of that, one for each draft, are read in one call.
 A draft is accepted with probability min(1, p / q), both under the constraint at its place; the first one that is refused is drawn
@@ -50,7 +50,9 @@ def first_run(masked: np.ndarray) -> np.ndarray:
     return masked[: gaps[0] + 1] if len(gaps) else masked
 
 
-def pays(run: Run, logits: np.ndarray, places: np.ndarray, masked: np.ndarray, schedule: Schedule, choose: Rule) -> bool:
+def pays(
+    run: Run, logits: np.ndarray, places: np.ndarray, masked: np.ndarray, schedule: Schedule, choose: Rule
+) -> bool:
     """Is verification expected to commit more ids a call than the sampler? A draft counts with its confidence."""
     expected = run.look(run.state, logits, places, schedule).reading.confidence.cumprod().sum()
     choice = choose(run.look(run.state, logits, masked, schedule))
@@ -71,7 +73,11 @@ def verified(run: Run, logits: np.ndarray, places: np.ndarray, schedule: Schedul
     """Drafts of these places, up to the first one that is refused and drawn again."""
     drafts = drafted(run, logits, places, schedule)
     # The first place's row is the one that was read already: what was drafted there is its law.
-    each = run.read_all([draft.row for draft in drafts[1:]]) if len(drafts) > 1 else np.empty((0, *logits.shape), np.float32)
+    each = (
+        run.read_all([draft.row for draft in drafts[1:]])
+        if len(drafts) > 1
+        else np.empty((0, *logits.shape), np.float32)
+    )
     kept: list[tuple[int, int, float]] = []
     refused: list[int] = []
     for draft, own in zip(drafts, [logits, *each], strict=True):

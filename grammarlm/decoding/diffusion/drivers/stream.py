@@ -9,7 +9,7 @@ from .full import blocks_of
 def stream(run: Run, choose: Rule, *, window: int = 16, block: int | None = None) -> None:
     """window: masked positions in flight; block: as in `full`.
 
-    Positions are committed in any order. A matcher follows over contiguous commits only, and the canvas is that of what is in flight.
+    Positions are committed in any order. A matcher follows over contiguous commits only; the canvas is that of what is in flight.
     """
     for first, end in blocks_of(len(run.row), block):
         schedule = run.schedule(first, end)

@@ -7,8 +7,8 @@ from .full import blocks_of
 
 
 def window(run: Run, choose: Rule, *, window: int = 64, buffer: int = 16, block: int | None = None) -> None:
-    """window: masked positions that may be committed; buffer: masked positions after them that the model reads as well; block: as in
-    `full`.
+    """window: masked positions that may be committed; buffer: masked positions after them that the model reads as well; block: as
+    in `full`.
 
     The masked tail after those is neither read nor in the canvas, which knows its length all the same: every decision is the one
     that the canvas of the whole row would make.

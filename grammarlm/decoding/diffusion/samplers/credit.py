@@ -5,7 +5,6 @@ import numpy as np
 from grammarlm.decoding.diffusion.look import Choice, Look
 
 
-
 def credit(look: Look, *, alpha: float = 0.6, beta: float = 0.7, gamma: float = 0.5, tau: float = 0.9) -> Choice:
     """As `confidence`, on logits + alpha log(1 + credit).
 
@@ -30,7 +29,7 @@ def updated(look: Look, beta: float, gamma: float) -> dict[int, dict[int, float]
     for position, best, p in zip(look.positions, look.reading.best, look.reading.confidence, strict=True):
         old = before.get(int(position), {})
         ids = list(old)
-        possible = look.allowed.test(int(position), ids) if ids else []
+        possible = look.allowed.test(int(position), ids)
         kept = {token: beta * old[token] for token, is_possible in zip(ids, possible, strict=True) if is_possible}
         kept[int(best)] = kept.get(int(best), 0.0) + float(p) ** gamma
         found[int(position)] = kept

@@ -22,7 +22,9 @@ def policy(look: Look, *, policy: Policy | None = None, tau: float = 0.9, end: f
         return cut
     said = look.reading.confidence if policy is None else np.asarray(policy(look.reading.confidence.copy()))
     if said.shape != look.positions.shape:
-        raise ValueError(f"policy= returned {list(said.shape)} for {len(look.positions)} positions; it returns one answer for each")
+        raise ValueError(
+            f"policy= returned {list(said.shape)} for {len(look.positions)} positions; it returns one answer for each"
+        )
     final = said.astype(bool) if said.dtype == bool else said >= tau
     order = look.by_confidence()
     chosen = np.concatenate([order[final[order]], order[~final[order]]])
