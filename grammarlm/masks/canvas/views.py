@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 HOMES = {  # machine: "module:function" that makes a constraint's view; imported on first use
     "items": ".items:ItemsView",
+    "stack": ".stack.cfg:CfgView",
     "regular": ".finite.regular:RegularView",
 }
 
