@@ -21,8 +21,8 @@ def add_infill(commands: Any) -> None:
     parser = commands.add_parser(
         "infill",
         help="holes in a text, filled in by a model in any order",
-        description="Holes in a text, or a text of a given length, filled in by a diffusion language model (or by an autoregressive "
-        "one, from left to right), held to a grammar.",
+        description="Holes in a text, or a text of a given length, filled in by a diffusion language model, or by an "
+        "autoregressive one from left to right, held to a grammar.",
         epilog='Pieces are a JSON list: texts, numbers (a hole of so many tokens), {"most": N} (a hole of at most N tokens).',
     )
     parser.set_defaults(command=run, usage_error=parser.error, jsonl=None)
@@ -39,7 +39,9 @@ def add_infill(commands: Any) -> None:
     how.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 (the default) takes the best ids")
     how.add_argument("--seed", type=int, metavar="N", help="equal seeds give equal texts")
     how.add_argument("--mask-id", type=int, metavar="N", help="the id of the model's mask (the tokenizer's)")
-    how.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the sampler: tau=0.7")
+    how.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the sampler: tau=0.7"
+    )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="print text, tokens, log-probabilities and stats as JSON")
     shown.add_argument("--explain", action="store_true", help="show on stderr the text after each step")
@@ -178,7 +180,10 @@ def explain(result: Any, vocab: Any) -> None:
 
 def line_of(number: int, step: Any) -> str:
     refused = f", {len(step.rejected)} refused" if step.rejected else ""
-    notes = "".join(f", {name} {value:.3g}" if isinstance(value, float) else f", {name} {value}" for name, value in step.notes.items())
+    notes = "".join(
+        f", {name} {value:.3g}" if isinstance(value, float) else f", {name} {value}"
+        for name, value in step.notes.items()
+    )
     return f"step {number}: {len(step.committed)} committed{refused}, model calls {step.model_calls}{notes}"
 
 

@@ -55,7 +55,9 @@ def test_a_length_a_prompt_and_options(capsys, folder) -> None:
 
 
 def test_the_view_of_each_step(capsys, folder) -> None:
-    code, out, err = infill(capsys, folder, "--pieces", PIECES, "--regex", PATTERN, "--explain", "--sampler", "fixed", "--steps", "3")
+    code, out, err = infill(
+        capsys, folder, "--pieces", PIECES, "--regex", PATTERN, "--explain", "--sampler", "fixed", "--steps", "3"
+    )
     lines = err.splitlines()
     assert code == 0
     assert lines[0] == "Say ░░░, ░░░░é."
@@ -70,7 +72,8 @@ def test_the_page(capsys, folder, tmp_path) -> None:
     code, out, _ = infill(capsys, folder, *given)
     page = report.read_text(encoding="utf-8")
     assert code == 0
-    assert "<script" not in page and "http" not in page
+    assert "<script" not in page
+    assert "http" not in page
     assert f'<pre id="answer">{html.escape(out.rstrip())}</pre>' in page
     assert re.findall(r'id="s(\d+)"', page) == [str(n) for n in range(len(re.findall('class="step"', page)) + 1)]
     assert len(re.findall('class="new" title', page)) == 2
@@ -91,8 +94,12 @@ def test_frames_put_the_row_together() -> None:
     with pytest.raises(TypeError):
         gl.infill(model, holes, vocab=vocab, mask_id=0, regex="aé?")  # an id is no piece
     out = gl.infill(model, [[1], gl.Hole(most=3)], vocab=vocab, mask_id=0, regex="aé", sampler="fixed")
-    shown = ["".join("_" if p.kind in ("masked", "refused") else p.text for p in frame.pieces) for frame in frames(out, vocab)]
-    assert shown[0] == "a___" and shown[-1] == "aé" == out.text
+    shown = [
+        "".join("_" if p.kind in ("masked", "refused") else p.text for p in frame.pieces)
+        for frame in frames(out, vocab)
+    ]
+    assert shown[0] == "a___"
+    assert shown[-1] == "aé" == out.text
     assert [frame.number for frame in frames(out, vocab)] == list(range(len(out.stats.trace) + 1))
 
 

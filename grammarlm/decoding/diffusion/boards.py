@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .draws import Draw
 from .look import Allowed
 
 
@@ -23,7 +24,7 @@ class Canvas(Protocol):
 
     def fill(self, tokens: Any, logits: Any) -> Any: ...
 
-    def sample(self, tokens: Any, logits: Any, *, seed: int) -> Any: ...
+    def drawn(self, tokens: Any, logits: Any, draw: Draw) -> Any: ...
 
     def is_completable(self, tokens: Any) -> bool: ...
 
@@ -48,8 +49,9 @@ class Board:
         """The best completion; logits [length of the row, V]."""
         return self._whole(row, self.canvas.fill(self._part(row), logits[self.first : self.end]))
 
-    def sample(self, row: np.ndarray, logits: np.ndarray, seed: int) -> np.ndarray:
-        return self._whole(row, self.canvas.sample(self._part(row), logits[self.first : self.end], seed=seed))
+    def drawn(self, row: np.ndarray, logits: np.ndarray, draw: Draw) -> np.ndarray:
+        """A completion by softmax of the sum of the logits."""
+        return self._whole(row, self.canvas.drawn(self._part(row), logits[self.first : self.end], draw))
 
     def _part(self, row: np.ndarray) -> list[int]:
         part: list[int] = row[self.first : self.end].tolist()

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from grammarlm.decoding.answer_spec import Compiled
-from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.output import Output
 from grammarlm.decoding.result import Result, Stats
 from grammarlm.errors import unknown_argument
@@ -19,6 +18,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from . import SAMPLERS
 from .boards import Boards, Canvas
+from .draws import Draws
 from .drivers.full import full
 from .free import FreeCanvas
 from .holes import Holes
@@ -87,7 +87,7 @@ class Filling:
     reader: Reader
     vocab: Vocabulary
     compiled: Compiled
-    sampling: Sampling
+    draws: Draws
     plan: Plan
     steps: int | None = None
     never: Sequence[int] = ()  # ids that nothing allows where there is no grammar
@@ -107,7 +107,7 @@ class Filling:
                 f"no text of the constraint has {length} tokens with those that are given; check them and the sizes of the holes"
             )
         boards = Boards(whole, length, constraint, self.vocab.stop_ids)
-        run = Run(reader, boards, row, self.vocab, self.sampling, self.steps)
+        run = Run(reader, boards, row, self.vocab, self.draws, self.steps)
         if len(run.masked()):
             self.plan.drive(run, self.plan.rule)
         return run
@@ -141,7 +141,7 @@ class Filling:
         return Stats(
             forwards=sum(step.model_calls for step in run.trace),
             tokens=tokens,
-            seed=self.sampling.seed if self.sampling.temperature else None,
+            seed=None if self.draws.is_greedy else self.draws.sampling.seed,
             cache_hit=self.compiled.was_cached,
             closes=self.compiled.constraint is not None,
             compile_seconds=self.compile_seconds,

@@ -5,7 +5,7 @@ With `ends` a text may end before the row does: then a stop id, and after it sto
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
-ROWS = ("text", "stops", "both")
+from .draws import Draw
 
 
 class FreeCanvas:
@@ -54,41 +54,31 @@ class FreeCanvas:
 
     def fill(self, tokens: Sequence[int], logits: Any) -> list[int]:
         """The most probable row."""
-        return self._filled(
-            tokens, np.asarray(logits, np.float64), lambda scores: (int(scores.argmax()), float(scores.max()))
-        )
+        return self._filled(tokens, logits, lambda scores: int(scores.argmax()), np.max)
 
-    def sample(self, tokens: Sequence[int], logits: Any, *, seed: int) -> list[int]:
-        """A draw from softmax of the sum of the logits."""
-        random = np.random.default_rng(seed)
+    def drawn(self, tokens: Sequence[int], logits: Any, draw: Draw) -> list[int]:
+        """A row by softmax of the sum of the logits."""
+        return self._filled(tokens, logits, draw, np.logaddexp.reduce)
 
-        def drawn(scores: np.ndarray) -> tuple[int, float]:
-            top = scores.max()
-            weights = np.exp(scores - top)
-            return int(random.choice(len(scores), p=weights / weights.sum())), float(top + np.log(weights.sum()))
-
-        return self._filled(tokens, np.asarray(logits, np.float64), drawn)
-
-    def _filled(self, tokens: Sequence[int], logits: np.ndarray, take: Any) -> list[int]:
-        """`take` picks one of some scores, and gives the score of having that choice."""
+    def _filled(
+        self, tokens: Sequence[int], logits: Any, pick: Draw, worth: Callable[[np.ndarray], float]
+    ) -> list[int]:
+        """`pick` takes one of some scores; `worth` is the score of having that choice."""
         low, high = self.edges(tokens)
         if low > high:
             raise ValueError("the row cannot be completed")
-        row = np.array(tokens, np.int64)
-        masked = np.flatnonzero(row < 0)
-        found, scores = {}, {}
-        for kind in ("text", "stops") if self.ends else ("text",):
-            picked = [take(logits[at, self.ids[kind]]) for at in masked]
-            found[kind] = dict(zip(masked.tolist(), (self.ids[kind][index] for index, _ in picked), strict=True))
-            scores[kind] = np.zeros(self.length)
-            scores[kind][masked] = [score for _, score in picked]
+        row, numbers = np.array(tokens, np.int64), np.asarray(logits, np.float64)
+        masked = np.flatnonzero(row < 0).tolist()
         end = high
-        if low < high:
-            before = np.concatenate([[0], scores["text"].cumsum()])
-            after = np.concatenate([scores["stops"][::-1].cumsum()[::-1], [0]])
-            end = low + take((before + after)[low : high + 1])[0]
-        for at in masked.tolist():
-            row[at] = found["text" if at < end else "stops"][at]
+        if low < high:  # the score of each end: of the text before it, and the stop ids after it
+            before, after = np.zeros(self.length + 1), np.zeros(self.length + 1)
+            for at in masked:
+                before[at + 1 :] += worth(numbers[at, self.ids["text"]])
+                after[: at + 1] += worth(numbers[at, self.ids["stops"]])
+            end = low + pick((before + after)[low : high + 1])
+        for at in masked:
+            ids = self.ids["text" if at < end else "stops"]
+            row[at] = ids[pick(numbers[at, ids])]
         filled: list[int] = row.tolist()
         return filled
 

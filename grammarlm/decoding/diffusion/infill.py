@@ -26,6 +26,7 @@ from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .denoiser import Denoiser
+from .draws import Draws
 from .filling import Filling, Plan
 from .holes import read_holes
 
@@ -103,7 +104,7 @@ def infill(
     mask_id = checked_mask(mask_id, model, tokenizer, vocab, kind)
     reader = Denoiser(model, vocab.size, mask_id, before or first_ids(kind, tokenizer), kind)
     never = () if kind == CAUSAL else (mask_id,)
-    filling = Filling(reader, vocab, compiled, sampling, plan, steps, never=never, compile_seconds=seconds)
+    filling = Filling(reader, vocab, compiled, Draws(sampling), plan, steps, never=never, compile_seconds=seconds)
     return filling.result(output, read_holes(holes, vocab))
 
 

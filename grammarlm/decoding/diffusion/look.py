@@ -20,8 +20,9 @@ import numpy as np
 import torch
 
 from grammarlm.decoding.logits.apply_mask import apply_mask_
-from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.vocab.vocabulary import Vocabulary
+
+from .draws import Draws
 
 CHUNK = 16  # rows of logits at a time, so that what is computed of them stays in the cache
 
@@ -39,8 +40,8 @@ class Allowed(Protocol):
 class Reading:
     """Logits of some positions, -inf where an id is not allowed, and what follows from them."""
 
-    def __init__(self, positions: np.ndarray, logits: np.ndarray, sampling: Sampling):
-        self.positions, self.logits, self.sampling = positions, logits, sampling
+    def __init__(self, positions: np.ndarray, logits: np.ndarray, draws: Draws):
+        self.positions, self.logits, self.draws = positions, logits, draws
 
     @cached_property
     def best(self) -> np.ndarray:
@@ -91,9 +92,9 @@ class Reading:
         Which positions are committed never depends on what would be drawn there: so a position that is committed alone has the law
         that the model gives it.
         """
-        if not self.sampling.temperature or self.logits[index].max() == -np.inf:
+        if self.draws.is_greedy:
             return int(self.best[index])
-        return draw(self.logits[index], self.sampling, int(self.positions[index]))[0]
+        return self.draws.token(self.logits[index], int(self.positions[index]))
 
     def log_p(self, index: int, token: int) -> float:
         """Of an id, at temperature 1."""
@@ -129,7 +130,7 @@ class Look:
     share: int  # positions to commit now, if all that are left are to be spread evenly over the steps that are left
     row: np.ndarray  # int64, all ids, -1 where one is missing
     vocab: Vocabulary
-    sampling: Sampling = field(default_factory=Sampling)
+    draws: Draws = field(default_factory=Draws)
     memory: Mapping[str, Any] = field(default_factory=dict)  # of the choice before
 
     @cached_property
@@ -146,7 +147,7 @@ class Look:
                 logits.max(1) == -np.inf
             ):  # to the model all that is allowed there is impossible
                 logits[index, first_of(rows[index])] = LOWEST
-        return Reading(self.positions, logits, self.sampling)
+        return Reading(self.positions, logits, self.draws)
 
     @property
     def progress(self) -> float:

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.trace import Step
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .boards import Board, Boards
+from .draws import Draws
 from .look import Allowed, Choice, Look, Rule
 
 IMPOSSIBLE = -1e6  # stands for -inf in scores of whole rows, so that they can be added up
@@ -77,10 +77,10 @@ class Run:
         boards: Boards,
         row: np.ndarray,
         vocab: Vocabulary,
-        sampling: Sampling,
+        draws: Draws,
         steps: int | None = None,
     ):
-        self.reader, self.boards, self.vocab, self.sampling = reader, boards, vocab, sampling
+        self.reader, self.boards, self.vocab, self.draws = reader, boards, vocab, draws
         self.state = State(row)
         self.steps = int((row < 0).sum()) if steps is None else steps
         self._masked_at_first = int((row < 0).sum())
@@ -160,7 +160,7 @@ class Run:
             share=schedule.share(state.row, state.step, len(positions)),
             row=state.row,
             vocab=self.vocab,
-            sampling=self.sampling,
+            draws=self.draws,
             memory=state.memory,
         )
 
@@ -198,7 +198,7 @@ class Run:
         given those before it.
         """
         is_whole = len(look.positions) == int((look.row < 0).sum())
-        if self.sampling.temperature and not is_whole:
+        if not self.draws.is_greedy and not is_whole:
             row = look.row
             for position in look.positions:
                 row = self._with_best(look, row, int(position), board)
@@ -206,8 +206,8 @@ class Run:
         logits = np.zeros((len(look.row), look.logits.shape[1]), np.float32)
         logits[look.positions] = np.maximum(look.logits, IMPOSSIBLE)
         with self.canvas_time():
-            if self.sampling.temperature:
-                return board.sample(look.row, logits / np.float32(self.sampling.warmth), self.sampling.seed or 0)
+            if not self.draws.is_greedy:
+                return board.drawn(look.row, logits / np.float32(self.draws.sampling.warmth), self.draws.joint())
             filled = board.fill(look.row, logits)
         row = look.row.copy()
         row[look.positions] = filled[look.positions]

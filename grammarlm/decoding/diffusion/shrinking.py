@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .boards import Canvas
+from .draws import Draw
 from .look import Allowed
 from .run import Reader
 
@@ -98,14 +99,12 @@ class ShrinkingCanvas:
         best: list[int] = max(found, key=lambda pair: pair[0])[1].tolist()
         return best
 
-    def sample(self, tokens: Any, logits: Any, *, seed: int) -> list[int]:
+    def drawn(self, tokens: Any, logits: Any, draw: Draw) -> list[int]:
         """Position by position, each from its own law under the constraint: not the joint law."""
-        row, random = np.array(tokens, np.int64), np.random.default_rng(seed)
+        row, numbers = np.array(tokens, np.int64), np.asarray(logits, np.float64)
         for position in np.flatnonzero(row < 0):
-            can = self.allowed(row).test(int(position), np.arange(self.size + 1))
-            scores = np.where(can, np.asarray(logits, np.float64)[position], -np.inf)
-            weights = np.exp(scores - scores.max())
-            row[position] = random.choice(len(weights), p=weights / weights.sum())
+            possible = np.flatnonzero(self.allowed(row).test(int(position), np.arange(self.size + 1)))
+            row[position] = possible[draw(numbers[position, possible])]
         drawn: list[int] = row.tolist()
         return drawn
 

@@ -19,6 +19,7 @@ from grammarlm.decoding.result import Result
 
 from . import SAMPLERS
 from .denoiser import Denoiser
+from .draws import Draws
 from .filling import Filling, Plan, names_of
 from .holes import MASKED, Holes
 
@@ -48,13 +49,13 @@ def diffusion(
     for prompt, spec in zip(request.prompts, request.specs, strict=True):
         check_spec(spec)
         for number in range(request.n):
-            sampling = spec.sampling.of_sample(number)
+            draws = Draws(spec.sampling.of_sample(number))
             reader = Denoiser(request.model, spec.vocab.size, mask_id or 0, prompt, kind)
             filling = Filling(
                 reader,
                 spec.vocab,
                 spec.compiled,
-                sampling,
+                draws,
                 plan,
                 steps,
                 never=[] if mask_id is None else [mask_id],

@@ -26,6 +26,14 @@ def ids_of(words):
     return set(np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist())
 
 
+def by_softmax(random):
+    def pick(logs):
+        p = np.exp(logs - logs.max())
+        return int(random.choice(len(p), p=p / p.sum()))
+
+    return pick
+
+
 def check(canvas, rows, row, width, random) -> None:
     """Every answer of a canvas about a row, from the list of all rows."""
     left, masked = agreeing(rows, row), np.flatnonzero(np.array(row) < 0)
@@ -42,7 +50,7 @@ def check(canvas, rows, row, width, random) -> None:
         return
     score = logits[masked, left[:, masked]].sum(1)
     assert canvas.fill(row, logits) == left[score.argmax()].tolist()
-    assert len(agreeing(left, canvas.sample(row, logits, seed=int(random.integers(99))))) == 1
+    assert len(agreeing(left, canvas.drawn(row, logits, by_softmax(random)))) == 1
     for at in masked:
         token = int(random.integers(width))
         after = [*row[:at], token, *row[at + 1 :]]
@@ -73,7 +81,7 @@ def test_samples_of_the_free_canvas_follow_the_joint_law() -> None:
     law = dict(zip(map(tuple, rows.tolist()), weights / weights.sum(), strict=True))
     counts, n = {}, 3000
     for seed in range(n):
-        row = tuple(canvas.sample([-1] * 3, logits, seed=seed))
+        row = tuple(canvas.drawn([-1] * 3, logits, by_softmax(np.random.default_rng(seed))))
         counts[row] = counts.get(row, 0) + 1
     chi = sum((counts.get(row, 0) - n * p) ** 2 / (n * p) for row, p in law.items())
     assert set(counts) <= set(law)

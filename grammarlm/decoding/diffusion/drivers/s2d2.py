@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from grammarlm.decoding.arguments import check_choice
+from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
 from grammarlm.decoding.diffusion.look import Rule
 from grammarlm.decoding.diffusion.run import Outcome, Run, Schedule, State
 
 from .full import blocks_of
 
 VERIFY = ("auto", "always", "never")
-DRAFT, ACCEPT, AGAIN = range(3)  # what a random number is for
 
 
 def s2d2(
@@ -82,11 +82,11 @@ def verified(run: Run, logits: np.ndarray, places: np.ndarray, schedule: Schedul
     refused: list[int] = []
     for draft, own in zip(drafts, [logits, *each], strict=True):
         look = run.look(State(draft.row), own, np.array([draft.position]), schedule)
-        p, q = law(look.reading.logits[0], run), law(draft.logits, run)
+        p, q = run.draws.law(look.reading.logits[0]), run.draws.law(draft.logits)
         token = draft.token
-        if not happens(p[token] / q[token], random_of(run, draft.position, ACCEPT)):
+        if not run.draws.happens(p[token] / q[token], draft.position, ACCEPT):
             refused.append(draft.position)
-            token = drawn(np.maximum(p - q, 0), random_of(run, draft.position, AGAIN))
+            token = run.draws.index(np.maximum(p - q, 0), draft.position, AGAIN)
         kept.append((draft.position, token, look.reading.log_p(0, token)))
         if refused:
             break
@@ -103,35 +103,8 @@ def drafted(run: Run, logits: np.ndarray, places: np.ndarray, schedule: Schedule
     found, row = [], run.row
     for place in places:
         look = run.look(State(row), logits, np.array([place]), schedule)
-        token = drawn(law(look.reading.logits[0], run), random_of(run, int(place), DRAFT))
+        token = run.draws.index(run.draws.law(look.reading.logits[0]), int(place), DRAFT)
         found.append(Drafted(int(place), token, look.reading.logits[0], row))
         row = row.copy()
         row[place] = token
     return found
-
-
-def law(logits: np.ndarray, run: Run) -> np.ndarray:
-    """float64 [V]: softmax at the run's temperature; at temperature 0 all of it is the best id's."""
-    if not run.sampling.temperature:
-        one = np.zeros(len(logits))
-        one[logits.argmax()] = 1
-        return one
-    p = np.exp((logits - logits.max()).astype(np.float64) / run.sampling.warmth)
-    normalized: np.ndarray = p / p.sum()
-    return normalized
-
-
-def drawn(masses: np.ndarray, random: np.random.Generator) -> int:
-    """An index with a probability proportional to its mass."""
-    sums = masses.cumsum()
-    return int(np.searchsorted(sums, random.random() * sums[-1], side="right"))
-
-
-def happens(p: float, random: np.random.Generator) -> bool:
-    """With probability min(1, p)."""
-    return bool(random.random() < p)
-
-
-def random_of(run: Run, position: int, purpose: int) -> np.random.Generator:
-    """Random numbers depend on (seed, position, purpose) alone."""
-    return np.random.default_rng([run.sampling.seed or 0, position, purpose])

@@ -31,7 +31,7 @@ def averaged(look: Look, past: tuple[tuple[np.ndarray, np.ndarray], ...]) -> Rea
             total[known] += distribution(look.read(earlier).logits)[known]
             terms[known] += 1
     with np.errstate(divide="ignore"):
-        return Reading(look.positions, np.log(total / terms[:, None]).astype(np.float32), look.sampling)
+        return Reading(look.positions, np.log(total / terms[:, None]).astype(np.float32), look.draws)
 
 
 def distribution(logits: np.ndarray) -> np.ndarray:
