@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from grammarlm.decoding.diffusion.names import SAMPLERS
 from grammarlm.decoding.speculative.names import DRAFTERS
 
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
@@ -42,6 +43,29 @@ def add_bench(commands: Any) -> None:
     add_common(suite, "grammarlm-schema-suite")
     add_jsonschemabench(benches)
     add_drafts(benches)
+    add_parallel(benches)
+
+
+def add_parallel(benches: Any) -> None:
+    parser = benches.add_parser(
+        "parallel",
+        help="what several tokens a step cost, on tasks whose joint law is known",
+        description="Every sampler of infill on small tasks with a known joint law, with a constraint and without it: how far what "
+        "is written is from that law, against tokens a step. Exact, without random numbers.",
+    )
+    tasks = ("independent", "copy", "shuffle", "sort", "replace", "record")
+    parser.add_argument(
+        "--tasks", type=names(tasks), default=list(tasks), metavar="T,...", help=f"which, of {', '.join(tasks)} (all)"
+    )
+    parser.add_argument(
+        "--samplers",
+        type=names(SAMPLERS),
+        default=list(SAMPLERS),
+        metavar="S,...",
+        help=f"which, of {', '.join(SAMPLERS)} (all)",
+    )
+    parser.add_argument("--out", default="grammarlm-parallel", metavar="FOLDER", help="where figures and report go")
+    parser.set_defaults(command=run_parallel)
 
 
 def add_drafts(benches: Any) -> None:
@@ -163,6 +187,12 @@ def positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def run_drafts(options: argparse.Namespace) -> int:
     from .drafts import run
+
+    return run(options)
+
+
+def run_parallel(options: argparse.Namespace) -> int:
+    from .parallel.bench import run
 
     return run(options)
 
