@@ -82,7 +82,9 @@ class Bytewise:
                         self.symbol(other)
                         self.control(other, ANYTHING)
                 elif kind == LINE:
-                    raise UnsupportedFeature("a canvas over a grammar with indented blocks: they have no view for canvases yet")
+                    raise UnsupportedFeature(
+                        "a canvas over a grammar with indented blocks: they have no view for canvases yet"
+                    )
             for target in targets:
                 if target not in seen:
                     seen[target] = None

@@ -31,7 +31,9 @@ class CfgView:
     def __init__(self, automaton: Automaton, begins: Iterable[Thread] = ()):
         program: StackProgram = automaton.program
         if program.token_columns:
-            raise UnsupportedFeature("a canvas over a grammar that names tokens by their ids: they have no view for canvases yet")
+            raise UnsupportedFeature(
+                "a canvas over a grammar that names tokens by their ids: they have no view for canvases yet"
+            )
         self._automaton, self._program = automaton, program
         with automaton.lock:
             program.clock.begin_call()
@@ -139,4 +141,3 @@ def _table(walks: TokenWalks, machine: Bytewise, class_of: np.ndarray, count: in
             for micro in micros(outcome):
                 maker.pop(here, symbol, then=micro)
     return maker.table(count)
-

@@ -198,7 +198,7 @@ class Derivations:
         """All ways to a place; none where its node has just been pushed, or the row begins."""
         step, point, node = place
         grid, table = self._grid, self._table
-        if step < 0 or node >= grid.node(step + 1, len(table.pushes) - 1) and len(table.pushes):
+        if step < 0 or (node >= grid.node(step + 1, len(table.pushes) - 1) and len(table.pushes)):
             return []
         ways = []
         for edge in self._passes.live_edges(step):

@@ -22,9 +22,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grammarlm.masks.canvas.classes import STOP, TokenClasses
+from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw, Passes
-from grammarlm.masks.protocol import FINISHED
 
 from .derivations import Derivations
 from .law import drawn_row
@@ -180,11 +179,15 @@ class StackPasses:
             for after, first in ways.items():
                 known = costs.setdefault(node, {})
                 if after not in known:
-                    known[after] = min((cost(after, parent) for parent in members(self.parents[node])), default=room + 1)
+                    known[after] = min(
+                        (cost(after, parent) for parent in members(self.parents[node])), default=room + 1
+                    )
                 least = min(least, first + known[after])
             return least
 
-        inner: dict[int, dict[int, int]] = {}  # node: fewest tokens after the edge until it is popped, by the point after
+        inner: dict[
+            int, dict[int, int]
+        ] = {}  # node: fewest tokens after the edge until it is popped, by the point after
         for control, nodes in last.items():
             for node in members(nodes):
                 if cost(control, node) <= room:
@@ -197,7 +200,9 @@ class StackPasses:
                     if tokens + cost(after, parent) <= room:
                         self.reach[node] |= 1 << parent
                     if parent:
-                        offer_costs(inner.setdefault(parent, {}), closings.of(after, grid.symbol_of(parent)), tokens, room)
+                        offer_costs(
+                            inner.setdefault(parent, {}), closings.of(after, grid.symbol_of(parent)), tokens, room
+                        )
 
     def _step_back(self, step: int) -> None:
         grid, here = self.grid, self.backward[step]
@@ -266,4 +271,3 @@ class StackPasses:
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
-

@@ -2,8 +2,8 @@
 
 A sum over derivations is the law of rows only where each row has one. Otherwise
 
-1. the readings of a row are followed as one *set* of (control, stack), of which each row has exactly one (subsets.py): exact, for as
-   long as the sets are few;
+1. the readings of a row are followed as one *set* of (control, stack), of which each row has exactly one (subsets.py), as long as
+   these sets are few;
 2. else a derivation is drawn, the derivations m of its row are counted, and it is accepted with probability 1 / m.
 """
 

@@ -104,7 +104,9 @@ class Subsets:
 def following(table: StackTable, configs: frozenset[Config], edges: tuple[int, ...]) -> frozenset[Config]:
     """The configs after a class that takes these edges."""
     found, seen = set(), set()
-    waiting = [(point, stack) for e in edges for control, stack in configs for c, point in (table.edges[e],) if c == control]
+    waiting = [
+        (point, stack) for e in edges for control, stack in configs for c, point in (table.edges[e],) if c == control
+    ]
     while waiting:
         place = waiting.pop()
         if place in seen:

@@ -75,7 +75,9 @@ class StackTable:
     @cached_property
     def is_deterministic(self) -> bool:
         """Has each row one derivation at most, whatever is on the stack?"""
-        apart: set[tuple[int, int]] = set()  # pairs of points that no stack lets go on together, or that are being looked at
+        apart: set[tuple[int, int]] = (
+            set()
+        )  # pairs of points that no stack lets go on together, or that are being looked at
 
         def meet(points: list[int]) -> bool:
             return any(self._meet(a, b, apart) for a, b in itertools.combinations(points, 2))
@@ -121,9 +123,7 @@ class TableMaker:
         for control in (FINISHED,):
             self._edges[control, ("final", FINISHED)] = {STOP}
 
-    def effect(
-        self, control: int, token_class: int, target: int, pops: Symbols = (), pushes: Symbols = ()
-    ) -> None:
+    def effect(self, control: int, token_class: int, target: int, pops: Symbols = (), pushes: Symbols = ()) -> None:
         """Reading the class: pops these symbols, the top first, then pushes; a frame that is new is the last of `pushes`."""
         point = self._after(target, pushes)
         if pops:

@@ -45,7 +45,9 @@ class MicroRules:
 class TokenWalks:
     """All controls that tokens lead to, what tokens do to them, and all micro points."""
 
-    def __init__(self, machine: Bytewise, class_of: np.ndarray, vocab: Vocabulary, check: Callable[[], None], most: int):
+    def __init__(
+        self, machine: Bytewise, class_of: np.ndarray, vocab: Vocabulary, check: Callable[[], None], most: int
+    ):
         self.machine, self._vocab, self._trie, self._check, self._most = machine, vocab, vocab.trie, check, most
         self._columns = class_of[self._trie.byte].astype(np.int64)
         self._class_of = class_of
@@ -262,4 +264,3 @@ def merged(micros: list[MicroRules]) -> np.ndarray:
         if len(numbers) == count:
             return np.array(of, int)
         count = len(numbers)
-

@@ -1,0 +1,101 @@
+"""Small pushdown tables, and what they mean, by following every (control, stack)."""
+
+import itertools
+from functools import cache
+
+import numpy as np
+
+from grammarlm.masks.canvas.classes import FIRST, STOP, TokenClasses
+from grammarlm.masks.canvas.stack.grid import StackGrid
+from grammarlm.masks.canvas.stack.table import ROOT, StackTable, TableMaker
+from grammarlm.masks.protocol import FINISHED
+
+BEGIN = 2  # a control
+Stack = tuple[int, ...]
+Start = tuple[int, Stack]
+
+
+def grid_of(table: StackTable, length: int, starts: list[Start], room: int = 0) -> StackGrid:
+    """A grid in which each class is one token, of its own number."""
+    classes = TokenClasses(np.arange(table.classes, dtype=np.int32), table.classes)
+    return StackGrid(table, classes, length, starts, room, lambda: None)
+
+
+def following(table: StackTable, places: frozenset[Start], token_class: int) -> frozenset[Start]:
+    """Where a class leads to."""
+    found, seen = set(), set()
+    waiting = [
+        (point, s)
+        for c, s in places
+        for e in table.edges_by_class[token_class]
+        for d, point in [table.edges[e]]
+        if c == d
+    ]
+    while waiting:
+        place = point, stack = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        if point < table.controls:
+            found.add(place)
+        elif point < table.first_micro:
+            symbol, after = table.pushes[point - table.controls]
+            waiting.append((after, (*stack, symbol)))
+        else:
+            for here, symbol, after in table.rules:
+                if here == point and symbol == (stack[-1] if stack else ROOT):
+                    waiting.append((after, stack[:-1]))
+    return frozenset(found)
+
+
+def all_rows(table: StackTable, length: int, starts: list[Start], room: int) -> np.ndarray:
+    """All rows of classes from STOP on that can be completed by at most `room` more."""
+
+    @cache
+    def ends(places: frozenset[Start], left: int) -> bool:
+        if any(control == FINISHED for control, _ in places | following(table, places, STOP)):
+            return True
+        return left > 0 and any(ends(following(table, places, k), left - 1) for k in range(FIRST, table.classes))
+
+    found = []
+    for row in itertools.product(range(STOP, table.classes), repeat=length):
+        places = frozenset(starts)
+        for token_class in row:
+            places = following(table, places, token_class)
+        if ends(places, room):
+            found.append(row)
+    return np.array(found, int).reshape(-1, length)
+
+
+def random_table(rng: np.random.Generator) -> StackTable:
+    """Effects that pop and push up to three symbols, micro points with loops, ends."""
+    controls, symbols, classes = (int(rng.integers(*bounds)) for bounds in ((3, 6), (2, 4), (FIRST + 2, FIRST + 4)))
+    maker = TableMaker(controls, symbols)
+
+    def some(counts: list[int]) -> Stack:
+        return tuple(rng.integers(1, symbols, rng.choice(counts)).tolist())
+
+    def control() -> int:
+        return int(rng.integers(BEGIN, controls))
+
+    for _ in range(int(rng.integers(4, 10))):
+        maker.effect(
+            control(), int(rng.integers(FIRST, classes)), control(), some([0, 0, 0, 1, 1, 2]), some([0, 0, 1, 1, 2, 3])
+        )
+    for _ in range(int(rng.integers(0, 3))):
+        here = maker.micro(int(rng.integers(2)))
+        maker.enter(control(), int(rng.integers(FIRST, classes)), here)
+        for symbol in rng.integers(0, symbols, 2).tolist():
+            if symbol and rng.random() < 0.5:
+                maker.pop(here, symbol, then=maker.micro(int(rng.integers(2))))
+            else:
+                maker.pop(here, symbol, control(), some([0, 1]))
+    for _ in range(2):
+        maker.end(control(), some([0, 0, 1]))
+    return maker.table(classes)
+
+
+def random_starts(table: StackTable, rng: np.random.Generator) -> list[Start]:
+    if rng.random() < 0.6:
+        return [(BEGIN, ())]
+    return [(BEGIN, tuple(rng.integers(1, table.symbols, rng.integers(0, 3)).tolist())) for _ in range(2)]
