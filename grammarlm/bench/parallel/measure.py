@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from .outcomes import ScriptedDraws, distance, outcomes
 from .tasks import MASK, TASKS, Model, Row
 
 # What a sampler is measured with; blocks and windows are smaller than the rows, or they would change nothing.
-OPTIONS = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "adablock": {"block": 3},
     "bounded": {"block": 3},
     "leap": {"relaxed": 0.5, "w": 2},
