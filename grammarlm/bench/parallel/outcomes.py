@@ -38,12 +38,12 @@ class ScriptedDraws(Draws):
 
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=1.0, seed=0))
     script: Script = field(default_factory=lambda: Script([]))
-    known: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    known: dict[tuple[int, bytes, bytes], int] = field(default_factory=dict)
 
-    def token(self, logits: np.ndarray, position: int) -> int:
-        place = position, logits.tobytes()
+    def token(self, ids: np.ndarray, logits: np.ndarray, position: int) -> int:
+        place = position, ids.tobytes(), logits.tobytes()
         if place not in self.known:
-            self.known[place] = self.script.pick(np.exp(logits.astype(np.float64) - logits.max()))
+            self.known[place] = int(ids[self.script.pick(np.exp(logits.astype(np.float64) - logits.max()))])
         return self.known[place]
 
     def index(self, masses: np.ndarray, position: int, purpose: int) -> int:

@@ -40,9 +40,13 @@ class Denoiser:
         if self.kind != MASKED:
             logits = torch.cat([logits[:, :1], logits[:, :-1]], 1)
         logits = logits[:, len(self.prompt) :, : self.width].detach().to("cpu", torch.float32)
-        found = np.full((count, length, self.width), -np.inf, np.float32)
-        found[:, :, : logits.shape[2]] = logits.numpy()
-        if np.isnan(found).any() or (found == np.inf).any():
+        found = logits.numpy()
+        if found.shape[2] < self.width:
+            found = np.concatenate(
+                [found, np.full((count, length, self.width - found.shape[2]), -np.inf, np.float32)], 2
+            )
+        highest = found.max(2, initial=-np.inf)  # NaN where there is one
+        if not (highest < np.inf).all():
             raise ValueError("the model's logits hold NaN or inf; check its weights and dtype")
         self.calls, self.seconds = self.calls + 1, self.seconds + perf_counter() - start
         return found

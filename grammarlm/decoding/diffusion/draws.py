@@ -25,9 +25,11 @@ class Draws:
     def is_greedy(self) -> bool:
         return not self.sampling.temperature
 
-    def token(self, logits: np.ndarray, position: int) -> int:
-        """An id by softmax(logits / temperature)."""
-        return draw(logits, self.sampling, position)[0]
+    def token(self, ids: np.ndarray, logits: np.ndarray, position: int) -> int:
+        """One of some ids by softmax(logits / temperature)."""
+        row = np.full(int(ids[-1]) + 1, -np.inf, np.float32)
+        row[ids] = logits
+        return draw(row, self.sampling, position)[0]
 
     def index(self, masses: np.ndarray, position: int, purpose: int) -> int:
         """An index with a probability proportional to its mass."""

@@ -17,14 +17,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 
-from grammarlm.decoding.logits.apply_mask import apply_mask_
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .draws import Draws
-
-CHUNK = 16  # rows of logits at a time, so that what is computed of them stays in the cache
 
 
 class Allowed(Protocol):
@@ -38,53 +34,68 @@ class Allowed(Protocol):
 
 
 class Reading:
-    """Logits of some positions, -inf where an id is not allowed, and what follows from them."""
+    """What a model says of some positions, of the ids that are allowed there: everything else is as if it did not exist.
 
-    def __init__(self, positions: np.ndarray, logits: np.ndarray, draws: Draws):
-        self.positions, self.logits, self.draws = positions, logits, draws
+    Where all that is allowed is impossible to the model, the first of it is certain.
+    """
+
+    def __init__(
+        self, positions: np.ndarray, ids: Sequence[np.ndarray], values: Callable[[int], np.ndarray], draws: Draws
+    ):
+        """ids: of each position, ascending; values(index): float logits of these ids."""
+        self.positions, self.ids, self.draws = positions, ids, draws
+        self._values = values
+
+    def values(self, index: int) -> np.ndarray:
+        """The logits of `ids[index]`, at least one of them finite."""
+        found = self._values(index)
+        if found.max() == -np.inf:
+            found = found.copy()
+            found[0] = LOWEST
+        return found
+
+    @cached_property
+    def _masses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each position the place of the best id, its logit, the sum of exp(logit - best logit)."""
+        count = len(self.positions)
+        places, tops, masses = np.empty(count, np.int64), np.empty(count), np.empty(count)
+        for index in range(count):
+            values = self.values(index)
+            places[index] = place = values.argmax()
+            tops[index] = values[place]
+            masses[index] = np.exp(values - values[place]).sum(dtype=np.float64)
+        return places, tops, masses
 
     @cached_property
     def best(self) -> np.ndarray:
         """The most probable id at each position; of equals the first."""
-        found: np.ndarray = self.logits.argmax(1)
-        return found
-
-    @cached_property
-    def _sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each position, with p = exp(logit - best logit): the sum of p, the second largest p, the sum of p (logit - best)."""
-        count = len(self.logits)
-        mass, runner_up, weighted = np.empty(count), np.empty(count), np.empty(count)
-        for first in range(0, count, CHUNK):
-            rows = slice(first, min(first + CHUNK, count))
-            logits, best = self.logits[rows], self.best[rows]
-            at = np.arange(len(logits)), best
-            with np.errstate(invalid="ignore"):  # -inf - -inf, where everything allowed is impossible to the model
-                below = logits - logits[at][:, None]
-            p = np.exp(below)
-            np.nan_to_num(p, copy=False)
-            mass[rows] = p.sum(1, dtype=np.float64)
-            with np.errstate(invalid="ignore"):
-                weighted[rows] = np.where(p > 0, p * below, 0).sum(1, dtype=np.float64)
-            p[at] = 0
-            runner_up[rows] = p.max(1)
-        return np.maximum(mass, 1.0), runner_up, weighted
+        return np.array([ids[place] for ids, place in zip(self.ids, self._masses[0], strict=True)], np.int64)
 
     @property
     def confidence(self) -> np.ndarray:
         """The probability of the best id."""
-        return 1 / self._sums[0]
+        found: np.ndarray = 1 / self._masses[2]
+        return found
 
-    @property
+    @cached_property
     def margin(self) -> np.ndarray:
         """How far the second best logit is below the best one; inf where there is only one."""
-        with np.errstate(divide="ignore"):
-            return -np.log(self._sums[1])
+        found = np.empty(len(self.positions))
+        for index, place in enumerate(self._masses[0]):
+            values = self.values(index)
+            others = max(values[:place].max(initial=-np.inf), values[place + 1 :].max(initial=-np.inf))
+            found[index] = values[place] - others
+        return found
 
-    @property
+    @cached_property
     def entropy(self) -> np.ndarray:
         """In nats."""
-        mass, _, weighted = self._sums
-        return np.log(mass) - weighted / mass
+        found = np.empty(len(self.positions))
+        for index, (top, mass) in enumerate(zip(*self._masses[1:], strict=True)):
+            below = self.values(index) - np.float32(top)
+            p = np.exp(below)
+            found[index] = np.log(mass) - (p * np.where(p > 0, below, 0)).sum(dtype=np.float64) / mass
+        return found
 
     def id_at(self, index: int) -> int:
         """The best id at a position; at a temperature above 0 a draw, which depends on (seed, position) and the logits there.
@@ -94,12 +105,13 @@ class Reading:
         """
         if self.draws.is_greedy:
             return int(self.best[index])
-        return self.draws.token(self.logits[index], int(self.positions[index]))
+        return self.draws.token(self.ids[index], self.values(index), int(self.positions[index]))
 
     def log_p(self, index: int, token: int) -> float:
-        """Of an id, at temperature 1."""
-        top = float(self.logits[index, self.best[index]])
-        return float(self.logits[index, token]) - top - float(np.log(self._sums[0][index]))
+        """Of an allowed id, at temperature 1."""
+        _, tops, masses = self._masses
+        value = self.values(index)[np.searchsorted(self.ids[index], token)]
+        return min(0.0, float(value - tops[index] - np.log(masses[index])))
 
 
 @dataclass(frozen=True)
@@ -123,7 +135,7 @@ class Look:
     """A row, at the masked positions that may be committed now."""
 
     positions: np.ndarray  # ascending
-    logits: np.ndarray  # float32 [positions, V]: the model's
+    table: np.ndarray  # float32 [length, V]: the model's logits at each position of the row that it has read
     allowed: Allowed
     step: int  # how many steps were done of those below
     steps: int
@@ -134,20 +146,29 @@ class Look:
     memory: Mapping[str, Any] = field(default_factory=dict)  # of the choice before
 
     @cached_property
-    def reading(self) -> Reading:
-        """The logits under the constraint."""
-        return self.read(self.logits.copy())
+    def ids(self) -> list[np.ndarray]:
+        """The allowed ids of each position; equal rows share theirs."""
+        known: dict[int, np.ndarray] = {}
+        rows = [
+            self.allowed.row(int(position)) for position in self.positions
+        ]  # kept alive, so that their ids are unique
+        for row in rows:
+            if id(row) not in known:
+                known[id(row)] = ids_of(row, self.table.shape[1])
+        return [known[id(row)] for row in rows]
 
-    def read(self, logits: np.ndarray) -> Reading:
-        """Other logits of the same positions under the constraint; they are written to."""
-        if len(logits):
-            rows = [self.allowed.row(int(position)) for position in self.positions]
-            apply_mask_(torch.from_numpy(logits), np.ascontiguousarray(np.stack(rows), np.int32))
-            for index in np.flatnonzero(
-                logits.max(1) == -np.inf
-            ):  # to the model all that is allowed there is impossible
-                logits[index, first_of(rows[index])] = LOWEST
-        return Reading(self.positions, logits, self.draws)
+    @cached_property
+    def reading(self) -> Reading:
+        """The model's logits under the constraint."""
+        return self.read(lambda index: self.table[self.positions[index]])
+
+    def read(self, logits: Callable[[int], np.ndarray]) -> Reading:
+        """Other logits [V] of each position, by its index, under the constraint."""
+        return Reading(self.positions, self.ids, lambda index: logits(index)[self.ids[index]], self.draws)
+
+    def with_values(self, values: Callable[[int], np.ndarray]) -> Reading:
+        """Logits of the allowed ids of each position, by its index."""
+        return Reading(self.positions, self.ids, values, self.draws)
 
     @property
     def progress(self) -> float:
@@ -186,8 +207,7 @@ Rule = Callable[[Look], Choice]
 LOWEST = float(np.finfo(np.float32).min)
 
 
-def first_of(words: np.ndarray) -> int:
-    """The first id of a mask row."""
-    word = int(np.flatnonzero(words)[0])
-    bits = int(words[word]) & 0xFFFFFFFF
-    return 32 * word + (bits & -bits).bit_length() - 1
+def ids_of(words: np.ndarray, width: int) -> np.ndarray:
+    """The ids of a mask row that have logits."""
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits[:width])

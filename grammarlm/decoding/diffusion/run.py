@@ -153,7 +153,7 @@ class Run:
             allowed = (board or self.boards.whole).allowed(state.row)
         return Look(
             positions=positions,
-            logits=logits[positions],
+            table=logits,
             allowed=Timed(allowed, self),
             step=state.step,
             steps=schedule.steps,
@@ -184,10 +184,7 @@ class Run:
         """The row with what is now the best id at a position."""
         with self.canvas_time():
             allowed = Timed(board.allowed(row), self)
-        index = int(np.searchsorted(look.positions, position))
-        one = replace(
-            look, positions=look.positions[index : index + 1], logits=look.logits[index : index + 1], allowed=allowed
-        )
+        one = replace(look, positions=np.array([position]), allowed=allowed)
         with self.canvas_time():
             return board.commit(row, [position], [one.reading.id_at(0)])
 
@@ -203,8 +200,8 @@ class Run:
             for position in look.positions:
                 row = self._with_best(look, row, int(position), board)
             return row
-        logits = np.zeros((len(look.row), look.logits.shape[1]), np.float32)
-        logits[look.positions] = np.maximum(look.logits, IMPOSSIBLE)
+        logits = np.zeros((len(look.row), look.table.shape[1]), np.float32)
+        logits[look.positions] = np.maximum(look.table[look.positions], IMPOSSIBLE)
         with self.canvas_time():
             if not self.draws.is_greedy:
                 return board.drawn(look.row, logits / np.float32(self.draws.sampling.warmth), self.draws.joint())

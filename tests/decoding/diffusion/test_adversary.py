@@ -66,7 +66,7 @@ def test_any_choice_at_all_is_safe() -> None:
             from grammarlm.decoding.diffusion import Choice
 
             positions = random.permutation(look.positions)[: 1 + random.integers(len(look.positions))]
-            width = look.logits.shape[1]
+            width = look.table.shape[1]
             return Choice(
                 positions.tolist(), random.integers(0, width, len(positions)).tolist(), int(random.integers(1, 4))
             )

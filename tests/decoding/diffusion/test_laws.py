@@ -37,13 +37,11 @@ class Scripted(Draws):
         object.__setattr__(self, "script", script)
         object.__setattr__(self, "known", {})
 
-    def token(self, logits, position):
-        p = np.exp(logits.astype(np.float64) - logits.max())
-        return self.known.setdefault((position, logits.tobytes()), None) or self._remember(position, logits, p)
-
-    def _remember(self, position, logits, p):
-        self.known[position, logits.tobytes()] = token = self.script.pick(p)
-        return token
+    def token(self, ids, logits, position):
+        place = position, ids.tobytes(), logits.tobytes()
+        if place not in self.known:
+            self.known[place] = int(ids[self.script.pick(np.exp(logits.astype(np.float64) - logits.max()))])
+        return self.known[place]
 
     def index(self, masses, position, purpose):
         return self.script.pick(masses)

@@ -109,7 +109,7 @@ def look_at(row, allowed_rows, logits, memory) -> Look:
         def test(self, position, ids):
             return allowed_rows[position][list(ids)]
 
-    return Look(positions, logits[positions].astype(np.float32), Allowed(), 0, 4, 1, row, VOCAB, memory=memory)
+    return Look(positions, logits.astype(np.float32), Allowed(), 0, 4, 1, row, VOCAB, memory=memory)
 
 
 def test_the_credit_of_an_id_that_has_become_impossible_is_gone() -> None:

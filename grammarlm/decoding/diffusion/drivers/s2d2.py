@@ -7,13 +7,13 @@ again from what p has more than q. So what is verified has the law of writing on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_choice
 from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
-from grammarlm.decoding.diffusion.look import Rule
+from grammarlm.decoding.diffusion.look import Look, Rule
 from grammarlm.decoding.diffusion.run import Outcome, Run, Schedule, State
 
 from .full import blocks_of
@@ -61,50 +61,46 @@ def pays(
 
 @dataclass(frozen=True)
 class Drafted:
-    """An id, the logits under the constraint that it was drawn from, and the row before it."""
+    """A position as it was looked at, the law of its ids, and which of them was drawn."""
 
-    position: int
-    token: int
-    logits: np.ndarray
-    row: np.ndarray
+    look: Look
+    law: np.ndarray
+    drawn: int
+
+    @property
+    def position(self) -> int:
+        return int(self.look.positions[0])
 
 
-def verified(run: Run, logits: np.ndarray, places: np.ndarray, schedule: Schedule) -> Outcome:
+def verified(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> Outcome:
     """Drafts of these places, up to the first one that is refused and drawn again."""
-    drafts = drafted(run, logits, places, schedule)
-    # The first place's row is the one that was read already: what was drafted there is its law.
-    each = (
-        run.read_all([draft.row for draft in drafts[1:]])
-        if len(drafts) > 1
-        else np.empty((0, *logits.shape), np.float32)
-    )
-    kept: list[tuple[int, int, float]] = []
-    refused: list[int] = []
-    for draft, own in zip(drafts, [logits, *each], strict=True):
-        look = run.look(State(draft.row), own, np.array([draft.position]), schedule)
-        p, q = run.draws.law(look.reading.logits[0]), run.draws.law(draft.logits)
-        token = draft.token
-        if not run.draws.happens(p[token] / q[token], draft.position, ACCEPT):
+    drafts = drafted(run, table, places, schedule)
+    # The first place's row is the one that was read already: what was drafted there has its law.
+    later = [draft.look.row for draft in drafts[1:]]
+    tables = [table, *(run.read_all(later) if later else ())]
+    row, log_p, refused = run.row.copy(), {}, []
+    for draft, own in zip(drafts, tables, strict=True):
+        look = replace(draft.look, table=own)
+        p, drawn = run.draws.law(look.reading.values(0)), draft.drawn
+        if not run.draws.happens(p[drawn] / draft.law[drawn], draft.position, ACCEPT):
             refused.append(draft.position)
-            token = run.draws.index(np.maximum(p - q, 0), draft.position, AGAIN)
-        kept.append((draft.position, token, look.reading.log_p(0, token)))
+            drawn = run.draws.index(np.maximum(p - draft.law, 0), draft.position, AGAIN)
+        row[draft.position] = token = int(look.ids[0][drawn])
+        log_p[draft.position] = look.reading.log_p(0, token)
         if refused:
             break
-    row = run.row.copy()
-    row[[position for position, _, _ in kept]] = [token for _, token, _ in kept]
-    notes = {"drafted": len(drafts), "accepted": len(kept) - len(refused)}
+    notes = {"drafted": len(drafts), "accepted": len(log_p) - len(refused)}
     after = State(row, run.state.step + 1, run.state.memory)
-    log_p = {position: found for position, _, found in kept}
-    return Outcome(after, [at for at, _, _ in kept], [token for _, token, _ in kept], refused, log_p, notes)
+    return Outcome(after, list(log_p), [int(row[position]) for position in log_p], refused, log_p, notes)
 
 
-def drafted(run: Run, logits: np.ndarray, places: np.ndarray, schedule: Schedule) -> list[Drafted]:
+def drafted(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> list[Drafted]:
     """Each under the constraint of the row with those before it."""
     found, row = [], run.row
     for place in places:
-        look = run.look(State(row), logits, np.array([place]), schedule)
-        token = run.draws.index(run.draws.law(look.reading.logits[0]), int(place), DRAFT)
-        found.append(Drafted(int(place), token, look.reading.logits[0], row))
+        look = run.look(State(row), table, np.array([place]), schedule)
+        law = run.draws.law(look.reading.values(0))
+        found.append(Drafted(look, law, run.draws.index(law, int(place), DRAFT)))
         row = row.copy()
-        row[place] = token
+        row[place] = look.ids[0][found[-1].drawn]
     return found

@@ -1,5 +1,7 @@
 """Confidence with credit for ids that were the best one at earlier steps (CreditDecoding)."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from grammarlm.decoding.diffusion.look import Choice, Look
@@ -12,15 +14,19 @@ def credit(look: Look, *, alpha: float = 0.6, beta: float = 0.7, gamma: float = 
     gamma. An id that has become impossible loses its credit at once.
     """
     credits = updated(look, beta, gamma)
-    logits = look.logits.copy()
-    if alpha:
-        for index, position in enumerate(look.positions):
-            for token, gained in credits[int(position)].items():
-                logits[index, token] += alpha * np.log1p(gained)
-    reading = look.read(logits) if alpha else look.reading
+    reading = look.with_values(lambda index: fused(look, index, credits, alpha)) if alpha else look.reading
     sure = int((reading.confidence >= tau).sum())
     memory = {"credit": {**look.memory.get("credit", {}), **credits}}
     return look.choose(look.by_confidence(reading), max(sure, look.share), reading=reading, memory=memory)
+
+
+def fused(look: Look, index: int, credits: Mapping[int, Mapping[int, float]], alpha: float) -> np.ndarray:
+    """Logits with what credits add to them; all ids that have some are allowed."""
+    values = look.reading.values(index).copy()
+    mine = credits[int(look.positions[index])]
+    places = np.searchsorted(look.ids[index], list(mine))
+    values[places] += alpha * np.log1p(list(mine.values()))
+    return values
 
 
 def updated(look: Look, beta: float, gamma: float) -> dict[int, dict[int, float]]:
