@@ -67,7 +67,7 @@ def infill(
     holes        ids, with -1 where one is missing; or a list of text pieces and gl.Hole(n), gl.Hole(most=n)
 
     **The constraint**, at most one of these, as in gl.generate: schema, regex, grammar, choices, items. A text that does not fill
-    the row is followed by stop ids. Without a constraint every id is allowed that is neither special nor a stop id
+    the row is followed by stop ids. Without a constraint every id is allowed that is neither special, nor a stop id, nor the mask
 
     **How**
 

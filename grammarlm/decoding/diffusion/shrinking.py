@@ -67,21 +67,30 @@ class ShrinkingCanvas:
         return row, [one for one in self.sizes if one.fits(row, self.size)]
 
     def is_completable(self, tokens: Any) -> bool:
-        return bool(self._fitting(tokens)[1])
+        row = np.asarray(tokens, np.int64)
+        return any(one.fits(row, self.size) for one in self.sizes)
 
     def allowed(self, tokens: Any) -> Allowed:
         row, fitting = self._fitting(tokens)
         return ShrinkingRows(self.size, [(one, one.canvas.allowed(row[one.kept].tolist())) for one in fitting])
 
     def commit(self, tokens: Any, positions: Any, ids: Any, *, partial: bool = False) -> list[int]:
-        row = np.array(tokens, np.int64)
-        for position, token in zip(positions, ids, strict=True):
-            after = row.copy()
-            after[position] = token
-            if self.is_completable(after):
-                row = after
-            elif not partial:
-                raise ValueError(f"id {token} cannot stand at position {position}")
+        """With `partial` the longest completable prefix, found by bisection, then each later one where the row allows it."""
+        row, setting = np.array(tokens, np.int64), list(zip(positions, ids, strict=True))
+        least, most = 0, len(setting)
+        while least < most:
+            tried = most if not least and most == len(setting) else (least + most + 1) // 2
+            if self.is_completable(with_(row, setting[:tried])):
+                least = tried
+            else:
+                most = tried - 1
+        if least < len(setting) and not partial:
+            position, token = setting[least]
+            raise ValueError(f"id {token} cannot stand at position {position}")
+        row = with_(row, setting[:least])
+        for one in setting[least + 1 :]:
+            after = with_(row, [one])
+            row = after if self.is_completable(after) else row
         committed: list[int] = row.tolist()
         return committed
 
@@ -107,6 +116,14 @@ class ShrinkingCanvas:
             row[position] = possible[draw(numbers[position, possible])]
         drawn: list[int] = row.tolist()
         return drawn
+
+
+def with_(row: np.ndarray, setting: Sequence[tuple[int, int]]) -> np.ndarray:
+    """A copy of the row with these ids at these positions."""
+    after = row.copy()
+    for position, token in setting:
+        after[position] = token
+    return after
 
 
 class ShrinkingRows:

@@ -59,6 +59,12 @@ def check(canvas, rows, row, width, random) -> None:
         if not possible:
             with pytest.raises(ValueError, match="cannot stand"):
                 canvas.commit(row, [int(at)], [token])
+    order = [int(at) for at in random.permutation(masked)]
+    ids, want = [int(left[random.integers(len(left)), at]) for at in order], list(row)
+    for at, token in zip(order, ids, strict=True):
+        after = [*want[:at], token, *want[at + 1 :]]
+        want = after if len(agreeing(rows, after)) else want
+    assert canvas.commit(row, order, ids, partial=True) == want
 
 
 @pytest.mark.parametrize("ends", [False, True])
