@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from grammarlm.errors import UnsupportedFeature
+
 from .draws import Draw
 from .look import Allowed
 
@@ -94,10 +96,12 @@ class Boards:
         end = min(self.length, max(end, int(known[-1]) + 1 if len(known) else 0))
         moved = self._advance(row)
         if moved or self._part is None or self._part.end != end:
-            room = self.length - end
-            self._part = Board(
-                self._constraint.canvas(end - self.read, after=self.matcher.fork(), room=room), self.read, end
-            )
+            try:
+                canvas = self._constraint.canvas(end - self.read, after=self.matcher.fork(), room=self.length - end)
+            except UnsupportedFeature:  # a canvas without `after=`: the whole row's says the same
+                self.matcher = None
+                return self.whole
+            self._part = Board(canvas, self.read, end)
         return self._part
 
     def _advance(self, row: np.ndarray) -> bool:

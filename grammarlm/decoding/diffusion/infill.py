@@ -16,7 +16,7 @@ from grammarlm.decoding.argument_types import AnyGrammar, Choice, Items, Model, 
 from grammarlm.decoding.arguments import check_integer, check_vocabulary, prompt_ids
 from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from grammarlm.decoding.logits.sampling import Sampling
-from grammarlm.decoding.output import one_output
+from grammarlm.decoding.output import as_written
 from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of, mask_id_of
 from grammarlm.decoding.readers.model_facts import width_of
 from grammarlm.decoding.request import compiled_output
@@ -66,8 +66,10 @@ def infill(
 
     holes        ids, with -1 where one is missing; or a list of text pieces and gl.Hole(n), gl.Hole(most=n)
 
-    **The constraint**, at most one of these, as in gl.generate: schema, regex, grammar, choices, items. A text that does not fill
-    the row is followed by stop ids. Without a constraint every id is allowed that is neither special, nor a stop id, nor the mask
+    **The constraint**, at most one of these, as in gl.generate: schema, regex, grammar, choices, items. JSON may have any spelling
+    and blanks, for what is given may have any: gl.JsonSchema(..., whitespace="compact", spelling="plain") asks for less. A text
+    that does not fill the row is followed by stop ids. Without a constraint every id is allowed that is neither special, nor a stop
+    id, nor the mask
 
     **How**
 
@@ -94,7 +96,7 @@ def infill(
         options,
         one_by_one=not sampler and kind == CAUSAL,
     )
-    output = one_output(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
+    output = as_written(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
     entries.load("masks", "logits")
