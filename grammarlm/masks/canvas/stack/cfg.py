@@ -102,10 +102,10 @@ def _kinds(walks: TokenWalks, size: int) -> np.ndarray:
             if outcome.threads or micros:
                 merged_numbers[number] = same.setdefault((outcome.threads, micros), len(same) + 1)
         own = merged_numbers[numbers]
-        tokens, own = tokens[own > 0], own[own > 0]
-        if len(tokens):
-            _, places = np.unique(kinds[tokens] * (len(same) + 1) + own, return_inverse=True)
-            kinds[tokens] = count + places
+        changed, own = tokens[own > 0], own[own > 0]
+        if len(changed):
+            _, places = np.unique(kinds[changed] * (len(same) + 1) + own, return_inverse=True)
+            kinds[changed] = count + places
             count += int(places.max()) + 1
     return kinds
 

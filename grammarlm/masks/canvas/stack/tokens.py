@@ -58,6 +58,13 @@ class TokenWalks:
         self._after = np.full((64, machine.columns), UNKNOWN, np.int32)
         self._after[EMPTY] = EMPTY
         self._first: dict[Need, np.ndarray] = {}
+        self._first_rows: list[np.ndarray] = []
+        self._all_threads: dict[Need, int] = {}
+        self._known_below: dict[object, list[tuple[int, int]]] = {}
+        self._node_of = np.flatnonzero(self._trie.token < vocab.words * 32)
+        self._tokens = self._trie.token[self._node_of].astype(np.int64)
+        self._trie_node = np.full(vocab.size, -1, np.int64)  # by token
+        self._trie_node[self._tokens] = self._node_of
         self.micros: list[MicroRules] = []
         self._micro_numbers: dict[Micro, int] = {}
         # By control: the tokens that it reads, the number of the outcome of each, and the outcomes.
@@ -133,19 +140,9 @@ class TokenWalks:
         """bool [columns]: what may be read first after a need, whatever is revealed."""
         known = self._first.get(need)
         if known is None:
-            known = np.zeros(self.machine.columns, bool)
-            seen, waiting = {need}, [need]
-            while waiting:
-                here = waiting.pop()
-                for symbol in range(1, len(self.machine.symbols)):
-                    closed = self.machine.revealed(here, symbol)
-                    for control, _ in closed.readers:
-                        known |= self.machine.row(control) != DEAD
-                    for other in closed.needs:
-                        if other not in seen:
-                            seen.add(other)
-                            waiting.append(other)
-            self._first[need] = known
+            known = self._first[need] = np.zeros(self.machine.columns, bool)
+            for control, _ in self._sets[self._any_of(need)]:
+                known |= self.machine.row(control) != DEAD
         return known
 
     def _reveal(self, micro: MicroRules, symbol: int) -> None:
@@ -185,55 +182,107 @@ class TokenWalks:
 
     def _collect(self, reached: np.ndarray) -> None:
         """The outcome of each token from a control."""
-        trie = self._trie
-        ends = trie.token < self._vocab.words * 32
-        micros: dict[int, set[int]] = {}  # by token
-        needy = np.array([bool(needs) for needs in self._needs])
-        for node in [*np.flatnonzero(needy[reached[:-1]]).tolist(), -1]:
-            number = int(reached[node])
-            depth = int(trie.depth[node]) if node >= 0 else 0
-            for need in self._needs[number]:
-                self._below(node, depth, need, micros)
-        tokens = trie.token[ends].astype(np.int64)
-        finals = reached[:-1][ends]
-        plain = finals != EMPTY
+        micros = self._remainders(reached)
+        finals = reached[self._node_of]
         found: dict[tuple[int, frozenset[int]], int] = {}
         outcomes: list[Outcome] = [Outcome()]
         of = np.zeros(self._vocab.size, np.int32)
-        for number in np.unique(finals[plain]).tolist():
-            found[number, frozenset()] = len(outcomes)
+        sets = np.unique(finals)
+        numbers = np.zeros(len(self._sets), np.int32)
+        for number in sets[sets != EMPTY].tolist():
+            found[number, frozenset()] = numbers[number] = len(outcomes)
             outcomes.append(Outcome(self._threads[number]))
-        by_set = np.zeros(len(self._sets), np.int32)
-        for (number, _), at in found.items():
-            by_set[number] = at
-        of[tokens] = by_set[finals]
-        final_of = dict(zip(tokens.tolist(), finals.tolist(), strict=True)) if micros else {}
+        of[self._tokens] = numbers[finals]
         for token, some in micros.items():
-            key = final_of[token], frozenset(some)
+            key = int(reached[self._trie_node[token]]), frozenset(some)
             if key not in found:
                 found[key] = len(outcomes)
                 outcomes.append(Outcome(self._threads[key[0]], key[1]))
             of[token] = found[key]
-        of[trie.twins[:, 0]] = of[trie.twins[:, 1]]
+        twins = self._trie.twins
+        of[twins[:, 0]] = of[twins[:, 1]]
         read = np.flatnonzero(of)
         self.outcomes.append((read, of[read], outcomes))
 
-    def _below(self, node: int, depth: int, need: Need, micros: dict[int, set[int]]) -> None:
-        """The micro points of all tokens that go on below a node at which a need arises."""
-        trie, first = self._trie, self._firsts(need)
-        end = int(trie.end[node]) if node >= 0 else len(trie.byte)
-        child = node + 1
-        while child < end:
-            after = int(trie.end[child])
-            if first[self._columns[child]]:
-                for place in range(child, after):
-                    token = int(trie.token[place])
-                    if token < self._vocab.words * 32:
-                        offset = int(self._vocab.offsets[token])
-                        data = self._vocab.data[offset + depth : int(self._vocab.offsets[token + 1])]
-                        if (micro := self._micro(need, self._class_of[data].tobytes())) >= 0:
-                            micros.setdefault(token, set()).add(micro)
-            child = after
+    # ------------------------------------------------------------------ remainders of tokens
+
+    def _remainders(self, reached: np.ndarray) -> dict[int, set[int]]:
+        """By token, the micro points that a control needs on its way."""
+        trie, found = self._trie, dict[int, set[int]]()
+        goes_on = self._goes_on()
+        nodes = np.flatnonzero(goes_on[reached[trie.parent], self._columns])  # after what precedes a need is over
+        before = reached[trie.parent[nodes]]
+        for number in np.unique(before).tolist():
+            for need in self._needs[number]:
+                first = self._firsts(need)
+                here = nodes[(before == number) & first[self._columns[nodes]]]
+                for depth in np.unique(trie.depth[here]).tolist():
+                    for token, micro in self._below(need, here[trie.depth[here] == depth], depth):
+                        found.setdefault(token, set()).add(micro)
+        return found
+
+    def _goes_on(self) -> np.ndarray:
+        """bool [sets, columns]: what may be read first after the needs of each set."""
+        while len(self._first_rows) < len(self._sets):
+            row = np.zeros(self.machine.columns, bool)
+            for need in self._needs[len(self._first_rows)]:
+                row |= self._firsts(need)
+            self._first_rows.append(row)
+        return np.array(self._first_rows)
+
+    def _below(self, need: Need, nodes: np.ndarray, depth: int) -> list[tuple[int, int]]:
+        """(token, micro point) for the tokens below some nodes of one depth, where a need arose one byte before."""
+        key = need, depth, nodes.tobytes()
+        known = self._known_below.get(key)
+        if known is None:
+            micros = ((int(token), self._micro(need, self._rest(int(token), depth - 1))) for token in self._kept(need, nodes, depth))
+            known = self._known_below[key] = [(token, micro) for token, micro in micros if micro >= 0]
+        return known
+
+    def _rest(self, token: int, at: int) -> bytes:
+        offsets = self._vocab.offsets
+        data = self._vocab.data[int(offsets[token]) + at : int(offsets[token + 1])]
+        return self._class_of[data].tobytes()
+
+    def _kept(self, need: Need, nodes: np.ndarray, depth: int) -> np.ndarray:
+        """The tokens whose remainders may be read, whatever is revealed: those that die are left out before they are looked at one
+        by one."""
+        trie = self._trie
+        reached, kept = np.zeros(len(trie.byte) + 1, np.int32), np.zeros(len(trie.byte) + 1, bool)
+        reached[nodes] = self._stepped(np.full(len(nodes), self._any_of(need)), self._columns[nodes])
+        tokens = [nodes]
+        for level in trie.levels[depth:]:
+            parents = trie.parent[level]
+            inside = (reached[parents] != EMPTY) | kept[parents]
+            here, parents = level[inside], parents[inside]
+            if not len(here):
+                break
+            self._check()
+            before = reached[parents]
+            reached[here] = self._stepped(before, self._columns[here])
+            kept[here] = kept[parents] | self._goes_on()[before, self._columns[here]]
+            tokens.append(here)
+        found = np.concatenate(tokens)
+        found = found[(reached[found] != EMPTY) | kept[found]]
+        ids = trie.token[found]
+        kept_ids: np.ndarray = ids[ids < self._vocab.words * 32]
+        return kept_ids
+
+    def _any_of(self, need: Need) -> int:
+        """The set of all threads that a need may go on with."""
+        known = self._all_threads.get(need)
+        if known is None:
+            threads: set[Thread] = set()
+            seen, waiting = {need}, [need]
+            while waiting:
+                here = waiting.pop()
+                for symbol in range(1, len(self.machine.symbols)):
+                    closed = self.machine.revealed(here, symbol)
+                    threads.update(closed.readers)
+                    waiting += [other for other in closed.needs if other not in seen]
+                    seen.update(closed.needs)
+            known = self._all_threads[need] = self._set(frozenset(threads))
+        return known
 
 
 def merged(micros: list[MicroRules]) -> np.ndarray:
