@@ -44,8 +44,6 @@ class Plan:
         sampler: str | Callable[..., Any],
         block: int | None,
         options: Mapping[str, Any],
-        *,
-        one_by_one: bool = False,
     ) -> Plan:
         """`block` goes to what has such an option: the sampler, or the driver around it."""
         left = dict(options) if block is None else {**options, "block": block}
@@ -62,8 +60,6 @@ class Plan:
             raise ValueError(
                 f"sampler={sampler!r:.60}; it takes one of {', '.join(SAMPLERS)}, or a function from a Look to a Choice"
             )
-        if one_by_one:
-            left.setdefault("block", 1)
         own, around = names_of(rule), names_of(drive)
         for name in left:
             if name not in own | around:

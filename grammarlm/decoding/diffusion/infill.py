@@ -8,7 +8,7 @@ gl.infill(model, [-1] * 64, tokenizer=tokenizer, schema=Person, prompt="Ada, 36.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -90,12 +90,7 @@ def infill(
     sampling = Sampling(temperature, seed=seed)
     check_integer("steps", steps, 1, optional=True)
     check_integer("block", block, 1, optional=True)
-    plan = Plan.of(
-        sampler or ("blocks" if kind == CAUSAL else "confidence"),
-        block,
-        options,
-        one_by_one=not sampler and kind == CAUSAL,
-    )
+    plan = one_by_one(sampler, block, options) if kind == CAUSAL else Plan.of(sampler or "confidence", block, options)
     output = as_written(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
@@ -114,6 +109,17 @@ def checked_kind(model: Any) -> str:
     if not callable(model):
         raise TypeError(f"model is {type(model).__name__}; pass a callable from ids [B, L] to logits [B, L, V]")
     return kind_of(model)
+
+
+def one_by_one(sampler: str | None, block: int | None, options: Mapping[str, Any]) -> Plan:
+    """The plan of a causal model, for which what stands to the left of a position must be known."""
+    if sampler not in (None, "blocks", "stream") or block not in (None, 1) or options:
+        given = [f"sampler={sampler!r}"] if sampler else []
+        given += [f"{name}={value!r:.40}" for name, value in {"block": block, **options}.items() if value is not None]
+        raise ValueError(
+            f"{', '.join(given)}: an autoregressive model fills in one id after another from left to right; leave that out"
+        )
+    return Plan.of("blocks", 1, {})
 
 
 def checked_mask(given: int | None, model: Any, tokenizer: Any, vocab: Vocabulary, kind: str) -> int:

@@ -108,10 +108,14 @@ class Reading:
         return self.draws.token(self.ids[index], self.values(index), int(self.positions[index]))
 
     def log_p(self, index: int, token: int) -> float:
-        """Of an allowed id, at temperature 1."""
+        """Of an allowed id, at the temperature at which ids are drawn; at temperature 1 where the best ones are taken."""
         _, tops, masses = self._masses
-        value = self.values(index)[np.searchsorted(self.ids[index], token)]
-        return min(0.0, float(value - tops[index] - np.log(masses[index])))
+        values, warmth = self.values(index), self.draws.sampling.warmth
+        mass = masses[index]
+        if warmth != 1:
+            mass = np.exp((values - np.float32(tops[index])) / np.float32(warmth)).sum(dtype=np.float64)
+        value = float(values[np.searchsorted(self.ids[index], token)]) - tops[index]
+        return min(0.0, float(value / warmth - np.log(mass)))
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,11 @@ class Look:
     def with_values(self, values: Callable[[int], np.ndarray]) -> Reading:
         """Logits of the allowed ids of each position, by its index."""
         return Reading(self.positions, self.ids, values, self.draws)
+
+    def bytes_of(self, token: int) -> bytes:
+        """What an id adds to the text: special ids nothing, nor a position by which a hole has shrunk."""
+        is_text = 0 <= token < self.vocab.size and token not in self.vocab.special_ids
+        return self.vocab.token_bytes(token) if is_text else b""
 
     @property
     def progress(self) -> float:

@@ -42,7 +42,12 @@ def diffusion(
     check_integer("block", block, 1, optional=True)
     kind = kind_of(request.model)
     mask_id = mask_id_of(request.model, request.tokenizer) if mask_id is None else mask_id
-    if mask_id is None and kind != CAUSAL:
+    if kind == CAUSAL:
+        raise TypeError(
+            f"{type(request.model).__name__} goes on with texts and fills in no masks; leave method= out, or fill in pieces of "
+            "text by gl.infill"
+        )
+    if mask_id is None:
         raise ValueError("nothing says which id the model sees where one is missing; pass mask_id=")
     plan = Plan.of(sampler, block, options)
     results = []
@@ -50,7 +55,7 @@ def diffusion(
         check_spec(spec)
         for number in range(request.n):
             draws = Draws(spec.sampling.of_sample(number))
-            reader = Denoiser(request.model, spec.vocab.size, mask_id or 0, prompt, kind)
+            reader = Denoiser(request.model, spec.vocab.size, mask_id, prompt, kind)
             filling = Filling(
                 reader,
                 spec.vocab,
@@ -58,7 +63,7 @@ def diffusion(
                 draws,
                 plan,
                 steps,
-                never=[] if mask_id is None else [mask_id],
+                never=[mask_id],
                 ends=True,
                 compile_seconds=spec.compile_seconds,
             )
@@ -74,7 +79,10 @@ def answer(filling: Filling, spec: AnswerSpec) -> Result:
     result = filling.result(spec.output, Holes(np.full(spec.max_tokens, MASKED)))
     count = result.stats.tokens
     ended = "stop" if count < len(result.tokens) else "length" if spec.constraint is None else "closed"
-    return replace(result, tokens=result.tokens[:count], logprobs=result.logprobs[:count], finish_reason=ended)
+    value = None if ended == "length" else result.value  # a text that was cut has none
+    return replace(
+        result, value=value, tokens=result.tokens[:count], logprobs=result.logprobs[:count], finish_reason=ended
+    )
 
 
 def check_spec(spec: AnswerSpec) -> None:

@@ -12,13 +12,33 @@ import numpy as np
 
 import grammarlm as gl
 
-EXTRA = [b"true", b'":', b'", "', b'{"', b"12", b"+(", b"))", b", ", b"2024-", b"ab", b"\xc3\xa9", b"<", b">,<", b"name", b'"}']
+EXTRA = [
+    b"true",
+    b'":',
+    b'", "',
+    b'{"',
+    b"12",
+    b"+(",
+    b"))",
+    b", ",
+    b"2024-",
+    b"ab",
+    b"\xc3\xa9",
+    b"<",
+    b">,<",
+    b"name",
+    b'"}',
+]
 TOKENS = [b"<mask>", *(bytes([byte]) for byte in range(256)), *EXTRA, b"</s>", b"<pad>"]
 STOPS = [len(TOKENS) - 2, len(TOKENS) - 1]
 VOCAB = gl.Vocabulary(TOKENS, stop_ids=STOPS, special_ids=[0, *STOPS])
 SCHEMA = {
     "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 8}, "n": {"type": "integer", "minimum": 3}, "ok": {"type": "boolean"}},
+    "properties": {
+        "name": {"type": "string", "maxLength": 8},
+        "n": {"type": "integer", "minimum": 3},
+        "ok": {"type": "boolean"},
+    },
     "required": ["name"],
 }
 LISTS = 'root ::= item (", " item)*\nitem ::= [0-9]+ | "<" root ">"\n'
@@ -76,6 +96,8 @@ FAMILIES = {
     "regex": Family(gl.Regex(DATES), "2024-05-17 é 2024-12-03", lambda text: re.fullmatch(DATES, text, re.ASCII)),
     "choices": Family(gl.Choices(WORDS), "abé, ab", WORDS.__contains__),
     "Lark": Family(gl.Lark(ARITHMETIC), "12+(3-(40+5))-6", parses(ARITHMETIC)),
-    "GBNF": Family(gl.Gbnf(LISTS), "12, <3, <40>>, 5", parses('start: item (", " item)*\nitem: /[0-9]+/ | "<" start ">"\n')),
+    "GBNF": Family(
+        gl.Gbnf(LISTS), "12, <3, <40>>, 5", parses('start: item (", " item)*\nitem: /[0-9]+/ | "<" start ">"\n')
+    ),
     "JSON Schema": Family(gl.JsonSchema(SCHEMA), '{"name": "abé", "n": 12, "x": {"y": true}}', is_instance),
 }

@@ -28,7 +28,9 @@ def test_every_text_is_valid_and_keeps_what_was_given(name, count) -> None:
             "temperature": float(random.integers(2)),
         }
         model = Adversary(len(TOKENS), [0, *STOPS], number)
-        out = gl.infill(model, holes, vocab=VOCAB, mask_id=0, grammar=constraint, sampler=sampler, seed=number, **options)
+        out = gl.infill(
+            model, holes, vocab=VOCAB, mask_id=0, grammar=constraint, sampler=sampler, seed=number, **options
+        )
         about = f"{sampler} {options} {holes}: {out.text!r}"
         assert family.is_valid(out.text), about
         assert all(given in (-1, token) for given, token in zip(holes, out.tokens, strict=True)), about

@@ -13,7 +13,18 @@ from grammarlm.decoding.diffusion import SAMPLERS
 from grammarlm.decoding.diffusion.names import SAMPLERS as NAMES
 from grammarlm.models.network import Network, Shape
 from tests.decoding.diffusion.languages import LANGUAGES
-from tests.decoding.diffusion.mock_models import MASK, STOP, VOCAB, WIDTH, Context, Counting, Fixed, infill, steps_of
+from tests.decoding.diffusion.mock_models import (
+    MASK,
+    STOP,
+    VOCAB,
+    WIDTH,
+    Adversary,
+    Context,
+    Counting,
+    Fixed,
+    infill,
+    steps_of,
+)
 
 transformers = pytest.importorskip("transformers")
 
@@ -101,6 +112,11 @@ def test_autoregressive_models_fill_in_from_left_to_right(kind) -> None:
     with pytest.raises(ValueError, match="begin with a piece of text"):
         gl.infill(model, [-1, 3], vocab=VOCAB)
     assert gl.infill(model, [-1, 3], vocab=VOCAB, prompt=[5]).tokens[1] == 3
+    for other in ({"sampler": "confidence"}, {"block": 4}, {"tau": 0.5}):
+        with pytest.raises(ValueError, match="one id after another"):
+            gl.infill(model, holes, vocab=VOCAB, **other)
+    with pytest.raises(TypeError, match="goes on with texts"):
+        gl.generate(model, [5], vocab=VOCAB, method="diffusion")
 
 
 def test_an_autoregressive_model_keeps_to_what_comes_after_its_hole() -> None:
@@ -136,6 +152,22 @@ def test_models_may_return_an_object_and_any_float_type_and_width() -> None:
         return torch.cat([plain(ids), torch.full((*ids.shape, 9), 99.0)], -1)
 
     assert infill(narrow, [-1] * 6).tokens == infill(wide, [-1] * 6).tokens == want.tokens
+
+
+def test_a_model_may_write_into_the_same_tensor_again() -> None:
+    """As models do whose calls are captured."""
+    for sampler in SAMPLERS:
+        plain, buffer = Context(4), torch.empty(8, 9, WIDTH)
+
+        def reused(ids, plain=plain, buffer=buffer):
+            out = buffer[: len(ids), : ids.shape[1]]
+            out.copy_(plain(ids))
+            return out
+
+        drawn = {"temperature": 1.0, "seed": 3}
+        assert (
+            infill(reused, [-1] * 9, sampler, **drawn).tokens == infill(Context(4), [-1] * 9, sampler, **drawn).tokens
+        )
 
 
 @pytest.mark.parametrize(
@@ -217,6 +249,21 @@ def test_a_hole_shrinks_where_the_model_ends_the_text(tokenizer) -> None:
     assert full.text == "Say bbbbb."
 
 
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_sampler_fills_holes_that_shrink(sampler, tokenizer) -> None:
+    vocab = gl.Vocabulary.from_tokenizer(tokenizer)
+    mask, pattern = min(vocab.special_ids), r"(?s)a, [b-d]{0,3}\. [b-d,]{1,6}!"
+    lengths = set()
+    for seed in range(4):
+        model = Adversary(vocab.size, vocab.stop_ids, seed)
+        pieces = ["a, ", gl.Hole(most=3), ". ", gl.Hole(most=4), "!"]
+        drawn = {"temperature": float(seed % 2), "seed": seed}
+        out = gl.infill(model, pieces, tokenizer=tokenizer, mask_id=mask, regex=pattern, sampler=sampler, **drawn)
+        assert re.fullmatch(pattern, out.text)
+        lengths.add(len(out.tokens))
+    assert len(lengths) > 1
+
+
 def test_holes_are_checked() -> None:
     with pytest.raises(TypeError, match="number of tokens"):
         gl.Hole()
@@ -257,6 +304,9 @@ def test_log_probabilities_are_those_under_the_constraint() -> None:
     out = infill(model, [-1, 3])
     others = 1 - 0.2 / 20 * 2  # the mask and the stop id are not allowed
     assert out.logprobs == pytest.approx([np.log(0.6 / others), 0.0], abs=1e-5)
+    drawn = infill(model, [-1, 3], temperature=2.0, seed=5)
+    weights = np.sqrt([{1: 0.6, 2: 0.2}.get(token, 0.2 / 20) for token in range(1, STOP)])
+    assert drawn.logprobs[0] == pytest.approx(np.log(weights[drawn.tokens[0] - 1] / weights.sum()), abs=1e-5)
 
 
 def test_the_same_seed_gives_the_same_row_and_another_seed_another() -> None:
@@ -356,7 +406,7 @@ def test_text_without_a_grammar_may_end() -> None:
     out = gl.generate(Prompted(), [5], vocab=VOCAB, mask_id=MASK, method="diffusion", max_tokens=6)
     assert (out.text, out.finish_reason) == ("bc", "stop")
     cut = gl.generate(Prompted(), [5], vocab=VOCAB, mask_id=MASK, method="diffusion", max_tokens=2)
-    assert (cut.text, cut.finish_reason) == ("bc", "length")
+    assert (cut.text, cut.finish_reason, cut.value) == ("bc", "length", None)
 
 
 def test_what_needs_a_left_to_right_text_is_refused(network, tokenizer) -> None:

@@ -61,11 +61,12 @@ def pays(
 
 @dataclass(frozen=True)
 class Drafted:
-    """A position as it was looked at, the law of its ids, and which of them was drawn."""
+    """A position as it was looked at, the law of its ids, which of them was drawn, and its log-probability."""
 
     look: Look
     law: np.ndarray
     drawn: int
+    log_p: float
 
     @property
     def position(self) -> int:
@@ -74,12 +75,12 @@ class Drafted:
 
 def verified(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> Outcome:
     """Drafts of these places, up to the first one that is refused and drawn again."""
-    drafts = drafted(run, table, places, schedule)
+    first, *later = drafted(run, table, places, schedule)
+    row = run.row.copy()
     # The first place's row is the one that was read already: what was drafted there has its law.
-    later = [draft.look.row for draft in drafts[1:]]
-    tables = [table, *(run.read_all(later) if later else ())]
-    row, log_p, refused = run.row.copy(), {}, []
-    for draft, own in zip(drafts, tables, strict=True):
+    row[first.position], log_p = first.look.ids[0][first.drawn], {first.position: first.log_p}
+    refused: list[int] = []
+    for draft, own in zip(later, run.read_all([one.look.row for one in later]) if later else (), strict=True):
         look = replace(draft.look, table=own)
         p, drawn = run.draws.law(look.reading.values(0)), draft.drawn
         if not run.draws.happens(p[drawn] / draft.law[drawn], draft.position, ACCEPT):
@@ -89,7 +90,7 @@ def verified(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule
         log_p[draft.position] = look.reading.log_p(0, token)
         if refused:
             break
-    notes = {"drafted": len(drafts), "accepted": len(log_p) - len(refused)}
+    notes = {"drafted": len(places), "accepted": len(log_p) - len(refused)}
     after = State(row, run.state.step + 1, run.state.memory)
     return Outcome(after, list(log_p), [int(row[position]) for position in log_p], refused, log_p, notes)
 
@@ -100,7 +101,9 @@ def drafted(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule)
     for place in places:
         look = run.look(State(row), table, np.array([place]), schedule)
         law = run.draws.law(look.reading.values(0))
-        found.append(Drafted(look, law, run.draws.index(law, int(place), DRAFT)))
+        drawn = run.draws.index(law, int(place), DRAFT)
+        token = int(look.ids[0][drawn])
+        found.append(Drafted(look, law, drawn, look.reading.log_p(0, token)))
         row = row.copy()
-        row[place] = look.ids[0][found[-1].drawn]
+        row[place] = token
     return found

@@ -42,10 +42,7 @@ def delimiter(look: Look, start: int, window: float, tau_d: float, delimiters: S
     near = look.positions < start + max(1, math.ceil(window * len(look.row)))
     endings = tuple(one.encode() for one in delimiters)
     ids, confident = look.reading.best, look.reading.confidence
-    found = [
-        index
-        for index in np.flatnonzero(near & (confident >= tau_d))
-        if int(ids[index]) not in look.vocab.special_ids and look.vocab.token_bytes(int(ids[index])).endswith(endings)
-    ]
+    sure = np.flatnonzero(near & (confident >= tau_d))
+    found = [index for index in sure if look.bytes_of(int(ids[index])).endswith(endings)]
     best = max(found, key=lambda index: confident[index], default=None)
     return None if best is None else int(look.positions[best])

@@ -37,8 +37,4 @@ def bounded(
 
 def is_over(look: Look, start: int, marker: str) -> bool:
     """Does the marker stand before the block?"""
-    ids = [int(token) for token in look.row[:start]]
-    text = b"".join(
-        look.vocab.token_bytes(token) for token in ids if token >= 0 and token not in look.vocab.special_ids
-    )
-    return marker.encode() in text
+    return marker.encode() in b"".join(look.bytes_of(int(token)) for token in look.row[:start])
