@@ -44,6 +44,41 @@ def add_bench(commands: Any) -> None:
     add_jsonschemabench(benches)
     add_drafts(benches)
     add_parallel(benches)
+    add_infilling(benches)
+
+
+def add_infilling(benches: Any) -> None:
+    parser = benches.add_parser(
+        "infill",
+        help="samplers side by side, on the embedded diffusion model",
+        description="Right and invalid answers of each sampler of infill at several numbers of steps, with the grammar of the "
+        "answers and without it, and the time of the canvas beside the model's.",
+    )
+    tasks = ("record", "edit", "call", "list", "sql", "arithmetic")
+    parser.add_argument(
+        "--tasks",
+        type=names(tasks),
+        default=["record", "call", "list", "sql"],
+        metavar="T,...",
+        help=f"which, of {', '.join(tasks)}",
+    )
+    parser.add_argument(
+        "--samplers",
+        type=names(SAMPLERS),
+        default=list(SAMPLERS),
+        metavar="S,...",
+        help=f"which, of {', '.join(SAMPLERS)}",
+    )
+    parser.add_argument(
+        "--steps",
+        type=lambda text: [positive(int)(one) for one in text.split(",")],
+        default=[4, 8, 16, 32, 64],
+        metavar="N,...",
+        help="steps of an answer of 64 places (4,8,16,32,64)",
+    )
+    parser.add_argument("--count", type=positive(int), default=20, metavar="N", help="prompts a task (20)")
+    parser.add_argument("--out", default="grammarlm-infill", metavar="FOLDER", help="where figures and report go")
+    parser.set_defaults(command=run_infilling)
 
 
 def add_parallel(benches: Any) -> None:
@@ -187,6 +222,12 @@ def positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def run_drafts(options: argparse.Namespace) -> int:
     from .drafts import run
+
+    return run(options)
+
+
+def run_infilling(options: argparse.Namespace) -> int:
+    from .infilling import run
 
     return run(options)
 

@@ -11,7 +11,8 @@ from grammarlm.decoding.diffusion import SAMPLERS
 from tests.decoding.diffusion.families import FAMILIES, STOPS, TOKENS, VOCAB
 from tests.decoding.diffusion.mock_models import Adversary
 
-COUNTS = [pytest.param(1, id="quick"), pytest.param(40, id="40", marks=pytest.mark.proof)]
+# Quick: each family with another third of the samplers.
+COUNTS = [pytest.param(None, id="quick"), pytest.param(40, id="40", marks=pytest.mark.proof)]
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -19,7 +20,8 @@ COUNTS = [pytest.param(1, id="quick"), pytest.param(40, id="40", marks=pytest.ma
 def test_every_text_is_valid_and_keeps_what_was_given(name, count) -> None:
     family = FAMILIES[name]
     constraint = gl.compile(family.grammar, VOCAB)
-    for number, sampler in itertools.product(range(count), SAMPLERS):
+    samplers = list(SAMPLERS) if count else list(SAMPLERS)[list(FAMILIES).index(name) % 3 :: 3]
+    for number, sampler in itertools.product(range(count or 1), samplers):
         random = np.random.default_rng([number, len(sampler)])
         holes = family.holes(random, random.choice([0.3, 0.6, 1.0]))
         options = {
