@@ -16,6 +16,8 @@ from .decoding.argument_types import (
     Tokenizer,
     Where,
 )
+from .decoding.diffusion.holes import Hole as Hole
+from .decoding.diffusion.infill import infill as infill
 from .decoding.events import Event as Event
 from .decoding.generator import Generator as Generator
 from .decoding.logits.apply_mask import apply_mask_ as apply_mask_

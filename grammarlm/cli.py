@@ -3,6 +3,7 @@
     grammarlm demo
     grammarlm generate --model tiny --prompt - --schema order.json --explain < prompt.txt
     grammarlm generate --model tiny --jsonl prompts.jsonl --schema order.json --out answers.jsonl --resume
+    grammarlm infill --model tiny --pieces '["Say ", 3, "."]' --regex 'Say [a-z ]+[.]' --explain
     grammarlm check schema.json instance.json
     grammarlm inspect schema.json --text '{"name": '
     grammarlm warm --tokenizer PATH --grammar sql.lark
@@ -23,6 +24,7 @@ from collections.abc import Sequence
 from grammarlm.bench.arguments import add_bench
 from grammarlm.commands.check import add_check
 from grammarlm.commands.generate import add_generate
+from grammarlm.commands.infill import add_infill
 from grammarlm.commands.inspect import add_inspect
 from grammarlm.commands.warm import add_warm
 
@@ -63,6 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="constrained generations on the embedded model, token by token")
     demo.set_defaults(command=run_demo)
     add_generate(commands)
+    add_infill(commands)
     add_check(commands)
     add_inspect(commands)
     add_warm(commands)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from grammarlm.decoding.diffusion.names import SAMPLERS
 from grammarlm.decoding.speculative.names import DRAFTERS
 
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
@@ -42,6 +43,64 @@ def add_bench(commands: Any) -> None:
     add_common(suite, "grammarlm-schema-suite")
     add_jsonschemabench(benches)
     add_drafts(benches)
+    add_parallel(benches)
+    add_infilling(benches)
+
+
+def add_infilling(benches: Any) -> None:
+    parser = benches.add_parser(
+        "infill",
+        help="samplers side by side, on the embedded diffusion model",
+        description="Right and invalid answers of each sampler of infill at several numbers of steps, with the grammar of the "
+        "answers and without it, and the time of the canvas beside the model's.",
+    )
+    tasks = ("record", "edit", "call", "list", "sql", "arithmetic")
+    parser.add_argument(
+        "--tasks",
+        type=names(tasks),
+        default=["record", "call", "list", "sql"],
+        metavar="T,...",
+        help=f"which, of {', '.join(tasks)}",
+    )
+    parser.add_argument(
+        "--samplers",
+        type=names(SAMPLERS),
+        default=list(SAMPLERS),
+        metavar="S,...",
+        help=f"which, of {', '.join(SAMPLERS)}",
+    )
+    parser.add_argument(
+        "--steps",
+        type=lambda text: [positive(int)(one) for one in text.split(",")],
+        default=[4, 8, 16, 32, 64],
+        metavar="N,...",
+        help="steps of an answer of 64 places (4,8,16,32,64)",
+    )
+    parser.add_argument("--count", type=positive(int), default=20, metavar="N", help="prompts a task (20)")
+    parser.add_argument("--out", default="grammarlm-infill", metavar="FOLDER", help="where figures and report go")
+    parser.set_defaults(command=run_infilling)
+
+
+def add_parallel(benches: Any) -> None:
+    parser = benches.add_parser(
+        "parallel",
+        help="what several tokens a step cost, on tasks whose joint law is known",
+        description="Every sampler of infill on small tasks with a known joint law, with a constraint and without it: how far what "
+        "is written is from that law, against tokens a step. Exact, without random numbers.",
+    )
+    tasks = ("independent", "copy", "shuffle", "sort", "replace", "record")
+    parser.add_argument(
+        "--tasks", type=names(tasks), default=list(tasks), metavar="T,...", help=f"which, of {', '.join(tasks)} (all)"
+    )
+    parser.add_argument(
+        "--samplers",
+        type=names(SAMPLERS),
+        default=list(SAMPLERS),
+        metavar="S,...",
+        help=f"which, of {', '.join(SAMPLERS)} (all)",
+    )
+    parser.add_argument("--out", default="grammarlm-parallel", metavar="FOLDER", help="where figures and report go")
+    parser.set_defaults(command=run_parallel)
 
 
 def add_drafts(benches: Any) -> None:
@@ -179,6 +238,18 @@ def positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def run_drafts(options: argparse.Namespace) -> int:
     from .drafts.report import run
+
+    return run(options)
+
+
+def run_infilling(options: argparse.Namespace) -> int:
+    from .infilling import run
+
+    return run(options)
+
+
+def run_parallel(options: argparse.Namespace) -> int:
+    from .parallel.bench import run
 
     return run(options)
 

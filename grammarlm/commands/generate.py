@@ -182,10 +182,10 @@ def method_options(options: argparse.Namespace) -> dict[str, Any]:
 
     from grammarlm.decoding.methods.registry import method_of
 
-    takes = {
-        name for name, one in signature(method_of(options.method)).parameters.items() if one.kind is one.KEYWORD_ONLY
-    }
-    takes -= {"score", "critic"}  # functions, which a command line cannot pass
+    find = method_of(options.method)
+    takes = {name for name, one in signature(find).parameters.items() if one.kind is one.KEYWORD_ONLY}
+    takes |= getattr(find, "further", set())
+    takes -= {"score", "critic", "policy"}  # functions, which a command line cannot pass
     found: dict[str, Any] = {}
     for given in options.set:
         name, equals, value = given.partition("=")

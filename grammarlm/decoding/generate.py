@@ -16,7 +16,7 @@ from typing import Any
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.masked import start as start_masked
-from grammarlm.decoding.methods.registry import method_of
+from grammarlm.decoding.methods.registry import method_for, method_of
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -114,11 +114,14 @@ def generate(
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
                  (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
+                 "diffusion": masks filled in any order (sampler=, steps=, block=, mask_id=, and gl.infill's other options), the
+                 default of models that are known to fill in masks
                  Or one of your own: a blend of the logits of several models (blends.py), or a search over texts (searches.py)
     progress     True or False; None: True for several batches on a terminal
 
     The vocabulary and the constraints are cached: another call with the same grammar compiles nothing.
     """
+    method = method_for(model, method)
     find = method_of(method)
     check_names("generate", options, find, are_bound=True)
     asked = Options(
@@ -144,7 +147,8 @@ def generate(
         progress=progress,
     )
     request = prepare(model, prompt, asked)
-    request.check_budgets()
+    if method != "diffusion":  # its canvas knows exactly whether max_tokens are enough
+        request.check_budgets()
     results: list[Result] = []
     batches = list(request.batches(max(1, asked.batch_size // request.n)))
     for batch in with_bar(batches, asked.progress):

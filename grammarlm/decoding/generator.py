@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grammarlm.decoding.methods.registry import method_of
+from grammarlm.decoding.methods.registry import method_for, method_of
 from grammarlm.decoding.readers.model_facts import check_model, width_of
 from grammarlm.errors import brief
 from grammarlm.grammars.compose import Grammar
@@ -35,9 +35,11 @@ class Generator:
     """
 
     def __init__(self, model: Model, output_type: Schema = None, **arguments: Any):
-        check_model(model)
+        method = method_for(model, arguments.get("method", "masked"))
+        if method != "diffusion":
+            check_model(model)
         self.model, self.output_type, self._arguments = model, output_type, arguments
-        check_names("Generator", arguments, method_of(arguments.get("method", "masked")))
+        check_names("Generator", arguments, method_of(method))
         name = "grammar" if isinstance(output_type, (Grammar, Constraint)) else "schema"
         self._held = {} if output_type is None else {name: output_type}
         tokenizer, vocab = arguments.get("tokenizer"), arguments.get("vocab")

@@ -112,9 +112,11 @@ def check_names(function: str, given: Iterable[str], find: Callable[..., Any], *
 
 
 def option_names(find: Callable[..., Any]) -> set[str]:
-    """The options of a method: its keyword-only arguments, and where it passes further ones on the fields of `Rejection`."""
+    """The options of a method: its keyword-only arguments, and where it passes further ones on, its `further` names or the fields
+    of `Rejection`.
+    """
     parameters = signature(find).parameters.values()
     names = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        names |= {one.name for one in fields(Rejection)}
+        names |= set(getattr(find, "further", [one.name for one in fields(Rejection)]))
     return names

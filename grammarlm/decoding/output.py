@@ -60,7 +60,15 @@ class Output:
 
 
 def one_output(**forms: object) -> Output:
-    """The Output of the one form that was given; free text where there is none."""
+    """The Output of the one form that was given, with JSON spelled as a model writes it; free text where there is none."""
+    made = as_written(**forms)
+    if made.grammar is None or made.constraint is not None:
+        return made
+    return replace(made, grammar=as_generated(made.grammar))
+
+
+def as_written(**forms: object) -> Output:
+    """The same with the grammar as it is: every spelling of JSON, blanks where the schema has them."""
     given = {name: value for name, value in forms.items() if value is not None}
     if len(given) > 1:
         raise ValueError(
@@ -71,8 +79,7 @@ def one_output(**forms: object) -> Output:
         if isinstance(value, Constraint) and name in ("grammar", "schema"):
             return replace(of_grammar(value.grammar), constraint=value)
         check_argument(name, value)
-        made = MAKE[name](value)
-        return made if made.grammar is None else replace(made, grammar=as_generated(made.grammar))
+        return MAKE[name](value)
     return Output()
 
 

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import cast
 
 from grammarlm.decoding.loop.healing import take_back
+from grammarlm.decoding.readers.mask_facts import fills_masks, kind_of
 from grammarlm.decoding.readers.model_facts import check_model, is_encoder_decoder, width_of
 from grammarlm.decoding.readers.reader import Reader, open_reader
 from grammarlm.decoding.speculative.draft import Draft, as_draft
@@ -60,7 +61,7 @@ class Request:
 
 def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
     """Checks what generate() is asked for, and makes vocabulary and constraints."""
-    check_model(model)
+    check_prepared(model, options)
     tokenizer, vocab = options.tokenizer, options.vocab
     tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
     check_vocabulary(tokenizer, vocab)
@@ -97,6 +98,19 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
     ]
     draft = as_draft(options.draft)
     return Request(model, [one for one, _ in healed], specs, options.n, options.cache, tokenizer, is_list, draft)
+
+
+def check_prepared(model: Model, options: Options) -> None:
+    """A model of the method's kind."""
+    if options.method == "diffusion":
+        kind_of(model)
+    elif fills_masks(model):
+        raise TypeError(
+            f"{type(model).__name__} fills in masks and does not go on with texts; it is for gl.infill and for gl.generate with "
+            'method="diffusion", its default there'
+        )
+    else:
+        check_model(model)
 
 
 def check_healing(model: Model, prompts: Sequence[Prompt], outputs: list[Output]) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from grammarlm.errors import brief
 
+from .trace import Step
+
 COMPLETE = ("stop", "closed")  # the finish reasons of complete answers
 
 
@@ -32,6 +34,7 @@ class Stats:
     model_seconds: float = 0.0
     mask_seconds: float = 0.0
     sampling_seconds: float = 0.0
+    trace: list[Step] = field(default_factory=list, repr=False)  # of infilling: what each step did (trace.py)
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,5 +8,6 @@ METHODS = {
     "best_of": "grammarlm.decoding.methods.best_of:best_of",
     "beam": "grammarlm.decoding.methods.grammar_beam:beam",
     "lookahead": "grammarlm.decoding.methods.lookahead:lookahead",
+    "diffusion": "grammarlm.decoding.diffusion.written:diffusion",
     "trials": "grammarlm.decoding.methods.lookahead:trials",
 }

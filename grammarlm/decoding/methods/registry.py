@@ -15,11 +15,17 @@ from importlib import import_module
 from typing import Any
 
 from grammarlm.decoding.arguments import check_choice
+from grammarlm.decoding.readers.mask_facts import fills_masks
 from grammarlm.decoding.result import Result
 
 from .blends import Blended
 from .names import METHODS
 from .searches import Searched
+
+
+def method_for(model: Any, method: Any) -> Any:
+    """The method for a model: "masked", the default, means "diffusion" where the model is known to fill in masks."""
+    return "diffusion" if method == "masked" and fills_masks(model) else method
 
 
 def method_of(method: Any) -> Callable[..., list[Result]]:

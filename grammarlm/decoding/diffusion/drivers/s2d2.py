@@ -1,0 +1,109 @@
+"""Self-speculation (S2D2): the model drafts a run of masked positions at once, and verifies it as it would write it one by one.
+
+One by one means: the next id given all before it, with masks after it. The rows of that, one for each draft, are read in one call.
+A draft is accepted with probability min(1, p / q), both under the constraint at its place; the first one that is refused is drawn
+again from what p has more than q. So what is verified has the law of writing one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from grammarlm.decoding.arguments import check_choice
+from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
+from grammarlm.decoding.diffusion.look import Look, Rule
+from grammarlm.decoding.diffusion.run import Outcome, Run, Schedule, State
+
+from .full import blocks_of
+
+VERIFY = ("auto", "always", "never")
+
+
+def s2d2(
+    run: Run, choose: Rule, *, verify: str = "auto", span: int = 32, least: int = 2, block: int | None = None
+) -> None:
+    """verify   "always", "never" (then this is the sampler's own steps), or "auto": where more ids a call are expected of it
+    span     the longest run that is drafted
+    least    "auto": the shortest run that is verified
+    block    as in `full`
+    """
+    check_choice("verify", verify, VERIFY)
+    for first, end in blocks_of(len(run.row), block):
+        schedule = run.schedule(first, end)
+        while len(masked := run.masked(first, end)):
+            logits = run.read()
+            places = first_run(masked)[:span]
+            is_verified = verify == "always"
+            if verify == "auto" and len(places) >= least:
+                is_verified = pays(run, logits, places, masked, schedule, choose)
+            if is_verified:
+                run.record(verified(run, logits, places, schedule))
+            else:
+                run.step(choose, logits, masked, schedule)
+
+
+def first_run(masked: np.ndarray) -> np.ndarray:
+    """The masked positions from the first one on that have no known one between them."""
+    gaps = np.flatnonzero(np.diff(masked) > 1)
+    return masked[: gaps[0] + 1] if len(gaps) else masked
+
+
+def pays(
+    run: Run, logits: np.ndarray, places: np.ndarray, masked: np.ndarray, schedule: Schedule, choose: Rule
+) -> bool:
+    """Is verification expected to commit more ids a call than the sampler? A draft counts with its confidence."""
+    expected = run.look(run.state, logits, places, schedule).reading.confidence.cumprod().sum()
+    choice = choose(run.look(run.state, logits, masked, schedule))
+    return bool(expected / 2 > len(choice.positions))
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A position as it was looked at, the law of its ids, which of them was drawn, and its log-probability."""
+
+    look: Look
+    law: np.ndarray
+    drawn: int
+    log_p: float
+
+    @property
+    def position(self) -> int:
+        return int(self.look.positions[0])
+
+
+def verified(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> Outcome:
+    """Drafts of these places, up to the first one that is refused and drawn again."""
+    first, *later = drafted(run, table, places, schedule)
+    row = run.row.copy()
+    # The first place's row is the one that was read already: what was drafted there has its law.
+    row[first.position], log_p = first.look.ids[0][first.drawn], {first.position: first.log_p}
+    refused: list[int] = []
+    for draft, own in zip(later, run.read_all([one.look.row for one in later]) if later else (), strict=True):
+        look = replace(draft.look, table=own)
+        p, drawn = run.draws.law(look.reading.values(0)), draft.drawn
+        if not run.draws.happens(p[drawn] / draft.law[drawn], draft.position, ACCEPT):
+            refused.append(draft.position)
+            drawn = run.draws.index(np.maximum(p - draft.law, 0), draft.position, AGAIN)
+        row[draft.position] = token = int(look.ids[0][drawn])
+        log_p[draft.position] = look.reading.log_p(0, token)
+        if refused:
+            break
+    notes = {"drafted": len(places), "accepted": len(log_p) - len(refused)}
+    after = State(row, run.state.step + 1, run.state.memory)
+    return Outcome(after, list(log_p), [int(row[position]) for position in log_p], refused, log_p, notes)
+
+
+def drafted(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> list[Drafted]:
+    """Each under the constraint of the row with those before it."""
+    found, row = [], run.row
+    for place in places:
+        look = run.look(State(row), table, np.array([place]), schedule)
+        law = run.draws.law(look.reading.values(0))
+        drawn = run.draws.index(law, int(place), DRAFT)
+        token = int(look.ids[0][drawn])
+        found.append(Drafted(look, law, drawn, look.reading.log_p(0, token)))
+        row = row.copy()
+        row[place] = token
+    return found

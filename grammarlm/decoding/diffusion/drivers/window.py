@@ -1,0 +1,20 @@
+"""Window-Diffusion: the model reads the next few masked positions, and nothing of those farther away."""
+
+from grammarlm.decoding.diffusion.look import Rule
+from grammarlm.decoding.diffusion.run import Run
+
+from .full import blocks_of
+
+
+def window(run: Run, choose: Rule, *, window: int = 64, buffer: int = 16, block: int | None = None) -> None:
+    """window: masked positions that may be committed; buffer: masked positions after them that the model reads as well; block: as
+    in `full`.
+
+    The masked tail after those is neither read nor in the canvas, which knows its length all the same: every decision is the one
+    that the canvas of the whole row would make.
+    """
+    for first, end in blocks_of(len(run.row), block):
+        schedule = run.schedule(first, end)
+        while len(positions := run.masked(first, end)[:window]):
+            seen = int(run.masked(first)[: window + buffer][-1]) + 1
+            run.step(choose, run.read(seen), positions, schedule, run.boards.part(run.row, seen))

@@ -1,0 +1,138 @@
+"""infill(): rows with holes, filled in by a model under a constraint.
+
+out = gl.infill(model, ["Say ", gl.Hole(3), "."], tokenizer=tokenizer, regex=r"Say [a-z ]+\\.")
+out.text, out.tokens, out.stats.trace
+
+gl.infill(model, [-1] * 64, tokenizer=tokenizer, schema=Person, prompt="Ada, 36.\\n", sampler="entropy", steps=16)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+from grammarlm.decoding.argument_types import AnyGrammar, Choice, Items, Model, Pattern, Prompt, Schema, Tokenizer
+from grammarlm.decoding.arguments import check_integer, check_vocabulary, prompt_ids
+from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
+from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.decoding.output import as_written
+from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of, mask_id_of
+from grammarlm.decoding.readers.model_facts import width_of
+from grammarlm.decoding.request import compiled_output
+from grammarlm.decoding.result import Result
+from grammarlm.kernels import entries
+from grammarlm.masks.runtime.limits import Limits
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .denoiser import Denoiser
+from .draws import Draws
+from .filling import Filling, Plan
+from .holes import read_holes
+
+
+def infill(
+    model: Model,
+    holes: Any,
+    *,
+    tokenizer: Tokenizer = None,
+    vocab: Vocabulary | None = None,
+    mask_id: int | None = None,
+    prompt: Prompt | None = None,
+    schema: Schema = None,
+    regex: Pattern | None = None,
+    grammar: AnyGrammar | None = None,
+    choices: Iterable[Choice] | None = None,
+    items: Items | None = None,
+    sampler: str | None = None,
+    steps: int | None = None,
+    block: int | None = None,
+    temperature: float = 0.0,
+    seed: int | None = None,
+    limits: Limits | None = None,
+    **options: Any,
+) -> Result:
+    """A row without holes: what is given stays as it is, and the whole row is a text of the constraint.
+
+    **The model**
+
+    model        any callable from ids [B, L] to logits [B, L, V] (or to an object with .logits) that fills in masks: masked LMs,
+                 LLaDA, Dream. An autoregressive model of transformers fills in from left to right
+    tokenizer    says what the ids mean; default: the one stored where the model was loaded from. Or vocab, a gl.Vocabulary
+    mask_id      the id that the model sees where one is missing; default: the tokenizer's or the config's mask token
+    prompt       text or ids that the model sees before the row; the constraint does not
+
+    **The row**
+
+    holes        ids, with -1 where one is missing; or a list of text pieces and gl.Hole(n), gl.Hole(most=n)
+
+    **The constraint**, at most one of these, as in gl.generate: schema, regex, grammar, choices, items. JSON may have any spelling
+    and blanks, for what is given may have any: gl.JsonSchema(..., whitespace="compact", spelling="plain") asks for less. A text
+    that does not fill the row is followed by stop ids. Without a constraint every id is allowed that is neither special, nor a stop
+    id, nor the mask
+
+    **How**
+
+    sampler      a name in grammarlm.decoding.diffusion.SAMPLERS, or a function from a Look to a Choice; default: "confidence",
+                 and one by one for autoregressive models
+    steps        the most steps; samplers commit at least what that asks for. None: as many as positions are masked
+    block        fill in blocks of this size, from left to right
+    temperature  0: the best ids; else ids are drawn, with `seed`
+    limits       a gl.Limits: bounds on compiling the constraint and on each step
+    options      of the sampler: tau=, alpha=, window=, ...; of a driver also inner=, the sampler inside it, and its options
+
+    `out.tokens` is the whole row, without the positions by which a hole has shrunk; `out.text` ends before the first stop id.
+    `out.stats.trace` has what each step did.
+    """
+    tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
+    check_vocabulary(tokenizer, vocab)
+    kind = checked_kind(model)
+    sampling = Sampling(temperature, seed=seed)
+    check_integer("steps", steps, 1, optional=True)
+    check_integer("block", block, 1, optional=True)
+    plan = one_by_one(sampler, block, options) if kind == CAUSAL else Plan.of(sampler or "confidence", block, options)
+    output = as_written(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
+    start = perf_counter()
+    vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
+    entries.load("masks", "logits")
+    compiled = compiled_output(output, vocab, limits)
+    seconds = perf_counter() - start
+    before = [] if prompt is None else prompt_ids(prompt, tokenizer, vocab, width_of(model))
+    mask_id = checked_mask(mask_id, model, tokenizer, vocab, kind)
+    reader = Denoiser(model, vocab.size, mask_id, before or first_ids(kind, tokenizer), kind)
+    never = () if kind == CAUSAL else (mask_id,)
+    filling = Filling(reader, vocab, compiled, Draws(sampling), plan, steps, never=never, compile_seconds=seconds)
+    return filling.result(output, read_holes(holes, vocab))
+
+
+def checked_kind(model: Any) -> str:
+    if not callable(model):
+        raise TypeError(f"model is {type(model).__name__}; pass a callable from ids [B, L] to logits [B, L, V]")
+    return kind_of(model)
+
+
+def one_by_one(sampler: str | None, block: int | None, options: Mapping[str, Any]) -> Plan:
+    """The plan of a causal model, for which what stands to the left of a position must be known."""
+    if sampler not in (None, "blocks", "stream") or block not in (None, 1) or options:
+        given = [f"sampler={sampler!r}"] if sampler else []
+        given += [f"{name}={value!r:.40}" for name, value in {"block": block, **options}.items() if value is not None]
+        raise ValueError(
+            f"{', '.join(given)}: an autoregressive model fills in one id after another from left to right; leave that out"
+        )
+    return Plan.of("blocks", 1, {})
+
+
+def checked_mask(given: int | None, model: Any, tokenizer: Any, vocab: Vocabulary, kind: str) -> int:
+    found = mask_id_of(model, tokenizer) if given is None else given
+    if found is None and kind == CAUSAL:
+        found = 0  # it never sees one
+    if found is None:
+        raise ValueError("nothing says which id the model sees where one is missing; pass mask_id=")
+    check_integer("mask_id", found, 0)
+    return int(found)
+
+
+def first_ids(kind: str, tokenizer: Any) -> Sequence[int]:
+    """What a causal model needs before its first prediction, where the tokenizer has it."""
+    begin = getattr(tokenizer, "bos_token_id", None)
+    return [begin] if kind == CAUSAL and isinstance(begin, int) else []

@@ -1,0 +1,258 @@
+"""One row being filled: calls of the model, looks, joint commits, the trace. Drivers say what is read and looked at, and when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from grammarlm.decoding.trace import Step
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .boards import Board, Boards
+from .draws import Draws
+from .look import Allowed, Choice, Look, Rule
+
+IMPOSSIBLE = -1e6  # stands for -inf in scores of whole rows, so that they can be added up
+
+
+class Reader(Protocol):
+    """What reads rows: a Denoiser."""
+
+    @property
+    def calls(self) -> int: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    def read(self, rows: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A row on its way, and what its next step depends on besides the logits."""
+
+    row: np.ndarray
+    step: int = 0  # of the schedule
+    memory: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Positions `first` to `end` in so many steps."""
+
+    first: int
+    end: int
+    steps: int
+
+    def share(self, row: np.ndarray, step: int, seen: int) -> int:
+        """What is left, divided by the steps that are left; at most the positions that are seen."""
+        left = int((row[self.first : self.end] < 0).sum())
+        return min(seen, math.ceil(left / max(1, self.steps - step)))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a step would do: the state after it, and what is said of it."""
+
+    state: State
+    committed: list[int]
+    tokens: list[int]
+    rejected: list[int]
+    log_p: dict[int, float]
+    notes: dict[str, Any]
+
+
+class Run:
+    """The row, its boards, its model and its trace."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        boards: Boards,
+        row: np.ndarray,
+        vocab: Vocabulary,
+        draws: Draws,
+        steps: int | None = None,
+    ):
+        self.reader, self.boards, self.vocab, self.draws = reader, boards, vocab, draws
+        self.state = State(row)
+        self.steps = int((row < 0).sum()) if steps is None else steps
+        self._masked_at_first = int((row < 0).sum())
+        self.trace: list[Step] = []
+        self.log_p: dict[int, float] = {}
+        self._calls, self._seconds = reader.calls, reader.seconds  # when the last step was recorded
+        self._canvas_seconds = 0.0
+
+    # ------------------------------------------------------------------ the row
+
+    @property
+    def row(self) -> np.ndarray:
+        return self.state.row
+
+    def masked(self, first: int = 0, end: int | None = None) -> np.ndarray:
+        """Masked positions."""
+        return first + np.flatnonzero(self.row[first:end] < 0)
+
+    def schedule(self, first: int = 0, end: int | None = None) -> Schedule:
+        """Of a part of the row: its share of all steps. The schedule begins now."""
+        end = len(self.row) if end is None else end
+        self.state = replace(self.state, step=0)
+        part = len(self.masked(first, end)) / max(1, self._masked_at_first)
+        return Schedule(first, end, max(1, math.ceil(self.steps * part)))
+
+    # ------------------------------------------------------------------ the model
+
+    def read(self, end: int | None = None) -> np.ndarray:
+        """Logits [seen, V] of the row, in one call. With `end`, masks from there on are cut off, up to the last known id."""
+        return self.read_all([self.row], end)[0]
+
+    def read_all(self, rows: list[np.ndarray], end: int | None = None) -> np.ndarray:
+        """Logits [rows, seen, V] of several rows, in one call."""
+        batch = np.stack(rows)
+        if end is not None:
+            known = np.flatnonzero((batch >= 0).any(0))
+            batch = batch[:, : max(end, int(known[-1]) + 1 if len(known) else 0)]
+        return self.reader.read(batch)
+
+    # ------------------------------------------------------------------ steps
+
+    def step(
+        self, choose: Rule, logits: np.ndarray, positions: np.ndarray, schedule: Schedule, board: Board | None = None
+    ) -> None:
+        """One look at some masked positions; what is chosen is committed and recorded."""
+        self.record(self.outcome(choose, self.state, logits, positions, schedule, board))
+
+    def outcome(
+        self,
+        choose: Rule,
+        state: State,
+        logits: np.ndarray,
+        positions: np.ndarray,
+        schedule: Schedule,
+        board: Board | None = None,
+    ) -> Outcome:
+        """What a step would do to a state; nothing is changed."""
+        board = board or self.boards.whole
+        look = self.look(state, logits, positions, schedule, board)
+        choice = choose(look)
+        row, order, rejected = self.committed(look, choice, board)
+        log_p = {p: look.reading.log_p(int(np.searchsorted(positions, p)), int(row[p])) for p in order}
+        after = State(row, state.step + 1, choice.memory)
+        return Outcome(after, order, [int(row[p]) for p in order], rejected, log_p, choice.notes)
+
+    def look(
+        self, state: State, logits: np.ndarray, positions: np.ndarray, schedule: Schedule, board: Board | None = None
+    ) -> Look:
+        with self.canvas_time():
+            allowed = (board or self.boards.whole).allowed(state.row)
+        return Look(
+            positions=positions,
+            table=logits,
+            allowed=Timed(allowed, self),
+            step=state.step,
+            steps=schedule.steps,
+            share=schedule.share(state.row, state.step, len(positions)),
+            row=state.row,
+            vocab=self.vocab,
+            draws=self.draws,
+            memory=state.memory,
+        )
+
+    def committed(self, look: Look, choice: Choice, board: Board) -> tuple[np.ndarray, list[int], list[int]]:
+        """The row after a choice, the positions in the order in which they were committed, those whose id was refused."""
+        if choice.fill:
+            return self._filled(look, board), [int(p) for p in look.positions], []
+        positions, ids = [int(p) for p in choice.positions], [int(token) for token in choice.ids]
+        check_choice(look, positions, ids)
+        with self.canvas_time():
+            row = board.commit(look.row, positions, ids, partial=True)
+        order = [p for p in positions if row[p] >= 0]
+        rejected = [p for p in positions if row[p] < 0]
+        for position in positions[: max(1, choice.least)]:
+            if row[position] < 0:
+                row = self._with_best(look, row, position, board)
+                order.append(position)
+        return row, order, rejected
+
+    def _with_best(self, look: Look, row: np.ndarray, position: int, board: Board) -> np.ndarray:
+        """The row with what is now the best id at a position."""
+        with self.canvas_time():
+            allowed = Timed(board.allowed(row), self)
+        one = replace(look, positions=np.array([position]), allowed=allowed)
+        with self.canvas_time():
+            return board.commit(row, [position], [one.reading.id_at(0)])
+
+    def _filled(self, look: Look, board: Board) -> np.ndarray:
+        """The best joint fill of the look's positions; other positions only need to be possible.
+
+        At a temperature a draw from the joint law of the row, where the look is of all that is masked; else one after another, each
+        given those before it.
+        """
+        is_whole = len(look.positions) == int((look.row < 0).sum())
+        if not self.draws.is_greedy and not is_whole:
+            row = look.row
+            for position in look.positions:
+                row = self._with_best(look, row, int(position), board)
+            return row
+        logits = np.zeros((len(look.row), look.table.shape[1]), np.float32)
+        logits[look.positions] = np.maximum(look.table[look.positions], IMPOSSIBLE)
+        with self.canvas_time():
+            if not self.draws.is_greedy:
+                return board.drawn(look.row, logits / np.float32(self.draws.sampling.warmth), self.draws.joint())
+            filled = board.fill(look.row, logits)
+        row = look.row.copy()
+        row[look.positions] = filled[look.positions]
+        return row
+
+    # ------------------------------------------------------------------ the trace
+
+    def record(self, outcome: Outcome) -> None:
+        """The outcome is what happened; times and calls since the last step are its own."""
+        calls, seconds = self.reader.calls - self._calls, self.reader.seconds - self._seconds
+        times = {"model_ms": 1000 * seconds, "canvas_ms": 1000 * self._canvas_seconds}
+        self.trace.append(
+            Step(calls, outcome.committed, outcome.tokens, outcome.rejected, **times, notes=outcome.notes)
+        )
+        self._calls, self._seconds, self._canvas_seconds = self.reader.calls, self.reader.seconds, 0.0
+        self.state = outcome.state
+        self.log_p |= outcome.log_p
+
+    @contextmanager
+    def canvas_time(self) -> Iterator[None]:
+        start = perf_counter()
+        yield
+        self._canvas_seconds += perf_counter() - start
+
+
+def check_choice(look: Look, positions: list[int], ids: list[int]) -> None:
+    """A sampler of the caller's own may say anything."""
+    seen = set(look.positions.tolist())
+    wrong = next((position for position in positions if position not in seen), None)
+    if wrong is not None:
+        raise ValueError(f"the sampler chose position {wrong}, which is not one of those that it may choose")
+    if not positions or len(positions) != len(ids) or len(set(positions)) != len(positions):
+        raise ValueError(
+            f"the sampler chose no position, or {len(positions)} positions and {len(ids)} ids; it chooses one or more, each once, "
+            "with its id"
+        )
+
+
+class Timed:
+    """Allowed ids whose making is the canvas's time."""
+
+    def __init__(self, allowed: Allowed, run: Run):
+        self._allowed, self._run = allowed, run
+
+    def row(self, position: int) -> np.ndarray:
+        with self._run.canvas_time():
+            return self._allowed.row(position)
+
+    def test(self, position: int, ids: Any) -> np.ndarray:
+        with self._run.canvas_time():
+            return self._allowed.test(position, ids)

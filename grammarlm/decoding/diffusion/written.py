@@ -1,0 +1,97 @@
+"""method="diffusion": the answer is a row of masks behind the prompt, filled in any order.
+
+    gl.generate(model, prompt, schema=Person, max_tokens=64, sampler="entropy", steps=16)
+
+This is the method of models that are known to fill in masks; for a bare callable it is named: method="diffusion", mask_id=...
+The row has `max_tokens` places. An answer that needs fewer ends with a stop id; one that fills the row exactly is "closed".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of, mask_id_of
+from grammarlm.decoding.result import Result
+
+from . import SAMPLERS
+from .denoiser import Denoiser
+from .draws import Draws
+from .filling import Filling, Plan, names_of
+from .holes import MASKED, Holes
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.answer_spec import AnswerSpec
+    from grammarlm.decoding.request import Request
+
+
+def diffusion(
+    request: Request,
+    *,
+    sampler: str = "confidence",
+    steps: int | None = None,
+    block: int | None = None,
+    mask_id: int | None = None,
+    **options: Any,
+) -> list[Result]:
+    """n answers to each prompt; the options are infill()'s."""
+    check_integer("steps", steps, 1, optional=True)
+    check_integer("block", block, 1, optional=True)
+    kind = kind_of(request.model)
+    mask_id = mask_id_of(request.model, request.tokenizer) if mask_id is None else mask_id
+    if kind == CAUSAL:
+        raise TypeError(
+            f"{type(request.model).__name__} goes on with texts and fills in no masks; leave method= out, or fill in pieces of "
+            "text by gl.infill"
+        )
+    if mask_id is None:
+        raise ValueError("nothing says which id the model sees where one is missing; pass mask_id=")
+    plan = Plan.of(sampler, block, options)
+    results = []
+    for prompt, spec in zip(request.prompts, request.specs, strict=True):
+        check_spec(spec)
+        for number in range(request.n):
+            draws = Draws(spec.sampling.of_sample(number))
+            reader = Denoiser(request.model, spec.vocab.size, mask_id, prompt, kind)
+            filling = Filling(
+                reader,
+                spec.vocab,
+                spec.compiled,
+                draws,
+                plan,
+                steps,
+                never=[mask_id],
+                ends=True,
+                compile_seconds=spec.compile_seconds,
+            )
+            results.append(answer(filling, spec))
+    return results
+
+
+diffusion.further = frozenset({"inner"}.union(*map(names_of, SAMPLERS.values())))  # type: ignore[attr-defined]
+
+
+def answer(filling: Filling, spec: AnswerSpec) -> Result:
+    """A row of `max_tokens` places, without what comes after the text."""
+    result = filling.result(spec.output, Holes(np.full(spec.max_tokens, MASKED)))
+    count = result.stats.tokens
+    ended = "stop" if count < len(result.tokens) else "length" if spec.constraint is None else "closed"
+    value = None if ended == "length" else result.value  # a text that was cut has none
+    return replace(
+        result, value=value, tokens=result.tokens[:count], logprobs=result.logprobs[:count], finish_reason=ended
+    )
+
+
+def check_spec(spec: AnswerSpec) -> None:
+    """What is asked for of texts from left to right, and makes no sense here."""
+    asked = {
+        "where": spec.where is not None,
+        "heal": bool(spec.rest),
+        "repetition_penalty": spec.sampling.repetition_penalty != 1,
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise ValueError(f'method="diffusion" takes no {name}=: it fills in tokens in any order')

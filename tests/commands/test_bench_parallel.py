@@ -1,0 +1,76 @@
+"""`grammarlm bench parallel`: exact figures, checked where they can be worked out by hand."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from grammarlm.bench.parallel.measure import measure
+from grammarlm.bench.parallel.tasks import MASK, TASKS, Model
+from grammarlm.decoding.diffusion.names import SAMPLERS
+from tests.commands.command_line import call
+
+CHANGE_THE_LAW = ("credit", "history")  # their ids come from other distributions than the model's, by definition
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_models_of_the_tasks_know_their_laws(name) -> None:
+    """The chain rule from left to right gives each row its probability."""
+    task = TASKS[name]
+    model = Model(task)
+    assert math.isclose(sum(task.rows.values()), 1)
+    for row, p in task.rows.items():
+        log_p, known = 0.0, [MASK] * task.length
+        for at, token in enumerate(row):
+            log_p += float(model(torch.tensor([known]))[0, at, token])
+            known[at] = token
+        assert math.isclose(math.exp(log_p), p, rel_tol=1e-9)
+    texts = {"".join(task.words[token - 1] for token in row) for row in task.rows}
+    assert len(texts) == len(task.rows)
+    assert texts == {"".join(row) for row in task.law}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_nothing_is_invalid_and_one_token_a_step_has_the_law(sampler) -> None:
+    for name in ("replace", "record"):
+        length = TASKS[name].length
+        for steps in (length, 2, 1):
+            held = measure(name, sampler, steps, constrained=True)
+            assert held.invalid == 0
+            if abs(held.tokens_a_step - 1) < 1e-9 and sampler not in CHANGE_THE_LAW:
+                assert held.total_variation < 1e-6
+    assert measure("replace", "fixed", 4, constrained=True).tokens_a_step == pytest.approx(1)
+
+
+def test_everything_at_once_is_the_product_of_the_marginals() -> None:
+    free = measure("replace", "fixed", 1, constrained=False)
+    one_row = 0.25 * 0.75**3
+    assert free.invalid == pytest.approx(1 - 4 * one_row)
+    assert free.total_variation == pytest.approx(1 - 4 * one_row)
+    assert (free.tokens_a_step, free.calls) == (pytest.approx(4), pytest.approx(1))
+    assert measure("independent", "fixed", 1, constrained=False).total_variation == pytest.approx(0, abs=1e-9)
+    assert measure("shuffle", "fixed", 1, constrained=False).invalid == pytest.approx(1 - 24 / 256, abs=1e-4)
+
+
+def test_verification_keeps_the_law_with_several_tokens_a_step() -> None:
+    for constrained in (True, False):
+        found = measure("sort", "s2d2", 4, constrained=constrained)
+        assert found.total_variation < 1e-6
+        assert found.tokens_a_step > 2
+
+
+def test_the_command_writes_figures_a_report_and_a_picture(capsys, tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    given = ("--tasks", "independent,replace", "--samplers", "fixed,s2d2", "--out", str(tmp_path))
+    code, out, _ = call(capsys, "bench", "parallel", *given)
+    assert code == 0
+    assert "## replace: a list of four with one item replaced" in out
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == out.rstrip("\n") + "\n"
+    assert (tmp_path / "parallel.png").stat().st_size > 10_000
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert len(figures) == 8
+    assert all(one["invalid"] == 0 for row in figures if row["constrained"] for one in row["figures"])
+    assert np.mean([one["invalid"] for row in figures if not row["constrained"] for one in row["figures"]]) > 0.05
+    assert call(capsys, "bench", "parallel", "--samplers", "all")[0] == 2
