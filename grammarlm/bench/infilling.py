@@ -71,7 +71,7 @@ def measure(
     right = invalid = calls = tokens = 0
     model_ms = canvas_ms = 0.0
     for one in asked:
-        held = {"grammar": compiled(one.form, vocab)} if constrained else {}
+        held: dict[str, Any] = {"grammar": compiled(one.form, vocab)} if constrained else {}
         out = gl.generate(
             model,
             one.prompt,

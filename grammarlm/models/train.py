@@ -7,6 +7,7 @@ for bit; with a checkpoint at the last step it only writes the model. heads and 
 """
 
 import argparse
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +55,9 @@ def train(
             run.seconds, clock = run.seconds + time.perf_counter() - clock, time.perf_counter()
             progress.update(bar, advance=1, loss=recent[-1])
             if run.step % LOG_EVERY == 0:
-                known = [each for each in recent if each == each]  # a batch may have nothing masked of its answers
+                known = [
+                    each for each in recent if not math.isnan(each)
+                ]  # a batch may have nothing masked of its answers
                 run.losses.append(sum(known) / max(1, len(known)))
                 recent.clear()
                 progress.console.print(f"step {run.step} loss {run.losses[-1]:.4f} after {run.seconds:.0f} s")
