@@ -47,13 +47,7 @@ DIGITS_AHEAD, EXPONENT_AHEAD = 2000, 8  # more than any number has: equal keys a
 
 # A number whose exponent is beyond LARGEST_EXPONENT, or comes after long digits where bounds or steps depend on them, is loose:
 # only its form is followed, in states whose x is one of these. What only loose numbers allow is decided by matchers.
-LOOSE_DIGITS, LOOSE_ZEROS, LOOSE_E, LOOSE_SIGN, LOOSE_POWER = (
-    -7,
-    -8,
-    -9,
-    -10,
-    -11,
-)  # only zeros and exponents may be the end
+LOOSE_DIGITS, LOOSE_ZEROS, LOOSE_E, LOOSE_SIGN, LOOSE_POWER = -7, -8, -9, -10, -11  # ZEROS and POWER may be the end
 LOOSE = LOOSE_DIGITS  # and below
 LARGEST_EXPONENT = 99
 OPEN_ZEROS = 20  # zeros after the point that are followed where a number has neither
