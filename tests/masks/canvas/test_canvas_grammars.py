@@ -122,6 +122,15 @@ def test_between_texts(name: str) -> None:
     assert check_edges(case, max(lengths), 5) > 1
 
 
+def test_after_a_text_that_may_only_end() -> None:
+    """The matcher's one thread is then the one that accepts, and says nothing of a border."""
+    case, _ = CASES["palindromes, not LALR"]
+    matcher = case.constraint.matcher()
+    assert all(map(matcher.advance, [4, 1, 3]))  # ba a ab
+    assert case.constraint.canvas(1, after=matcher).allowed([-1]).test(0, range(7)).tolist() == [False] * 6 + [True]
+    assert case.constraint.canvas(1, after=matcher, room=1).allowed([-1]).test(0, [6]).all()
+
+
 def test_what_has_no_view_is_refused_by_name() -> None:
     vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"<s>", b"."], [257], [256, 257])
     for grammar, message in (

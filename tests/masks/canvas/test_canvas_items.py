@@ -42,7 +42,8 @@ def test_fills_and_laws(name: str) -> None:
     case, lengths = CASES[name]
     hard = sum(check_fills(case, length, 40) for length in lengths)
     assert hard or len(case.rows(lengths[0])) < 4, "a choice position by position would do as well"
-    assert sum(check_law(case, length, 20) for length in lengths) > 2 * (len(case.rows(lengths[-1])) > 2)
+    compared = sum(check_law(case, length, 20) for length in lengths)
+    assert compared > 2 or len(case.rows(lengths[-1])) < 3
 
 
 @pytest.mark.parametrize("name", CASES)

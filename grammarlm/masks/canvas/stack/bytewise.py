@@ -62,8 +62,9 @@ class Bytewise:
         self._find_symbols()
 
     def _find_symbols(self) -> None:
-        """All symbols that calls and parsers push; a control for each state that a call enters or returns to."""
+        """All symbols that calls and parsers push; a control for each state where a matcher may stand."""
         program = self._program
+        self.control(ACCEPTED, ANYTHING)  # where a matcher stands when the text may end
         lr_states = 0 if program.lr is None else len(program.lr.lexers)
         for state in range(lr_states):
             self.symbol(state)

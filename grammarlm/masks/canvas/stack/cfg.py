@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.errors import UnsupportedFeature
+from grammarlm.grammars.regular.terms import ANYTHING
 from grammarlm.masks.canvas.classes import FIRST, STOP, classes_of
+from grammarlm.masks.machines.stack.numbers import ACCEPTED
 from grammarlm.masks.machines.stack.program import Fork, StackProgram, Thread
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
@@ -72,7 +74,8 @@ class CfgView:
 
     def _start_of(self, thread: Thread) -> tuple[int, Stack]:
         stack = tuple(self._machine.symbol(symbol) for symbol in reversed(thread.stack))
-        return FIRST_CONTROL + self._machine.control(thread.state, thread.border), stack
+        border = ANYTHING if thread.state is ACCEPTED else thread.border  # such a thread has none that means anything
+        return FIRST_CONTROL + self._machine.control(thread.state, border), stack
 
 
 MOST_STACKS = 4096
