@@ -71,7 +71,10 @@ def measure(
     right = invalid = calls = tokens = 0
     model_ms = canvas_ms = 0.0
     for one in asked:
+<<<<<<< HEAD
         held: dict[str, Any] = {"grammar": compiled(one.form, vocab)} if constrained else {}
+=======
+>>>>>>> diffusion
         out = gl.generate(
             model,
             one.prompt,
@@ -80,7 +83,7 @@ def measure(
             method="diffusion",
             sampler=sampler,
             steps=steps,
-            **held,
+            grammar=compiled(one.form, vocab) if constrained else None,
         )
         matcher = compiled(one.form, vocab).matcher()
         is_text = (
