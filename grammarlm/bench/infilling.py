@@ -71,10 +71,6 @@ def measure(
     right = invalid = calls = tokens = 0
     model_ms = canvas_ms = 0.0
     for one in asked:
-<<<<<<< HEAD
-        held: dict[str, Any] = {"grammar": compiled(one.form, vocab)} if constrained else {}
-=======
->>>>>>> diffusion
         out = gl.generate(
             model,
             one.prompt,
