@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance.rule import Rule
-from .cost import EXPLORES, Cost
+from .cost import EXPLORES, PAUSE, RECENT, Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter
 from .draws import Shape
@@ -41,6 +42,10 @@ class Drafting:
         """`saves`: drafts only what pays by the cost of a forward."""
         self._drafter, self._shape, self._rule, self._schedule, self._room = drafter, shape, rule, schedule, room
         self._cost, self._saves, self._has_read, self._round = cost, saves, False, 0
+        self._gain, self._pause = (
+            0.0,
+            0,
+        )  # seconds that a round has saved of late; rounds until drafts are looked for again
         self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
         self._growths: dict[Row, Growth] = {}
 
@@ -54,13 +59,16 @@ class Drafting:
             row.rule = self._rule if row.predicate.where is None else None
         rooms = self._schedule.rooms(rows, [max(0, self._rule.room(row, self._room(row))) for row in rows])
         growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}
-        wanted = [growth for growth in growths.values() if growth.room > 0]
+        self._pause -= 1
+        wanted = [growth for growth in growths.values() if growth.room > 0 and self._pause <= 0]
         self._schedule.begin_round(rows, wanted)
         # Whole prompts are read without a mask for trees, which would be as large as their square.
         shape = self._shape if self._has_read else replace(self._shape, name="chain")
+        start = perf_counter()
         grow(shape, self._drafter, wanted)
-        if self._saves and isinstance(self._drafter, Combined):
-            self._cut(growths, self._drafter)  # "auto" has a drafter for what the grammar forces
+        if self._saves and isinstance(self._drafter, Combined):  # "auto" has a drafter for what the grammar forces
+            if wanted:
+                self._cut(list(growths.values()), self._drafter, perf_counter() - start)
         elif self._rule.lossless:
             for growth in wanted:
                 self._add_forced(growth)
@@ -79,16 +87,18 @@ class Drafting:
                 growth.widen(len(forced))
             growth.add_run(forced)
 
-    def _cut(self, growths: dict[Row, Growth], drafter: Combined) -> None:
-        """Leaves of each chain what pays."""
+    def _cut(self, growths: Sequence[Growth], drafter: Combined, seconds: float) -> None:
+        """Leaves of each chain what pays; looks for drafts less often where they do not pay the `seconds` that finding them takes."""
         self._round += 1
-        least = self._cost.least(len(growths))
-        for growth in growths.values():
-            if growth.tree:
-                rate, chance, length = drafter.rate(growth.drafters[0]), 1.0, 0
-                while length < len(growth.tree) and (chance := chance * rate) >= least:
-                    length += 1
-                growth.cut(length or int(self._round % EXPLORES == 0))
+        chains = [(len(each.tree), drafter.rate(each.drafters[0]) if each.tree else 0.0) for each in growths]
+        width, saved = self._cost.width(chains)
+        if self._cost.weight:
+            self._gain = RECENT * self._gain + (1 - RECENT) * (saved - seconds)
+            self._pause = PAUSE if self._gain < 0 else 0
+        width = max(width, int(self._round % EXPLORES == 0))
+        for growth in growths:
+            if len(growth.tree) > width:
+                growth.cut(width)
 
     def _tell(self, row: Row) -> None:
         """What has been drawn since the last proposal."""

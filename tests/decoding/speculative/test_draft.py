@@ -1,5 +1,6 @@
 """gl.Draft's arguments: what is refused by name, and the cost model that decides how much is drafted."""
 
+import numpy as np
 import pytest
 
 import grammarlm as gl
@@ -86,17 +87,37 @@ def test_a_cost_is_fitted():
     a, b = cost.fit
     assert a == pytest.approx(2e-3)
     assert b == pytest.approx(5e-4)
-    assert cost.least(1) == pytest.approx(MARGIN * 0.2)
-    assert cost.least(8) == pytest.approx(MARGIN * 8 * 5e-4 / 6e-3)
 
 
 def test_a_cost_is_assumed_until_widths_differ():
     cost = Cost()
-    assert cost.least(1) == pytest.approx(MARGIN * SLOPE)
+    assert cost.of(2) == pytest.approx((1 + SLOPE) * cost.of(1))
     for _ in range(5):
         cost.note(4, 1e-2)
     assert cost.of(4) == pytest.approx(1e-2)
-    assert cost.least(1) == pytest.approx(MARGIN * SLOPE)
+    assert cost.of(2) == pytest.approx((1 + SLOPE) * cost.of(1))
+
+
+def test_the_width_is_the_one_that_writes_most_tokens_a_second():
+    """Against all widths tried one by one: tokens a second, where every row reads as much as the widest."""
+    cost, rng = Cost(), np.random.default_rng(2)
+    for ids in (1, 3, 1, 9, 4, 1, 16):
+        cost.note(ids, 2e-3 + 5e-4 * ids)
+    found = set()
+    for _ in range(200):
+        chains = [(int(rng.integers(0, 6)), float(rng.random())) for _ in range(int(rng.integers(1, 5)))]
+
+        def speed(width, chains=chains):
+            tokens = sum(sum(rate**k for k in range(min(width, length) + 1)) for length, rate in chains)
+            return tokens / (2e-3 + 5e-4 * len(chains) * (1 + width))
+
+        best = max(range(6), key=speed)
+        best = best if speed(best) > MARGIN * speed(0) else 0
+        width, saved = cost.width(chains)
+        assert width == best
+        assert saved == pytest.approx((speed(best) / speed(0) - 1) * (2e-3 + 5e-4 * len(chains) * (1 + best)))
+        found.add(width)
+    assert len(found) > 3
 
 
 def test_one_slow_forward_is_no_cost():
