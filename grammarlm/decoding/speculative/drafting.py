@@ -88,7 +88,7 @@ class Drafting:
             growth.add_run(forced)
 
     def _cut(self, growths: Sequence[Growth], drafter: Combined, seconds: float) -> None:
-        """Leaves of each chain what pays; looks for drafts less often where they do not pay the `seconds` that finding them takes."""
+        """Leaves of each chain what pays; looks for drafts less often where they save less than the `seconds` of finding them."""
         self._round += 1
         chains = [(len(each.tree), drafter.rate(each.drafters[0]) if each.tree else 0.0) for each in growths]
         width, saved = self._cost.width(chains)
