@@ -71,8 +71,9 @@ class Scores:
     def best_token(self, position: int, token_class: int) -> int:
         """The token of a class with the highest logit, of those that are equal the first."""
         members = self._classes.members(token_class)
-        highest = float(self.highest[position, token_class])
-        place = entries.first_member(address_of(self._logits[position]), address_of(members), len(members), highest)
+        highest = np.array([self.highest[position, token_class]], np.float64)
+        logits = self._logits[position]
+        place = entries.first_member(address_of(logits), address_of(members), len(members), address_of(highest))
         return int(members[place])
 
     def drawn_token(self, position: int, token_class: int, draw: Draw) -> int:
@@ -82,7 +83,8 @@ class Scores:
             return int(members[draw(logits[members].astype(np.float64))])
         highest = float(self.highest[position, token_class])
         target = draw.uniform() * float(np.exp(self.log_sums[position, token_class] - highest))
-        place = entries.drawn_member(address_of(logits), address_of(members), len(members), highest, target)
+        bounds = np.array([highest, target])
+        place = entries.drawn_member(address_of(logits), address_of(members), len(members), address_of(bounds))
         return int(members[place])
 
 

@@ -66,9 +66,10 @@ def class_sums(logits_address, class_address, size, maxima_address, out_address,
         out[k] = float64(maxima[k]) + np.log(out[k]) if out[k] > 0.0 else -np.inf
 
 
-@kernel("int64(int64, int64, int64, float64)")
-def first_member(logits_address, members_address, count, highest):
-    """The place of the first of some ids (int32 [count], ascending) whose logit is at least `highest`."""
+@kernel("int64(int64, int64, int64, int64)")
+def first_member(logits_address, members_address, count, highest_address):
+    """The place of the first of some ids (int32 [count], ascending) whose logit is at least `highest` (float64 [1])."""
+    highest = carray(pointer(highest_address), 1, np.float64)[0]
     members = carray(pointer(members_address), count, np.int32)
     logits = carray(pointer(logits_address), int64(members[count - 1]) + 1, np.float32)
     for j in range(count):
@@ -77,9 +78,11 @@ def first_member(logits_address, members_address, count, highest):
     return int64(0)
 
 
-@kernel("int64(int64, int64, int64, float64, float64)")
-def drawn_member(logits_address, members_address, count, highest, target):
-    """The place of the first of some ids up to which exp(logit - highest) sum to more than `target`."""
+@kernel("int64(int64, int64, int64, int64)")
+def drawn_member(logits_address, members_address, count, bounds_address):
+    """The place of the first of some ids up to which exp(logit - highest) sum to more than `target`; bounds: float64 [2], both."""
+    bounds = carray(pointer(bounds_address), 2, np.float64)
+    highest, target = bounds[0], bounds[1]
     members = carray(pointer(members_address), count, np.int32)
     logits = carray(pointer(logits_address), int64(members[count - 1]) + 1, np.float32)
     total, last = 0.0, int64(0)
