@@ -14,6 +14,7 @@ from grammarlm.errors import shorten
 from .generate import add_held
 from .generate_io import files_read, load_model, read_grammar, read_prompt, show
 from .grammar_arguments import read_text
+from .infill_lines import line_of, summary
 from .written_files import check_report, refuse_inputs
 
 
@@ -176,21 +177,3 @@ def explain(result: Any, vocab: Any) -> None:
             line.append("░" if piece.kind in ("masked", "refused") else piece.text, style=styles[piece.kind])
         console.print(line)
     console.print(Text(summary(result), style="dim"))
-
-
-def line_of(number: int, step: Any) -> str:
-    refused = f", {len(step.rejected)} refused" if step.rejected else ""
-    notes = "".join(
-        f", {name} {value:.3g}" if isinstance(value, float) else f", {name} {value}"
-        for name, value in step.notes.items()
-    )
-    return f"step {number}: {len(step.committed)} committed{refused}, model calls {step.model_calls}{notes}"
-
-
-def summary(result: Any) -> str:
-    trace = result.stats.trace
-    filled, refused = sum(len(step.committed) for step in trace), sum(len(step.rejected) for step in trace)
-    return (
-        f"tokens filled in {filled}, steps {len(trace)}, model calls {result.stats.forwards}, ids refused {refused}; model "
-        f"{1000 * result.stats.model_seconds:.1f} ms, canvas {1000 * result.stats.mask_seconds:.1f} ms"
-    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from grammarlm.decoding.diffusion.report import Frame, Piece, frames
 
-from .infill import line_of, summary
+from .infill_lines import line_of, summary
 from .report_page import escape, shown_grammar
 
 if TYPE_CHECKING:

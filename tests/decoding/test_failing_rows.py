@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.methods.names import METHODS
 from grammarlm.masks.matcher import Matcher
+from tests.decoding.left_to_right import LEFT_TO_RIGHT
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"c", b"d", b""], stop_ids=[4])
 TABLE = torch.randn(5, 5, generator=torch.Generator().manual_seed(2))
@@ -82,7 +82,7 @@ def settings(method, seed=3):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LEFT_TO_RIGHT)
 @pytest.mark.parametrize("n", [1, 2])
 def test_the_others_go_on(method, case, n):
     model, where, message = CASES[case]
@@ -146,7 +146,7 @@ def test_a_limit_that_one_matcher_reaches(monkeypatch):
     monkeypatch.setattr(Matcher, "_new_row", limited)
     monkeypatch.setattr(Matcher, "_known_row", lambda self: None)
     monkeypatch.setattr(Matcher, "fill_mask", filled)
-    for method in METHODS:
+    for method in LEFT_TO_RIGHT:
         outs = gl.generate(
             fine_model, [FINE, FINE, FINE], vocab=VOCAB, grammar=[gl.Regex("[ab]{4}"), gl.Regex("[abc]{4}"), None],
             max_tokens=4, method=method, close=False, **settings(method),
@@ -163,7 +163,7 @@ def filled(self, mask, row=0):
 
 
 def test_ctrl_c_is_no_failure_of_a_row():
-    for method in METHODS:
+    for method in LEFT_TO_RIGHT:
         with pytest.raises(KeyboardInterrupt):
             gl.generate(
                 fine_model, [FINE, FINE], vocab=VOCAB, regex="[abc]{4}", where=raises(KeyboardInterrupt), method=method
@@ -174,7 +174,7 @@ def test_what_is_wrong_with_the_model_is_raised():
     def broken(ids):
         raise RuntimeError("out of memory")
 
-    for method in METHODS:
+    for method in LEFT_TO_RIGHT:
         with pytest.raises(RuntimeError, match="out of memory"):
             gl.generate(broken, [FINE, FINE], vocab=VOCAB, regex="[abc]{4}", method=method)
 

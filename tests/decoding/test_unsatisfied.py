@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.methods.names import METHODS
 from grammarlm.decoding.predicate import readable
+from tests.decoding.left_to_right import LEFT_TO_RIGHT
 
 from .random_models import random_model
 
@@ -75,7 +75,7 @@ def check(out, where, texts):
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("predicate", PREDICATES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LEFT_TO_RIGHT)
 def test_no_answer_violates_the_predicate(method, predicate, settings):
     where = PREDICATES[predicate]
     for held, texts in HELD.values():
@@ -93,7 +93,7 @@ def test_no_answer_violates_the_predicate(method, predicate, settings):
                 assert out.log_weight == -math.inf
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LEFT_TO_RIGHT)
 def test_of_several_prompts_only_those_that_are_refused(method):
     """Each prompt has a predicate of its own; n answers to each."""
     wheres = [None, lambda text: len(text) < 2, lambda text: "c" not in text]
@@ -154,12 +154,12 @@ def test_a_predicate_of_many():
         def many(self, texts):
             return [self(text) for text in texts]
 
-    for method in METHODS:
+    for method in LEFT_TO_RIGHT:
         out = gl.generate(model, [4], vocab=VOCAB, regex="[abc]{3}", where=Short(), method=method)
         assert (out.finish_reason, out.value) == ("unsatisfied", None)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LEFT_TO_RIGHT)
 def test_a_text_that_is_cut_within_its_only_character_is_asked_about(method: str) -> None:
     """The model writes the first byte of a character: nothing of the text was readable before."""
 

@@ -44,8 +44,8 @@ class Draft:
     schedule     a Schedule: how far each row of a batch drafts, and when
     stop         a path ends where the draft's own probabilities say that some token of it is refused with more than this chance
     vocab, tokenizer   what the ids of a draft model mean, where not the target's
-    options      of the drafter: least= ("copy"), layers= ("skip": those left out; "exit": how many, or "auto"), context= and
-                 transfer= (a model's own prompt; how far it moves the target's law, which is lossy: is_lossless)
+    options      of the drafter: least= ("copy"), chance= ("suffix"), layers= ("skip": those left out; "exit": how many, or "auto"),
+                 context= and transfer= (a model's own prompt; how far it moves the target's law, which is lossy: is_lossless)
     """
 
     DRAFTERS: ClassVar[Mapping[str, str]] = DRAFTERS

@@ -10,8 +10,8 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling, draw, least_kept, uniform_of
-from grammarlm.decoding.methods.names import METHODS
 from grammarlm.kernels.reference import sampling as reference_sampling
+from tests.decoding.left_to_right import LEFT_TO_RIGHT
 
 
 def kept_by_definition(logits, top_k=None, top_p=None, min_p=None):
@@ -212,7 +212,7 @@ def test_extreme_penalties(penalty):
                 assert token == logits.argmax()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", LEFT_TO_RIGHT)
 @pytest.mark.parametrize("penalty", EXTREMES)
 def test_extreme_settings_in_every_method(method, penalty):
     vocab = gl.Vocabulary([b"a", b"b", b"c", b""], stop_ids=[3])

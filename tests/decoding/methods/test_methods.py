@@ -11,7 +11,6 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling
-from grammarlm.decoding.methods.names import METHODS
 from grammarlm.decoding.methods.weighted import heaviest
 from grammarlm.decoding.options import Options
 from grammarlm.decoding.readers.cached import static_caches_are_right
@@ -19,6 +18,7 @@ from grammarlm.decoding.request import prepare
 from grammarlm.decoding.result import Population
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.decoding.tree.text_node import TextNode
+from tests.decoding.left_to_right import LEFT_TO_RIGHT
 from tests.decoding.toy_language import LANGUAGES, LONGEST, STOP, next_token
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"</s>", b"<s>"], stop_ids=[2], special_ids=[2, 3])
@@ -338,7 +338,7 @@ def test_healing_is_refused_by_name(model, tokenizer):
         gl.generate(model, "the ca", tokenizer=tokenizer, regex="[a-z]{3}", heal=True, method="smc")
 
 
-@pytest.mark.parametrize("method", sorted(METHODS.keys() - {"masked"}))
+@pytest.mark.parametrize("method", sorted({*LEFT_TO_RIGHT} - {"masked"}))
 def test_a_transformer_with_every_cache(model, tokenizer, method):
     """Several prompts of unequal length, a grammar and a predicate: the answers are those without a cache, and each is allowed."""
     options = {"tokenizer": tokenizer, "regex": "[a-z ]{3,9}", "where": lambda text: "th" not in text, "seed": 4}
