@@ -42,14 +42,17 @@ class Drafting:
         """`saves`: drafts only what pays by the cost of a forward."""
         self._drafter, self._shape, self._rule, self._schedule, self._room = drafter, shape, rule, schedule, room
         self._cost, self._saves, self._has_read, self._round = cost, saves, False, 0
-        self._gain, self._pause = (
-            0.0,
-            0,
-        )  # seconds that a round has saved of late; rounds until drafts are looked for again
+        self._gain = 0.0  # seconds that a round has saved of late
+        self._pause = 0  # rounds until drafts are looked for again
         self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
         self._growths: dict[Row, Growth] = {}
 
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
+        if self._pause > 0:  # what is drawn meanwhile is told later
+            self._pause -= 1
+            for row in list(self._growths):
+                self._tell(row)
+            return [DraftTree() for _ in rows]
         for row in dict.fromkeys([*rows, *self._growths]):  # also those that have nothing more to choose
             self._tell(row)
         self._growths = {}
@@ -59,8 +62,7 @@ class Drafting:
             row.rule = self._rule if row.predicate.where is None else None
         rooms = self._schedule.rooms(rows, [max(0, self._rule.room(row, self._room(row))) for row in rows])
         growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}
-        self._pause -= 1
-        wanted = [growth for growth in growths.values() if growth.room > 0 and self._pause <= 0]
+        wanted = [growth for growth in growths.values() if growth.room > 0]
         self._schedule.begin_round(rows, wanted)
         # Whole prompts are read without a mask for trees, which would be as large as their square.
         shape = self._shape if self._has_read else replace(self._shape, name="chain")
@@ -141,6 +143,8 @@ class Drafting:
             self._cost.note(len(rows) * max(widths), seconds)
         self._has_read = True
         self._drafter.reading(rows)
+        if not (self._drafter.observes or self._rule.observes or self.needs_states):
+            return
         table, first = logits.numpy(), 0
         for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
             after = table[first : first + count + len(row.unread.tree)]

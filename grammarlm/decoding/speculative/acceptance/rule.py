@@ -39,6 +39,11 @@ class Rule:
     def finish(self, growth: Growth) -> None:
         """The draft is made, and may be cut, or get asides, before the target reads it."""
 
+    @property
+    def observes(self) -> bool:
+        """Does it look at logits before they are masked?"""
+        return type(self).observe is not Rule.observe
+
     def observe(self, row: Row, tree: DraftTree, logits: np.ndarray) -> None:
         """The target's logits before they are masked: row 0 after the text, row 1 + i after node i, asides included."""
 

@@ -61,6 +61,11 @@ class Drafter:
     def reading(self, rows: Sequence[Row]) -> None:
         """A forward is done; the texts of that reader are those of these rows, in this order, until some are dropped."""
 
+    @property
+    def observes(self) -> bool:
+        """Does it look at logits?"""
+        return type(self).observe is not Drafter.observe or type(self).observe_asides is not Drafter.observe_asides
+
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes."""
 

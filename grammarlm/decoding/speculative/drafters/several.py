@@ -37,6 +37,10 @@ class Several(Drafter):
         for member in self.members:
             member.reading(rows)
 
+    @property
+    def observes(self) -> bool:
+        return any(member.observes for member in self.members)
+
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         for member in self.members:
             member.observe(row, tree, before, logits)
