@@ -13,7 +13,7 @@ import numpy as np
 from grammarlm.decoding.answer_spec import Compiled
 from grammarlm.decoding.output import Output
 from grammarlm.decoding.result import Result, Stats
-from grammarlm.errors import unknown_argument
+from grammarlm.errors import LimitExceeded, unknown_argument
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from . import SAMPLERS
@@ -120,11 +120,23 @@ class Filling:
         kept = np.flatnonzero(run.row != self.vocab.size)
         tokens = [int(run.row[at]) for at in kept]
         own = self.ended(tokens)
+        self.check(tokens[:own])
         text = b"".join(self.bytes_of(token) for token in tokens[:own]).decode(errors="replace")
         value, error = output.value(text, tokens[:own])
         stats = self.stats_of(run, own)
         logprobs = [run.log_p.get(int(at), 0.0) for at in kept]
         return Result(text, value, tokens, logprobs, stats, "stop" if own < len(tokens) else "closed", error=error)
+
+    def check(self, tokens: Sequence[int]) -> None:
+        """The matcher is the arbiter: a view of the canvas may follow keys, numbers and blanks only so far."""
+        if self.compiled.constraint is None:
+            return
+        matcher = self.compiled.constraint.matcher()
+        if not (all(matcher.advance(token) for token in tokens) and matcher.is_accepting):
+            raise LimitExceeded(
+                "the row that was filled is no text of the constraint: its canvas follows equal keys, long numbers and "
+                "blanks only so far; name the keys (additionalProperties=false), or bound numbers and lengths"
+            )
 
     def ended(self, tokens: Sequence[int]) -> int:
         """How many tokens the text has."""

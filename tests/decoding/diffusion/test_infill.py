@@ -10,6 +10,8 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.diffusion import SAMPLERS
+from grammarlm.decoding.diffusion.filling import Filling
+from grammarlm.decoding.diffusion.free import FreeCanvas
 from grammarlm.decoding.diffusion.names import SAMPLERS as NAMES
 from grammarlm.models.network import Network, Shape
 from tests.decoding.diffusion.languages import LANGUAGES
@@ -425,3 +427,10 @@ def test_what_needs_a_left_to_right_text_is_refused(network, tokenizer) -> None:
 def test_a_generator_holds_a_diffusion_model(network, tokenizer) -> None:
     write = gl.Generator(network, gl.Regex("[0-9]{2}"), tokenizer=tokenizer, sampler="entropy", max_tokens=4)
     assert re.fullmatch("[0-9]{2}", write("Ada.\n").text)
+
+
+def test_the_matcher_is_the_arbiter(monkeypatch):
+    """A canvas that allows what the constraint does not: the row is refused by name, never handed out."""
+    monkeypatch.setattr(Filling, "canvas", lambda self, length: FreeCanvas(length, self.vocab))
+    with pytest.raises(gl.LimitExceeded, match="no text of the constraint"):
+        infill(Adversary(WIDTH, [], 3), [-1] * 4, regex="(ab){2}")
