@@ -1,7 +1,7 @@
 """The values of all live places of a row, from left to right: sums over derivations, or the best of them, in logs.
 
 A place is (step, point, node); its value is that of all ways to it since the node was pushed. The reference, which says more,
-is masks/canvas/stack/derivations.py.
+is tests/oracles/derivations.py.
 """
 
 import numpy as np

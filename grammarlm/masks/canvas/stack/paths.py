@@ -1,4 +1,4 @@
-"""The best completion of a row, and one drawn by weight, by kernels: derivations.py defines both."""
+"""The best completion of a row, and one drawn by weight, by kernels: tests/oracles/derivations.py defines both."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from grammarlm.layout.canvas import DONE, MASKED, Lattice
 from grammarlm.masks.canvas.protocol import Draw
 from grammarlm.masks.protocol import FINISHED
 
-from .derivations import Costs, Place, Way
-from .nodes import offer_costs
+from .nodes import Costs, Place, Way, offer_costs
 from .tail import END
 
 if TYPE_CHECKING:

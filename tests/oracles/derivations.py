@@ -8,42 +8,24 @@ parents, and the way from a parent into it is the place of its push point on tha
                        +  value(step, m, k) * value(push of k, n)                   a rule m -> q pops a node k that stands on n
                        +  1                                                          n has just been pushed, or the row begins
 
-All of it in logs, over live places only (grid.py). At the right edge the frames that are still open are summed from the top down,
-with what it costs to close them. What is chosen is traced back from there.
+All of it in logs, over live places only (masks/canvas/stack/grid.py). At the right edge the frames that are still open are summed
+from the top down, with what it costs to close them. What is chosen is traced back from there.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED, Draw
-
-from .nodes import members, offer_costs
-from .tail import END
-
-if TYPE_CHECKING:
-    from .reference import ReferencePasses
+from grammarlm.masks.canvas.stack.nodes import Costs, Place, Way, members, offer_costs
+from grammarlm.masks.canvas.stack.reference import ReferencePasses
+from grammarlm.masks.canvas.stack.tail import END
 
 Sum = Callable[[Any], float]  # of log values
-Costs = tuple[tuple[int, int], ...]  # (point, tokens), sorted
-
-
-class Place(NamedTuple):
-    step: int
-    point: int
-    node: int
-
-
-class Way(NamedTuple):
-    """One of the ways to a place."""
-
-    value: float
-    places: tuple[Place, ...]  # where it comes from
-    edge: int = -1  # the edge that it takes in its step, -1: none
 
 
 def log_sum(logs: Any) -> float:
