@@ -112,14 +112,14 @@ class Network(nn.Module):
         return self.logits(self.states(ids)[-1])
 
     def states(self, ids: Tensor) -> list[Tensor]:
-        """The states after each layer."""
+        """The states after each layer; what looks both ways answers for a position, as a causal network, by the state before it."""
         states = self.model.embed_tokens(ids)
         rotation = angles(ids.shape[1], self.shape.head_width, states)
         after = []
         for layer in self.model.layers:
             states = layer(states, rotation)
             after.append(states)
-        return after
+        return after if self.shape.causal else [shifted(states) for states in after]
 
     def logits(self, states: Tensor) -> Tensor:
         """Of the states after any layer."""
@@ -131,6 +131,11 @@ class Network(nn.Module):
 
     def output(self, last_states: Tensor) -> Tensor:
         return F.linear(last_states, self.model.embed_tokens.weight)
+
+
+def shifted(states: Tensor) -> Tensor:
+    """Each position gets the state before it; the first one keeps its own."""
+    return torch.cat((states[:, :1], states[:, :-1]), 1)
 
 
 def angles(width: int, head_width: int, like: Tensor) -> tuple[Tensor, Tensor]:

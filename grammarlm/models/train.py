@@ -2,8 +2,9 @@
 
 The text is generated during training (`corpus/`), so nothing is downloaded and no example is used twice. A batch is a function of
 its number alone and a checkpoint holds the model and its optimizers: `--resume` continues a stopped run to the same weights, bit
-for bit; with a checkpoint at the last step it only writes the model. heads and features need the causal model, trained before.
-`training/recipes.py` has sizes and steps, `training/losses.py` what is learned. Muon needs torch 2.9; using the models does not.
+for bit; with a checkpoint at the last step it only writes the model. heads and features need the causal model, trained before;
+diffusion begins with its weights. `training/recipes.py` has sizes and steps, `training/losses.py` what is learned. Muon needs
+torch 2.9; using the models does not.
 """
 
 import argparse
@@ -37,7 +38,9 @@ def train(
 ) -> tuple[torch.nn.Module, Run]:
     """Trains a model up to `steps`, with checkpoints in `runs`/`name` on the way and at the end."""
     folder, recipe, model = runs / name, RECIPES[name], build(name, seed=0)
-    optimizers, loss_of_batch = build_optimizers(model), loss_of(name, tokenizer.mask_token_id, trunk)
+    if recipe.begins_causal and trunk is not None:
+        model.load_state_dict(trunk.state_dict())
+    optimizers, loss_of_batch = build_optimizers(model, recipe.rate), loss_of(name, tokenizer.mask_token_id, trunk)
     run = checkpoint.load(folder, model, optimizers) if resume and (folder / checkpoint.FILE).exists() else Run()
     recent: list[float] = []
     with progress_bar() as progress:
@@ -94,7 +97,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     tokenizer = train_tokenizer()
     trunk = None
-    if RECIPES[arguments.name].needs_trunk:
+    if RECIPES[arguments.name].needs_trunk or RECIPES[arguments.name].begins_causal:
         trunk = Network(SHAPE)
         trunk.load_state_dict(torch.load(arguments.runs / "causal" / checkpoint.FILE, weights_only=True)["model"])
     steps = arguments.steps or RECIPES[arguments.name].steps

@@ -120,6 +120,54 @@ def test_a_diffusion_loss_sees_no_masked_token(tokenizer):
     assert (ids[:, :width] == batch.ids)[~masked[:, :width]].all()
 
 
+def test_half_of_the_rows_are_masked_from_a_place_on(tokenizer):
+    """Others here and there; a place is one of the answer, so that the next token of an answer is learned."""
+    seen = []
+
+    class Watched(Network):
+        def states(self, ids):
+            seen.append(ids)
+            return super().states(ids)
+
+    ends = heres = 0
+    for seed in range(8):
+        batch = replace(batch_of(tokenizer, 24), seed=seed)
+        losses.diffusion(Watched(replace(SMALL, causal=False)), batch, tokenizer.mask_token_id)
+        for ids, answer in zip(seen.pop(), batch.answer, strict=True):
+            first = int(answer.int().argmax())
+            masked = (ids == tokenizer.mask_token_id)[first:]
+            is_end = bool(masked[-1]) and int(masked.sum()) == len(masked) - int(masked.int().argmax())
+            ends, heres = ends + is_end, heres + (not is_end)
+            if is_end:
+                assert int(masked.int().argmax()) < answer.sum()
+    assert ends > 70
+    assert heres > 70
+
+
+def test_what_looks_both_ways_answers_for_a_position_by_the_state_before_it():
+    torch.manual_seed(0)
+    both, plain = Network(replace(SMALL, causal=False)), Network(SMALL)
+    both.load_state_dict(plain.state_dict())
+    ids = torch.randint(3, 2048, (2, 9))
+    (layer,) = list(both.model.layers)[-1:]
+    kept = []
+    layer.register_forward_hook(lambda module, given, made: kept.append(made))
+    logits = both(ids)
+    torch.testing.assert_close(logits[:, 1:], both.logits(kept[0][:, :-1]))
+    torch.testing.assert_close(logits[:, 0], logits[:, 1])
+
+
+@needs_muon
+def test_the_diffusion_model_begins_with_the_causal_ones_weights(tokenizer, tmp_path, monkeypatch):
+    from grammarlm.models import train
+
+    recipe = replace(recipes.RECIPES["diffusion"], batch_tokens=512, build=lambda: small("diffusion"))
+    monkeypatch.setitem(recipes.RECIPES, "diffusion", recipe)
+    trunk = Network(SMALL)
+    model, _ = train.train("diffusion", tokenizer, tmp_path, 0, False, trunk)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), trunk.parameters(), strict=True))
+
+
 @needs_muon
 @pytest.mark.parametrize("name", recipes.RECIPES)
 def test_a_resumed_run_ends_where_an_unbroken_one_does(tokenizer, tmp_path, monkeypatch, name):

@@ -22,22 +22,25 @@ TILE_WORDS = tl.constexpr(256)
 
 
 class Row(NamedTuple):
-    """A row as kernels pass it around; `mask` is None if there is no mask."""
+    """A row as kernels pass it around. Where there is no mask, a pointer that is never read stands for it, since some versions of
+    Triton take no None here."""
 
     logits: Any  # pointer to the first column
     column_stride: Any
     width: Any  # columns
     mask: Any  # pointer to the first word
     words: Any
-    beyond: Any  # value of words beyond the mask: 0, or -1 if `rows` exempts the row, which then has no words
+    beyond: Any  # value of words beyond the mask: 0, or -1 of a row without a constraint, which then has no words
 
 
 @triton.jit
 def row_of(index, logits, row_stride, column_stride, width, mask, words, mask_stride, rows):
     """Logits row `index`: rows[index] is its mask row, -1 = unconstrained; without `rows` it is `index`."""
     index = index.to(tl.int64)
-    beyond = index * 0
-    if mask is not None:
+    beyond = index * 0 - 1
+    if mask is None:
+        mask, words = logits.to(tl.pointer_type(tl.int32), bitcast=True), index * 0
+    else:
         mask_row = index if rows is None else tl.load(rows + index).to(tl.int64)
         beyond = tl.where(mask_row < 0, -1, 0)
         words = tl.where(mask_row < 0, 0, words)
@@ -49,10 +52,7 @@ def row_of(index, logits, row_stride, column_stride, width, mask, words, mask_st
 def mask_words(row, first, WORDS: tl.constexpr):
     """WORDS mask words from `first` on and their indices, both int32 [WORDS, 1, 1]."""
     number = first + tl.arange(0, WORDS)[:, None, None]
-    word = number * 0 - 1
-    if row.mask is not None:
-        word = tl.load(row.mask + number, mask=number < row.words, other=row.beyond)
-    return word, number
+    return tl.load(row.mask + number, mask=number < row.words, other=row.beyond), number
 
 
 @triton.jit

@@ -11,7 +11,7 @@ from grammarlm.models.training.batching import Batch
 PROMPT_SHARE, PROMPT_WEIGHT = 0.25, 0.4  # a quarter of the prompt's tokens counts, for less: most of it is random
 EXIT_SHARE = 0.25  # of the answer's tokens, drawn for each layer before the last
 EXIT_WEIGHTS = (0.1, 0.15, 0.2)
-PADDING_WEIGHT = 0.1
+PADDING_WEIGHT, SUFFIX_SHARE = 0.1, 0.5
 
 
 def cross_entropy(network: Network, states: Tensor, targets: Tensor) -> Tensor:
@@ -41,13 +41,19 @@ def causal(network: Network, batch: Batch) -> tuple[Tensor, float]:
 
 
 def diffusion(network: Network, batch: Batch, mask: int) -> tuple[Tensor, float]:
-    """Of what is masked: in each row a share of the answer, its end and the padding, which a text is filled up with."""
+    """Of what is masked: of half of the rows a share of the answer, its end and the padding, which a text is filled up with; of
+    the others all that follows a place of the answer, so that the next token is learned first and is the surest one on a canvas.
+    """
     drawn = torch.Generator().manual_seed(batch.seed)
     batch = widened(batch, int(torch.randint(0, (8, 64)[batch.seed % 4 == 0], (), generator=drawn)))
     rows = batch.ids.shape[0]
     shares = (torch.randperm(rows, generator=drawn) + torch.rand(rows, generator=drawn)) / rows  # spread over (0, 1)
     region = batch.answer | batch.padding
-    masked = region & (torch.rand(batch.ids.shape, generator=drawn) < shares[:, None].clamp(min=0.02))
+    is_drawn = torch.rand(batch.ids.shape, generator=drawn) < shares[:, None].clamp(min=0.02)
+    given = ((1 - shares[:, None]) * batch.answer.sum(1, keepdim=True)).floor()  # so many tokens of an answer
+    is_behind = region.cumsum(1) > given
+    is_suffix = torch.rand(rows, 1, generator=drawn) < SUFFIX_SHARE
+    masked = region & torch.where(is_suffix, is_behind, is_drawn)
     states = network.states(batch.ids.masked_fill(masked, mask))[-1]
     each = cross_entropy(network, states[masked], batch.ids[masked])
     is_answer = batch.answer[masked]

@@ -9,8 +9,9 @@ LEVEL = 0.5  # the share of the run at the full rate
 DROP = 0.4  # of the rate after it: at the full rate the loss soon only jitters
 
 
-def build_optimizers(model: torch.nn.Module) -> list[torch.optim.Optimizer]:
-    """Muon makes each update of a matrix orthogonal; the embedding (tied to the output) and the norms get AdamW."""
+def build_optimizers(model: torch.nn.Module, share: float = 1.0) -> list[torch.optim.Optimizer]:
+    """Muon makes each update of a matrix orthogonal; the embedding (tied to the output) and the norms get AdamW. Both have
+    `share` of their rates."""
     inner: list[torch.nn.Parameter] = []
     others: list[torch.nn.Parameter] = []
     for name, parameter in model.named_parameters():
@@ -21,7 +22,7 @@ def build_optimizers(model: torch.nn.Module) -> list[torch.optim.Optimizer]:
         optimizers.append(torch.optim.AdamW(others, lr=OTHER_RATE, betas=(0.9, 0.95), weight_decay=0.0))
     for optimizer in optimizers:
         for group in optimizer.param_groups:
-            group["full_rate"] = group["lr"]
+            group["full_rate"] = group["lr"] * share
     return optimizers
 
 

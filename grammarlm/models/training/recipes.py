@@ -25,6 +25,8 @@ class Recipe:
     build: Callable[[], nn.Module]
     loss: Callable[..., tuple[Tensor, float]]
     needs_trunk: bool = False  # the causal model, trained before and frozen now
+    begins_causal: bool = False  # with its weights: from nothing, copying from the prompt is not learned in time
+    rate: float = 1.0  # the share of the optimizers' rates
 
 
 RECIPES = {
@@ -32,7 +34,9 @@ RECIPES = {
     "draft": Recipe(3000, 4096, lambda: Network(replace(SHAPE, layers=1)), losses.causal),
     "heads": Recipe(2000, 4096, lambda: Heads(SHAPE.hidden), losses.heads, needs_trunk=True),
     "features": Recipe(2000, 4096, lambda: FeatureDrafter(SHAPE), losses.features, needs_trunk=True),
-    "diffusion": Recipe(6000, 4096, lambda: Network(replace(SHAPE, causal=False)), losses.diffusion),
+    "diffusion": Recipe(
+        7000, 4096, lambda: Network(replace(SHAPE, causal=False)), losses.diffusion, begins_causal=True, rate=0.3
+    ),
 }
 
 
@@ -44,7 +48,7 @@ def build(name: str, seed: int) -> nn.Module:
 def loss_of(name: str, mask: int, trunk: Network | None) -> Loss:
     """The loss of a model on a batch, with what it needs beside both."""
     loss = RECIPES[name].loss
-    if trunk is not None:
+    if RECIPES[name].needs_trunk and trunk is not None:
         network = frozen(trunk)
         return lambda model, batch: loss(model, network, batch)
     if name == "diffusion":

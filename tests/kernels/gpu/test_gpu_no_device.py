@@ -27,7 +27,7 @@ def compiled(kernel, logits, **constants):
     names = kernel.arg_names
     signature = {name: "constexpr" if name in constants else {**TYPES, "logits": logits}.get(name, "i32") for name in names}
     constants = {name: value for name, value in constants.items() if name in names}
-    attributes = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name in ALIGNED}
+    attributes = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name in ALIGNED - constants.keys()}
     source = ASTSource(kernel, signature=signature, constexprs=constants, attrs=attributes)
     return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
 
@@ -52,8 +52,9 @@ for kernel, choices in (
         named = ITEMS | {"logits": logits} | dict.fromkeys(constants, "constexpr")
         kinds = {n: named.get(n, "i32") for n in kernel.arg_names}
         triton.compile(ASTSource(kernel, signature=kinds, constexprs=constants), target=GPUTarget("cuda", 90, 32))
-compiled(survey, "*fp32")
-compiled(choose, "*fp32", CHUNKS=64)
+for absent in ({}, {"mask": None}, {"top_k": None, "top_p": None, "min_p": None}, {"mask": None, "top_k": None}):
+    compiled(survey, "*fp32", **absent)
+    compiled(choose, "*fp32", CHUNKS=64, **absent)
 """
 
 
