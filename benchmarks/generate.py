@@ -92,7 +92,7 @@ def ours(model, tokenizer, batch: int, tokens: int):
 def theirs(model, tokenizer, batch: int, tokens: int):
     """transformers' own loop: free, and with the processors of all engines."""
     inputs = tokenizer([PROMPT] * batch, return_tensors="pt")
-    inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+    inputs = {name: inputs[name].to(model.device) for name in ("input_ids", "attention_mask")}
 
     def generated(processor=None):
         return model.generate(
