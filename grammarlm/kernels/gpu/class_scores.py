@@ -37,7 +37,9 @@ class Pieces(NamedTuple):
     starts: torch.Tensor  # int32 [K + 1]: where each class begins in `order`
     firsts: torch.Tensor  # int32 [P]: where each piece begins in `order`; pieces of a tile's width are together
     ends: torch.Tensor  # int32 [P]
-    slots: torch.Tensor  # int32 [P]: the column that a piece is written to, its class or, if that has several, K and above
+    slots: (
+        torch.Tensor
+    )  # int32 [P]: the column that a piece is written to, its class or, if that has several, K and above
     tiles: tuple[int, int, int]  # how many there are of each width
     parts: torch.Tensor  # int32 [S, 3]: the classes that have several pieces, and the slots of these, from and to
     slot_count: int
@@ -203,7 +205,9 @@ def _combine(parts, part_count, found, size: tl.int64, slot_count, MOST: tl.cons
 
 
 @triton.jit
-def _draw(logits, row_stride, column_stride, rows, order, starts, classes, highest, targets, drawn, CELLS: tl.constexpr):
+def _draw(
+    logits, row_stride, column_stride, rows, order, starts, classes, highest, targets, drawn, CELLS: tl.constexpr
+):
     """One program: one row. Tokens of its class are read from the first on until their sum exceeds the target; if it never does, the
     last that added anything is drawn."""
     index = tl.program_id(0)

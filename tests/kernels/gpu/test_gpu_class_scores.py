@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from grammarlm.kernels.reference import canvas as reference
 
 pytest.importorskip("triton", reason="Triton is not installed: pip install grammarlm[gpu]")
-from grammarlm.kernels.gpu.class_scores import class_best, drawn_members, pieces_of
+from grammarlm.kernels.gpu.class_scores import ClassBest, class_best, drawn_members, pieces_of
 
 DTYPES = torch.float32, torch.float16, torch.bfloat16
 SIZES = {
@@ -141,7 +141,7 @@ def test_drawn(kind, device):
     rows = torch.tensor([row for row, _, _ in draws], device=device)
     there = torch.from_numpy(logits).to(device)
     found = drawn_members(
-        there, classes.pieces, class_best(there, classes.pieces, rows),
+        there, classes.pieces, ClassBest(*(tensor[rows] for tensor in class_best(there, classes.pieces))),
         torch.tensor([of for _, of, _ in draws], device=device), torch.tensor([float(u) for _, _, u in draws], device=device), rows,
     ).tolist()  # fmt: skip
     compared = 0
