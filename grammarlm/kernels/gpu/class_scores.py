@@ -1,4 +1,4 @@
-"""Logits of tokens to scores of token classes on a GPU: of each row and class the best token, its logit and the sum of exponentials.
+"""Logits of tokens to scores of classes on a GPU: of each row and class the best token, its logit and the sum of exponentials.
 
     pieces = pieces_of(order, starts, device)              # once for some classes and a device
     best = class_best(logits, pieces)                      # .highest, .tokens, .sums, each [B, K]
@@ -8,8 +8,8 @@
 is left of each goes to the narrowest tile that takes it: 64 pieces of 16 tokens, 8 of 128, or 1 of 1024. One program reduces the
 pieces of one tile and one row. A class of one piece is then done; those of several are combined by a second launch.
 
-Which tokens are summed in which order depends on the classes alone, so a result does not change with the row or the batch. Logits are
-gathered: each comes from memory once, and from the L2 cache as often as its 32 bytes belong to different pieces.
+Which tokens are summed in which order depends on the classes alone, so a result does not change with the row or the batch. Logits
+are gathered: each comes from memory once, and from the L2 cache as often as its 32 bytes belong to different pieces.
 `kernels/reference/canvas.py` defines the results.
 """
 
@@ -47,7 +47,7 @@ class Pieces(NamedTuple):
 
 
 class ClassBest(NamedTuple):
-    """Of each row and class. A class without tokens has -inf, -1 and 0; one with NaN or +inf among its logits has NaN, -1 and NaN."""
+    """Of each row and class. A class without tokens has -inf, -1 and 0; one with NaN or +inf among its logits NaN, -1 and NaN."""
 
     highest: torch.Tensor  # float32 [B, K]
     tokens: torch.Tensor  # int32 [B, K]: of equal logits the first
@@ -98,43 +98,42 @@ def pieces_of(order: np.ndarray, starts: np.ndarray, device: torch.device) -> Pi
 def class_best(logits: torch.Tensor, pieces: Pieces, rows: torch.Tensor | None = None) -> ClassBest:
     """Of logits [L, at least V] (float32, float16, bfloat16; any strides), or of those `rows` of them (int64 [B])."""
     batch = len(logits) if rows is None else len(rows)
-    found = torch.empty((3, batch, pieces.slot_count), dtype=torch.int32, device=logits.device)
-    size, tiles = batch * pieces.slot_count, sum(pieces.tiles)
-    if size:
+    shape, tiles = (batch, pieces.slot_count), sum(pieces.tiles)
+    kinds = torch.float32, torch.int32, torch.float32
+    found = [torch.empty(shape, dtype=kind, device=logits.device) for kind in kinds]
+    if batch and tiles:
         with current(logits.device):
             _reduce[(batch * tiles,)](
-                logits, *logits.stride(), rows, pieces.order, pieces.firsts, pieces.ends, pieces.slots, found, size,
+                logits, *logits.stride(), rows, pieces.order, pieces.firsts, pieces.ends, pieces.slots, *found,
                 pieces.slot_count, tiles, pieces.tiles[0], pieces.tiles[1], CELLS, *WIDTHS, num_warps=4,
             )  # fmt: skip
             if len(pieces.parts):
                 _combine[(batch * len(pieces.parts),)](
-                    pieces.parts, len(pieces.parts), found, size, pieces.slot_count,
+                    pieces.parts, len(pieces.parts), *found, pieces.slot_count,
                     triton.next_power_of_2(pieces.most), num_warps=1,
                 )  # fmt: skip
-    highest, tokens, sums = found[:, :, : pieces.classes]
-    return ClassBest(highest.view(torch.float32), tokens, sums.view(torch.float32))
+    return ClassBest(*(each[:, : pieces.classes] for each in found))
 
 
 def drawn_members(
-    logits: torch.Tensor, pieces: Pieces, best: ClassBest, classes: torch.Tensor, shares: torch.Tensor, rows: torch.Tensor | None = None
-) -> torch.Tensor:  # fmt: skip
-    """int32 [B]: of classes[b] (int64 [B]) the first token up to which exponentials sum to more than shares[b] (float32 [B], below 1)
-    of the class's. `best` is of the same rows."""
+    logits: torch.Tensor,
+    pieces: Pieces,
+    best: ClassBest,
+    classes: torch.Tensor,
+    shares: torch.Tensor,
+    rows: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """int32 [B]: of classes[b] (int64 [B]) the first token up to which exponentials sum to more than shares[b] (float32 [B], below
+    1) of the class's. `best` is of the same rows."""
     drawn = torch.empty(len(classes), dtype=torch.int32, device=logits.device)
     if len(classes):
         highest, sums = (values.gather(1, classes[:, None])[:, 0] for values in (best.highest, best.sums))
         with current(logits.device):
             _draw[(len(classes),)](
-                logits, *logits.stride(), rows, pieces.order, pieces.starts, classes, highest, sums * shares, drawn, CELLS, num_warps=4
+                logits, *logits.stride(), rows, pieces.order, pieces.starts, classes, highest, sums * shares, drawn,
+                CELLS, num_warps=4,
             )  # fmt: skip
     return drawn
-
-
-@triton.jit
-def _store(found, size, slot, top, token, total, inside):
-    tl.store(found + slot, top.to(tl.int32, bitcast=True), mask=inside)
-    tl.store(found + size + slot, tl.where((token == NO_TOKEN) | (top != top), -1, token), mask=inside)
-    tl.store(found + 2 * size + slot, total.to(tl.int32, bitcast=True), mask=inside)
 
 
 @triton.jit
@@ -146,7 +145,8 @@ def _exponentials(x, top):
 
 @triton.jit
 def _tile(
-    own, column_stride, order, firsts, ends, slots, piece, found, size, first_slot, COUNT: tl.constexpr, WIDTH: tl.constexpr
+    own, column_stride, order, firsts, ends, slots, piece, highest, tokens, sums, first_slot,
+    COUNT: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """COUNT pieces of at most WIDTH tokens, from `piece` on, of the logits at `own`."""
     number = piece + tl.arange(0, COUNT)
@@ -159,12 +159,15 @@ def _tile(
     top = tl.where(top < INFINITY, top, float("nan"))
     first = tl.min(tl.where(x == top[:, None], token, NO_TOKEN), 1)
     total = tl.sum(_exponentials(x, top[:, None]), 1)
-    _store(found, size, first_slot + slot, top, first, total, slot >= 0)
+    tl.store(highest + first_slot + slot, top, mask=slot >= 0)
+    tl.store(tokens + first_slot + slot, tl.where(first == NO_TOKEN, -1, first), mask=slot >= 0)
+    tl.store(sums + first_slot + slot, total, mask=slot >= 0)
 
 
-@triton.jit(do_not_specialize=["size", "slot_count", "tiles", "narrow", "middle"])
+@triton.jit(do_not_specialize=["slot_count", "tiles", "narrow", "middle"])
 def _reduce(
-    logits, row_stride, column_stride, rows, order, firsts, ends, slots, found, size: tl.int64, slot_count, tiles, narrow, middle,
+    logits, row_stride, column_stride, rows, order, firsts, ends, slots, highest, tokens, sums,
+    slot_count, tiles, narrow, middle,
     CELLS: tl.constexpr, NARROW: tl.constexpr, MIDDLE: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     """Tile id % tiles of row id // tiles: `narrow` tiles of pieces of NARROW tokens come first, then `middle` ones of MIDDLE."""
@@ -176,47 +179,91 @@ def _reduce(
     first_slot = index * slot_count
     if tile < narrow:
         piece = tile * (CELLS // NARROW)
-        _tile(own, column_stride, order, firsts, ends, slots, piece, found, size, first_slot, CELLS // NARROW, NARROW)
+        _tile(
+            own,
+            column_stride,
+            order,
+            firsts,
+            ends,
+            slots,
+            piece,
+            highest,
+            tokens,
+            sums,
+            first_slot,
+            CELLS // NARROW,
+            NARROW,
+        )
     elif tile < narrow + middle:
         piece = narrow * (CELLS // NARROW) + (tile - narrow) * (CELLS // MIDDLE)
-        _tile(own, column_stride, order, firsts, ends, slots, piece, found, size, first_slot, CELLS // MIDDLE, MIDDLE)
+        _tile(
+            own,
+            column_stride,
+            order,
+            firsts,
+            ends,
+            slots,
+            piece,
+            highest,
+            tokens,
+            sums,
+            first_slot,
+            CELLS // MIDDLE,
+            MIDDLE,
+        )
     else:
         piece = narrow * (CELLS // NARROW) + middle * (CELLS // MIDDLE) + (tile - narrow - middle) * (CELLS // WIDE)
-        _tile(own, column_stride, order, firsts, ends, slots, piece, found, size, first_slot, CELLS // WIDE, WIDE)
+        _tile(
+            own,
+            column_stride,
+            order,
+            firsts,
+            ends,
+            slots,
+            piece,
+            highest,
+            tokens,
+            sums,
+            first_slot,
+            CELLS // WIDE,
+            WIDE,
+        )
 
 
-@triton.jit(do_not_specialize=["part_count", "size", "slot_count"])
-def _combine(parts, part_count, found, size: tl.int64, slot_count, MOST: tl.constexpr):
+@triton.jit(do_not_specialize=["part_count", "slot_count"])
+def _combine(parts, part_count, highest, tokens, sums, slot_count, MOST: tl.constexpr):
     """Class id % part_count of those with several pieces, row id // part_count: the results of its pieces become one."""
     program = tl.program_id(0)
-    found += (program // part_count).to(tl.int64) * slot_count
+    own = (program // part_count).to(tl.int64) * slot_count
     part = parts + program % part_count * 3
     slot = tl.load(part + 1) + tl.arange(0, MOST)
     inside = slot < tl.load(part + 2)
-    tops = tl.load(found + slot, mask=inside, other=0).to(tl.float32, bitcast=True)
-    tops = tl.where(inside, tops, MINUS_INFINITY)  # NaN where a piece's is
-    tokens = tl.load(found + size + slot, mask=inside, other=NO_TOKEN)
-    totals = tl.load(found + 2 * size + slot, mask=inside, other=0).to(tl.float32, bitcast=True)
+    tops = tl.load(highest + own + slot, mask=inside, other=MINUS_INFINITY)
+    firsts = tl.load(tokens + own + slot, mask=inside, other=NO_TOKEN)
+    totals = tl.load(sums + own + slot, mask=inside, other=0)
     top = tl.max(tl.where(tops < INFINITY, tops, INFINITY), 0)
     top = tl.where(top < INFINITY, top, float("nan"))
-    first = tl.min(tl.where(tops == top, tokens, NO_TOKEN), 0)
+    first = tl.min(tl.where(tops == top, firsts, NO_TOKEN), 0)
     total = tl.sum(totals * _exponentials(tops, top), 0)
-    _store(found, size, tl.load(part), top, first, total, True)
+    place = own + tl.load(part)
+    tl.store(highest + place, top)
+    tl.store(tokens + place, tl.where(first == NO_TOKEN, -1, first))
+    tl.store(sums + place, total)
 
 
 @triton.jit
 def _draw(
     logits, row_stride, column_stride, rows, order, starts, classes, highest, targets, drawn, CELLS: tl.constexpr
 ):
-    """One program: one row. Tokens of its class are read from the first on until their sum exceeds the target; if it never does, the
-    last that added anything is drawn."""
+    """One program: one row. Tokens of its class are read from the first on until their sum exceeds the target; if it never does,
+    the last that added anything is drawn."""
     index = tl.program_id(0)
     row = index.to(tl.int64) if rows is None else tl.load(rows + index).to(tl.int64)
     own = logits + row * row_stride
     kind = tl.load(classes + index)
     place, end = tl.load(starts + kind), tl.load(starts + kind + 1)
     top, target = tl.load(highest + index), tl.load(targets + index)
-    found, last = NO_TOKEN, tl.load(order + place)
+    found, last = NO_TOKEN, tl.load(order + place, mask=place < end, other=-1)
     total = tl.full((), 0.0, tl.float32)
     while (place < end) & (found == NO_TOKEN):
         at = place + tl.arange(0, CELLS)

@@ -48,7 +48,7 @@ def class_best(logits: np.ndarray, class_of: np.ndarray, classes: int) -> tuple[
 
 
 def drawn_token(logits: np.ndarray, members: np.ndarray, share: float) -> tuple[int, float]:
-    """The first of some tokens up to which exp(logit) sums to more than this share of all, and how far that share is from another."""
+    """The first of some tokens up to which exp(logit) sums to more than a share of all, and how much makes it another token."""
     sums = np.cumsum(np.exp(logits[members].astype(np.float64) - float(logits[members].max())))
     sums /= sums[-1]
     place = min(int(np.searchsorted(sums, share, "right")), int(np.flatnonzero(np.diff(sums, prepend=0.0))[-1]))

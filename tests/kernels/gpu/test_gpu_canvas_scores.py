@@ -11,7 +11,7 @@ from grammarlm.masks.canvas.scores import Scores, SoftmaxDraw
 from tests.kernels.canvas_classes import some_classes
 
 pytest.importorskip("triton", reason="Triton is not installed: pip install grammarlm[gpu]")
-SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}, "required": ["n", "s"]}
+PATTERN = r'\{"n": [1-9][0-9]*, "s": "[^"]*"\}'
 
 
 @pytest.fixture
@@ -64,17 +64,16 @@ def test_only_masked_positions_are_looked_at(there):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64], ids=str)
 def test_canvas(dtype, there):
     vocab = gl.Vocabulary([bytes([i]) for i in range(256)] + [b'{"n"', b'": ', b'", "', b"12", b"</s>"], stop_ids=[260])
-    canvas = gl.compile(gl.JsonSchema(SCHEMA), vocab).canvas(24)
-    row = [-1] * 24
+    canvas = gl.compile(gl.Regex(PATTERN), vocab).canvas(16)
+    row = [-1] * 16
     row[2] = ord("n")
     rng = np.random.default_rng(3)
-    for seed in range(2):
-        logits = torch.from_numpy(rng.standard_normal((24, 261)) * 3).to(dtype)
-        host = logits.float().numpy()
-        device = there(host).to(dtype)
-        assert canvas.fill(row, device) == canvas.fill(row, host)
-        assert canvas.sample(row, device, seed=seed) == canvas.sample(row, host, seed=seed)
-    with pytest.raises(ValueError, match=r"\[24x260\]; this canvas takes numbers \[24, 261\]"):
+    logits = torch.from_numpy(rng.standard_normal((16, 261)) * 3).to(dtype)
+    host = logits.float().numpy()
+    device = there(host).to(dtype)
+    assert canvas.fill(row, device) == canvas.fill(row, host)
+    assert canvas.sample(row, device, seed=4) == canvas.sample(row, host, seed=4)
+    with pytest.raises(ValueError, match=r"\[16x260\]; this canvas takes numbers \[16, 261\]"):
         canvas.fill(row, device[:, :260])
 
 
