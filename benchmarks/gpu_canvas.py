@@ -127,6 +127,7 @@ def scorers(case: ClassCase) -> Calls:
 
     return {
         "grammarlm": lambda i: class_best(case.logits[i], pieces),
+        "class_best, to the host": lambda i: tuple(found.cpu() for found in class_best(case.logits[i], pieces)),
         "scatter_reduce (highest only)": lambda i: (highest(i),),
         "scatter, all three": all_three,
     }
