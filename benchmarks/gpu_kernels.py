@@ -9,10 +9,10 @@ are the device's own, and what Python costs is measured apart. A result is compa
 what is wrong is not timed. The copy moves the logits once each way: a mask that forbids little can beat it.
 
 Bias: masks and logits are random, while masks of real grammars have runs, which favour kernels that skip words. masked_fill
-is handed one byte a token, ready made, and index_select and scatter one byte a class and indices of 64 bits. scatter_reduce makes
-the highest logits only, class_best also the first token that has each, and sums. Classes are random: 60 % of the tokens are in
-one, and neighbouring ids in different ones, which is the worst case of a gather. Logits come from memory here; right after a model's last layer small batches are in
-the L2 cache. The torch samplers draw by other random numbers and are checked for allowed tokens only.
+is handed one byte a token, ready made; index_select and scatter one byte a class and indices of 64 bits. scatter_reduce makes the
+highest logits only, class_best also the first token that has each, and sums. Classes are random: 60 % of the tokens are in one, and
+neighbouring ids in different ones, which is the worst a gather can meet. Logits come from memory here; right after a model's last
+layer small batches are in the L2 cache. The torch samplers draw by other random numbers and are checked for allowed tokens only.
 """
 
 import argparse

@@ -37,14 +37,13 @@ for logits in ("*fp32", "*bf16"):
     ptx = compiled(apply_mask_kernel, logits, WORDS=64)["ptx"]
     assert "ld.global.v4.b32" in ptx and "st.global.v4.b32" in ptx, "apply_mask_ moves 16 bytes at a time"
     assert ".shared" not in ptx, "and its threads need nothing of each other"
-    for rows in (1, 4):
-        ptx = compiled(canvas_rows._apply, logits, WORDS=64, ROWS=rows)["ptx"]
-        vectors = 4 if logits == "*fp32" else 2  # of logits, of one row and thread
-        assert ptx.count("st.global.v4.b32") == rows * vectors, "so does apply_class_rows_"
-        assert ptx.count("ld.global.v4.b32") == rows * vectors + 4, "which loads 16 classes once for all of its rows"
-        assert ".shared" not in ptx, "and its threads need nothing of each other"
+    ptx = compiled(canvas_rows._apply, logits, WORDS=64, ROWS=4)["ptx"]
+    vectors = 4 * (4 if logits == "*fp32" else 2)  # of logits, of all rows of one thread
+    assert ptx.count("st.global.v4.b32") == vectors, "so does apply_class_rows_"
+    assert ptx.count("ld.global.v4.b32") == vectors + 4, "which loads 16 classes once for all of its rows"
+    assert ".shared" not in ptx, "and its threads need nothing of each other"
     compiled(class_scores._reduce, logits, {"tokens": "*i32"}, CELLS=1024, NARROW=16, MIDDLE=128, WIDE=1024)
-    compiled(class_scores._draw, logits, CELLS=1024)
+compiled(class_scores._draw, "*fp32", CELLS=1024)
 ARRAYS = {"rows", "base", "default", "first", "count", "edge_tokens", "edge_targets", "states", "asked", "mask", "numbers"}
 SIZES = {"BLOCK": 64, "WORDS": 64, "HALVINGS": 31}
 for kernel in (csr._advance, csr._fill_mask, csr._gather):
