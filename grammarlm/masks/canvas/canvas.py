@@ -6,7 +6,7 @@
     canvas.commit(row, positions, ids), canvas.is_completable(row), canvas.explain(row, position, id)
 
 A row is the tokens of a text, then, unless these fill it, one stop id, and after the first stop id only stop ids. Logits are
-[length, vocab.size], and the score of a completion is the sum of the logits at the masked positions.
+[length, vocab.size], and the score of a completion is the sum of the logits at the masked positions. Logits on a GPU stay there.
 """
 
 from __future__ import annotations

@@ -113,6 +113,7 @@ def test_programs_of_several_rows(device, monkeypatch):
     check_applied(memory, memory, bits, class_of, device)
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="takes minutes in Triton's interpreter")
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_a_batch_as_large_as_those_of_models(dtype, device):

@@ -6,7 +6,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.masks.canvas import device_scores
-from grammarlm.masks.canvas.device_scores import DeviceScores
+from grammarlm.masks.canvas.device_scores import DeviceScores, scores_of
 from grammarlm.masks.canvas.scores import Scores, SoftmaxDraw
 from tests.kernels.canvas_classes import some_classes
 
@@ -31,6 +31,7 @@ def some_logits(rng, length, size):  # type: ignore[no-untyped-def]
 def test_scores(there):
     classes, rng = some_classes(3000, 1), np.random.default_rng(1)
     logits, row = some_logits(rng, 4, 3007), np.array([-1, 5, -1, -1])
+    assert isinstance(scores_of(classes, there(logits), row), DeviceScores)
     host, device = Scores(classes, logits, row), DeviceScores(classes, there(logits), row)
     assert device.highest.tobytes() == host.highest.tobytes()
     assert device.maxima.tobytes() == host.maxima.tobytes()

@@ -159,6 +159,7 @@ def test_drawn(kind, device):
     assert compared > 8
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="takes minutes in Triton's interpreter")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_a_batch_as_large_as_those_of_models(dtype, device):
