@@ -102,16 +102,21 @@ def class_appliers(case: ClassCase) -> Calls:
     }
 
 
-def scorers(case: ClassCase) -> Calls:
-    """Name -> a call that returns, of each row and class, the highest logit first, and more or nothing behind it."""
-    from grammarlm.kernels.gpu.class_scores import class_best, pieces_of
+def pieces_of_case(case: ClassCase) -> Any:
+    from grammarlm.kernels.gpu.class_scores import pieces_of
 
     class_of = case.class_of.cpu().numpy()
     order = np.argsort(class_of, kind="stable").astype(np.int32)
-    starts = np.searchsorted(class_of[order], np.arange(case.classes + 1))
-    pieces = pieces_of(order, starts, case.logits.device)
+    return pieces_of(order, np.searchsorted(class_of[order], np.arange(case.classes + 1)), case.logits.device)
+
+
+def scorers(case: ClassCase) -> Calls:
+    """Name -> a call that returns, of each row and class, the highest logit first, and more or nothing behind it."""
+    from grammarlm.kernels.gpu.class_scores import class_best
+
+    pieces = pieces_of_case(case)
     places = case.places.expand(case.logits.shape[1], -1)
-    tokens = torch.arange(len(class_of), device=case.logits.device).expand_as(places)
+    tokens = torch.arange(len(case.class_of), device=case.logits.device).expand_as(places)
 
     def highest(i: int) -> torch.Tensor:
         found = torch.full(case.allowed.shape, -math.inf, device=case.logits.device)
@@ -121,8 +126,8 @@ def scorers(case: ClassCase) -> Calls:
         logits, tops = case.logits[i].float(), highest(i)
         of_token = tops.gather(1, places)
         sums = torch.zeros_like(tops).scatter_add_(1, places, (logits - of_token).exp())
-        first = torch.full(tops.shape, len(class_of), device=tops.device)
-        holders = torch.where(logits == of_token, tokens, len(class_of))
+        first = torch.full(tops.shape, len(case.class_of), device=tops.device)
+        holders = torch.where(logits == of_token, tokens, len(case.class_of))
         return tops, first.scatter_reduce_(1, places, holders, "amin"), sums
 
     return {
@@ -131,6 +136,47 @@ def scorers(case: ClassCase) -> Calls:
         "scatter_reduce (highest only)": lambda i: (highest(i),),
         "scatter, all three": all_three,
     }
+
+
+def drawers(case: ClassCase) -> Calls:
+    """Name -> a call that draws a token of one class for each row; half of the rows draw from the largest one."""
+    from grammarlm.kernels.gpu.class_scores import class_best, drawn_members
+
+    pieces = pieces_of_case(case)
+    best = class_best(case.logits[0], pieces)  # as fill and sample have it already; all batches hold the same logits
+    kinds, shares = draws_of(case)
+
+    def by_torch(i: int) -> torch.Tensor:
+        others = case.class_of != kinds[:, None]
+        p = torch.softmax(case.logits[i].float().masked_fill(others, -math.inf), 1)
+        return (p / torch.empty_like(p).exponential_()).argmax(1)
+
+    return {
+        "grammarlm": lambda i: drawn_members(case.logits[i], pieces, best, kinds, shares),
+        "masked_fill, softmax, race": by_torch,
+    }
+
+
+def draws_of(case: ClassCase) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of each row a class, int64 [B], and a number from 0 to 1, float32 [B]."""
+    rows = torch.arange(len(case.allowed), device=case.logits.device)
+    kinds = torch.where(rows % 2 == 0, 0, case.class_of[rows * 31 % len(case.class_of)])
+    return kinds, ((rows + 0.5) * 0.618) % 1
+
+
+def draws_rightly(case: ClassCase, name: str, call: Callable[[int], Any]) -> bool:
+    """Tokens of the classes, and ours, on three rows, the reference's wherever float32 can tell."""
+    tokens, (kinds, shares) = call(0).long(), draws_of(case)
+    if not torch.equal(case.places[tokens], kinds):
+        return False
+    class_of = case.class_of.cpu().numpy()
+    for row in sorted({0, len(tokens) // 2, len(tokens) - 1}) if name == "grammarlm" else []:
+        members = np.flatnonzero(class_of == kinds[row].item())
+        logits = case.logits[0, row].float().cpu().numpy()
+        token, margin = reference.drawn_token(logits, members, shares[row].item())
+        if margin > 1e-5 and token != tokens[row].item():
+            return False
+    return True
 
 
 def expands_rightly(case: ClassCase, _: str, call: Callable[[int], Any]) -> bool:
@@ -159,5 +205,6 @@ def scores_rightly(case: ClassCase, name: str, call: Callable[[int], Any]) -> bo
 COMPARISONS: dict[str, tuple[Callable[[ClassCase], Calls], Callable[[ClassCase, str, Callable], bool]]] = {
     "expand_rows": (expanders, expands_rightly),
     "class_best": (scorers, scores_rightly),
+    "drawn_members": (drawers, draws_rightly),
     "apply_class_rows_": (class_appliers, masks_rightly),  # last: it leaves infinities among the logits
 }

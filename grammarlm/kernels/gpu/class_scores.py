@@ -24,6 +24,7 @@ from grammarlm.kernels.gpu.canvas_rows import current
 
 WIDTHS = 16, 128, 1024  # of tiles: the most tokens of a piece
 CELLS = 1024  # of a tile
+DRAWN_CELLS = 4096  # a draw reads a class block by block, up to 100,000 tokens: few large blocks
 NO_TOKEN = tl.constexpr(2**31 - 1)
 INFINITY, MINUS_INFINITY = tl.constexpr(float("inf")), tl.constexpr(float("-inf"))
 FAR = tl.constexpr(-87.0)  # exponentials of what is further below the highest are left out, as on the CPU
@@ -131,7 +132,7 @@ def drawn_members(
         with current(logits.device):
             _draw[(len(classes),)](
                 logits, *logits.stride(), rows, pieces.order, pieces.starts, classes, highest, sums * shares, drawn,
-                CELLS, num_warps=4,
+                DRAWN_CELLS, num_warps=8,
             )  # fmt: skip
     return drawn
 

@@ -134,7 +134,7 @@ def test_any_classes(sizes, kind, seed):
 def test_drawn(kind, device):
     """Whatever the share, the token that the reference draws, wherever float32 can tell; and of no share the first that can be."""
     rng = np.random.default_rng(5)
-    classes = Classes([2500, 1, 40, 1024, 300], rng, device)
+    classes = Classes([9000, 1, 40, 4096, 300], rng, device)  # three blocks, and exactly one
     logits = some_logits(rng, 3, len(classes.of), kind)
     shares = [(0, 0), (0, 0.003), (0, 0.6), (0, 0.9999999), (1, 0.5), (2, 0.2), (3, 0.9), (4, 0.5)]
     draws = [(row, of, u) for row in range(3) for of, u in shares]

@@ -43,7 +43,7 @@ for logits in ("*fp32", "*bf16"):
     assert ptx.count("ld.global.v4.b32") == vectors + 4, "which loads 16 classes once for all of its rows"
     assert ".shared" not in ptx, "and its threads need nothing of each other"
     compiled(class_scores._reduce, logits, {"tokens": "*i32"}, CELLS=1024, NARROW=16, MIDDLE=128, WIDE=1024)
-compiled(class_scores._draw, "*fp32", CELLS=1024)
+compiled(class_scores._draw, "*fp32", CELLS=4096)
 ARRAYS = {"rows", "base", "default", "first", "count", "edge_tokens", "edge_targets", "states", "asked", "mask", "numbers"}
 SIZES = {"BLOCK": 64, "WORDS": 64, "HALVINGS": 31}
 for kernel in (csr._advance, csr._fill_mask, csr._gather):
