@@ -160,7 +160,7 @@ def drawers(case: ClassCase) -> Calls:
 def draws_of(case: ClassCase) -> tuple[torch.Tensor, torch.Tensor]:
     """Of each row a class, int64 [B], and a number from 0 to 1, float32 [B]."""
     rows = torch.arange(len(case.allowed), device=case.logits.device)
-    kinds = torch.where(rows % 2 == 0, 0, case.class_of[rows * 31 % len(case.class_of)])
+    kinds = torch.where(rows % 2 == 0, 0, case.places[rows * 31 % len(case.places)])
     return kinds, ((rows + 0.5) * 0.618) % 1
 
 
