@@ -149,8 +149,9 @@ bench: .venv/everything
 	$(BIN)/python -m benchmarks.all $(ARGS)
 
 gpu: .venv/everything
-	$(BIN)/python -m pytest tests/kernels tests/device/test_device_automaton.py $(ARGS)
+	$(BIN)/python -m pytest tests/kernels tests/device $(ARGS)
 	$(BIN)/python -m benchmarks.gpu_kernels
+	$(BIN)/python -m benchmarks.gpu_generate
 
 MODEL ?= causal
 train: .venv/everything

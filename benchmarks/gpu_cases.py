@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -117,7 +117,17 @@ def samplers(case: Case, filters: dict[str, Any], peers: bool) -> dict[str, Call
     return calls
 
 
-def masks_rightly(case: Case, _: str, call: Callable[[int], Any]) -> bool:
+class Masked(Protocol):
+    """What may be checked by `masks_rightly`."""
+
+    @property
+    def logits(self) -> torch.Tensor: ...
+
+    @property
+    def mask(self) -> torch.Tensor: ...
+
+
+def masks_rightly(case: Masked, _: str, call: Callable[[int], Any]) -> bool:
     """Bit for bit, on the first, middle and last row of the first batch, which stays as it was."""
     before = case.logits[0].clone()
     call(0)

@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 
 from grammarlm.kernels.reference.canvas import class_maxima, class_row, class_sums
-from grammarlm.masks.canvas.classes import classes_of
 from grammarlm.masks.canvas.scores import Scores, SoftmaxDraw
-
-
-def some_classes(size: int, seed: int):
-    """Classes of one id and of thousands, and one without ids."""
-    rng = np.random.default_rng(seed)
-    kinds = rng.integers(0, 9, size) * (rng.random(size) < 0.9)
-    kinds[rng.integers(size, size=5)] = 20 + np.arange(5)
-    return classes_of(kinds, (size - 1,))[0]
+from tests.kernels.canvas_classes import some_classes
 
 
 @pytest.mark.parametrize("size", [33, 640, 5000])

@@ -6,7 +6,7 @@
     canvas.commit(row, positions, ids), canvas.is_completable(row), canvas.explain(row, position, id)
 
 A row is the tokens of a text, then, unless these fill it, one stop id, and after the first stop id only stop ids. Logits are
-[length, vocab.size], and the score of a completion is the sum of the logits at the masked positions.
+[length, vocab.size], and the score of a completion is the sum of the logits at the masked positions. Logits on a GPU stay there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from grammarlm.masks.runtime.limits import Clock
 
 from .allowed import Allowed
 from .classes import TokenClasses
+from .device_scores import DeviceScores, scores_of
 from .explain import explain
 from .protocol import MASKED, Draw, Passes, TokenGrid, TokenPasses, View
 from .scores import Scores, SoftmaxDraw
@@ -137,7 +138,7 @@ class Canvas:
         row = self._read(tokens)
         passes = self._passes(row)
         while True:
-            scores = Scores(self._classes_of(passes), logits, np.array(row))
+            scores = scores_of(self._classes_of(passes), logits, np.array(row))
             if not passes.is_completable:
                 raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
             found = _chosen(passes, row, scores, draw)
@@ -182,13 +183,13 @@ class Canvas:
         return f"<Canvas of {self.length} tokens, {self._classes.count} token classes>"
 
 
-def _chosen(passes: Passes, row: list[int], scores: Scores, draw: Draw | None) -> list[int]:
+def _chosen(passes: Passes, row: list[int], scores: Scores | DeviceScores, draw: Draw | None) -> list[int]:
     """A completion as passes have it: the best, or one drawn."""
     found = list(row)
     chosen = passes.best(scores.maxima) if draw is None else passes.sample(scores.log_sums, draw)
-    for i in [i for i, token in enumerate(row) if token == MASKED]:
-        kind = int(chosen[i])
-        found[i] = scores.best_token(i, kind) if draw is None else scores.drawn_token(i, kind, draw)
+    holes = [i for i, token in enumerate(row) if token == MASKED]
+    for i, token in zip(holes, scores.tokens(chosen, draw), strict=True):
+        found[i] = token
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class TokenClasses:
     def sizes(self) -> np.ndarray:
         """int64 [K]: the number of ids of each class."""
         return np.diff(self.starts)
+
+    @cached_property
+    def copies(self) -> dict[str, Any]:
+        """What devices hold of these classes, by the name of the device."""
+        return {}
 
     def members(self, token_class: int) -> np.ndarray:
         return self.order[self.starts[token_class] : self.starts[token_class + 1]]

@@ -1,10 +1,11 @@
 """Logits of tokens to scores of classes and back: maxima and sums over classes, and the token within a class.
 
-kernels/reference/canvas.py says what the kernels compute.
+kernels/reference/canvas.py says what the kernels compute; device_scores.py does the same where logits are on a GPU.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -48,13 +49,13 @@ class Scores:
         of, size = address_of(classes.of), len(classes.of)
         for i in self._holes:
             if entries.class_maxima(address_of(self._logits[i]), of, size, address_of(found[i]), classes.count):
-                raise ValueError(f"the logits have NaN or +inf at the masked position {i}")
+                raise wrong_logits(i)
         return found
 
     @property
     def maxima(self) -> np.ndarray:
         """float32 [L, K], as `highest`, but no class that has ids is at -inf."""
-        return np.where(np.isneginf(self.highest) & (self._classes.sizes > 0), np.float32(LOWEST), self.highest)
+        return raised(self.highest, self._classes)
 
     @cached_property
     def log_sums(self) -> np.ndarray:
@@ -67,6 +68,11 @@ class Scores:
                 address_of(self._logits[i]), of, size, address_of(highest[i]), address_of(found[i]), classes.count
             )
         return found
+
+    def tokens(self, chosen: np.ndarray, draw: Draw | None) -> list[int]:
+        """At each masked position a token of its class in `chosen`, int [L]: the best one, or one that is drawn."""
+        places = [(i, int(chosen[i])) for i in self._holes]
+        return [self.best_token(*place) if draw is None else self.drawn_token(*place, draw) for place in places]
 
     def best_token(self, position: int, token_class: int) -> int:
         """The token of a class with the highest logit, of those that are equal the first."""
@@ -88,14 +94,27 @@ class Scores:
         return int(members[place])
 
 
+def raised(highest: np.ndarray, classes: TokenClasses) -> np.ndarray:
+    """LOWEST in place of -inf, where the class has ids."""
+    return np.where(np.isneginf(highest) & (classes.sizes > 0), np.float32(LOWEST), highest)
+
+
+def wrong_logits(position: int) -> ValueError:
+    return ValueError(f"the logits have NaN or +inf at the masked position {position}")
+
+
+def check_shape(shape: Sequence[int], dtype: Any, length: int, size: int, are_numbers: bool = True) -> None:
+    if len(shape) != 2 or shape[0] != length or shape[1] < size or not are_numbers:
+        found = "x".join(map(str, shape))
+        raise ValueError(f"the logits are {dtype} [{found}]; this canvas takes numbers [{length}, {size}]")
+
+
 def _as_logits(logits: Any, length: int, size: int) -> np.ndarray:
     """float32 [length, size], each row contiguous: of an array or a torch tensor, on any device."""
     array = logits
     if hasattr(array, "detach"):
         array = array.detach().float().cpu().numpy()
     array = np.asarray(array)
-    if array.ndim != 2 or array.shape[0] != length or array.shape[1] < size or array.dtype.kind not in "fiu":
-        shape = "x".join(map(str, array.shape))
-        raise ValueError(f"the logits are {array.dtype} [{shape}]; this canvas takes numbers [{length}, {size}]")
+    check_shape(array.shape, array.dtype, length, size, array.dtype.kind in "fiu")
     array = array.astype(np.float32, copy=False)
     return array if array.strides[1] == array.itemsize else np.ascontiguousarray(array)
