@@ -12,9 +12,9 @@ from grammarlm.models.tokenizer import CONTEXT, END, VOCABULARY_SIZE
 WHAT = {
     "causal": "Llama architecture, 4 layers of width 256, 8 heads, tied embeddings; its loss counts after every layer",
     "draft": "the same with one layer",
-    "heads": "four heads on the causal model's last states, for the tokens two to five places ahead",
+    "heads": "four heads behind a layer on the causal model's last states, for the tokens two to five places ahead",
     "features": "one layer that predicts the causal model's next last state",
-    "diffusion": "the causal model's shape, looking both ways; fills in masked tokens, end and padding included",
+    "diffusion": "the causal model's shape and first weights, looking both ways; fills in masked tokens, end and padding included",
 }
 CARD = """\
 ---

@@ -46,12 +46,13 @@ def test_only_a_causal_one_is_blind_to_what_follows(causal):
 
 
 @torch.no_grad()
-def test_heads_begin_as_the_models_own_output():
-    made = network()
-    states = made.last_states(ids())
-    predicted = Heads(64)(states)
+def test_heads_begin_alike_and_are_blind_to_later_states():
+    drafter, states = Heads(SMALL).eval(), network().last_states(ids())
+    predicted = drafter(states)
     assert len(predicted) == Heads.COUNT
-    assert all(torch.equal(each, states) for each in predicted)
+    assert all(torch.equal(each, predicted[0]) for each in predicted)
+    torch.testing.assert_close(drafter(states[:, :7])[0], predicted[0][:, :7])
+    assert predicted[0].shape == states.shape
 
 
 @torch.no_grad()

@@ -74,7 +74,7 @@ def small(name):
     return {
         "causal": lambda: Network(SMALL),
         "draft": lambda: Network(replace(SMALL, layers=1)),
-        "heads": lambda: Heads(SMALL.hidden),
+        "heads": lambda: Heads(SMALL),
         "features": lambda: FeatureDrafter(SMALL),
         "diffusion": lambda: Network(replace(SMALL, causal=False)),
     }[name]()

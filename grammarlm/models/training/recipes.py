@@ -32,7 +32,7 @@ class Recipe:
 RECIPES = {
     "causal": Recipe(6000, 4096, lambda: Network(SHAPE), losses.causal),
     "draft": Recipe(3000, 4096, lambda: Network(replace(SHAPE, layers=1)), losses.causal),
-    "heads": Recipe(2000, 4096, lambda: Heads(SHAPE.hidden), losses.heads, needs_trunk=True),
+    "heads": Recipe(3000, 4096, lambda: Heads(SHAPE), losses.heads, needs_trunk=True),
     "features": Recipe(2000, 4096, lambda: FeatureDrafter(SHAPE), losses.features, needs_trunk=True),
     "diffusion": Recipe(
         7000, 4096, lambda: Network(replace(SHAPE, causal=False)), losses.diffusion, begins_causal=True, rate=0.3

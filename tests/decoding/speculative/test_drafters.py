@@ -226,6 +226,27 @@ def test_heads_that_are_right(tree):
 
 
 @pytest.mark.parametrize("tree", gl.Draft.TREES)
+def test_heads_that_look_back_and_are_right(tree):
+    """Hydra's prefix attention, PLANTED: heads are given the states of all ids that the target has read, and no others."""
+    model, prompt = transformers_model("Llama"), [5, 6, 7]
+    text, states = written(model, prompt, 40)
+    ids, table = [*prompt, *text, *[2] * 9], model.lm_head.weight.detach()
+
+    def heads(given):
+        (own,) = given
+        torch.testing.assert_close(own, states[: len(own)], rtol=1e-4, atol=1e-4)
+        made = given.new_zeros(4, *given.shape)
+        for ahead in range(2, 6):
+            made[ahead - 2, 0, -1] = 50 * table[ids[len(own) - 1 + ahead]]
+        return list(made)
+
+    draft = gl.Draft(Heads(heads, attends=True), tree=tree, length=4)
+    out = gl.generate(model, prompt, vocab=VOCAB, max_tokens=40, close=False, draft=draft)
+    assert out.tokens == text
+    assert len(out.tokens) / out.stats.forwards >= 0.9 * 5 * 40 / 45
+
+
+@pytest.mark.parametrize("tree", gl.Draft.TREES)
 def test_features_that_are_right(tree):
     """EAGLE (FSPAD), PLANTED: a layer that knows the next state."""
     model, prompt = transformers_model("Llama"), [5, 6, 7]

@@ -217,7 +217,12 @@ def test_any_strides(layout, device):
     strided = plain.T.contiguous().T if layout == "transposed" else torch.cat([plain, plain], 1)[:, :700]
     assert strided.stride() != plain.stride()
     mask = random_mask(rng, 6, 700, 0.5)
-    assert equal(Case(device, strided, mask, **FILTERS["all"]).run(), Case(device, plain, mask, **FILTERS["all"]).run())
+    (tokens, logprobs), (others, their_logprobs) = (
+        Case(device, logits, mask, **FILTERS["all"]).run() for logits in (strided, plain)
+    )
+    assert np.array_equal(tokens, others)
+    # Columns far apart are read by other threads, so sums are made in another order.
+    np.testing.assert_allclose(logprobs, their_logprobs, rtol=1e-6)
 
 
 def equal(first, second):

@@ -4,8 +4,8 @@
     gl.Draft(drafters.Heads(heads), tree="fixed")
 
 `heads(state [.., hidden])` gives a list of states, of which the target's output makes logits: head k is for the token k + 2 places
-after the state, as the target itself is for the next one. In a tree each node at one depth has the same candidates (a Cartesian
-product), of which the grammar keeps what may follow that node.
+after the state, as the target itself is for the next one. Heads that look back get the states of the whole text [1, n, hidden]. In
+a tree each node at one depth has the same candidates (a Cartesian product), of which the grammar keeps what may follow that node.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import torch
 from grammarlm.decoding.readers.draft_tree import DraftTree
 
 from .drafter import Candidates, NodeDrafter, Target
+from .known_states import KnownStates
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
@@ -26,33 +27,46 @@ if TYPE_CHECKING:
 
 
 class Heads(NodeDrafter):
-    """`heads`: a function of states; `output`: from states to logits, the target's own where it is left out."""
+    """`heads`: a function of states; `output`: from states to logits, the target's own where it is left out; `attends`: whether the
+    heads look back, where `heads.attends` doesn't say so."""
 
     needs_states = True
 
-    def __init__(self, heads: Callable[[torch.Tensor], Sequence[torch.Tensor]], output: Any = None):
+    def __init__(
+        self,
+        heads: Callable[[torch.Tensor], Sequence[torch.Tensor]],
+        output: Any = None,
+        attends: bool | None = None,
+    ):
         self.heads, self._given = heads, output
+        self.attends = getattr(heads, "attends", False) if attends is None else attends
         self._output: Any = output
-        self._states: dict[Row, tuple[int, torch.Tensor]] = {}  # (ids up to the first state, states of the last read)
-        self._logits: dict[Row, tuple[int, list[np.ndarray]]] = {}
+        self._known = KnownStates()
+        self._logits: dict[
+            Row, tuple[int, list[np.ndarray]]
+        ] = {}  # (the last id with a state, what the heads make of it)
 
     def begin(self, target: Target) -> None:
         self._output = self._given or output_of(target, "heads")
 
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        """Until it is known which nodes are drawn all of them are kept."""
-        self._states[row] = len(row.ids) - 1, states[len(states) - len(tree) - 1 :]
+        self._known.observe(row, tree, states)
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
-        if row in self._states:
-            place, states = self._states.pop(row)
-            state = states[nodes[-1] + 1 if nodes else 0]
-            with torch.no_grad():
-                logits = [self._output(each).float().cpu().numpy() for each in self.heads(state)]
-            self._logits[row] = place + len(nodes), logits
+        self._known.drawn(row, nodes)
+        known = self._known.of(row)
+        if known is None or self._logits.get(row, (-1, []))[0] == known.end - 1:
+            return
+        with torch.no_grad():
+            if self.attends:
+                made = [each[0, -1] for each in self.heads(known.states[None])]
+            else:
+                made = list(self.heads(known.states[-1]))
+                self._known.keep_last(row)
+            self._logits[row] = known.end - 1, [self._output(each).float().cpu().numpy() for each in made]
 
     def drop(self, row: Row) -> None:
-        self._states.pop(row, None)
+        self._known.drop(row)
         self._logits.pop(row, None)
 
     def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:

@@ -47,6 +47,11 @@ class KnownStates:
                 known.states = torch.cat((known.states, known.nodes[list(nodes)]))
             known.nodes = None
 
+    def keep_last(self, row: Row) -> None:
+        """Forgets all states of a row but that of the last id."""
+        known = self._of[row]
+        known.first, known.states = known.end - 1, known.states[-1:]
+
     def drop(self, row: Row) -> None:
         self._of.pop(row, None)
 
