@@ -18,7 +18,7 @@ import numpy as np
 from .boards import Canvas
 from .draws import Draw
 from .look import Allowed
-from .run import Reader
+from .together import Reader
 
 MOST_SIZES = 256
 
@@ -156,10 +156,6 @@ class ShrinkingReader:
     @property
     def calls(self) -> int:
         return self._reader.calls
-
-    @property
-    def seconds(self) -> float:
-        return self._reader.seconds
 
     def read(self, rows: np.ndarray) -> np.ndarray:
         """Rows of different lengths are read in different calls."""

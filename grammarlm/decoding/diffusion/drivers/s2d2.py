@@ -14,7 +14,7 @@ import numpy as np
 from grammarlm.decoding.arguments import check_choice
 from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
 from grammarlm.decoding.diffusion.look import Look, Rule
-from grammarlm.decoding.diffusion.run import Outcome, Run, Schedule, State
+from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
 
 from .full import blocks_of
 
@@ -23,7 +23,7 @@ VERIFY = ("auto", "always", "never")
 
 def s2d2(
     run: Run, choose: Rule, *, verify: str = "auto", span: int = 32, least: int = 2, block: int | None = None
-) -> None:
+) -> Asking[None]:
     """verify   "always", "never" (then this is the sampler's own steps), or "auto": where more ids a call are expected of it
     span     the longest run that is drafted
     least    "auto": the shortest run that is verified
@@ -33,13 +33,13 @@ def s2d2(
     for first, end in blocks_of(len(run.row), block):
         schedule = run.schedule(first, end)
         while len(masked := run.masked(first, end)):
-            logits = run.read()
+            logits = yield from run.read()
             places = first_run(masked)[:span]
             is_verified = verify == "always"
             if verify == "auto" and len(places) >= least:
                 is_verified = pays(run, logits, places, masked, schedule, choose)
             if is_verified:
-                run.record(verified(run, logits, places, schedule))
+                run.record((yield from verified(run, logits, places, schedule)))
             else:
                 run.step(choose, logits, masked, schedule)
 
@@ -73,14 +73,15 @@ class Drafted:
         return int(self.look.positions[0])
 
 
-def verified(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> Outcome:
+def verified(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> Asking[Outcome]:
     """Drafts of these places, up to the first one that is refused and drawn again."""
     first, *later = drafted(run, table, places, schedule)
     row = run.row.copy()
     # The first place's row is the one that was read already: what was drafted there has its law.
     row[first.position], log_p = first.look.ids[0][first.drawn], {first.position: first.log_p}
     refused: list[int] = []
-    for draft, own in zip(later, run.read_all([one.look.row for one in later]) if later else (), strict=True):
+    each = (yield from run.read_all([one.look.row for one in later])) if later else ()
+    for draft, own in zip(later, each, strict=True):
         look = replace(draft.look, table=own)
         p, drawn = run.draws.law(look.reading.values(0)), draft.drawn
         if not run.draws.happens(p[drawn] / draft.law[drawn], draft.position, ACCEPT):
