@@ -116,6 +116,7 @@ def test_padding_ends_a_text_where_the_model_fills_in_masks() -> None:
     for given in ({}, {"regex": "b+"}):
         out = gl.generate(network, "Ada.\n", tokenizer=tokenizer, max_tokens=8, steps=4, sampler="fixed", **given)
         assert (out.text, out.finish_reason) == ("bb", "stop")
-        first_ones = seen[1][0, -8:].tolist()  # the surest come first: those that pad
-        assert first_ones[3:].count(tokenizer.pad_token_id) == 1 or first_ones[2] == tokenizer.eos_token_id
+        last = seen[-1][0, -8:].tolist()
+        assert last.count(tokenizer.pad_token_id) >= 4  # what the model was trained to see there
+        assert last.count(tokenizer.eos_token_id) <= 1
         seen.clear()
