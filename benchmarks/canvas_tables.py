@@ -15,8 +15,8 @@ def canvas_tables(cells: Sequence[Figures], splits: Mapping[str, str], sampler: 
     invalid = sum(cell.get("invalid", 0) for cell in cells if cell["constrained"])
     parts = [
         f'The diffusion model, exact match in %, {length} masked positions, sampler "{sampler}", by the most steps: without / with '
-        "the constraint; the causal model beside it. Prompts whose answers fit. A dash: the grammar has no canvas in a minute, which "
-        f'counts as wrong among "all". Under the constraint {invalid} are invalid.'
+        "the constraint; the causal model beside it. Prompts whose answers fit. A dash: the grammar has no canvas in a minute, "
+        f'which counts as wrong among "all". Under the constraint {invalid} are invalid.'
     ]
     for split, name in splits.items():
         of_split = [cell for cell in cells if cell["split"] == split]

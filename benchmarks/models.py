@@ -1,6 +1,6 @@
 """How good the embedded models are, into the model card, its pictures, and docs/figures/models.md.
 
-usage: python -m benchmarks.models [--count 500] [--canvases 60] [--parts answers drafts exits canvases]
+usage: python -m benchmarks.models [--count 500] [--canvases 56] [--parts answers drafts exits canvases]
 
     answers    the causal model: greedy, each task, prompts of both splits, with and without the constraint of the answer's form
     drafts     tokens accepted of chains of four, records under their schemas: draft model, heads, feature drafter
@@ -183,7 +183,7 @@ def markdown(figures: Figures) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500, help="prompts a task")
-    parser.add_argument("--canvases", type=int, default=60, help="prompts a task of the part canvases")
+    parser.add_argument("--canvases", type=int, default=56, help="prompts a task of the part canvases")
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -52,8 +52,8 @@ def add_infilling(benches: Any) -> None:
         "infill",
         help="samplers side by side, on the embedded diffusion model",
         description="Of each sampler and driver of infill, at several numbers of steps, with the grammar of the answers and "
-        "without it: right and invalid answers, and the time of the canvas beside the model's. A table for each task and a picture. Each "
-        "way needs up to `steps` forwards a prompt (some 8 ms), but rows that several come by are read once.",
+        "without it: right and invalid answers, and the time of the canvas beside the model's. A table a task and a picture. "
+        "Each way needs up to `steps` forwards a prompt (some 8 ms), but rows that several come by are read once.",
     )
     tasks = ("record", "edit", "repeat", "call", "calls", "agent", "list", "arithmetic", "sql")
     parser.add_argument(
@@ -77,7 +77,7 @@ def add_infilling(benches: Any) -> None:
         metavar="N,...",
         help="the most steps of an answer, which has 64 places (4,8,16,32,64)",
     )
-    parser.add_argument("--count", type=positive(int), default=20, metavar="N", help="prompts a task (20)")
+    parser.add_argument("--count", type=positive(int), default=10, metavar="N", help="prompts a task (10)")
     parser.add_argument("--out", default="grammarlm-infill", metavar="FOLDER", help="where figures and report go")
     parser.set_defaults(command=run_infilling)
 

@@ -130,7 +130,8 @@ class Answering:
         ids = [self.tokenizer.encode(one.prompt) for one in asked]
         grammars = [compiled(one.form, self.vocab) if way.constrained else None for one in asked]
         try:
-            return list(write(ids, grammar=grammars))
+            found: list[Any] = write(ids, grammar=grammars)  # type: ignore[assignment]
+            return found
         except gl.LimitExceeded:
             if len(asked) == 1:
                 return [None]

@@ -21,7 +21,8 @@ MOST_NUMBERS = 1 << 26  # logits of one call: 256 MiB
 class Reader(Protocol):
     """What reads rows: a Denoiser, or what stands in front of one."""
 
-    calls: int
+    @property
+    def calls(self) -> int: ...
 
     def read(self, rows: np.ndarray) -> np.ndarray: ...
 
