@@ -28,6 +28,7 @@ from .holes import MASKED, Holes
 from .look import Rule
 from .names import DRIVERS, RULES
 from .run import Asking, Run
+from .several import canvas_of
 from .shrinking import ShrinkingCanvas, ShrinkingReader
 from .together import Reader, fill_together
 
@@ -134,8 +135,7 @@ class Filling:
     def canvas(self, length: int) -> Canvas:
         if self.compiled.constraint is None:
             return FreeCanvas(length, self.vocab, never=self.never, ends=self.ends)
-        found: Canvas = self.compiled.constraint.canvas(length)
-        return found
+        return canvas_of(self.compiled.constraint, length)
 
     def masked_canvas(self, length: int) -> Canvas:
         """As `canvas`, for a row without known ids: its passes hang on nothing else, so they are made once."""
@@ -144,7 +144,7 @@ class Filling:
             return self.canvas(length)
         kept = MASKED_ROWS.of.get(constraint)
         if kept is None or kept.length != length:
-            kept = constraint.canvas(length)
+            kept = canvas_of(constraint, length)
             kept.is_completable([MASKED] * length)
             MASKED_ROWS.of[constraint] = kept
         own: Canvas = copy(kept)  # canvases replace the passes of their last row, and never change them
