@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import grammarlm as gl
-from tests.decoding.diffusion.languages import LANGUAGES, Language, agreeing
+from tests.decoding.diffusion.languages import LANGUAGES, LETTERS, Language, agreeing
 from tests.decoding.diffusion.mock_models import Adversary, Context, Fixed, infill
 from tests.decoding.diffusion.sampled import SEEDS, same
 
@@ -96,6 +96,15 @@ def test_each_open_region_of_nap_gains_a_token_at_every_step() -> None:
             rejections += len(step.rejected)
         assert len(agreeing(agreeing(language.rows, row), out.tokens)) == 1
     assert rejections > 5  # the proposals did conflict
+
+
+def test_a_region_of_nap_gains_a_token_where_its_own_is_refused() -> None:
+    """What one region wants is impossible with the other's: it gets the best that is left, at the same step."""
+    language = Language("aacaa|bbcbb", LETTERS, 5)
+    rows = [{1: 0.8}, {1: 0.4}, {3: 0.9}, {2: 0.4}, {2: 0.7}]
+    out = language.infill(Fixed(rows, language.width), [-1, -1, 3, -1, -1], sampler="regions")
+    first = out.stats.trace[0]
+    assert (first.committed, first.tokens, first.rejected) == ([0, 4], [1, 1], [4])
 
 
 def test_nap_takes_regions_that_are_given() -> None:

@@ -107,6 +107,15 @@ def test_learn2pd_cuts_the_text_only_where_it_may_end() -> None:
     assert len(never.stats.trace[0].committed) < 5 or never.stats.trace[0].notes == {}
 
 
+def test_learn2pd_does_what_the_policy_says() -> None:
+    """It sees the confidences from left to right; here the least certain ones are final."""
+    rows = [{1: 0.9}, {2: 0.3}, {3: 0.95}, {4: 0.2}]
+    out = infill(Fixed(rows), [-1] * 4, "policy", policy=lambda p: p < 0.5)
+    assert sorted(out.stats.trace[0].committed) == [1, 3]
+    said = infill(Fixed(rows), [-1] * 4, "policy", policy=lambda p: 1 - p, tau=0.65)  # probabilities
+    assert sorted(said.stats.trace[0].committed) == [1, 3]
+
+
 def test_a_policy_with_the_wrong_number_of_answers_is_refused() -> None:
     with pytest.raises(ValueError, match="one answer for each"):
         infill(Context(0), [-1] * 4, "policy", policy=lambda p: p[:1] > 0)
@@ -121,17 +130,17 @@ def test_ccd_averages_over_what_is_allowed_now() -> None:
     logits = np.log(np.full((2, 32), 1e-6))
     logits[0, 1:4] = np.log([0.8, 0.15, 0.05])
     earlier = logits.copy()
-    earlier[0, 1:4] = np.log([0.8, 0.05, 0.15])
+    earlier[0, 1:4] = np.log([0.8, 0.01, 0.19])
     allowed = np.zeros((2, 32), bool)
     allowed[:, 2:4] = True
     memory = {"past": ((np.array([0, 1]), earlier.astype(np.float32)),)}
     look = look_at(np.array([-1, -1]), allowed, logits, memory)
     choice = SAMPLERS["history"](replace(look, share=2), window=2, tau=2.0)
-    assert list(zip(choice.positions, choice.ids, strict=True)) == [
-        (0, 2),
-        (1, 2),
-    ]  # .75 / .25 and .25 / .75: even, so the first
+    # Now .75 and .25, before .05 and .95: .4 and .6. Alone the first would be it, and so it would without renormalisation.
+    assert list(zip(choice.positions, choice.ids, strict=True)) == [(0, 3), (1, 2)]
     assert choice.notes == {"budget": 2}
+    sure = SAMPLERS["history"](look, window=2, tau=0.59)
+    assert list(sure.positions) == [0]
 
 
 def test_local_leap_without_neighbours_is_confidence() -> None:
