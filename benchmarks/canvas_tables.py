@@ -1,6 +1,7 @@
 """Tables of what the diffusion model fills in: `benchmarks.models`, part canvases."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.report import table
@@ -72,3 +73,26 @@ def merged(cells: Sequence[Figures], steps: Sequence[int]) -> list[Figures]:
             hits, of = sum(cell["hits"] for cell in own), sum(cell["of"] for cell in own)
             found.append({"steps": n, "constrained": held, "refused": 0, "of": of, "value": Share(hits, of).value})
     return found
+
+
+def draw_canvases(cells: Sequence[Figures], splits: Mapping[str, str], target: Path) -> None:
+    """All tasks of each split: exact match by the most steps, with and without the constraint, and what the causal model has."""
+    from matplotlib.figure import Figure
+
+    steps = sorted({cell["steps"] for cell in cells} - {0})
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    for axes, (split, name) in zip(
+        figure.subplots(1, len(splits), sharey=True, squeeze=False)[0], splits.items(), strict=True
+    ):
+        at = {
+            (one["steps"], one["constrained"]): one for one in merged([c for c in cells if c["split"] == split], steps)
+        }
+        for held, colour, label in ((False, "tab:blue", "without"), (True, "tab:orange", "with the constraint")):
+            axes.plot(steps, [100 * at[n, held]["value"] for n in steps], marker="o", color=colour, label=label)
+            axes.axhline(100 * at[0, held]["value"], color=colour, linestyle=":", label=f"causal, {label}")
+        axes.set(title=name, xlabel="steps at most", ylim=(-3, 103), xscale="log", xticks=steps, xticklabels=steps)
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+    figure.axes[0].set(ylabel="exact, %")
+    figure.axes[0].legend(frameon=False, fontsize="small")
+    figure.savefig(target, dpi=110)

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 import grammarlm as gl
-from benchmarks.canvas_tables import canvas_tables
+from benchmarks.canvas_tables import canvas_tables, draw_canvases
 from benchmarks.model_card import write_card
 from benchmarks.report import FIGURES, RESULTS, machine, table, write
 from grammarlm.bench.drafts.rows import TRAINED, measure, trained
@@ -194,7 +194,11 @@ def main() -> None:
         figures[part] = PARTS[part](options.canvases if part == "canvases" else options.count)
     write_card(markdown(figures), machine(), figures)
     shutil.copy(FOLDER / "scores.png", FIGURES / "models.png")
-    write("models", "The embedded models", figures, markdown(figures) + "\n\n![Exact match by task](models.png)")
+    pictures = "\n\n![Exact match by task](models.png)"
+    if figures.get("canvases"):
+        draw_canvases(figures["canvases"], SPLITS, FIGURES / "models_canvases.png")
+        pictures += "\n\n![Exact match of the diffusion model by steps](models_canvases.png)"
+    write("models", "The embedded models", figures, markdown(figures) + pictures)
 
 
 if __name__ == "__main__":

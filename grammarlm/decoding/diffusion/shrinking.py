@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from grammarlm.errors import UnsupportedFeature
+
 from .boards import Canvas
 from .look import Allowed
 from .several import SeveralCanvases
@@ -47,7 +49,7 @@ class ShrinkingCanvas(SeveralCanvases):
     def __init__(self, length: int, holes: Sequence[tuple[int, int]], size: int, canvas_of: Callable[[int], Canvas]):
         ways = math.prod(end - first + 1 for first, end in holes)
         if ways > MOST_SIZES:
-            raise ValueError(
+            raise UnsupportedFeature(
                 f"the holes that may shrink can have {ways} combinations of sizes, of which at most {MOST_SIZES} are tried; "
                 "make them smaller, or give some of them an exact size"
             )

@@ -79,5 +79,5 @@ def test_a_canvas_with_holes_that_shrink_is_exact(holes) -> None:
 
 
 def test_too_many_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match="combinations of sizes"):
+    with pytest.raises(gl.UnsupportedFeature, match="combinations of sizes"):
         ShrinkingCanvas(99, [(0, 20), (30, 50)], 5, lambda n: FreeCanvas(n, VOCAB))
