@@ -33,7 +33,6 @@ from .shrinking import ShrinkingCanvas, ShrinkingReader
 from .together import Reader, fill_together
 
 if TYPE_CHECKING:
-    from grammarlm.masks.canvas.canvas import Canvas as GrammarCanvas
     from grammarlm.masks.constraint import Constraint
 
 INSIDE = {"freedave": "fixed"}  # the sampler inside a driver, where it is not "confidence"
@@ -83,10 +82,10 @@ class Plan:
 
 
 class MaskedRows(threading.local):
-    """The canvas of the latest row without known ids, of each constraint."""
+    """The canvas of the latest row without known ids, of each constraint, and its length."""
 
     def __init__(self) -> None:
-        self.of: WeakKeyDictionary[Constraint, GrammarCanvas] = WeakKeyDictionary()
+        self.of: WeakKeyDictionary[Constraint, tuple[int, Canvas]] = WeakKeyDictionary()
 
 
 MASKED_ROWS = MaskedRows()  # by thread: canvases of one constraint are filled in by one thread each
@@ -142,13 +141,12 @@ class Filling:
         constraint = self.compiled.constraint
         if constraint is None:
             return self.canvas(length)
-        kept = MASKED_ROWS.of.get(constraint)
-        if kept is None or kept.length != length:
+        known, kept = MASKED_ROWS.of.get(constraint, (0, None))
+        if kept is None or known != length:
             kept = canvas_of(constraint, length)
             kept.is_completable([MASKED] * length)
-            MASKED_ROWS.of[constraint] = kept
-        own: Canvas = copy(kept)  # canvases replace the passes of their last row, and never change them
-        return own
+            MASKED_ROWS.of[constraint] = length, kept
+        return copy(kept)  # canvases replace the passes of their last row, and never change them
 
     def result(self, output: Output, run: Run) -> Result:
         """Of a row that is filled: the whole row, its text, its value."""
