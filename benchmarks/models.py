@@ -1,11 +1,12 @@
 """How good the embedded models are, into the model card, its pictures, and docs/figures/models.md.
 
-usage: python -m benchmarks.models [--count 500] [--parts answers drafts exits canvases]
+usage: python -m benchmarks.models [--count 500] [--canvases 56] [--parts answers drafts exits canvases]
 
     answers    the causal model: greedy, each task, prompts of both splits, with and without the constraint of the answer's form
     drafts     tokens accepted of chains of four, records under their schemas: draft model, heads, feature drafter
     exits      how often an earlier layer's best token is the last one's
-    canvases   the diffusion model: exact match after 4 to 64 steps, most confident first, without a constraint
+    canvases   the diffusion model: exact match after 4 to 64 steps, with and without the constraint, and what the canvas takes
+               beside the model; the causal model's answers to the same prompts
 
 Parts that are not asked for keep the figures of the run before. Intervals are Wilson's, 95 %.
 """
@@ -18,9 +19,11 @@ from typing import Any
 import torch
 
 import grammarlm as gl
+from benchmarks.canvas_tables import canvas_tables, draw_canvases
 from benchmarks.model_card import write_card
 from benchmarks.report import FIGURES, RESULTS, machine, table, write
 from grammarlm.bench.drafts.rows import TRAINED, measure, trained
+from grammarlm.bench.infill import measure as filling
 from grammarlm.models.corpus import TASKS, constraint
 from grammarlm.models.tiny import FOLDER, folder_of
 from grammarlm.models.training import evaluate
@@ -29,7 +32,7 @@ from grammarlm.models.training.evaluate import Share, exact, examples
 ASKED = [task for task in TASKS if task != "plain"]
 SPLITS = {"heldout": "easy", "hard": "hard"}
 STEPS = (4, 8, 16, 32, 64)
-CANVAS = 64  # tokens
+SAMPLER = "confidence"
 DRAFTED = 4  # tokens of a chain
 Figures = dict[str, Any]
 
@@ -88,22 +91,42 @@ def exits(count: int) -> list[Figures]:
 
 
 def canvases(count: int) -> list[Figures]:
+    """Prompts whose answers fit, of both splits; the sampler is gl.generate's own."""
     if not (folder_of("diffusion") / "model.safetensors").exists():
         return []
-    network, tokenizer = gl.load_tiny(diffusion=True)
-    found = []
-    for task in ASKED:
-        asked = [each for each in examples("heldout", task, count) if len(tokenizer.encode(each.answer)) < CANVAS]
-        for steps in STEPS:
-            texts = []
-            for each in asked:
-                with torch.inference_mode():
-                    row = evaluate.fill(network, tokenizer.encode(each.prompt), CANVAS, steps, tokenizer.mask_token_id)
-                text = row[: row.index(tokenizer.eos_token_id)] if tokenizer.eos_token_id in row else row
-                texts.append(tokenizer.decode(text))
-            found.append({"task": task, "steps": steps, **share(exact(asked, texts))})
-            print(task, steps, f"{found[-1]['value']:.3f}", flush=True)
+    (network, tokenizer), (causal, _) = gl.load_tiny(diffusion=True), gl.load_tiny()
+    vocab, found = gl.Vocabulary.from_tokenizer(tokenizer), []
+    for split in SPLITS:
+        for task in ASKED:
+            asked = filling.prompts(tokenizer, task, count, split)
+            measured = filling.measure(
+                network,
+                tokenizer,
+                asked,
+                filling.ways([SAMPLER], STEPS),
+                lambda one, out: is_valid(one.form, out, vocab),
+            )
+            found += [{"split": split, "task": task, **shown(one)} for one in measured]
+            for constrained in (False, True):
+                made = evaluate.answers(causal, tokenizer, asked, constrained)
+                right = share(exact(asked, [output.text for output in made]))
+                found.append(
+                    {"split": split, "task": task, "steps": 0, "constrained": constrained, "refused": 0, **right}
+                )
+            print(
+                split,
+                task,
+                [f"{cell['value']:.2f}" for cell in found if (cell["split"], cell["task"]) == (split, task)],
+                flush=True,
+            )
     return found
+
+
+def shown(one: filling.Filled) -> Figures:
+    figures = share(Share(one.right, one.answers))
+    times = {"model ms": one.model_ms, "canvas ms": one.canvas_ms_a_step}
+    counts = {name: getattr(one, name) for name in ("steps", "constrained", "invalid", "refused", "model_calls")}
+    return {**counts, **times, **figures}
 
 
 PARTS = {"answers": answers, "drafts": drafts, "exits": exits, "canvases": canvases}
@@ -153,19 +176,14 @@ def markdown(figures: Figures) -> str:
             table(["layer", "same"], rows),
         ]
     if figures.get("canvases"):
-        at = {(cell["task"], cell["steps"]): cell for cell in figures["canvases"]}
-        tasks = list(dict.fromkeys(cell["task"] for cell in figures["canvases"]))
-        rows = [[task, *(percent(at[task, steps]) for steps in STEPS)] for task in tasks]
-        parts += [
-            f"The diffusion model, exact match in %, {CANVAS} masked positions, by steps, without a constraint:",
-            table(["task", *map(str, STEPS)], rows),
-        ]
+        parts += canvas_tables(figures["canvases"], SPLITS, SAMPLER, filling.LENGTH)
     return "\n\n".join(parts)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500, help="prompts a task")
+    parser.add_argument("--canvases", type=int, default=56, help="prompts a task of the part canvases")
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -173,10 +191,14 @@ def main() -> None:
     kept: Figures = json.loads(before.read_text()) if before.exists() else {}
     figures: Figures = {part: kept[part] for part in PARTS if part in kept}
     for part in options.parts:
-        figures[part] = PARTS[part](options.count)
+        figures[part] = PARTS[part](options.canvases if part == "canvases" else options.count)
     write_card(markdown(figures), machine(), figures)
     shutil.copy(FOLDER / "scores.png", FIGURES / "models.png")
-    write("models", "The embedded models", figures, markdown(figures) + "\n\n![Exact match by task](models.png)")
+    pictures = "\n\n![Exact match by task](models.png)"
+    if figures.get("canvases"):
+        draw_canvases(figures["canvases"], SPLITS, FIGURES / "models_canvases.png")
+        pictures += "\n\n![Exact match of the diffusion model by steps](models_canvases.png)"
+    write("models", "The embedded models", figures, markdown(figures) + pictures)
 
 
 if __name__ == "__main__":

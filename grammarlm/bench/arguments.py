@@ -51,32 +51,33 @@ def add_infilling(benches: Any) -> None:
     parser = benches.add_parser(
         "infill",
         help="samplers side by side, on the embedded diffusion model",
-        description="Right and invalid answers of each sampler of infill at several numbers of steps, with the grammar of the "
-        "answers and without it, and the time of the canvas beside the model's.",
+        description="Of each sampler and driver of infill, at several numbers of steps, with the grammar of the answers and "
+        "without it: right and invalid answers, and the time of the canvas beside the model's. A table a task and a picture. "
+        "Each way needs up to `steps` forwards a prompt (some 8 ms), but rows that several come by are read once.",
     )
-    tasks = ("record", "edit", "call", "list", "sql", "arithmetic")
+    tasks = ("record", "edit", "repeat", "call", "calls", "agent", "list", "arithmetic", "sql")
     parser.add_argument(
         "--tasks",
         type=names(tasks),
-        default=["record", "call", "list", "sql"],
+        default=["record", "call", "calls", "list", "arithmetic"],
         metavar="T,...",
-        help=f"which, of {', '.join(tasks)}",
+        help=f"which, of {', '.join(tasks)} (record,call,calls,list,arithmetic)",
     )
     parser.add_argument(
         "--samplers",
         type=names(SAMPLERS),
         default=list(SAMPLERS),
         metavar="S,...",
-        help=f"which, of {', '.join(SAMPLERS)}",
+        help=f"which, of {', '.join(SAMPLERS)} (all)",
     )
     parser.add_argument(
         "--steps",
         type=lambda text: [positive(int)(one) for one in text.split(",")],
         default=[4, 8, 16, 32, 64],
         metavar="N,...",
-        help="steps of an answer of 64 places (4,8,16,32,64)",
+        help="the most steps of an answer, which has 64 places (4,8,16,32,64)",
     )
-    parser.add_argument("--count", type=positive(int), default=20, metavar="N", help="prompts a task (20)")
+    parser.add_argument("--count", type=positive(int), default=10, metavar="N", help="prompts a task (10)")
     parser.add_argument("--out", default="grammarlm-infill", metavar="FOLDER", help="where figures and report go")
     parser.set_defaults(command=run_infilling)
 
@@ -243,7 +244,7 @@ def run_drafts(options: argparse.Namespace) -> int:
 
 
 def run_infilling(options: argparse.Namespace) -> int:
-    from .infilling import run
+    from .infill.bench import run
 
     return run(options)
 

@@ -14,7 +14,7 @@ from grammarlm.errors import shorten
 from .generate import add_held
 from .generate_io import files_read, load_model, read_grammar, read_prompt, show
 from .grammar_arguments import read_text
-from .infill_lines import line_of, summary
+from .infill_lines import LEGEND, line_of, summary
 from .written_files import check_report, refuse_inputs
 
 
@@ -24,7 +24,9 @@ def add_infill(commands: Any) -> None:
         help="holes in a text, filled in by a model in any order",
         description="Holes in a text, or a text of a given length, filled in by a diffusion language model, or by an "
         "autoregressive one from left to right, held to a grammar.",
-        epilog='Pieces are a JSON list: texts, numbers (a hole of so many tokens), {"most": N} (a hole of at most N tokens).',
+        epilog='Pieces are a JSON list: texts, numbers (a hole of so many tokens), {"most": N} (a hole of at most N tokens). What '
+        "each sampler does, and its options: the page on infilling of the documentation, or help() of the function, for example "
+        "grammarlm.decoding.diffusion.SAMPLERS['entropy'].",
     )
     parser.set_defaults(command=run, usage_error=parser.error, jsonl=None)
     parser.add_argument("--model", required=True, metavar="tiny|PATH", help="the embedded model, or the folder of one")
@@ -46,12 +48,13 @@ def add_infill(commands: Any) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="print text, tokens, log-probabilities and stats as JSON")
     shown.add_argument("--explain", action="store_true", help="show on stderr the text after each step")
-    shown.add_argument("--report", metavar="OUT.html", help="the same as one page")
+    parser.add_argument("--report", metavar="OUT.html", help="write the same as one page")
 
 
 def run(options: argparse.Namespace) -> int:
+    from grammarlm.decoding.compiled_caches import stop_ids_of, vocabulary_of
     from grammarlm.decoding.diffusion.infill import infill
-    from grammarlm.vocab.vocabulary import Vocabulary
+    from grammarlm.decoding.readers.model_facts import width_of
 
     pieces = pieces_of(options)
     grammar = read_grammar(options)
@@ -73,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         **settings,
         **sampler_options(options),
     )
-    vocab = Vocabulary.from_tokenizer(tokenizer)
+    vocab = vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))  # infill()'s
     if options.explain:
         explain(result, vocab)
     if options.report:
@@ -171,9 +174,9 @@ def explain(result: Any, vocab: Any) -> None:
     console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
     for frame in frames(result, vocab):
         if frame.step is not None:
-            console.print(Text(line_of(frame.number, frame.step), style="cyan"))
+            console.print(Text(line_of(frame), style="cyan"))
         line = Text()
         for piece in frame.pieces:
-            line.append("░" if piece.kind in ("masked", "refused") else piece.text, style=styles[piece.kind])
+            line.append(piece.shown, style=styles[piece.kind])
         console.print(line)
-    console.print(Text(summary(result), style="dim"))
+    console.print(Text(f"{summary(result)}\n{LEGEND}", style="dim"))

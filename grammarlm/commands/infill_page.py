@@ -43,7 +43,7 @@ def page(prompt: str | None, grammar: Grammar | None, result: Result, vocab: Voc
 <p>{escape(summary(result))}</p>
 <h2>Steps</h2>
 <p><span class="given">Given</span>, known, <span class="new">committed in this step</span>, <span class="masked">░ masked</span>,
-<span class="refused">░ masked, and an id was refused there</span>.</p>
+<span class="refused">░ masked, and an id was refused there</span>; · the text's end and what follows it.</p>
 {steps}
 {held}
 </body>
@@ -52,10 +52,9 @@ def page(prompt: str | None, grammar: Grammar | None, result: Result, vocab: Voc
 
 
 def step_of(frame: Frame) -> str:
-    head = "" if frame.step is None else f'<p class="step">{escape(line_of(frame.number, frame.step))}</p>\n'
+    head = "" if frame.step is None else f'<p class="step">{escape(line_of(frame))}</p>\n'
     return f'{head}<p class="row" id="s{frame.number}">{"".join(map(span_of, frame.pieces))}</p>'
 
 
 def span_of(piece: Piece) -> str:
-    text = "░" if piece.kind in ("masked", "refused") else escape(piece.text)
-    return f'<span class="{piece.kind}" title="{piece.position}">{text}</span>'
+    return f'<span class="{piece.kind}" title="{piece.position}">{escape(piece.shown)}</span>'

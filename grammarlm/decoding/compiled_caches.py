@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 from functools import lru_cache
 
+from grammarlm.decoding.readers.mask_facts import fills_masks, mask_id_of
 from grammarlm.decoding.readers.model_facts import is_transformers_model, text_config
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.compiler import Compiler
@@ -61,7 +62,8 @@ def _tokenizer_at(folder: str) -> Tokenizer:
 
 
 def stop_ids_of(model: Model, tokenizer: Tokenizer) -> list[int]:
-    """Every id that the model's configs or the tokenizer call the end of sequence."""
+    """Every id that the model's configs or the tokenizer call the end of sequence; of models that fill in masks the padding as
+    well, for with that they fill the rest of a row."""
     found: list[int] = []
     for source in (
         getattr(model, "generation_config", None),
@@ -71,6 +73,9 @@ def stop_ids_of(model: Model, tokenizer: Tokenizer) -> list[int]:
     ):
         end = getattr(source, "eos_token_id", None)
         found += [end] if isinstance(end, int) else end or []
+    padding = getattr(tokenizer, "pad_token_id", None)
+    if found and isinstance(padding, int) and padding != mask_id_of(model, tokenizer) and fills_masks(model):
+        found.append(padding)
     return sorted(set(found))
 
 

@@ -56,6 +56,11 @@ class Constraint:
         return self._automaton.program.vocab
 
     @property
+    def is_canonical(self) -> bool:
+        """Was it compiled with canonical_only?"""
+        return self._canonical is not None
+
+    @property
     def nbytes(self) -> int:
         """Current memory of states and rows; bounded by limits.max_bytes."""
         return self._automaton.epoch.nbytes

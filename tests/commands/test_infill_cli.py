@@ -64,6 +64,24 @@ def test_the_view_of_each_step(capsys, folder) -> None:
     assert [line.split(":")[0] for line in lines[1:7:2]] == ["step 1", "step 2", "step 3"]
     assert lines[6] == out.rstrip("\n")
     assert "tokens filled in 7, steps 3, model calls" in lines[7]
+    steps = [
+        re.fullmatch(r"step \d: (\d) committed \((.*)\).*, model \S+ ms, canvas \S+ ms", line) for line in lines[1:7:2]
+    ]
+    assert [int(step[1]) for step in steps] == [3, 2, 2]
+    assert all(re.fullmatch(r"('.+?' at \d+(, )?)+(\.\.\.)?", step[2]) for step in steps)
+    assert "░ masked" in lines[8]
+
+
+def test_the_end_of_a_text_is_seen(capsys, folder, tmp_path) -> None:
+    report = tmp_path / "page.html"
+    given = ("--length", "6", "--regex", "[ab]", "--sampler", "fixed", "--steps", "1", "--explain")
+    code, out, err = infill(capsys, folder, *given, "--report", str(report))
+    assert code == 0
+    first, step, last, *_ = err.splitlines()
+    assert (first, last) == ("░" * 6, f"{out.strip()}·····")
+    assert "6 committed (" in step
+    assert "end at " in step
+    assert report.read_text(encoding="utf-8").count(">·</span>") == 5
 
 
 def test_the_page(capsys, folder, tmp_path) -> None:

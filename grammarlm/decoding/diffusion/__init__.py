@@ -5,7 +5,9 @@
     run.py        one row being filled: calls of the model, joint commits, the trace
     boards.py     the canvas of a row, or of a part of it behind a matcher; free.py: without a grammar
     denoiser.py   a model: rows with masks in, logits of every position out
+    several.py    the canvas of a | b, from those of a and b
     holes.py      text pieces and holes; shrinking.py: holes that may become shorter
+    together.py   rows of several prompts, side by side
     infill.py     gl.infill; written.py: method="diffusion" of gl.generate
 
 `SAMPLERS` has every sampler and driver under its name, as `gl.infill(sampler=)` takes it.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from time import perf_counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,37 +18,54 @@ class Denoiser:
     def __init__(self, model: Any, width: int, mask_id: int, prompt: Sequence[int] = (), kind: str = MASKED):
         self.model, self.width, self.mask_id, self.prompt, self.kind = model, width, mask_id, list(prompt), kind
         self.calls: int = 0
-        self.seconds: float = 0.0
-        self._device = device_of(model)
 
     def read(self, rows: np.ndarray) -> np.ndarray:
         """float32 [rows, length, width] of int64 [rows, length], in one call; what the vocabulary has beyond the logits is -inf."""
-        start = perf_counter()
-        count, length = rows.shape
-        if self.kind == CAUSAL and not self.prompt and length and (rows[:, 0] < 0).any():
+        return read_together([(self, rows)])[0]
+
+    def group(self, rows: np.ndarray) -> Hashable:
+        """Equal for what can be read in one call."""
+        return id(self.model), self.kind, len(self.prompt) + rows.shape[1]
+
+    def numbers(self, rows: np.ndarray) -> int:
+        """How many logits a call has for these rows."""
+        return len(rows) * (len(self.prompt) + rows.shape[1]) * self.width
+
+    def ids(self, rows: np.ndarray) -> np.ndarray:
+        """What the model sees."""
+        if self.kind == CAUSAL and not self.prompt and rows.shape[1] and (rows[:, 0] < 0).any():
             raise ValueError(
                 "a causal model predicts an id from those before, and the first one has none; begin with a piece of text, or give "
                 "a prompt"
             )
-        ids = np.where(rows < 0, self.mask_id, rows)
-        prompt = np.broadcast_to(np.array(self.prompt, np.int64), (count, len(self.prompt)))
-        given = torch.from_numpy(np.concatenate([prompt, ids], 1)).to(self._device)
-        with torch.no_grad():
-            answer = self.model(given)
-        logits = checked(getattr(answer, "logits", answer), given.shape)
-        if self.kind != MASKED:
-            logits = torch.cat([logits[:, :1], logits[:, :-1]], 1)
-        logits = logits[:, len(self.prompt) :, : self.width].detach().to("cpu", torch.float32)
-        found = logits.numpy()
+        prompt = np.broadcast_to(np.array(self.prompt, np.int64), (len(rows), len(self.prompt)))
+        return np.concatenate([prompt, np.where(rows < 0, self.mask_id, rows)], 1)
+
+    def answers(self, logits: torch.Tensor) -> np.ndarray:
+        """Of the model's logits those of the rows, as wide as the vocabulary."""
+        found = logits[:, len(self.prompt) :, : self.width].detach().to("cpu", torch.float32).numpy()
         if found.shape[2] < self.width:
-            found = np.concatenate(
-                [found, np.full((count, length, self.width - found.shape[2]), -np.inf, np.float32)], 2
-            )
+            missing = np.full((*found.shape[:2], self.width - found.shape[2]), -np.inf, np.float32)
+            found = np.concatenate([found, missing], 2)
         highest = found.max(2, initial=-np.inf)  # NaN where there is one
         if not (highest < np.inf).all():
             raise ValueError("the model's logits hold NaN or inf; check its weights and dtype")
-        self.calls, self.seconds = self.calls + 1, self.seconds + perf_counter() - start
         return found
+
+
+def read_together(asked: Sequence[tuple[Denoiser, np.ndarray]]) -> list[np.ndarray]:
+    """The logits of rows of one group, of one denoiser each, by one call of the model."""
+    first = asked[0][0]
+    given = torch.from_numpy(np.concatenate([reader.ids(rows) for reader, rows in asked])).to(device_of(first.model))
+    with torch.no_grad():
+        answer = first.model(given)
+    logits = checked(getattr(answer, "logits", answer), given.shape)
+    if first.kind != MASKED:
+        logits = torch.cat([logits[:, :1], logits[:, :-1]], 1)
+    each = logits.split([len(rows) for _, rows in asked])
+    for reader, _ in asked:
+        reader.calls += 1
+    return [reader.answers(own) for (reader, _), own in zip(asked, each, strict=True)]
 
 
 def checked(logits: Any, shape: torch.Size) -> torch.Tensor:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,14 +24,20 @@ from .boards import Boards, Canvas
 from .draws import Draws
 from .drivers.full import full
 from .free import FreeCanvas
-from .holes import Holes
+from .holes import MASKED, Holes
 from .look import Rule
 from .names import DRIVERS, RULES
-from .run import Reader, Run
+from .run import Asking, Run
+from .several import canvas_of
 from .shrinking import ShrinkingCanvas, ShrinkingReader
+from .together import Reader, fill_together
+
+if TYPE_CHECKING:
+    from grammarlm.masks.constraint import Constraint
 
 INSIDE = {"freedave": "fixed"}  # the sampler inside a driver, where it is not "confidence"
-Drive = Callable[[Run, Rule], None]
+Drive = Callable[[Run, Rule], Asking[None]]
+Job = tuple[Reader, Run, Asking[None]]
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,16 @@ class Plan:
         return cls(partial(drive, **of_drive), partial(rule, **of_rule))
 
 
+class MaskedRows(threading.local):
+    """The canvas of the latest row without known ids, of each constraint, and its length."""
+
+    def __init__(self) -> None:
+        self.of: WeakKeyDictionary[Constraint, tuple[int, Canvas]] = WeakKeyDictionary()
+
+
+MASKED_ROWS = MaskedRows()  # by thread: canvases of one constraint are filled in by one thread each
+
+
 def names_of(function: Callable[..., Any]) -> set[str]:
     return {name for name, one in signature(function).parameters.items() if one.kind is one.KEYWORD_ONLY}
 
@@ -92,8 +111,14 @@ class Filling:
 
     def run(self, holes: Holes) -> Run:
         """The row filled; ValueError where the constraint has no text like it."""
+        job = self.job(holes)
+        fill_together([job])
+        return job[1]
+
+    def job(self, holes: Holes) -> Job:
+        """The row before the model is asked, and what fills it."""
         length, row, reader = len(holes.row), holes.row, self.reader
-        whole = self.canvas(length)
+        whole = self.canvas(length) if holes.shrinking or (row >= 0).any() else self.masked_canvas(length)
         constraint = self.compiled.constraint
         if holes.shrinking:
             whole = ShrinkingCanvas(length, holes.shrinking, self.vocab.size, self.canvas)
@@ -103,20 +128,28 @@ class Filling:
                 f"no text of the constraint has {length} tokens with those that are given; check them and the sizes of the holes"
             )
         boards = Boards(whole, length, constraint, self.vocab.stop_ids)
-        run = Run(reader, boards, row, self.vocab, self.draws, self.steps)
-        if len(run.masked()):
-            self.plan.drive(run, self.plan.rule)
-        return run
+        run = Run(boards, row, self.vocab, self.draws, self.steps)
+        return reader, run, self.plan.drive(run, self.plan.rule)
 
     def canvas(self, length: int) -> Canvas:
         if self.compiled.constraint is None:
             return FreeCanvas(length, self.vocab, never=self.never, ends=self.ends)
-        found: Canvas = self.compiled.constraint.canvas(length)
-        return found
+        return canvas_of(self.compiled.constraint, length)
 
-    def result(self, output: Output, holes: Holes) -> Result:
-        """The whole row, its text, its value."""
-        run = self.run(holes)
+    def masked_canvas(self, length: int) -> Canvas:
+        """As `canvas`, for a row without known ids: its passes hang on nothing else, so they are made once."""
+        constraint = self.compiled.constraint
+        if constraint is None:
+            return self.canvas(length)
+        known, kept = MASKED_ROWS.of.get(constraint, (0, None))
+        if kept is None or known != length:
+            kept = canvas_of(constraint, length)
+            kept.is_completable([MASKED] * length)
+            MASKED_ROWS.of[constraint] = length, kept
+        return copy(kept)  # canvases replace the passes of their last row, and never change them
+
+    def result(self, output: Output, run: Run) -> Result:
+        """Of a row that is filled: the whole row, its text, its value."""
         kept = np.flatnonzero(run.row != self.vocab.size)
         tokens = [int(run.row[at]) for at in kept]
         own = self.ended(tokens)

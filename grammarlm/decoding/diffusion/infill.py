@@ -102,7 +102,7 @@ def infill(
     reader = Denoiser(model, vocab.size, mask_id, before or first_ids(kind, tokenizer), kind)
     never = () if kind == CAUSAL else (mask_id,)
     filling = Filling(reader, vocab, compiled, Draws(sampling), plan, steps, never=never, compile_seconds=seconds)
-    return filling.result(output, read_holes(holes, vocab))
+    return filling.result(output, filling.run(read_holes(holes, vocab)))
 
 
 def checked_kind(model: Any) -> str:

@@ -1,7 +1,7 @@
 """How a row came about: the row after each step of a trace, piece by piece.
 
 for frame in frames(out, vocab):
-    print("".join("░" if piece.kind == "masked" else piece.text for piece in frame.pieces))
+    print("".join(piece.shown for piece in frame.pieces))
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ class Piece:
     position: int
     text: str
     kind: str
+    is_end: bool = False  # a stop id: the text's end, or behind it
+
+    @property
+    def shown(self) -> str:
+        """The text, or what stands for it: ░ where an id is missing, · from the text's end on."""
+        return "░" if self.kind in ("masked", "refused") else "·" if self.is_end else self.text
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Frame:
 
 
 def frames(result: Result, vocab: Vocabulary) -> Iterator[Frame]:
-    """The row before the first step and after each; stop ids show as nothing, and so does what a hole has shrunk by."""
+    """The row before the first step and after each; what a hole has shrunk by shows as nothing."""
     row = whole_row(result, vocab)
     trace = result.stats.trace
     masked = {position for step in trace for position in step.committed}
@@ -68,5 +74,6 @@ def pieces(row: list[int], kinds: list[str], vocab: Vocabulary) -> list[Piece]:
             found.append(Piece(position, "", kind))
         else:
             hidden = token >= vocab.size or token in vocab.special_ids
-            found.append(Piece(position, decoder.decode(b"" if hidden else vocab.token_bytes(token)), kind))
+            text = decoder.decode(b"" if hidden else vocab.token_bytes(token))
+            found.append(Piece(position, text, kind, token in vocab.stop_ids))
     return found

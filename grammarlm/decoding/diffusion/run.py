@@ -1,13 +1,17 @@
-"""One row being filled: calls of the model, looks, joint commits, the trace. Drivers say what is read and looked at, and when."""
+"""One row being filled: what it asks of the model, looks, joint commits, the trace. Drivers say what is read, and when.
+
+A driver is a generator: it yields rows [rows, seen] and gets their logits [rows, seen, V]. So whoever runs it may read the rows of
+several texts in one call (together.py).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,18 +23,8 @@ from .draws import Draws
 from .look import Allowed, Choice, Look, Rule
 
 IMPOSSIBLE = -1e6  # stands for -inf in scores of whole rows, so that they can be added up
-
-
-class Reader(Protocol):
-    """What reads rows: a Denoiser."""
-
-    @property
-    def calls(self) -> int: ...
-
-    @property
-    def seconds(self) -> float: ...
-
-    def read(self, rows: np.ndarray) -> np.ndarray: ...
+T = TypeVar("T")
+Asking = Generator[np.ndarray, np.ndarray, T]  # yields rows with masks, is sent their logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,25 +63,23 @@ class Outcome:
 
 
 class Run:
-    """The row, its boards, its model and its trace."""
+    """The row, its boards and its trace."""
 
     def __init__(
         self,
-        reader: Reader,
         boards: Boards,
         row: np.ndarray,
         vocab: Vocabulary,
         draws: Draws,
         steps: int | None = None,
     ):
-        self.reader, self.boards, self.vocab, self.draws = reader, boards, vocab, draws
+        self.boards, self.vocab, self.draws = boards, vocab, draws
         self.state = State(row)
         self.steps = int((row < 0).sum()) if steps is None else steps
         self._masked_at_first = int((row < 0).sum())
         self.trace: list[Step] = []
         self.log_p: dict[int, float] = {}
-        self._calls, self._seconds = reader.calls, reader.seconds  # when the last step was recorded
-        self._canvas_seconds = 0.0
+        self._calls, self._model_seconds, self._canvas_seconds = 0, 0.0, 0.0  # since the last step was recorded
 
     # ------------------------------------------------------------------ the row
 
@@ -108,17 +100,22 @@ class Run:
 
     # ------------------------------------------------------------------ the model
 
-    def read(self, end: int | None = None) -> np.ndarray:
+    def read(self, end: int | None = None) -> Asking[np.ndarray]:
         """Logits [seen, V] of the row, in one call. With `end`, masks from there on are cut off, up to the last known id."""
-        return self.read_all([self.row], end)[0]
+        logits: np.ndarray = (yield from self.read_all([self.row], end))[0]
+        return logits
 
-    def read_all(self, rows: list[np.ndarray], end: int | None = None) -> np.ndarray:
+    def read_all(self, rows: list[np.ndarray], end: int | None = None) -> Asking[np.ndarray]:
         """Logits [rows, seen, V] of several rows, in one call."""
         batch = np.stack(rows)
         if end is not None:
             known = np.flatnonzero((batch >= 0).any(0))
             batch = batch[:, : max(end, int(known[-1]) + 1 if len(known) else 0)]
-        return self.reader.read(batch)
+        return (yield batch)
+
+    def spend(self, calls: int, seconds: float) -> None:
+        """So much of the model was used for this row."""
+        self._calls, self._model_seconds = self._calls + calls, self._model_seconds + seconds
 
     # ------------------------------------------------------------------ steps
 
@@ -214,12 +211,11 @@ class Run:
 
     def record(self, outcome: Outcome) -> None:
         """The outcome is what happened; times and calls since the last step are its own."""
-        calls, seconds = self.reader.calls - self._calls, self.reader.seconds - self._seconds
-        times = {"model_ms": 1000 * seconds, "canvas_ms": 1000 * self._canvas_seconds}
+        times = {"model_ms": 1000 * self._model_seconds, "canvas_ms": 1000 * self._canvas_seconds}
         self.trace.append(
-            Step(calls, outcome.committed, outcome.tokens, outcome.rejected, **times, notes=outcome.notes)
+            Step(self._calls, outcome.committed, outcome.tokens, outcome.rejected, **times, notes=outcome.notes)
         )
-        self._calls, self._seconds, self._canvas_seconds = self.reader.calls, self.reader.seconds, 0.0
+        self._calls, self._model_seconds, self._canvas_seconds = 0, 0.0, 0.0
         self.state = outcome.state
         self.log_p |= outcome.log_p
 

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from grammarlm.errors import UnsupportedFeature
+
 from .boards import Canvas
-from .draws import Draw
 from .look import Allowed
-from .run import Reader
+from .several import SeveralCanvases
+from .together import Reader
 
 MOST_SIZES = 256
 
@@ -41,17 +43,17 @@ class Sizes:
         )
 
 
-class ShrinkingCanvas:
-    """A canvas over the ids of the vocabulary and EMPTY, which is `size`."""
+class ShrinkingCanvas(SeveralCanvases):
+    """A canvas over the ids of the vocabulary and EMPTY, which is the next one."""
 
     def __init__(self, length: int, holes: Sequence[tuple[int, int]], size: int, canvas_of: Callable[[int], Canvas]):
         ways = math.prod(end - first + 1 for first, end in holes)
         if ways > MOST_SIZES:
-            raise ValueError(
+            raise UnsupportedFeature(
                 f"the holes that may shrink can have {ways} combinations of sizes, of which at most {MOST_SIZES} are tried; "
                 "make them smaller, or give some of them an exact size"
             )
-        self.size, self.length = size, length
+        self.empty, self.size, self.length = size, size + 1, length
         canvases: dict[int, Canvas] = {}
         self.sizes = []
         for keeps in itertools.product(*(range(end - first, -1, -1) for first, end in holes)):
@@ -64,35 +66,15 @@ class ShrinkingCanvas:
 
     def _fitting(self, tokens: Any) -> tuple[np.ndarray, list[Sizes]]:
         row = np.asarray(tokens, np.int64)
-        return row, [one for one in self.sizes if one.fits(row, self.size)]
+        return row, [one for one in self.sizes if one.fits(row, self.empty)]
 
     def is_completable(self, tokens: Any) -> bool:
         row = np.asarray(tokens, np.int64)
-        return any(one.fits(row, self.size) for one in self.sizes)
+        return any(one.fits(row, self.empty) for one in self.sizes)
 
     def allowed(self, tokens: Any) -> Allowed:
         row, fitting = self._fitting(tokens)
-        return ShrinkingRows(self.size, [(one, one.canvas.allowed(row[one.kept].tolist())) for one in fitting])
-
-    def commit(self, tokens: Any, positions: Any, ids: Any, *, partial: bool = False) -> list[int]:
-        """With `partial` the longest completable prefix, found by bisection, then each later one where the row allows it."""
-        row, setting = np.array(tokens, np.int64), list(zip(positions, ids, strict=True))
-        least, most = 0, len(setting)
-        while least < most:
-            tried = most if not least and most == len(setting) else (least + most + 1) // 2
-            if self.is_completable(with_(row, setting[:tried])):
-                least = tried
-            else:
-                most = tried - 1
-        if least < len(setting) and not partial:
-            position, token = setting[least]
-            raise ValueError(f"id {token} cannot stand at position {position}")
-        row = with_(row, setting[:least])
-        for one in setting[least + 1 :]:
-            after = with_(row, [one])
-            row = after if self.is_completable(after) else row
-        committed: list[int] = row.tolist()
-        return committed
+        return ShrinkingRows(self.empty, [(one, one.canvas.allowed(row[one.kept].tolist())) for one in fitting])
 
     def fill(self, tokens: Any, logits: Any) -> list[int]:
         """The best of the best fills of each size."""
@@ -102,28 +84,11 @@ class ShrinkingCanvas:
         masked, scores = row < 0, np.asarray(logits, np.float64)
         found = []
         for one in fitting:
-            filled = np.full(self.length, self.size)
-            filled[one.kept] = one.canvas.fill(row[one.kept].tolist(), np.asarray(logits)[one.kept, : self.size])
+            filled = np.full(self.length, self.empty)
+            filled[one.kept] = one.canvas.fill(row[one.kept].tolist(), np.asarray(logits)[one.kept, : self.empty])
             found.append((float(scores[masked, filled[masked]].sum()), filled))
         best: list[int] = max(found, key=lambda pair: pair[0])[1].tolist()
         return best
-
-    def drawn(self, tokens: Any, logits: Any, draw: Draw) -> list[int]:
-        """Position by position, each from its own law under the constraint: not the joint law."""
-        row, numbers = np.array(tokens, np.int64), np.asarray(logits, np.float64)
-        for position in np.flatnonzero(row < 0):
-            possible = np.flatnonzero(self.allowed(row).test(int(position), np.arange(self.size + 1)))
-            row[position] = possible[draw(numbers[position, possible])]
-        drawn: list[int] = row.tolist()
-        return drawn
-
-
-def with_(row: np.ndarray, setting: Sequence[tuple[int, int]]) -> np.ndarray:
-    """A copy of the row with these ids at these positions."""
-    after = row.copy()
-    for position, token in setting:
-        after[position] = token
-    return after
 
 
 class ShrinkingRows:
@@ -156,10 +121,6 @@ class ShrinkingReader:
     @property
     def calls(self) -> int:
         return self._reader.calls
-
-    @property
-    def seconds(self) -> float:
-        return self._reader.seconds
 
     def read(self, rows: np.ndarray) -> np.ndarray:
         """Rows of different lengths are read in different calls."""

@@ -22,10 +22,13 @@ from .denoiser import Denoiser
 from .draws import Draws
 from .filling import Filling, Plan, names_of
 from .holes import MASKED, Holes
+from .together import fill_together
 
 if TYPE_CHECKING:
     from grammarlm.decoding.answer_spec import AnswerSpec
     from grammarlm.decoding.request import Request
+
+    from .run import Run
 
 
 def diffusion(
@@ -37,7 +40,7 @@ def diffusion(
     mask_id: int | None = None,
     **options: Any,
 ) -> list[Result]:
-    """n answers to each prompt; the options are infill()'s."""
+    """n answers to each prompt, all side by side; the options are infill()'s."""
     check_integer("steps", steps, 1, optional=True)
     check_integer("block", block, 1, optional=True)
     kind = kind_of(request.model)
@@ -50,7 +53,7 @@ def diffusion(
     if mask_id is None:
         raise ValueError("nothing says which id the model sees where one is missing; pass mask_id=")
     plan = Plan.of(sampler, block, options)
-    results = []
+    jobs, fillings = [], []
     for prompt, spec in zip(request.prompts, request.specs, strict=True):
         check_spec(spec)
         for number in range(request.n):
@@ -67,16 +70,18 @@ def diffusion(
                 ends=True,
                 compile_seconds=spec.compile_seconds,
             )
-            results.append(answer(filling, spec))
-    return results
+            fillings.append((filling, spec))
+            jobs.append(filling.job(Holes(np.full(spec.max_tokens, MASKED))))
+    fill_together(jobs)
+    return [answer(filling, spec, run) for (filling, spec), (_, run, _) in zip(fillings, jobs, strict=True)]
 
 
 diffusion.further = frozenset({"inner"}.union(*map(names_of, SAMPLERS.values())))  # type: ignore[attr-defined]
 
 
-def answer(filling: Filling, spec: AnswerSpec) -> Result:
+def answer(filling: Filling, spec: AnswerSpec, run: Run) -> Result:
     """A row of `max_tokens` places, without what comes after the text."""
-    result = filling.result(spec.output, Holes(np.full(spec.max_tokens, MASKED)))
+    result = filling.result(spec.output, run)
     count = result.stats.tokens
     ended = "stop" if count < len(result.tokens) else "length" if spec.constraint is None else "closed"
     value = None if ended == "length" else result.value  # a text that was cut has none

@@ -1,4 +1,4 @@
-"""How good the embedded models are: exact match on prompts that no training text has, exits, filled canvases."""
+"""How good the embedded models are: exact match on prompts that no training text has, exits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from grammarlm.models.corpus import Example, constraint, example
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
-
-    from grammarlm.models.network import Network
 
 MAX_TOKENS, BATCH = 192, 50
 
@@ -79,23 +77,3 @@ def exits(model: Any, tokenizer: PreTrainedTokenizerFast, asked: Sequence[Exampl
             hits[layer] += int((early == last).sum())
         of += len(last)
     return [Share(hit, of) for hit in hits]
-
-
-# --- canvases
-
-
-def fill(network: Network, prompt: Sequence[int], length: int, steps: int, mask: int) -> list[int]:
-    """A row of `length` tokens after the prompt, the most confident first, the same number in each step; without a constraint."""
-    ids = torch.tensor([[*prompt, *[mask] * length]])
-    start = len(prompt)
-    for left in range(steps, 0, -1):
-        is_open = ids[0, start:] == mask
-        if not is_open.any():
-            break
-        logits = network(ids)[0, start:].float()
-        logits[:, mask] = -torch.inf
-        confidence, best = logits.softmax(-1).max(-1)
-        count = -(-int(is_open.sum()) // left)
-        chosen = confidence.masked_fill(~is_open, -1).topk(count).indices
-        ids[0, start + chosen] = best[chosen]
-    return ids[0, start:].tolist()

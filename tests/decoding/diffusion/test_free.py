@@ -8,7 +8,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.diffusion.free import FreeCanvas
 from grammarlm.decoding.diffusion.shrinking import ShrinkingCanvas
-from tests.decoding.diffusion.languages import LETTERS, Language, agreeing
+from tests.decoding.diffusion.every_row import by_softmax, check, ids_of
+from tests.decoding.diffusion.languages import LETTERS, Language
 
 WIDTH = 5  # 0 special, 1 and 2 text, 3 and 4 stop
 VOCAB = gl.Vocabulary([b"<m>", b"a", b"b", b"</s>", b"<pad>"], stop_ids=[3, 4], special_ids=[0, 3, 4])
@@ -20,51 +21,6 @@ def free_rows(length, ends):
         tails = itertools.product((3, 4), repeat=length - count)
         found += [text + tail for tail in tails for text in itertools.product((1, 2), repeat=count)]
     return np.array(found)
-
-
-def ids_of(words):
-    return set(np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist())
-
-
-def by_softmax(random):
-    def pick(logs):
-        p = np.exp(logs - logs.max())
-        return int(random.choice(len(p), p=p / p.sum()))
-
-    return pick
-
-
-def check(canvas, rows, row, width, random) -> None:
-    """Every answer of a canvas about a row, from the list of all rows."""
-    left, masked = agreeing(rows, row), np.flatnonzero(np.array(row) < 0)
-    assert canvas.is_completable(row) == (len(left) > 0)
-    allowed = canvas.allowed(row)
-    for at in masked:
-        want = set(left[:, at].tolist())
-        assert ids_of(allowed.row(int(at))) == want
-        assert allowed.test(int(at), range(width)).tolist() == [token in want for token in range(width)]
-    logits = random.standard_normal((len(row), width)).astype(np.float32)
-    if not len(left):
-        with pytest.raises(ValueError, match="completed"):
-            canvas.fill(row, logits)
-        return
-    score = logits[masked, left[:, masked]].sum(1)
-    assert canvas.fill(row, logits) == left[score.argmax()].tolist()
-    assert len(agreeing(left, canvas.drawn(row, logits, by_softmax(random)))) == 1
-    for at in masked:
-        token = int(random.integers(width))
-        after = [*row[:at], token, *row[at + 1 :]]
-        possible = len(agreeing(rows, after)) > 0
-        assert canvas.commit(row, [int(at)], [token], partial=True) == (after if possible else row)
-        if not possible:
-            with pytest.raises(ValueError, match="cannot stand"):
-                canvas.commit(row, [int(at)], [token])
-    order = [int(at) for at in random.permutation(masked)]
-    ids, want = [int(left[random.integers(len(left)), at]) for at in order], list(row)
-    for at, token in zip(order, ids, strict=True):
-        after = [*want[:at], token, *want[at + 1 :]]
-        want = after if len(agreeing(rows, after)) else want
-    assert canvas.commit(row, order, ids, partial=True) == want
 
 
 @pytest.mark.parametrize("ends", [False, True])
@@ -123,5 +79,5 @@ def test_a_canvas_with_holes_that_shrink_is_exact(holes) -> None:
 
 
 def test_too_many_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match="combinations of sizes"):
+    with pytest.raises(gl.UnsupportedFeature, match="combinations of sizes"):
         ShrinkingCanvas(99, [(0, 20), (30, 50)], 5, lambda n: FreeCanvas(n, VOCAB))

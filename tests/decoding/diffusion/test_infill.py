@@ -431,6 +431,7 @@ def test_a_generator_holds_a_diffusion_model(network, tokenizer) -> None:
 
 def test_the_matcher_is_the_arbiter(monkeypatch):
     """A canvas that allows what the constraint does not: the row is refused by name, never handed out."""
-    monkeypatch.setattr(Filling, "canvas", lambda self, length: FreeCanvas(length, self.vocab))
+    for name in ("canvas", "masked_canvas"):
+        monkeypatch.setattr(Filling, name, lambda self, length: FreeCanvas(length, self.vocab))
     with pytest.raises(gl.LimitExceeded, match="no text of the constraint"):
         infill(Adversary(WIDTH, [], 3), [-1] * 4, regex="(ab){2}")

@@ -83,6 +83,8 @@ ONE_A_STEP = {
     "s2d2, never": {"sampler": "s2d2", "verify": "never", "tau": 2.0},
     "s2d2, always": {"sampler": "s2d2", "verify": "always"},
     "freedave": {"sampler": "freedave", "d": 2},
+    "s2d2, bandit": {"sampler": "s2d2", "verify": "bandit", "tau": 2.0, "span": 2},
+    "s2d2, hysteresis": {"sampler": "s2d2", "verify": "hysteresis", "tau": 2.0, "on": -0.3},
     "s2d2, runs of two": {"sampler": "s2d2", "verify": "always", "span": 2},
 }
 

@@ -210,6 +210,23 @@ def test_long_blocks_take_few_steps():
         assert search.steps <= 9 * MOST_STEPS + 32
 
 
+def test_a_long_block_that_contradicts_itself_takes_few_steps(monkeypatch):
+    """DEER: many states, and what is likely early rules out what is likely late: only the room for each place bounds the search."""
+    from grammarlm.decoding.speculative.drafters import lattice as module
+
+    constraint = gl.compile(gl.Regex("(a|b)*c(a|b|c){9}(a|b)*d{4}"), VOCAB)
+    logits = np.full((32, WIDTH), -30.0)
+    logits[:, LETTERS] = np.random.default_rng(0).normal(0, 1, (32, 4))
+    bound, steps = 9 * module.MOST_STEPS + 32, []
+    for most in (module.MOST_STEPS, 1 << 20):
+        monkeypatch.setattr(module, "MOST_STEPS", most)
+        search = module.Search(module.Lattice.of(logits, 8, VOCAB.stop_ids), constraint.matcher(), 1, None, -1)
+        while search.open_paths and search.step() is None:
+            pass
+        steps.append(search.steps)
+    assert steps[0] <= bound < steps[1]
+
+
 # ------------------------------------------------------------------ diffusion models
 
 

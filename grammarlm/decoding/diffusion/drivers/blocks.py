@@ -1,12 +1,12 @@
 """Block diffusion (Fast-dLLM v2): what stands before a block is final, and what comes after it is not read."""
 
 from grammarlm.decoding.diffusion.look import Rule
-from grammarlm.decoding.diffusion.run import Run
+from grammarlm.decoding.diffusion.run import Asking, Run
 
 from .full import blocks_of
 
 
-def blocks(run: Run, choose: Rule, *, block: int = 32) -> None:
+def blocks(run: Run, choose: Rule, *, block: int = 32) -> Asking[None]:
     """The model reads the row up to the end of the block; the canvas is that of the block, behind a matcher.
 
     Where ids after the block are given, both reach to the last of them.
@@ -14,4 +14,4 @@ def blocks(run: Run, choose: Rule, *, block: int = 32) -> None:
     for first, end in blocks_of(len(run.row), block):
         schedule = run.schedule(first, end)
         while len(positions := run.masked(first, end)):
-            run.step(choose, run.read(end), positions, schedule, run.boards.part(run.row, end))
+            run.step(choose, (yield from run.read(end)), positions, schedule, run.boards.part(run.row, end))

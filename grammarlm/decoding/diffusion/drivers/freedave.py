@@ -3,12 +3,12 @@
 import numpy as np
 
 from grammarlm.decoding.diffusion.look import Rule
-from grammarlm.decoding.diffusion.run import Outcome, Run, Schedule, State
+from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
 
 from .full import blocks_of
 
 
-def freedave(run: Run, choose: Rule, *, d: int = 4, block: int | None = None) -> None:
+def freedave(run: Run, choose: Rule, *, d: int = 4, block: int | None = None) -> Asking[None]:
     """d: how many steps ahead is drafted; block: as in `full`.
 
     From the logits that are at hand the next `d` states are drafted, and the model reads them all in one call. The step from each
@@ -17,19 +17,19 @@ def freedave(run: Run, choose: Rule, *, d: int = 4, block: int | None = None) ->
     for first, end in blocks_of(len(run.row), block):
         schedule = run.schedule(first, end)
         if len(run.masked(first, end)):
-            follow(run, choose, schedule, d)
+            yield from follow(run, choose, schedule, d)
 
 
-def follow(run: Run, choose: Rule, schedule: Schedule, d: int) -> None:
+def follow(run: Run, choose: Rule, schedule: Schedule, d: int) -> Asking[None]:
     """A schedule to its end."""
-    logits = run.read()
+    logits = yield from run.read()
     while True:
         drafts = drafted(run, choose, run.state, logits, schedule, d)
         run.record(drafts[0])  # its logits were its own
         if not left(run.state, schedule):
             return
         drafts = [one for one in drafts if left(one.state, schedule)]
-        each = run.read_all([one.state.row for one in drafts])
+        each = yield from run.read_all([one.state.row for one in drafts])
         for number, logits in enumerate(each):
             ahead = drafts[number + 1].state.row if number + 1 < len(drafts) else None
             if ahead is None:

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 from grammarlm.decoding.diffusion.look import Rule
-from grammarlm.decoding.diffusion.run import Run
+from grammarlm.decoding.diffusion.run import Asking, Run
 
 
-def full(run: Run, choose: Rule, *, block: int | None = None) -> None:
+def full(run: Run, choose: Rule, *, block: int | None = None) -> Asking[None]:
     """block: positions are filled in blocks of this size, from left to right (semi-autoregressive); None: anywhere."""
     for first, end in blocks_of(len(run.row), block):
         schedule = run.schedule(first, end)
         while len(positions := run.masked(first, end)):
-            run.step(choose, run.read(), positions, schedule)
+            run.step(choose, (yield from run.read()), positions, schedule)
 
 
 def blocks_of(length: int, block: int | None) -> Iterator[tuple[int, int]]:

@@ -8,40 +8,54 @@ again from what p has more than q. So what is verified has the law of writing on
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from grammarlm.decoding.arguments import check_choice
 from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
-from grammarlm.decoding.diffusion.look import Look, Rule
-from grammarlm.decoding.diffusion.run import Outcome, Run, Schedule, State
+from grammarlm.decoding.diffusion.look import Choice, Look, Rule
+from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
 
 from .full import blocks_of
-
-VERIFY = ("auto", "always", "never")
+from .routing import Router
 
 
 def s2d2(
-    run: Run, choose: Rule, *, verify: str = "auto", span: int = 32, least: int = 2, block: int | None = None
-) -> None:
-    """verify   "always", "never" (then this is the sampler's own steps), or "auto": where more ids a call are expected of it
-    span     the longest run that is drafted
-    least    "auto": the shortest run that is verified
-    block    as in `full`
+    run: Run,
+    choose: Rule,
+    *,
+    verify: str = "auto",
+    span: int = 32,
+    least: int = 2,
+    on: float = 0.0,
+    off: float = -0.5,
+    explore: float = 1.0,
+    block: int | None = None,
+) -> Asking[None]:
+    """verify    when a draft is verified:
+                 "always", "never"   in never the sampler's own steps are all there is
+                 "span"              where the run has `least` positions or more
+                 "auto"              and where more than `on` ids a call are expected to be gained
+                 "hysteresis"        as "auto"; once it verifies, until the gain is `off` or less
+                 "bandit"            what has brought more ids a call so far, by an upper confidence bound (UCB1)
+    span      the longest run that is drafted
+    least     the shortest run that is verified, but by "always"
+    explore   "bandit": how much an arm that was tried seldom is worth trying
+    block     as in `full`
     """
-    check_choice("verify", verify, VERIFY)
+    router = Router(verify, least, on, off, explore)
     for first, end in blocks_of(len(run.row), block):
         schedule = run.schedule(first, end)
         while len(masked := run.masked(first, end)):
-            logits = run.read()
+            logits = yield from run.read()
             places = first_run(masked)[:span]
-            is_verified = verify == "always"
-            if verify == "auto" and len(places) >= least:
-                is_verified = pays(run, logits, places, masked, schedule, choose)
+            gain = partial(gain_of, run, logits, places, masked, schedule, choose)
+            is_verified, notes = router.decide(len(places), gain)
             if is_verified:
-                run.record(verified(run, logits, places, schedule))
+                run.record((yield from verified(run, logits, places, schedule, notes)))
             else:
-                run.step(choose, logits, masked, schedule)
+                run.step(noting(choose, notes), logits, masked, schedule)
+            router.learn(is_verified, len(run.trace[-1].committed), run.trace[-1].model_calls)
 
 
 def first_run(masked: np.ndarray) -> np.ndarray:
@@ -50,13 +64,23 @@ def first_run(masked: np.ndarray) -> np.ndarray:
     return masked[: gaps[0] + 1] if len(gaps) else masked
 
 
-def pays(
+def gain_of(
     run: Run, logits: np.ndarray, places: np.ndarray, masked: np.ndarray, schedule: Schedule, choose: Rule
-) -> bool:
-    """Is verification expected to commit more ids a call than the sampler? A draft counts with its confidence."""
+) -> float:
+    """How many more ids a call are expected of two calls for a draft; each place counts with its confidence and those before it."""
     expected = run.look(run.state, logits, places, schedule).reading.confidence.cumprod().sum()
     choice = choose(run.look(run.state, logits, masked, schedule))
-    return bool(expected / 2 > len(choice.positions))
+    return float(expected / 2 - len(choice.positions))
+
+
+def noting(choose: Rule, notes: dict[str, float]) -> Rule:
+    """The sampler, with notes on why it is asked."""
+
+    def rule(look: Look) -> Choice:
+        choice = choose(look)
+        return replace(choice, notes={**choice.notes, **notes})
+
+    return rule
 
 
 @dataclass(frozen=True)
@@ -73,14 +97,17 @@ class Drafted:
         return int(self.look.positions[0])
 
 
-def verified(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> Outcome:
+def verified(
+    run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule, why: dict[str, float]
+) -> Asking[Outcome]:
     """Drafts of these places, up to the first one that is refused and drawn again."""
     first, *later = drafted(run, table, places, schedule)
     row = run.row.copy()
     # The first place's row is the one that was read already: what was drafted there has its law.
     row[first.position], log_p = first.look.ids[0][first.drawn], {first.position: first.log_p}
     refused: list[int] = []
-    for draft, own in zip(later, run.read_all([one.look.row for one in later]) if later else (), strict=True):
+    each = (yield from run.read_all([one.look.row for one in later])) if later else ()
+    for draft, own in zip(later, each, strict=True):
         look = replace(draft.look, table=own)
         p, drawn = run.draws.law(look.reading.values(0)), draft.drawn
         if not run.draws.happens(p[drawn] / draft.law[drawn], draft.position, ACCEPT):
@@ -90,7 +117,7 @@ def verified(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule
         log_p[draft.position] = look.reading.log_p(0, token)
         if refused:
             break
-    notes = {"drafted": len(places), "accepted": len(log_p) - len(refused)}
+    notes = {**why, "drafted": len(places), "accepted": len(log_p) - len(refused)}
     after = State(row, run.state.step + 1, run.state.memory)
     return Outcome(after, list(log_p), [int(row[position]) for position in log_p], refused, log_p, notes)
 

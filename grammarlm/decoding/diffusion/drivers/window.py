@@ -1,12 +1,12 @@
 """Window-Diffusion: the model reads the next few masked positions, and nothing of those farther away."""
 
 from grammarlm.decoding.diffusion.look import Rule
-from grammarlm.decoding.diffusion.run import Run
+from grammarlm.decoding.diffusion.run import Asking, Run
 
 from .full import blocks_of
 
 
-def window(run: Run, choose: Rule, *, window: int = 64, buffer: int = 16, block: int | None = None) -> None:
+def window(run: Run, choose: Rule, *, window: int = 64, buffer: int = 16, block: int | None = None) -> Asking[None]:
     """window: masked positions that may be committed; buffer: masked positions after them that the model reads as well; block: as
     in `full`.
 
@@ -17,4 +17,4 @@ def window(run: Run, choose: Rule, *, window: int = 64, buffer: int = 16, block:
         schedule = run.schedule(first, end)
         while len(positions := run.masked(first, end)[:window]):
             seen = int(run.masked(first)[: window + buffer][-1]) + 1
-            run.step(choose, run.read(seen), positions, schedule, run.boards.part(run.row, seen))
+            run.step(choose, (yield from run.read(seen)), positions, schedule, run.boards.part(run.row, seen))
