@@ -9,6 +9,9 @@
     logits = reader.read_trees([[3], [4]], [1, 1], trees) # as read, and then the logits after each node of the draft trees
     reader.keep([[0, 2], []])                             # the first text goes on with nodes 0 and 2, no other node is read
 
+    second = reader.taken([1])                            # the second text by itself, in a reader of its own
+    reader.join(open_reader(model, [[6, 6]], room=20))    # a third text, of which nothing is read yet
+
 A reader has a batch of texts. One `read` is one forward, whatever was done before: texts may catch up by several ids, go back, be
 dropped, repeated and reordered, and the logits are those of a forward over the whole texts. `tests/decoding/readers` holds every
 reader to this. What differs is the cost:
@@ -80,6 +83,15 @@ class Reader(Protocol):
 
     def select(self, texts: Sequence[int]) -> None:
         """Text i becomes a copy of what was text `texts[i]`: drops, repeats or reorders texts."""
+
+    def taken(self, texts: Sequence[int]) -> Any:
+        """Another reader, of copies of these texts, with what has been read of them."""
+
+    def join(self, other: Any) -> None:
+        """The texts of another reader of the same model come after these; it is not to be used again.
+
+        ValueError where texts of this kind of reader belong to their batch.
+        """
 
     def rollback(self, counts: Sequence[int]) -> None:
         """Takes back the last `counts[i]` ids of text i, as if they had never been read; none of its beginning."""

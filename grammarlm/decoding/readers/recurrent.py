@@ -12,6 +12,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -90,6 +91,19 @@ class RecurrentReader:
         self._texts, self._last, self._pending = (
             [list(ids[text]) for text in texts] for ids in (self._texts, self._last, self._pending)
         )
+
+    def taken(self, texts: Sequence[int]) -> RecurrentReader:
+        other = copy(self)
+        other._trees = []
+        other.select(texts)
+        return other
+
+    def join(self, other: RecurrentReader) -> None:
+        self._states = torch.cat([self._states, other._states])
+        self._before = torch.cat([self._before, other._before])
+        self._texts += other._texts
+        self._last += other._last
+        self._pending += other._pending
 
     def rollback(self, counts: Sequence[int]) -> None:
         self._states, self._before = self._states.clone(), self._before.clone()
