@@ -48,6 +48,10 @@ class SharedExit(NodeDrafter):
             raise ValueError(f"layers={self.layers}: the model has {count}, and an exit comes before the last one")
         self._model, self._rows = target.model, []
 
+    @property
+    def has_reader(self) -> bool:
+        return True
+
     def reader(self, reader: Reader) -> Reader:
         if not isinstance(reader, CachedReader):
             raise ValueError("the drafter 'exit' with eta= needs to read the target alone: no other drafter around it")

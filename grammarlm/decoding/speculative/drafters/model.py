@@ -56,6 +56,10 @@ class ModelDrafter(NodeDrafter):
                 "gl.Draft(model, tokenizer=...) that says what the ids mean"
             )
 
+    @property
+    def has_reader(self) -> bool:
+        return bool(self.transfer)
+
     def reader(self, reader: Reader) -> Reader:
         """With `transfer` both models read the answers, each after its own prompt."""
         if not self.transfer:
