@@ -73,6 +73,7 @@ class ModelDrafter(NodeDrafter):
     def drop(self, row: Row) -> None:
         self._roots.pop(row, None)
         self._contexts.drop(row)
+        self._follower.drop(row)
 
     def open(self, growths: Sequence[Growth]) -> None:
         """Reads the answers up to their ends; the logits there are those of the roots."""
