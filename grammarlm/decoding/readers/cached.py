@@ -204,9 +204,14 @@ class CachedReader(CallableReader):
         other._cache = taken(self._cache, texts, self._device) if self._has_slots else None
         if other._cache is None:
             other._start_over()
-        elif not self._in_step and len(other._slots[0]) > max(map(sum, other._slots)):
-            other._slots = realign(other._cache, other._slots, self._device)
+        else:
+            other._close_holes()
         return other
+
+    def _close_holes(self) -> None:
+        """Leaves as many slots as the longest text has ids."""
+        if self._has_slots and not self._in_step and len(self._slots[0]) > max(map(sum, self._slots)) > 0:
+            self._slots = realign(self._cache, self._slots, self._device)
 
     def join(self, other: CallableReader) -> None:
         """Caches of texts of unequal length are padded on the left; where they cannot be, the next read is of whole texts."""
@@ -228,6 +233,8 @@ class CachedReader(CallableReader):
                 joined(self._cache, other._cache) if self._has_slots and other._has_slots else None,
                 self._slots + other._slots,
             )
+        self._close_holes()
+        other._close_holes()
         longest = max(len(self._slots[0]), len(other._slots[0]))
         parts, slots = [], list[list[int]]()
         for each, beside in ((self, other), (other, self)):
