@@ -20,7 +20,8 @@ reader to this. What differs is the cost:
                           cannot see
     CachedReader          (cached.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
-    RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft
+    RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft; of Mamba and Mamba 2 by
+                          their weights (state_space.py)
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
 """
 
@@ -35,6 +36,7 @@ from .callable import CallableReader
 from .draft_tree import DraftTree
 from .model_facts import is_encoder_decoder, is_transformers_model
 from .recurrent import RecurrentModel, RecurrentReader
+from .state_space import is_state_space
 
 CACHES = ("dynamic", "static", "off")  # of a transformers model; what they mean is in cached.py
 
@@ -107,6 +109,10 @@ def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: 
         from .encoder_decoder import EncoderDecoderReader
 
         return EncoderDecoderReader(model, prompts)
+    if is_state_space(model) and cache in (None, "dynamic"):
+        from .state_space import StateSpaceModel
+
+        return RecurrentReader(StateSpaceModel(model), prompts)
     from .cached import CachedReader
 
     return CachedReader(model, prompts, room, cache)

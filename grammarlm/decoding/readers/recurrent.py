@@ -30,10 +30,13 @@ class RecurrentModel(Protocol):
         """The states [count, ..] of empty texts."""
 
     def read(self, states: torch.Tensor, ids: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits [B, T, V] after each of the ids [B, T], and the states after the first `lengths` of them; the rest are pads."""
+        """Rows [B, T, ..] after each of the ids [B, T], and the states after the first `lengths` of them; the rest are pads."""
 
     def read_trees(self, states: torch.Tensor, ids: torch.Tensor, parents: torch.Tensor) -> torch.Tensor:
-        """Logits [B, N, V] after each node of a tree of ids [B, N]; `parents` [B, N] are earlier nodes, or -1: the state."""
+        """Rows [B, N, ..] after each node of a tree of ids [B, N]; `parents` [B, N] are earlier nodes, or -1: the state."""
+
+    def output(self, rows: torch.Tensor) -> torch.Tensor:
+        """Logits [n, V] of rows [n, ..] of what was read, on the CPU."""
 
 
 class RecurrentReader:
@@ -59,25 +62,30 @@ class RecurrentReader:
         ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
         self._before = self._states
         with torch.no_grad():
-            logits, self._states = self._model.read(self._before, ids, torch.tensor([len(row) for row in rows]))
+            after, self._states = self._model.read(self._before, ids, torch.tensor([len(row) for row in rows]))
         self._last, self._pending = rows, [[] for _ in rows]
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
-        found = [each[len(row) - count : len(row)] for each, row, count in zip(logits, rows, scored, strict=True)]
-        return torch.cat(found).float()
+        return self._logits([each[len(row) - count : len(row)] for each, row, count in zip(after, rows, scored, strict=True)])
+
+    def _logits(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
+        with torch.no_grad():
+            return self._model.output(torch.cat(list(rows))).float()
 
     def read_trees(
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
     ) -> torch.Tensor:
         logits = self.read(chunks, scored)
-        width = max(map(len, trees))
+        self._trees, width = list(trees), max(map(len, trees))
+        if not width:
+            return logits
         ids = torch.tensor([tree.tokens + [0] * (width - len(tree)) for tree in trees])
         parents = torch.tensor([tree.parents + [-1] * (width - len(tree)) for tree in trees])
         with torch.no_grad():
-            nodes = self._model.read_trees(self._states, ids, parents).float()
-        self._trees = list(trees)
-        parts = zip(logits.split(list(scored)), nodes, trees, strict=True)
-        return torch.cat([part for text, rows, tree in parts for part in (text, rows[: len(tree)])])
+            after = self._model.read_trees(self._states, ids, parents)
+        nodes = self._logits([rows[: len(tree)] for rows, tree in zip(after, trees, strict=True)]).split(list(map(len, trees)))
+        parts = zip(logits.split(list(scored)), nodes, strict=True)
+        return torch.cat([part for pair in parts for part in pair])
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:
         for text, pending, tree, path in zip(self._texts, self._pending, self._trees, paths, strict=True):

@@ -20,6 +20,7 @@ CAUSAL = {
     "Gemma2": {"sliding_window": 4},
     "Gemma3Text": {"sliding_window": 4},
     "Mamba": {},
+    "Mamba2": {"num_heads": 8, "head_dim": 8, "n_groups": 2, "state_size": 16, "chunk_size": 4},
     "Bloom": {"n_layer": 2, "n_head": 4},
 }
 STATIC = ("Llama", "GPT2", "Mistral")
