@@ -1,9 +1,9 @@
 """Reader of a model whose memory of a text is one state: linear recurrences, state-space models.
 
-A state cannot be cut at the end as a cache can. So the reader keeps the state before what was read last, and where some of that
-is taken back it goes on from there: the ids that stay are read once more, together with those of the next read. After a draft
-tree these are the tokens that were drawn, so that a tree costs no state for each of its branches (STree). A rollback beyond the
-last read begins again.
+A state cannot be cut at the end as a cache can. So a draft, chain or tree, is read from the state before it, which stays; the
+tokens of it that were drawn are read once more, together with those of the next read, so that a tree costs no state for each of its
+branches (STree). Where more is taken back the reader goes on from the state before what it read last; a rollback beyond that
+begins again.
 
 The model reads trees itself: a linear recurrence needs only, for each node, the product of the transitions from each node above
 it.
@@ -57,9 +57,20 @@ class RecurrentReader:
         self._trees: list[DraftTree] = []
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
+        """Of each chunk the ids after the first scored one may be drafts: they are read as trees are, and stay to be read."""
+        tails = [chunk[len(chunk) - count + 1 :] if count > 1 else [] for chunk, count in zip(chunks, scored, strict=True)]
+        if not any(tails):
+            return self._advance(chunks, scored)
+        sure = [chunk[: len(chunk) - len(tail)] for chunk, tail in zip(chunks, tails, strict=True)]
+        chains = [DraftTree.chain(list(tail)) for tail in tails]
+        logits = self.read_trees(sure, [min(1, count) for count in scored], chains)
+        self.keep([range(len(chain)) for chain in chains])
+        return logits
+
+    def _advance(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         rows = [[*pending, *chunk] for pending, chunk in zip(self._pending, chunks, strict=True)]
         width = max(map(len, rows))
-        ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
+        ids = torch.tensor([row + [0] * (width - len(row)) for row in rows], dtype=torch.long)
         self._before = self._states
         with torch.no_grad():
             after, self._states = self._model.read(self._before, ids, torch.tensor([len(row) for row in rows]))
@@ -75,7 +86,7 @@ class RecurrentReader:
     def read_trees(
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
     ) -> torch.Tensor:
-        logits = self.read(chunks, scored)
+        logits = self._advance(chunks, scored)
         self._trees, width = list(trees), max(map(len, trees))
         if not width:
             return logits
@@ -83,8 +94,8 @@ class RecurrentReader:
         parents = torch.tensor([tree.parents + [-1] * (width - len(tree)) for tree in trees])
         with torch.no_grad():
             after = self._model.read_trees(self._states, ids, parents)
-        nodes = self._logits([rows[: len(tree)] for rows, tree in zip(after, trees, strict=True)]).split(list(map(len, trees)))
-        parts = zip(logits.split(list(scored)), nodes, strict=True)
+        nodes = self._logits([rows[: len(tree)] for rows, tree in zip(after, trees, strict=True)])
+        parts = zip(logits.split(list(scored)), nodes.split(list(map(len, trees))), strict=True)
         return torch.cat([part for pair in parts for part in pair])
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:
