@@ -81,7 +81,9 @@ class Turns:
 
     def _chosen(self, intake: Intake) -> list[Row]:
         if intake.choose is not None:
-            return list(intake.choose(self.live, intake.size * self._n, self.reader.unequal_is_cheap)) if self.live else []
+            return (
+                list(intake.choose(self.live, intake.size * self._n, self.reader.unequal_is_cheap)) if self.live else []
+            )
         return [row for row in self.live if not row.has_begun] or self.live
 
     @property

@@ -92,6 +92,8 @@ class BlendedReader:
 
     def join(self, other: BlendedReader) -> None:
         if not (self._is_started and other._is_started):
-            raise ValueError("a blend takes in texts once both have read their prompts, which differ from model to model")
+            raise ValueError(
+                "a blend takes in texts once both have read their prompts, which differ from model to model"
+            )
         for own, its in zip(self._readers, other._readers, strict=True):
             own.join(its)

@@ -55,7 +55,10 @@ def rebuilt(caches: Sequence[Any], function: Callable[[Sequence[torch.Tensor]], 
                 if name in TENSORS and isinstance(value, torch.Tensor):
                     setattr(layer, name, function(others))
                 elif name in STATES:
-                    found = {at: None if state is None else function([each[at] for each in others]) for at, state in value.items()}
+                    found = {
+                        at: None if state is None else function([each[at] for each in others])
+                        for at, state in value.items()
+                    }
                     setattr(layer, name, found)
                 elif isinstance(value, torch.Tensor):  # some are written to in place
                     setattr(layer, name, value.clone())
@@ -74,7 +77,9 @@ def agree(layers: Sequence[Any]) -> bool:
     """Are they of one known kind, and have they read equally much?"""
     first = layers[0]
     shapes = [[held.shape[1:] for held in tensors(layer)] for layer in layers]
-    if not shapes[0] or any(type(layer) is not type(first) or own != shapes[0] for layer, own in zip(layers, shapes, strict=True)):
+    if not shapes[0] or any(
+        type(layer) is not type(first) or own != shapes[0] for layer, own in zip(layers, shapes, strict=True)
+    ):
         return False
     return all(
         bool(getattr(layer, name, None) == value)

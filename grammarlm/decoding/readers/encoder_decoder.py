@@ -117,7 +117,6 @@ class EncoderDecoderReader:
         if self._cache is not None:
             reorder(self._cache, texts, self._device)
 
-
     def taken(self, texts: Sequence[int]) -> EncoderDecoderReader:
         other = copy(self)
         other._cache, other._trees = None, []

@@ -58,7 +58,9 @@ class RecurrentReader:
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         """Of each chunk the ids after the first scored one may be drafts: they are read as trees are, and stay to be read."""
-        tails = [chunk[len(chunk) - count + 1 :] if count > 1 else [] for chunk, count in zip(chunks, scored, strict=True)]
+        tails = [
+            chunk[len(chunk) - count + 1 :] if count > 1 else [] for chunk, count in zip(chunks, scored, strict=True)
+        ]
         if not any(tails):
             return self._advance(chunks, scored)
         sure = [chunk[: len(chunk) - len(tail)] for chunk, tail in zip(chunks, tails, strict=True)]
@@ -77,7 +79,9 @@ class RecurrentReader:
         self._last, self._pending = rows, [[] for _ in rows]
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
-        return self._logits([each[len(row) - count : len(row)] for each, row, count in zip(after, rows, scored, strict=True)])
+        return self._logits(
+            [each[len(row) - count : len(row)] for each, row, count in zip(after, rows, scored, strict=True)]
+        )
 
     def _logits(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
         with torch.no_grad():

@@ -11,6 +11,7 @@ The weights are the model's, and all else is called as it is there: norms, proje
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,7 +27,9 @@ class Nodes:
     """Trees of T nodes in each of B texts."""
 
     parents: torch.Tensor  # int64 [B, T]: an earlier node, or -1, the state
-    windows: torch.Tensor  # int64 [B, T, K]: what the convolution sees: 0 .. K - 2 are inputs kept in the state, K - 1 + i is node i
+    windows: (
+        torch.Tensor
+    )  # int64 [B, T, K]: what the convolution sees: 0 .. K - 2 are inputs kept in the state, K - 1 + i is node i
     above: torch.Tensor  # bool [B, T, T]: is the second node on the way to the first, or the same?
     is_chain: bool  # are they texts: is each node's parent the one before it?
     last: torch.Tensor  # int64 [B]: one more than the node whose state is wanted; 0: the state as it is
@@ -133,7 +136,9 @@ class Mamba2:
 
         above = nodes.above
         sums = torch.einsum("btm,bmh->bth", above.to(state.dtype), -step * torch.exp(own.A_log.float()))
-        between = (sums[:, :, None] - sums[:, None]).masked_fill(~above[..., None], -torch.inf).exp()  # [B, T, T, heads]
+        between = (
+            (sums[:, :, None] - sums[:, None]).masked_fill(~above[..., None], -torch.inf).exp()
+        )  # [B, T, T, heads]
         more = values * step[..., None]
         out = torch.einsum("bthn,bmhn,btmh,bmhp->bthp", leave, enter, between, more)
         out = out + torch.einsum("bth,bthn,bhpn->bthp", sums.exp(), leave, first) + values * own.D[:, None]
@@ -146,7 +151,7 @@ class Mamba2:
         return own.out_proj(out), torch.cat((kept.to(state.dtype), after.flatten(1)), 1)
 
 
-KINDS = {"mamba": Mamba, "mamba2": Mamba2}  # by config.model_type
+KINDS: dict[str, Callable[[Any], Mixer]] = {"mamba": Mamba, "mamba2": Mamba2}  # by config.model_type
 
 
 class StateSpaceModel:

@@ -1,4 +1,4 @@
-"""Texts that join a batch that is being read, and that leave it and come back: the logits are those of forwards over whole texts."""
+"""Texts that join a batch that is being read, leave it and come back: the logits are those of forwards over whole texts."""
 
 import random
 
@@ -132,7 +132,10 @@ def test_a_text_that_joins_is_padded_and_not_read_again(is_longer):
 def test_readers_whose_texts_belong_to_their_batch_say_so():
     model = random_model("Llama", WIDTH)
     plain = open_reader(model, [[5, 6]], 9)
-    for reader in (SplitReader(model, [[5, 6]], 1), EphemeralReader(open_reader(model, [[5]], 9), Ephemeral([7]), model)):
+    for reader in (
+        SplitReader(model, [[5, 6]], 1),
+        EphemeralReader(open_reader(model, [[5]], 9), Ephemeral([7]), model),
+    ):
         with pytest.raises(ValueError, match="neither join others nor are taken out"):
             reader.join(plain)
         with pytest.raises(ValueError, match="neither join others nor are taken out"):

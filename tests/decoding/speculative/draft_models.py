@@ -99,9 +99,7 @@ def transformers_model(kind: str):
     ids = torch.randint(2, STOP, (4, 20), generator=torch.Generator().manual_seed(1))
     if kind == "T5":
         return spread(encoder_decoder("T5", WIDTH), input_ids=ids, decoder_input_ids=ids)
-    options = {"Mistral": {"sliding_window": 6}, "Gemma3Text": {"sliding_window": 6}, "Mamba2": MAMBA_2}.get(
-        kind, {}
-    )
+    options = {"Mistral": {"sliding_window": 6}, "Gemma3Text": {"sliding_window": 6}, "Mamba2": MAMBA_2}.get(kind, {})
     untied = {} if kind == "Mamba" else {"tie_word_embeddings": False}
     return spread(random_model(kind, WIDTH, eos_token_id=STOP, **options, **untied), input_ids=ids)
 

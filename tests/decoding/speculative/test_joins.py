@@ -32,7 +32,7 @@ SAMPLED = {"temperature": 1.0, "seed": 5}
 
 
 class Watched:
-    """A transformers model; of each of its forwards the rows, and how many pads they hold: beside what is read, and in the cache."""
+    """Of each forward of a transformers model the rows, and how many pads they hold: beside what is read, and in the cache."""
 
     def __init__(self, model):
         self.model, self.rows, self.pads, self.ids = model, [], [], []
@@ -121,9 +121,7 @@ def test_the_next_prompt_begins_where_an_answer_has_ended():
         outs = gl.generate(watched, asked, vocab=VOCAB, max_tokens=70, batch_size=4, draft=draft)
         assert [out.tokens for out in outs] == written
         assert max(calls) <= 4
-        in_batches = sum(
-            max(out.stats.forwards for out in outs[first : first + 4]) for first in range(0, len(outs), 4)
-        )
+        in_batches = sum(max(out.stats.forwards for out in outs[first : first + 4]) for first in range(0, len(outs), 4))
         assert in_batches >= 4 * 61
         assert len(calls) < 0.6 * in_batches
 

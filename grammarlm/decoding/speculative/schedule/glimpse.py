@@ -10,7 +10,13 @@ import torch
 
 from grammarlm.decoding.readers.model_layers import layers_of
 
-NORMS = ("norm", "ln_f", "norm_f", "final_layernorm", "final_layer_norm")  # what models call the one before their output
+NORMS = (
+    "norm",
+    "ln_f",
+    "norm_f",
+    "final_layernorm",
+    "final_layer_norm",
+)  # what models call the one before their output
 
 
 class Glimpse:
@@ -28,10 +34,14 @@ class Glimpse:
     def begin(self, model: Any) -> None:
         found = layers_of(model)
         if found is None:
-            raise ValueError("candidates from the target's first layers need a transformers model with a list of layers")
+            raise ValueError(
+                "candidates from the target's first layers need a transformers model with a list of layers"
+            )
         way, layers = found
         if not 0 < self.layers < len(layers):
-            raise ValueError(f"layers={self.layers}: the model has {len(layers)}, and candidates come before the last one")
+            raise ValueError(
+                f"layers={self.layers}: the model has {len(layers)}, and candidates come before the last one"
+            )
         holder = model.get_submodule(".".join(way[:-1]))
         self._layer, self._output = layers[self.layers - 1], model.get_output_embeddings()
         self._norm = next((getattr(holder, name) for name in NORMS if hasattr(holder, name)), torch.nn.Identity())

@@ -5,8 +5,8 @@ few more. Where the whole chain and that token are drawn, the next chain is ther
 After a chain that was not drawn to its end the next one has a single token, so that the target reads while the rest is drafted.
 
 With `branches` above 1 the thread goes on from several tokens that may come at the end of the chain: those that the draft finds
-likeliest, or, with `layers`, those that the target's first layers do, as soon as these have read (glimpse.py). Each thread has its own trees
-and matchers; what it drafts is held to the grammar as all drafts are.
+likeliest, or, with `layers`, those that the target's first layers do, as soon as these have read (glimpse.py). Each thread has its
+own trees and matchers; what it drafts is held to the grammar as all drafts are.
 """
 
 from __future__ import annotations
