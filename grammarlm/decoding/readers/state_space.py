@@ -162,8 +162,8 @@ class StateSpaceModel:
         self._layers = model.backbone.layers
         self._mixers: list[Mixer] = [KINDS[model.config.model_type](layer.mixer) for layer in self._layers]
         self.vocab_size = width_of(model) or model.config.vocab_size
-        weights = model.backbone.embeddings.weight.dtype
-        self._dtype = weights if weights == torch.float64 else torch.float32
+        self._weights = next(each.dtype for each in model.parameters() if each.is_floating_point())
+        self._dtype = self._weights if self._weights == torch.float64 else torch.float32
 
     def start(self, count: int) -> torch.Tensor:
         return torch.zeros(count, len(self._mixers), self._mixers[0].size, dtype=self._dtype, device=self._device)
@@ -181,8 +181,7 @@ class StateSpaceModel:
         return self._forward(states, ids, parents, torch.zeros(len(ids), dtype=torch.long))[0]
 
     def output(self, rows: torch.Tensor) -> torch.Tensor:
-        head = self._model.get_output_embeddings()
-        logits: torch.Tensor = head(rows.to(head.weight.dtype)).cpu()
+        logits: torch.Tensor = self._model.get_output_embeddings()(rows.to(self._weights)).cpu()
         return logits
 
     def _forward(
@@ -199,4 +198,7 @@ class StateSpaceModel:
 
 
 def is_state_space(model: Any) -> bool:
-    return getattr(getattr(model, "config", None), "model_type", None) in KINDS and hasattr(model, "backbone")
+    """Is it of a kind that is read so? Not where its layers are on several devices."""
+    devices = set(getattr(model, "hf_device_map", {}).values())
+    kind = getattr(getattr(model, "config", None), "model_type", None)
+    return kind in KINDS and hasattr(model, "backbone") and len(devices) < 2

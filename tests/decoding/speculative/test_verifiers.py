@@ -10,6 +10,7 @@ from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import open_reader
 from grammarlm.decoding.readers.recurrent import RecurrentReader
 from grammarlm.decoding.readers.state_space import StateSpaceModel
+from grammarlm.decoding.readers.with_embeddings import with_embeddings
 from grammarlm.decoding.speculative.drafters.rows import Rows
 from tests.decoding.random_models import Forwards
 from tests.decoding.speculative.draft_models import (
@@ -242,6 +243,24 @@ def test_drafts_for_state_space_models_change_no_answer(kind, count):
     """STree: EQ on transformers' models, against all texts read again."""
     model = transformers_model(kind)
     assert same_answers(model, lambda tree: gl.Draft("recycle", tree=tree), count)[0] > 20
+
+
+@pytest.mark.parametrize("kind", ["Mamba", "Mamba2"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_other_weights_and_embeddings_in_prompts(kind, dtype):
+    """Against a stock forward over embeddings; also of weights in half precision, whose states are kept in single."""
+    model = transformers_model(kind).to(dtype)
+    embedded = torch.randn(3, 32, generator=torch.Generator().manual_seed(4)).to(dtype)
+    reader = open_reader(with_embeddings(model, embedded), [[5, WIDTH, WIDTH + 1, WIDTH + 2, 6]], 9)
+    logits = reader.read(reader.beginnings, [1])
+    known = model.get_input_embeddings()
+    entering = torch.cat((known(torch.tensor([5])), embedded, known(torch.tensor([6]))))[None]
+    stock = model(inputs_embeds=entering).logits[0, -1:].detach().float()
+    near = {"atol": 1e-2, "rtol": 1e-3} if dtype == torch.float32 else {"atol": 2.0, "rtol": 0.1}
+    torch.testing.assert_close(logits[:, :WIDTH], stock, **near)
+    assert (logits[:, WIDTH:] == -torch.inf).all()
+    if dtype == torch.float32:
+        assert int(logits.argmax()) == int(stock.argmax())
 
 
 @pytest.mark.parametrize("kind", ["Mamba", "Mamba2"])
