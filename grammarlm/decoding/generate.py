@@ -11,10 +11,12 @@ gl.generate(model, prompts, schema=[Person, None])                    # each wit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.loop import Decoding
+from grammarlm.decoding.methods.masked import masked
 from grammarlm.decoding.methods.masked import start as start_masked
 from grammarlm.decoding.methods.registry import method_for, method_of
 from grammarlm.masks.runtime.limits import Limits
@@ -22,7 +24,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .argument_types import AnyGrammar, Choice, Items, Model, OneOrEach, Pattern, Prompts, Schema, Tokenizer, Where
 from .options import BATCH, Options, check_names, options_of
-from .progress import with_bar
+from .progress import bar_of
 from .request import prepare
 from .result import Result
 
@@ -66,7 +68,8 @@ def generate(
     model        a transformers model that generates (causal or encoder-decoder), or any callable from ids [B, T] to logits [B, T,
                  V]; one call is one forward
     prompt       a text, encoded with the special tokens that the tokenizer usually adds, or a list of ids, taken as they are;
-                 or a list of such prompts, which share their forwards (at most `batch_size` texts at a time)
+                 or a list of such prompts, which share their forwards: at most `batch_size` texts at a time; where answers end the
+                 next prompts take their places
     tokenizer    encodes the prompt and defines what the ids mean; default: the one stored where the model was loaded from
                  (nothing is downloaded). Its vocabulary becomes as wide as the model's logits, and a text ends at every
                  end-of-sequence id of the tokenizer or the model's configs
@@ -149,10 +152,15 @@ def generate(
     request = prepare(model, prompt, asked)
     if method != "diffusion":  # its canvas knows exactly whether max_tokens are enough
         request.check_budgets()
-    results: list[Result] = []
-    batches = list(request.batches(max(1, asked.batch_size // request.n)))
-    for batch in with_bar(batches, asked.progress):
-        results += find(batch, **options)
+    at_once = max(1, asked.batch_size // request.n)
+    with bar_of(len(request.prompts), at_once, asked.progress) as show:
+        if find is masked:
+            results = masked(replace(request, at_once=at_once), show)
+        else:
+            results = []
+            for batch in request.batches(at_once):
+                results += find(batch, **options)
+                show(len(results) // request.n)
     return results if request.is_list or n > 1 else results[0]
 
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from .request import Request
 
-
-def with_bar(batches: list[Request], progress: bool | None) -> Iterator[Request]:
-    """Yields the batches, with a bar of the prompts done; None: only for several batches on a terminal."""
+@contextmanager
+def bar_of(prompts: int, at_once: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
+    """The function to call with how many prompts are done: a bar; None: only for more than share a batch, on a terminal."""
     if progress is None:
-        progress = len(batches) > 1 and sys.stderr is not None and sys.stderr.isatty()
+        progress = prompts > at_once and sys.stderr is not None and sys.stderr.isatty()
     if not progress:
-        yield from batches
+        yield lambda done: None
         return
     with bar_on_stderr("generate") as bar:
-        task = bar.add_task("generate", total=sum(len(batch.prompts) for batch in batches))
-        for batch in batches:
-            yield batch
-            bar.advance(task, len(batch.prompts))
+        task = bar.add_task("generate", total=prompts)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def bar_on_stderr(name: str) -> Progress:

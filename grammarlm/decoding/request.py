@@ -38,11 +38,13 @@ class Request:
     tokenizer: Tokenizer = None  # of the prompts; None where they are ids
     is_list: bool = False  # did the caller pass a list of prompts?
     draft: Draft | None = None
+    at_once: int | None = None  # prompts that share a forward; None: all
 
-    def reader(self) -> Reader:
-        """A new reader of the prompts."""
+    def reader(self, numbers: Sequence[int] | None = None) -> Reader:
+        """A new reader of the prompts, or of those with these numbers."""
         room = max(spec.max_tokens + len(spec.rest) for spec in self.specs)
-        return open_reader(self.model, self.prompts, room, self.cache)
+        prompts = self.prompts if numbers is None else [self.prompts[number] for number in numbers]
+        return open_reader(self.model, prompts, room, self.cache)
 
     def drafting(self) -> Drafting | None:
         """What proposes drafts in one batch; None where nothing does."""
@@ -56,7 +58,8 @@ class Request:
     def batches(self, size: int) -> Iterator[Request]:
         """The request split into batches of at most so many prompts."""
         for at in range(0, len(self.prompts), size):
-            yield replace(self, prompts=self.prompts[at : at + size], specs=self.specs[at : at + size])
+            part = slice(at, at + size)
+            yield replace(self, prompts=self.prompts[part], specs=self.specs[part], at_once=None)
 
 
 def prepare(model: Model, prompt: Prompts, options: Options) -> Request:

@@ -24,6 +24,9 @@ class Stats:
     forced_tokens: int = 0  # of these, the only ones that their masks allowed, without a forward of their own
     draft_tokens: int = 0  # draft tokens: proposed because their bytes are forced, read in one forward with others
     accepted_tokens: int = 0  # of these, tokens that were then drawn, without a forward of their own
+    # By how many ids its text was shorter than the longest that shared a forward with it, summed over its forwards: pads, of which
+    # texts of equal length have none.
+    padded_ids: int = 0
     seed: int | None = None  # of the random numbers; None where nothing was drawn (temperature 0)
     # for each token the probability, at temperature 1, of the tokens that the constraint forbade there
     mass_removed: list[float] = field(default_factory=list, repr=False)

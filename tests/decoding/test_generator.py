@@ -68,7 +68,9 @@ def test_progress_is_shown(model, tokenizer, monkeypatch):
     assert not stderr.getvalue().strip("\0")
     with pytest.raises(ValueError, match="progress='yes'"):
         gl.generate(model, ["a"], progress="yes", **options)
-    assert list(progress.with_bar([], None)) == []
+    with progress.bar_of(0, 1, True) as show:
+        show(0)
+    assert "0/0" in stderr.getvalue()
 
 
 def test_what_is_refused(model, tokenizer):

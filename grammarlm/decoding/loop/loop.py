@@ -34,6 +34,7 @@ from grammarlm.masks.mask_array import allocate_mask
 
 from .forced_draft import forced_draft
 from .row import Choice, Row
+from .turns import Intake, Turns
 
 
 class Drafting(Protocol):
@@ -84,36 +85,41 @@ class Decoding:
 
     keeps_model_logits = False  # True: each step has the logits before masking, at one more copy a step
 
-    def __init__(self, reader: Reader, specs: Sequence[AnswerSpec], n: int = 1, drafting: Drafting | None = None):
+    def __init__(
+        self,
+        reader: Reader,
+        specs: Sequence[AnswerSpec],
+        n: int = 1,
+        drafting: Drafting | None = None,
+        intake: Intake | None = None,
+    ):
+        """`reader` is of the first prompts; `intake` is where the others come from, where there are more."""
         self.vocab = specs[0].vocab
         self.rows: list[Row | None] = [None] * (
             len(specs) * n
         )  # all texts: n of the first prompt, n of the second, ...
-        self._reader, self._n, self._drafting = reader, n, drafting
-        self._has_read = False
-        reader.keeps_states = drafting is not None and drafting.needs_states
+        self._n, self._drafting = n, drafting
+        self._turns = Turns(reader, specs, n, intake)
+        self.ended = 0  # of the texts
         self._steps: deque[Step] = deque()
         self._log_sums = LogSums()
-        # Unfinished rows. Until the first forward one row stands for all n samples of a prompt: they share the prefill.
-        self._live = [
-            Row(spec, number, beginning)
-            for number, (spec, beginning) in enumerate(zip(specs, reader.beginnings, strict=True))
-        ]
-        self._is_started = False
-        for row in self._live:
-            row.width = reader.width
 
     @property
     def stats(self) -> Stats:
         """Statistics of the first text."""
-        return (self.rows[0] or self._live[0]).stats
+        return (self.rows[0] or self._turns.live[0]).stats
+
+    @property
+    def _live(self) -> list[Row]:
+        """The unfinished rows of this turn."""
+        return self._turns.batch
 
     def __iter__(self) -> Iterator[Step]:
         """The steps not yet consumed; decodes more as needed."""
         while True:
             while self._steps:
                 yield self._steps.popleft()
-            if not self._live:
+            if not self._turns.has_more:
                 return
             self._turn()
 
@@ -130,12 +136,13 @@ class Decoding:
     # ------------------------------------------------------------------ one iteration
 
     def _turn(self) -> None:
+        self._turns.next()
         with timed(self._live, "mask_seconds"):
             self._prepare()
         self._drop_finished()
         if self._live:
             logits, scored = self._read()
-            if not self._is_started:
+            if self._turns.is_first:
                 logits, scored = self._start(logits, scored)
             self._use(logits, [row for row, count in zip(self._live, scored, strict=True) for _ in range(count)])
             self._drop_finished()
@@ -147,15 +154,16 @@ class Decoding:
             is_filled = self._fill_together(rows)
         for row in rows:
             row.prepare(is_filled)
-        if self._is_started or self._n == 1:
+        if self._n == 1 or not self._turns.is_first:
             self._draft([row for row in self._live if row.goes_on])
 
     def _draft(self, rows: list[Row]) -> None:
         """Draft trees for these rows."""
-        if self._drafting is not None and (self._has_read or self._reader.rollback_is_cheap):
+        rollback_is_cheap = self._turns.reader.rollback_is_cheap
+        if self._drafting is not None and (rollback_is_cheap or not self._turns.is_first):
             for row, tree in zip(rows, self._drafting.propose(rows), strict=True):
                 row.propose(tree)
-        elif self._drafting is None and self._reader.rollback_is_cheap:
+        elif self._drafting is None and rollback_is_cheap:
             for row in rows:
                 row.propose(DraftTree.chain(forced_draft(row)))
 
@@ -171,70 +179,65 @@ class Decoding:
         return True
 
     def _drop_finished(self) -> None:
-        left = [i for i, row in enumerate(self._live) if row.finish_reason is None]
-        if len(left) == len(self._live):
-            return
-        if self._drafting is not None:
-            for row in self._live:
-                if row.finish_reason is not None:
-                    self._drafting.drop(row)
-        for row in self._live:
-            if row.finish_reason and not self._is_started:
-                self._samples_of(row)
-        self._live = [self._live[i] for i in left]
-        if left:
-            self._reader.select(left)
+        for row in self._turns.drop_finished():
+            if self._drafting is not None:
+                self._drafting.drop(row)
+            self.ended += len([row] if row.has_begun else self._samples_of(row))
 
     def _samples_of(self, row: Row) -> list[Row]:
         """The n rows that this row has stood for."""
         samples = [row.sample(j) for j in range(self._n)] if self._n > 1 else [row]
         self.rows[row.number * self._n : (row.number + 1) * self._n] = samples
         for j, sample in enumerate(samples):
-            sample.number = row.number * self._n + j
+            sample.number, sample.has_begun = row.number * self._n + j, True
         return samples
 
     def _start(self, logits: torch.Tensor, scored: list[int]) -> tuple[torch.Tensor, list[int]]:
         """The prompts have been read: from now on each sample is a row of its own."""
-        self._is_started, n = True, self._n
+        n = self._n
         ends = np.cumsum([0, *scored])
         indices = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
         if n > 1:
             logits = logits[torch.tensor(indices, dtype=torch.long)]
-            self._reader.select([i for i in range(len(scored)) for _ in range(n)])
-        self._live = [sample for row in self._live for sample in self._samples_of(row)]
+        samples = [sample for row in self._live for sample in self._samples_of(row)]
+        self._turns.spread(samples, [i for i in range(len(scored)) for _ in range(n)])
         return logits, [count for count in scored for _ in range(n)]
 
     # ------------------------------------------------------------------ the model
 
     def _read(self) -> tuple[torch.Tensor, list[int]]:
         """One forward: the logits that are needed, and how many of them are each text's: first of its ids, then of its nodes."""
-        rows = self._live
+        rows, reader = self._live, self._turns.reader
+        reader.keeps_states = self._drafting is not None and self._drafting.needs_states
         chunks, trees = self._chunks(), [row.unread.tree for row in rows]
         scored = [row.unread.scored(chunk) for row, chunk in zip(rows, chunks, strict=True)]
         counts = [count + len(tree) for count, tree in zip(scored, trees, strict=True)]
         start = perf_counter()
         with timed(rows, "model_seconds"):
             if all(tree.is_chain for tree in trees):
-                logits = self._reader.read(
+                logits = reader.read(
                     [[*chunk, *tree.tokens] for chunk, tree in zip(chunks, trees, strict=True)], counts
                 )
             else:
-                logits = self._reader.read_trees(chunks, scored, trees)
-        self._has_read = True
-        for row, chunk in zip(rows, chunks, strict=True):
+                logits = reader.read_trees(chunks, scored, trees)
+        lengths = []
+        for row, chunk, tree in zip(rows, chunks, trees, strict=True):
             row.stats.forwards += 1
             row.unread.read(chunk)
             row.width = logits.shape[1]
+            lengths.append(row.length_read + len(tree))
+        for row, length in zip(rows, lengths, strict=True):
+            row.stats.padded_ids += max(lengths) - length
         if self._drafting is not None:
-            self._drafting.observe(rows, logits, scored, self._reader.states, perf_counter() - start)
+            self._drafting.observe(rows, logits, scored, reader.states, perf_counter() - start)
         return logits, counts
 
     def _chunks(self) -> list[list[int]]:
         """The ids that each text reads now: all that are unread; of equal length where others cost more and no draft follows."""
         rows = self._live
-        if self._reader.unequal_is_cheap or any(row.unread.tree for row in rows):
+        if self._turns.reader.unequal_is_cheap or any(row.unread.tree for row in rows):
             return [list(row.unread.ids) for row in rows]
-        if not self._is_started:
+        if self._turns.is_first:
             return [row.unread.start() for row in rows]
         width = min(len(row.unread.ids) for row in rows)
         return [row.unread.ids[:width] for row in rows]
@@ -285,9 +288,9 @@ class Decoding:
         """Drops from the model's cache the tokens of drafts that were not drawn."""
         unread = [row.unread for row in self._live]
         if not all(each.tree.is_chain for each in unread):
-            self._reader.keep([each.path for each in unread])
+            self._turns.reader.keep([each.path for each in unread])
         elif any(len(each.tree) > len(each.path) for each in unread):
-            self._reader.rollback([len(each.tree) - len(each.path) for each in unread])
+            self._turns.reader.rollback([len(each.tree) - len(each.path) for each in unread])
         for each in unread:
             each.forget_tree()
 

@@ -75,6 +75,7 @@ class Row:
             beginning
         )  # the prompt and all tokens, including forced ones not scored yet
         self.is_prepared = False
+        self.has_begun = False  # has the prompt been read?
         self.finish_reason: str | None = None
         self._end: str | None = None  # becomes the finish reason once all forced tokens are scored
         self.error: str | None = None  # why there is no value
@@ -101,6 +102,11 @@ class Row:
     def position(self) -> int:
         """The position that the random numbers of the next choice depend on, with the seed and the sample's number."""
         return HEALING + self.grammar.healed if self.grammar.rest else len(self.tokens)
+
+    @property
+    def length_read(self) -> int:
+        """How many ids the model has read of the prompt and the answer."""
+        return len(self.ids) - len(self.unread.ids)
 
     def _seen(self) -> list[int]:
         return [*self.spec.prompt, *self.tokens]

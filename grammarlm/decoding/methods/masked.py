@@ -1,22 +1,60 @@
 """method="masked": each step masks the tokens that cannot be continued to a text of the grammar, and draws one of the others from
 the model's own distribution, renormalised step by step.
+
+Of more prompts than share a forward the next ones begin where answers have ended (loop/turns.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
 from grammarlm.decoding.loop.loop import Decoding
-from grammarlm.decoding.request import Request
+from grammarlm.decoding.loop.turns import Intake
 from grammarlm.decoding.result import Result
 
+if TYPE_CHECKING:
+    from grammarlm.decoding.request import Request
 
-def masked(request: Request) -> list[Result]:
-    """The answers to all prompts, in one batch."""
-    return start(request).results()
+
+def masked(request: Request, show: Callable[[int], None] = lambda done: None) -> list[Result]:
+    """The answers to all prompts; `show` is told how many prompts are done."""
+    results: list[Result] = []
+    for decoding in decodings(request):
+        done = 0
+        for _ in decoding:
+            if decoding.ended > done:
+                done = decoding.ended
+                show((len(results) + done) // request.n)
+        results += decoding.results()
+        show(len(results) // request.n)
+    return results
+
+
+def decodings(request: Request) -> Iterator[Decoding]:
+    """All that comes before the first token: once where prompts join a running batch, else once for each batch."""
+    size = request.at_once or len(request.prompts)
+    if size < len(request.prompts) and not may_join(request):
+        for batch in request.batches(size):
+            yield start(batch)
+    else:
+        yield start(request)
+
+
+def may_join(request: Request) -> bool:
+    """No where a drafter has a reader of its own around the target's, which belongs to one batch."""
+    return request.draft is None or not request.draft.drafter.has_reader
 
 
 def start(request: Request) -> Decoding:
     """All that comes before the first token."""
-    drafting, reader = request.drafting(), request.reader()
-    if drafting is not None:
-        reader = drafting.reader(reader)
-    return Decoding(reader, request.specs, request.n, drafting)
+    drafting, size = request.drafting(), request.at_once
+    if size is None or size >= len(request.prompts):
+        reader = request.reader()
+        if drafting is not None:
+            reader = drafting.reader(reader)
+        return Decoding(reader, request.specs, request.n, drafting)
+    pool, choose = (1, None) if drafting is None else (drafting.pool, drafting.choose)
+    return Decoding(
+        request.reader(range(size)), request.specs, request.n, drafting, Intake(request.reader, size, pool, choose)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import torch
@@ -83,3 +84,16 @@ class BlendedReader:
     def rollback(self, counts: Sequence[int]) -> None:
         for reader in self._readers:
             reader.rollback(counts)
+
+    def taken(self, texts: Sequence[int]) -> BlendedReader:
+        other = copy(self)
+        other._readers = [reader.taken(texts) for reader in self._readers]
+        return other
+
+    def join(self, other: BlendedReader) -> None:
+        if not (self._is_started and other._is_started):
+            raise ValueError(
+                "a blend takes in texts once both have read their prompts, which differ from model to model"
+            )
+        for own, its in zip(self._readers, other._readers, strict=True):
+            own.join(its)

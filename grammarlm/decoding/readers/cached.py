@@ -25,6 +25,7 @@ import transformers
 
 from grammarlm.errors import UnsupportedFeature
 
+from .cache_rows import empty_rows, joined, padded, taken
 from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
 from .last_states import caught_states
@@ -195,6 +196,56 @@ class CachedReader(CallableReader):
         if self._cache is not None and self._slots[0] and not is_same:
             reorder(self._cache, texts, self._device)
         self._slots = [list(self._slots[i]) for i in texts]
+
+    def taken(self, texts: Sequence[int]) -> CachedReader:
+        other = super().taken(texts)
+        assert isinstance(other, CachedReader)
+        other._slots, other.states = [list(self._slots[i]) for i in texts], None
+        other._cache = taken(self._cache, texts, self._device) if self._has_slots else None
+        if other._cache is None:
+            other._start_over()
+        else:
+            other._close_holes()
+        return other
+
+    def _close_holes(self) -> None:
+        """Leaves as many slots as the longest text has ids."""
+        if self._has_slots and not self._in_step and len(self._slots[0]) > max(map(sum, self._slots)) > 0:
+            self._slots = realign(self._cache, self._slots, self._device)
+
+    def join(self, other: CallableReader) -> None:
+        """Caches of texts of unequal length are padded on the left; where they cannot be, the next read is of whole texts."""
+        assert isinstance(other, CachedReader)
+        self._longest = None if self._longest is None else max(self._longest, other._longest or 0)
+        known = self if self._has_slots or not self._is_cached else other
+        self._is_cached, self._in_step = known._is_cached, known._in_step
+        cache, slots = self._with_rows_of(other) if self._has_slots or other._has_slots else (None, [])
+        super().join(other)
+        if cache is None:
+            self._start_over()
+        else:
+            self._cache, self._slots = cache, slots
+
+    def _with_rows_of(self, other: CachedReader) -> tuple[Any | None, list[list[int]]]:
+        """Its cache and slots, followed by those of the other; no cache where they do not fit together."""
+        if self._in_step:
+            return (
+                joined(self._cache, other._cache) if self._has_slots and other._has_slots else None,
+                self._slots + other._slots,
+            )
+        self._close_holes()
+        other._close_holes()
+        longest = max(len(self._slots[0]), len(other._slots[0]))
+        parts, slots = [], list[list[int]]()
+        for each, beside in ((self, other), (other, self)):
+            more = longest - len(each._slots[0])
+            parts.append(padded(each._cache, more) if each._has_slots else empty_rows(beside._cache, len(each._slots)))
+            slots += [[0] * more + row for row in each._slots]
+        return (None if None in parts else joined(*parts)), slots
+
+    @property
+    def _has_slots(self) -> bool:
+        return self._cache is not None and bool(self._slots[0])
 
     def rollback(self, counts: Sequence[int]) -> None:
         """The ids become pads, which have their cache slots but are masked; slots at the end that are pads of all texts are cut."""

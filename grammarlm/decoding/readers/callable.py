@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import torch
@@ -83,6 +84,14 @@ class CallableReader:
 
     def select(self, texts: Sequence[int]) -> None:
         self._texts = [list(self._texts[i]) for i in texts]
+
+    def taken(self, texts: Sequence[int]) -> CallableReader:
+        other = copy(self)
+        other._texts, other._trees = [list(self._texts[i]) for i in texts], []
+        return other
+
+    def join(self, other: CallableReader) -> None:
+        self._texts += other._texts
 
     def rollback(self, counts: Sequence[int]) -> None:
         for text, count in zip(self._texts, counts, strict=True):

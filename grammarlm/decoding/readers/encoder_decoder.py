@@ -8,6 +8,7 @@ read again, padded on the right, until their lengths are equal.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy, deepcopy
 from typing import Any
 
 import torch
@@ -115,6 +116,44 @@ class EncoderDecoderReader:
             self._encoded = None if self._encoded is None else self._encoded[chosen.to(self._encoded.device)]
         if self._cache is not None:
             reorder(self._cache, texts, self._device)
+
+    def taken(self, texts: Sequence[int]) -> EncoderDecoderReader:
+        other = copy(self)
+        other._cache, other._trees = None, []
+        other.select(texts)
+        if self._cache is not None:
+            other._cache = deepcopy(self._cache)
+            reorder(other._cache, texts, self._device)
+        return other
+
+    def join(self, other: EncoderDecoderReader) -> None:
+        """What has been encoded stays so; the answers are read again."""
+        if (self._encoded is None) != (other._encoded is None):
+            for each in (self, other):
+                each._encode()
+        longest = max(self._prompts.shape[1], other._prompts.shape[1])
+
+        def both(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+            with torch.inference_mode():
+                return torch.cat([widened(first, longest), widened(second, longest)])
+
+        self._prompts, self._seen = both(self._prompts, other._prompts), both(self._seen, other._seen)
+        if self._encoded is not None and other._encoded is not None:
+            self._encoded = both(self._encoded, other._encoded)
+        self._texts += other._texts
+        self._cache = None
+
+    def _encode(self) -> None:
+        if self._encoded is None:
+            with torch.inference_mode():
+                encoder = self._model.get_encoder()
+                self._encoded = encoder(input_ids=self._prompts, attention_mask=self._seen).last_hidden_state
+
+
+def widened(rows: torch.Tensor, width: int) -> torch.Tensor:
+    """[B, width, ..]: with zeros behind."""
+    more = rows.new_zeros((rows.shape[0], width - rows.shape[1], *rows.shape[2:]))
+    return torch.cat([rows, more], 1)
 
 
 def first_id(model: Any) -> int:

@@ -26,6 +26,7 @@ from .draft_tree import ROOT, DraftTree
 from .model_layers import layers_of, on_entry
 from .reader import Reader
 
+ALONE = "what is read beside texts belongs to this batch: its texts neither join others nor are taken out"
 Enter = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -145,6 +146,12 @@ class EphemeralReader:
 
     def select(self, texts: Sequence[int]) -> None:
         self._reader.select(texts)
+
+    def taken(self, texts: Sequence[int]) -> Reader:
+        raise ValueError(ALONE)
+
+    def join(self, other: Any) -> None:
+        raise ValueError(ALONE)
 
     def rollback(self, counts: Sequence[int]) -> None:
         self._reader.rollback(counts)

@@ -9,6 +9,9 @@
     logits = reader.read_trees([[3], [4]], [1, 1], trees) # as read, and then the logits after each node of the draft trees
     reader.keep([[0, 2], []])                             # the first text goes on with nodes 0 and 2, no other node is read
 
+    second = reader.taken([1])                            # the second text by itself, in a reader of its own
+    reader.join(open_reader(model, [[6, 6]], room=20))    # a third text, of which nothing is read yet
+
 A reader has a batch of texts. One `read` is one forward, whatever was done before: texts may catch up by several ids, go back, be
 dropped, repeated and reordered, and the logits are those of a forward over the whole texts. `tests/decoding/readers` holds every
 reader to this. What differs is the cost:
@@ -17,7 +20,8 @@ reader to this. What differs is the cost:
                           cannot see
     CachedReader          (cached.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
-    RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft
+    RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft; of Mamba and Mamba 2 by
+                          their weights (state_space.py)
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
 """
 
@@ -32,6 +36,7 @@ from .callable import CallableReader
 from .draft_tree import DraftTree
 from .model_facts import is_encoder_decoder, is_transformers_model
 from .recurrent import RecurrentModel, RecurrentReader
+from .state_space import is_state_space
 
 CACHES = ("dynamic", "static", "off")  # of a transformers model; what they mean is in cached.py
 
@@ -81,6 +86,15 @@ class Reader(Protocol):
     def select(self, texts: Sequence[int]) -> None:
         """Text i becomes a copy of what was text `texts[i]`: drops, repeats or reorders texts."""
 
+    def taken(self, texts: Sequence[int]) -> Any:
+        """Another reader, of copies of these texts, with what has been read of them."""
+
+    def join(self, other: Any) -> None:
+        """The texts of another reader of the same model come after these; it is not to be used again.
+
+        ValueError where texts of this kind of reader belong to their batch.
+        """
+
     def rollback(self, counts: Sequence[int]) -> None:
         """Takes back the last `counts[i]` ids of text i, as if they had never been read; none of its beginning."""
 
@@ -95,6 +109,10 @@ def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: 
         from .encoder_decoder import EncoderDecoderReader
 
         return EncoderDecoderReader(model, prompts)
+    if is_state_space(model) and cache in (None, "dynamic"):
+        from .state_space import StateSpaceModel
+
+        return RecurrentReader(StateSpaceModel(model), prompts)
     from .cached import CachedReader
 
     return CachedReader(model, prompts, room, cache)

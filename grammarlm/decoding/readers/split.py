@@ -23,6 +23,8 @@ from .model_layers import after_layer, before_layer, layers_of, with_layers
 Adapter = Callable[[torch.Tensor], torch.Tensor]
 NEEDED = "layers that read ahead need a transformers model with a list of layers and a key-value cache"
 
+ALONE = "what is read ahead belongs to this batch: its texts neither join others nor are taken out"
+
 
 class FirstHalf(CachedReader):
     """Reader of the first layers. `states` are those after them; logits are the output's on what the adapter makes of them."""
@@ -226,6 +228,12 @@ class SplitReader:
         self._second.select(texts)
         self.ids_ahead = [list(self.ids_ahead[text]) for text in texts]
         self._states = [self._states[text] for text in texts]
+
+    def taken(self, texts: Sequence[int]) -> SplitReader:
+        raise ValueError(ALONE)
+
+    def join(self, other: Any) -> None:
+        raise ValueError(ALONE)
 
     def rollback(self, counts: Sequence[int]) -> None:
         self._take_back([len(ids) for ids in self.ids_ahead])

@@ -40,8 +40,10 @@ class Drafting:
         saves: bool = False,
     ):
         """`saves`: drafts only what pays by the cost of a forward."""
+        self.pool = schedule.pool
+        self.choose = schedule.choose if schedule.pool > 1 else None
         self._drafter, self._shape, self._rule, self._schedule, self._room = drafter, shape, rule, schedule, room
-        self._cost, self._saves, self._has_read, self._round = cost, saves, False, 0
+        self._cost, self._saves, self._round = cost, saves, 0
         self._gain = 0.0  # seconds that a round has saved of late
         self._pause = 0  # rounds until drafts are looked for again
         self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
@@ -65,7 +67,7 @@ class Drafting:
         wanted = [growth for growth in growths.values() if growth.room > 0]
         self._schedule.begin_round(rows, wanted)
         # Whole prompts are read without a mask for trees, which would be as large as their square.
-        shape = self._shape if self._has_read else replace(self._shape, name="chain")
+        shape = self._shape if all(row.has_begun for row in rows) else replace(self._shape, name="chain")
         start = perf_counter()
         grow(shape, self._drafter, wanted)
         if self._saves and isinstance(self._drafter, Combined):  # "auto" has a drafter for what the grammar forces
@@ -139,9 +141,8 @@ class Drafting:
     ) -> None:
         self._schedule.read()
         widths = [len(row.unread.tree) + 1 for row in rows]
-        if self._has_read:  # the first forward reads the prompts
+        if all(row.has_begun for row in rows):  # a first forward reads prompts
             self._cost.note(len(rows) * max(widths), seconds)
-        self._has_read = True
         self._drafter.reading(rows)
         if not (self._drafter.observes or self._rule.observes or self.needs_states):
             return

@@ -48,6 +48,7 @@ GRAMMARS = {
     "sql": gl.Lark(SELECT),
     "items": gl.Tokens([[262, 268, 5], [262, 268], [262, 9, 9, 9], [40, 41, 42, 43, 44, 45], [41], [40, 41, 42, 50]]),
 }
+MAMBA_2 = {"num_heads": 8, "head_dim": 8, "n_groups": 2, "state_size": 16, "chunk_size": 16}
 SPREAD = 6.0  # of the logits: no rounding decides
 
 
@@ -98,7 +99,7 @@ def transformers_model(kind: str):
     ids = torch.randint(2, STOP, (4, 20), generator=torch.Generator().manual_seed(1))
     if kind == "T5":
         return spread(encoder_decoder("T5", WIDTH), input_ids=ids, decoder_input_ids=ids)
-    options = {"Mistral": {"sliding_window": 6}, "Gemma3Text": {"sliding_window": 6}}.get(kind, {})
+    options = {"Mistral": {"sliding_window": 6}, "Gemma3Text": {"sliding_window": 6}, "Mamba2": MAMBA_2}.get(kind, {})
     untied = {} if kind == "Mamba" else {"tie_word_embeddings": False}
     return spread(random_model(kind, WIDTH, eos_token_id=STOP, **options, **untied), input_ids=ids)
 

@@ -14,11 +14,11 @@ class LinearStates:
         self.enter, self.leave = 3 * normal(vocab_size, size), 2 * normal(size, vocab_size)
         self.reads = 0
 
-    def logits(self, states):
+    def output(self, states):
         return torch.tanh(states) @ self.leave
 
     def __call__(self, ids):
-        return self.read(self.start(len(ids)), ids, torch.full((len(ids),), ids.shape[1]))[0]
+        return self.output(self.read(self.start(len(ids)), ids, torch.full((len(ids),), ids.shape[1]))[0])
 
     def start(self, count):
         return torch.zeros(count, self.size, dtype=torch.float64)
@@ -30,8 +30,8 @@ class LinearStates:
             token = ids[:, at]
             states = self.decay[token] * states + self.enter[token]
             after = torch.where((lengths > at)[:, None], states, after)
-            rows.append(self.logits(states))
-        return torch.stack(rows, 1) if rows else torch.zeros(len(ids), 0, self.vocab_size), after
+            rows.append(states)
+        return torch.stack(rows, 1) if rows else torch.zeros(len(ids), 0, self.size), after
 
     def read_trees(self, states, ids, parents):
         """All nodes at once: the transition from each node above to each node, zero where it is not above."""
@@ -48,4 +48,4 @@ class LinearStates:
                     through[row, node] = own * through[row, parent]
                 through[row, node, node] = 1.0
         entering = torch.cat((self.enter[ids], states[:, None]), 1)
-        return self.logits((through * entering[:, None]).sum(2))
+        return (through * entering[:, None]).sum(2)

@@ -282,6 +282,55 @@ def test_branches_are_tried_where_the_next_token_is_unsure():
     assert taken[3] > 1.5 * taken[1]
 
 
+def nearly_decided_early():
+    """A model whose second and third layer hardly change what the first one makes of a text."""
+    model = random_model("Llama", WIDTH, eos_token_id=STOP, tie_word_embeddings=False, num_hidden_layers=3)
+    with torch.no_grad():
+        for layer in model.model.layers[1:]:
+            layer.self_attn.o_proj.weight *= 0.02
+            layer.mlp.down_proj.weight *= 0.02
+    return model
+
+
+class Misses:
+    """A draft that is right, but after every fifth id the target's token is the tenth best."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, ids):
+        with torch.no_grad():
+            logits = self.model(ids).logits
+        values, tokens = logits.topk(10)
+        missed = logits.scatter(-1, tokens, values.roll(1, -1))
+        end = (torch.arange(ids.shape[1]) - 2) % 5 == 4
+        return torch.where(end[:, None], missed, logits)
+
+
+@pytest.mark.parametrize("sampling", DRAWS)
+def test_branches_that_the_target_s_first_layers_like(sampling):
+    """Mirror-SD: at each end of a chain the draft has no idea (sampled: another) and the target's first layer has."""
+    model, small, taken = nearly_decided_early(), nearly_decided_early(), {}
+    asked, options = [[5, 6, 7], [8, 9, 10]], {"max_tokens": 50, "close": False, **sampling}
+    for layers in (None, 1):
+        schedule = Parallel(ahead=5, branches=3, layers=layers)
+        draft = gl.Draft(Misses(small), length=4, schedule=schedule)
+        equal(model, asked, lambda draft=draft: draft, **options)
+        taken[layers] = sum(each.taken for each in schedule.trace)
+    assert taken[1] > (1 if sampling else 2) * taken[None]
+    assert not any(layer._forward_hooks for layer in model.model.layers)
+
+
+def test_what_a_glimpse_needs_is_said():
+    for model, layers, message in (
+        (HashModel(5, 3), 1, "need a transformers model with a list of layers"),
+        (nearly_decided_early(), 3, "layers=3: the model has 3"),
+    ):
+        draft = gl.Draft(HashModel(6, 2), schedule=Parallel(branches=2, layers=layers))
+        with pytest.raises(ValueError, match=message):
+            gl.generate(model, [5], vocab=VOCAB, max_tokens=9, draft=draft)
+
+
 def test_an_error_of_a_draft_is_not_lost():
     class Fails:
         calls = 0

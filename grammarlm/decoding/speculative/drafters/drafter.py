@@ -54,6 +54,11 @@ class Drafter:
     def begin(self, target: Target) -> None:
         """A call begins. ValueError ("needs ...") where the target does not offer what this drafter needs."""
 
+    @property
+    def has_reader(self) -> bool:
+        """Is there a reader of its own around the target's? Then no prompt joins a batch that runs."""
+        return False
+
     def reader(self, reader: Reader) -> Reader:
         """What reads the answers of this call: the target's own reader, or one around it that reads more."""
         return reader

@@ -17,7 +17,8 @@ import numpy as np
 from grammarlm.decoding.readers.cached import CachedReader
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_layers import layers_of
-from grammarlm.decoding.readers.split import Adapter, SplitReader
+from grammarlm.decoding.readers.recurrent import RecurrentReader
+from grammarlm.decoding.readers.split import NEEDED, Adapter, SplitReader
 
 from .drafter import Candidates, NodeDrafter, Target
 
@@ -48,7 +49,13 @@ class SharedExit(NodeDrafter):
             raise ValueError(f"layers={self.layers}: the model has {count}, and an exit comes before the last one")
         self._model, self._rows = target.model, []
 
+    @property
+    def has_reader(self) -> bool:
+        return True
+
     def reader(self, reader: Reader) -> Reader:
+        if isinstance(reader, RecurrentReader):
+            raise ValueError(NEEDED)
         if not isinstance(reader, CachedReader):
             raise ValueError("the drafter 'exit' with eta= needs to read the target alone: no other drafter around it")
         self._reader = SplitReader(self._model, reader.beginnings, self._at, self.adapter)

@@ -1,4 +1,4 @@
-"""A draft model's reader, which follows texts that grow, are taken back and come to an end."""
+"""A draft model's reader, which follows texts that grow, are taken back, come to an end, begin later, and wait for others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.groups import Groups
 from grammarlm.decoding.readers.reader import Reader, open_reader
 
 if TYPE_CHECKING:
@@ -19,43 +20,55 @@ ROOM = 4096
 class Follower:
     def __init__(self, model: Any, cache: str | None = None):
         self.model, self.cache = model, cache
-        self.rows: list[Row] = []  # whose texts the reader has read
-        self._reader: Reader | None = None
-        self._read: list[list[int]] = []  # what it has read of each
+        self.begin()
 
     def begin(self) -> None:
-        self._reader, self.rows, self._read = None, [], []
+        self._groups: Groups[Row] = Groups()
+        self._read: dict[Row, list[int]] = {}  # what has been read of each text
+        self._reader: Reader | None = None  # of the rows read last
+        self.rows: list[Row] = []
 
     def read(self, rows: list[Row], texts: list[list[int]]) -> torch.Tensor:
-        """Reads up to the ends of the texts; [rows, V], the logits there. Other rows are forgotten."""
-        chunks = self._catch_up(rows, texts)
-        assert self._reader is not None
-        logits = self._reader.read(chunks, [1] * len(rows))
-        self._read = [list(text) for text in texts]
+        """Reads up to the ends of the texts; [rows, V], the logits there. The texts of other rows are kept."""
+        self._open([(row, text) for row, text in zip(rows, texts, strict=True) if row not in self._read])
+        reader = self._gather(rows)
+        common = [shared(self._read[row], text[:-1]) for row, text in zip(rows, texts, strict=True)]
+        reader.rollback([len(self._read[row]) - count for row, count in zip(rows, common, strict=True)])
+        chunks = [text[count:] for text, count in zip(texts, common, strict=True)]
+        logits = reader.read(chunks, [1] * len(rows))
+        self._read |= {row: list(text) for row, text in zip(rows, texts, strict=True)}
         return logits
+
+    def _open(self, new: list[tuple[Row, list[int]]]) -> None:
+        """Texts that begin beside others are read by a forward of their own, up to their last ids."""
+        if not new:
+            return
+        rows, texts = [row for row, _ in new], [text[:-1] for _, text in new]
+        reader = open_reader(self.model, [text[:-1] or text for _, text in new], ROOM, self.cache)
+        is_alone = bool(self._read) and all(texts)
+        if is_alone:
+            reader.read(texts, [1] * len(texts))
+        self._groups.open(rows, reader)
+        self._read |= {row: text if is_alone else [] for row, text in zip(rows, texts, strict=True)}
+
+    def _gather(self, rows: list[Row]) -> Reader:
+        self._reader, self.rows = self._groups.gather(rows), rows
+        return self._reader
 
     def read_trees(self, trees: Sequence[DraftTree]) -> torch.Tensor:
         """The logits after the last id of each text, and then after each node of its tree; the texts stay what they are."""
         assert self._reader is not None
         self._reader.rollback([1] * len(self.rows))  # a forward reads one id of each text at least
-        lasts = [text[-1:] for text in self._read]
+        lasts = [self._read[row][-1:] for row in self.rows]
         logits = self._reader.read_trees(lasts, [1] * len(lasts), trees)
         self._reader.keep([[] for _ in trees])
         return logits
 
-    def _catch_up(self, rows: list[Row], texts: list[list[int]]) -> list[list[int]]:
-        """Makes the reader's batch these rows, and takes back what is not in their texts; what it has yet to read of each."""
-        if self._reader is None or not set(rows) <= set(self.rows):
-            self._reader = open_reader(self.model, [text[:-1] or text for text in texts], ROOM, self.cache)
-            self.rows = rows
-            return [list(text) for text in texts]
-        if rows != self.rows:
-            places = [self.rows.index(row) for row in rows]
-            self._reader.select(places)
-            self.rows, self._read = rows, [self._read[place] for place in places]
-        common = [shared(read, text[:-1]) for read, text in zip(self._read, texts, strict=True)]
-        self._reader.rollback([len(read) - count for read, count in zip(self._read, common, strict=True)])
-        return [text[count:] for text, count in zip(texts, common, strict=True)]
+    def drop(self, row: Row) -> None:
+        if row in self._read:
+            self._groups.drop([row])
+            del self._read[row]
+            self.rows = [each for each in self.rows if each is not row]
 
 
 def shared(first: Sequence[int], second: Sequence[int]) -> int:

@@ -56,6 +56,10 @@ class ModelDrafter(NodeDrafter):
                 "gl.Draft(model, tokenizer=...) that says what the ids mean"
             )
 
+    @property
+    def has_reader(self) -> bool:
+        return bool(self.transfer)
+
     def reader(self, reader: Reader) -> Reader:
         """With `transfer` both models read the answers, each after its own prompt."""
         if not self.transfer:
@@ -69,6 +73,7 @@ class ModelDrafter(NodeDrafter):
     def drop(self, row: Row) -> None:
         self._roots.pop(row, None)
         self._contexts.drop(row)
+        self._follower.drop(row)
 
     def open(self, growths: Sequence[Growth]) -> None:
         """Reads the answers up to their ends; the logits there are those of the roots."""

@@ -93,6 +93,7 @@ class OtherVocabulary(RunDrafter):
 
     def drop(self, row: Row) -> None:
         self._said.pop(row, None)
+        self._follower.drop(row)
 
     def open(self, growths: Sequence[Growth]) -> None:
         """One continuation of each text, in the draft's tokens."""

@@ -74,6 +74,10 @@ class Rows(NodeDrafter):
     def begin(self, target: Target) -> None:
         self._output, self._model = self._given or output_of(target, "rows"), target.model
 
+    @property
+    def has_reader(self) -> bool:
+        return self.ephemeral is not None
+
     def reader(self, reader: Reader) -> Reader:
         if self.ephemeral is None:
             return reader

@@ -28,6 +28,10 @@ class Several(Drafter):
         for member in self.members:
             member.begin(target)
 
+    @property
+    def has_reader(self) -> bool:
+        return any(member.has_reader for member in self.members)
+
     def reader(self, reader: Reader) -> Reader:
         for member in self.members:
             reader = member.reader(reader)

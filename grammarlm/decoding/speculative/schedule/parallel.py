@@ -4,8 +4,9 @@ While the target reads a chain another thread goes on from its end: first with t
 few more. Where the whole chain and that token are drawn, the next chain is there already; else what was drafted ahead is forgotten.
 After a chain that was not drawn to its end the next one has a single token, so that the target reads while the rest is drafted.
 
-With `branches` above 1 the thread goes on from several tokens that may come at the end of the chain. Each thread has its own trees
-and matchers; what it drafts is held to the grammar as all drafts are.
+With `branches` above 1 the thread goes on from several tokens that may come at the end of the chain: those that the draft finds
+likeliest, or, with `layers`, those that the target's first layers do, as soon as these have read (glimpse.py). Each thread has its
+own trees and matchers; what it drafts is held to the grammar as all drafts are.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from grammarlm.decoding.readers.draft_tree import ROOT
-from grammarlm.decoding.speculative.drafters.drafter import NodeDrafter
+from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.drafters.several import Several
 from grammarlm.decoding.speculative.growth import Growth
 from grammarlm.decoding.speculative.shapes import children
 
+from .glimpse import Glimpse
 from .schedule import Schedule
 
 if TYPE_CHECKING:
@@ -57,15 +59,18 @@ class Ahead:
 
 
 class Parallel(Schedule):
-    """`ahead`: tokens that are drafted after the one that the target draws; `branches`: how many such tokens are tried.
+    """`ahead`: tokens that are drafted after the one that the target draws; `branches`: how many such tokens are tried, by what
+    the target's first `layers` layers say, or by the draft.
 
     `trace` has the last rounds.
     """
 
-    def __init__(self, ahead: int = 4, branches: int = 1):
+    def __init__(self, ahead: int = 4, branches: int = 1, layers: int | None = None):
         if ahead < 1 or branches < 1:
             raise ValueError(f"ahead={ahead}, branches={branches}: one token and one branch are the least")
         self.ahead, self.branches = ahead, branches
+        self._glimpse = None if layers is None else Glimpse(layers)
+        self._rows: list[Row] = []  # of this round
         self.trace: deque[Round] = deque(maxlen=TRACED)
         self._running: Ahead | None = None
         self._ready: Ahead | None = None
@@ -75,6 +80,8 @@ class Parallel(Schedule):
         if not isinstance(drafter, NodeDrafter) or isinstance(drafter, Several):
             raise ValueError("a parallel schedule needs one drafter that goes on token by token, such as a draft model")
         self.read()
+        if self._glimpse is not None:
+            self._glimpse.begin(target.model)
         self._ready = None
         self._sizes.clear()
 
@@ -87,6 +94,7 @@ class Parallel(Schedule):
 
     def begin_round(self, rows: Sequence[Row], growths: Sequence[Growth]) -> None:
         """Chains begin with what was drafted ahead, where that has come."""
+        self._rows = list(rows)
         ready, self._ready = self._ready, None
         if ready is not None:
             for growth in growths:
@@ -101,6 +109,8 @@ class Parallel(Schedule):
         run = Ahead(further, {row: len(row.ids) for row in further}, Round(now))
         run.thread = Thread(target=self._draft, args=(run, shape, drafter), name=THREAD, daemon=True)
         self._running = run
+        if self._glimpse is not None:
+            self._glimpse.watch(THREAD)
         run.thread.start()
 
     def _longer(self, growth: Growth) -> Growth:
@@ -120,7 +130,7 @@ class Parallel(Schedule):
                 if not tips:
                     break
                 width = 1 if step else self.branches
-                found = drafter.after(tips, width)
+                found = (None if step else self._likely(tips)) or drafter.after(tips, width)
                 pairs = zip(tips, found, strict=True)
                 tips = [
                     (g, child)
@@ -132,11 +142,24 @@ class Parallel(Schedule):
         run.trace.drafting = began, perf_counter()
         run.trace.drafted = sum(len(growth.tree) for growth in run.growths.values()) - size
 
+    def _likely(self, tips: Sequence[tuple[Growth, int]]) -> list[Candidates] | None:
+        """What the target's first layers say may come; None where they say nothing: the draft is asked."""
+        logits = None if self._glimpse is None else self._glimpse.wait()
+        if logits is None or len(logits) != len(self._rows):  # rows that have nothing more to choose are read, too
+            return None
+        found = []
+        for growth, node in tips:
+            masked = growth.masked(logits[self._rows.index(growth.row)], node)
+            found.append(Candidates((), ()) if masked is None else Candidates((), (), masked))
+        return found
+
     def read(self) -> None:
         run, self._running = self._running, None
         if run is None:
             return
         run.trace.reading = run.trace.began, perf_counter()
+        if self._glimpse is not None:
+            self._glimpse.stop()
         run.thread.join()
         self.trace.append(run.trace)
         if run.errors:

@@ -15,10 +15,18 @@ if TYPE_CHECKING:
 class Schedule:
     """By default each row drafts as many tokens as it has room for, before the target reads."""
 
+    pool = 1  # of many prompts so many batches have begun and not ended; `choose` says which of their rows read next
     limits_rooms = False  # are rooms bounds, also of what costs nothing to draft?
 
     def begin(self, target: Target, drafter: Drafter) -> None:
         """A call begins. ValueError ("needs ...") where these are not what the schedule is for."""
+
+    def choose(self, rows: Sequence[Row], size: int, is_ragged: bool) -> Sequence[Row]:
+        """At most `size` of the unfinished rows, which read next; all of them have begun, or none.
+
+        is_ragged   may they differ in length at no more cost than pads? Else rows that differ are read as whole texts
+        """
+        raise NotImplementedError
 
     def rooms(self, rows: Sequence[Row], rooms: Sequence[int]) -> Sequence[int]:
         """How many tokens each row may draft now, of the room that it has."""

@@ -1,0 +1,108 @@
+"""Which texts a forward reads: those of a batch, until each of them has ended, or of a queue whose texts come and go.
+
+With an `Intake` the next prompt begins where a text has ended. It is read by a forward of its own, together with others that begin
+then, since beside texts that read one id its length would cost as much in each of them. A forward costs about as much as a
+batch of places that stay empty for a turn: so prompts are let in once empty places have cost one.
+
+Where texts of unequal length cannot share a cache (sliding windows, states), a batch that takes one in would read all of its texts
+again. There the next prompts begin when all texts have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from grammarlm.decoding.answer_spec import AnswerSpec
+from grammarlm.decoding.readers.groups import Groups
+from grammarlm.decoding.readers.reader import Reader
+
+from .row import Row
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Prompts that wait."""
+
+    open: Callable[[Sequence[int]], Reader]  # a reader of the prompts with these numbers
+    size: int  # prompts that share a forward
+    pool: int = 1  # so many times that many have begun and not ended
+    choose: Callable[[Sequence[Row], int, bool], Sequence[Row]] | None = None  # those of the next forward: schedule.py
+
+
+class Turns:
+    def __init__(self, reader: Reader, specs: Sequence[AnswerSpec], n: int, intake: Intake | None):
+        self._specs, self._n, self._intake = specs, n, intake
+        self._next = len(reader.beginnings)  # the first prompt that waits
+        self._wasted = 0  # turns of places that stay empty while prompts wait
+        self._groups: Groups[Row] = Groups()
+        self.reader = reader
+        # Unfinished rows. Until its first forward one row stands for all n samples of a prompt: they share the prefill.
+        self.live = self._begun(reader, range(self._next))
+        self.batch = self.live  # of this turn
+
+    def _begun(self, reader: Reader, numbers: Sequence[int]) -> list[Row]:
+        """New rows of this reader's texts."""
+        rows = [Row(self._specs[at], at, ids) for at, ids in zip(numbers, reader.beginnings, strict=True)]
+        for row in rows:
+            row.width = reader.width
+        self._groups.open(rows, reader)
+        return rows
+
+    @property
+    def has_more(self) -> bool:
+        return bool(self.live) or self._next < len(self._specs)
+
+    def next(self) -> None:
+        """Lets prompts in, and chooses the batch of the next forward."""
+        if self._intake is None:
+            self.batch = self.live
+        else:
+            self._let_in(self._intake)
+            self.batch = self._chosen(self._intake)
+        if self.batch:
+            self.reader = self._groups.gather(self.batch)
+
+    def _let_in(self, intake: Intake) -> None:
+        waiting = len(self._specs) - self._next
+        places = intake.size * intake.pool * self._n - sum(1 if row.has_begun else self._n for row in self.live)
+        if not waiting or places < self._n:
+            return
+        self._wasted += places
+        if self.live and (self._wasted < intake.size * self._n or not self._may_join(intake)):
+            return
+        self._wasted = 0
+        numbers = range(self._next, self._next + min(waiting, places // self._n))
+        self._next = numbers.stop
+        self.live = [*self.live, *self._begun(intake.open(numbers), numbers)]
+
+    def _may_join(self, intake: Intake) -> bool:
+        return intake.choose is not None or self.reader.unequal_is_cheap
+
+    def _chosen(self, intake: Intake) -> list[Row]:
+        if intake.choose is not None:
+            return (
+                list(intake.choose(self.live, intake.size * self._n, self.reader.unequal_is_cheap)) if self.live else []
+            )
+        return [row for row in self.live if not row.has_begun] or self.live
+
+    @property
+    def is_first(self) -> bool:
+        """Does the batch read its prompts next?"""
+        return any(not row.has_begun for row in self.batch)
+
+    def spread(self, rows: Sequence[Row], texts: Sequence[int]) -> None:
+        """The batch is these rows from now on: row i goes on from what was text `texts[i]`."""
+        self._groups.replace(self.batch, rows, texts)
+        gone = set(self.batch)
+        self.live = [row for row in self.live if row not in gone] + list(rows)
+        self.batch = list(rows)
+
+    def drop_finished(self) -> list[Row]:
+        """Those of the batch that have ended."""
+        gone = [row for row in self.batch if row.finish_reason is not None]
+        if gone:
+            self._groups.drop(gone)
+            self.live = [row for row in self.live if row.finish_reason is None]
+            self.batch = [row for row in self.batch if row.finish_reason is None]
+        return gone
