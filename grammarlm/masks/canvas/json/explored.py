@@ -65,6 +65,9 @@ class Explorer:
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
         self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = MOST_STATES, short
+        import os
+        zz=os.environ.get('ZZ'); self.work[Explore.OPEN_ZEROS],self.work[Explore.LARGEST_EXPONENT]=(20,99) if not zz else map(int,zz.split(','))
+        self.work[Explore.IS_STRICT]=int(os.environ.get('STR','0'))
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self._frames(FIRST_FRAMES)
