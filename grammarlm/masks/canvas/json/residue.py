@@ -15,6 +15,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,8 @@ MOST_KEYS = 4  # tracked at once
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 SHORT_TOKEN = 4  # bytes
+MOST_FOLLOWED = 1 << 14  # states of a lattice that follows numbers further
+FEW_STATES = 1 << 11  # of one that follows what masked tokens alone make possible: long numbers, many blanks
 NO_TOKENS = np.zeros(0, np.int64)
 
 
@@ -51,7 +54,7 @@ class JsonGrid:
         self._grids: dict[States, StackGrid] = {}
         self._begun = begun_of(after)
         self.has_free_keys = view.has_free_keys
-        self.classes = self.grid(self._needed([MASKED] * length)).classes
+        self.classes = self.grid(States()).classes
 
     def grid(self, states: States) -> StackGrid:
         """The lattice of these states."""
@@ -85,6 +88,7 @@ class JsonGrid:
     def _needed(self, tokens: Sequence[int]) -> States:
         """What the given tokens ask of the states."""
         view, free_keys = self._view, set[bytes]()
+        tokens = self._text(tokens)
         if self.has_free_keys:
             runs = runs_of(tokens, self.vocab, self.stops)
             twice = [key for key, count in Counter(tight_keys(runs)).items() if count > 1]
@@ -97,21 +101,26 @@ class JsonGrid:
         )
 
     def _digits(self, tokens: Sequence[int]) -> int:
-        room = self.number_room(tokens)
-        is_short = self.length + self._room <= SHORT_ROW
-        wanted = room.most if is_short else room.begun
-        if not wanted or not self._view.has_loose():
+        room, view = self._number_room(tokens), self._view
+        if not room.most or not view.has_loose():
             return SHORT
-        return self._view.digits_followed(wanted if wanted <= LEVELS[-1] else LEVELS[0])
+        if self.length + self._room <= SHORT_ROW:
+            return view.digits_followed(room.most, MOST_FOLLOWED)
+        begun = view.digits_followed(room.begun, MOST_FOLLOWED) if room.begun else SHORT
+        return max(begun, view.digits_followed(room.free, FEW_STATES) if room.free else SHORT)
 
-    def number_room(self, tokens: Sequence[int]) -> Room:
-        return number_room(tokens, self.vocab, self._begun.digits, self._room)
+    def _text(self, tokens: Sequence[int]) -> list[int]:
+        """A row to its first stop id."""
+        return list(takewhile(lambda token: token not in self.stops, tokens))
+
+    def _number_room(self, tokens: Sequence[int]) -> Room:
+        return number_room(self._text(tokens), self.vocab, self._begun.digits, self._room)
 
     def _counts_blanks(self, tokens: Sequence[int]) -> bool:
         if blanks_break(tokens, self.vocab):
             return True
         may_break = self._begun.is_blank or blanks_may_break(tokens, self.vocab)
-        return may_break and self._view.counts_blanks_cheaply()
+        return may_break and self._view.counts_blanks(FEW_STATES)
 
     def _counts_lengths(self, tokens: Sequence[int], least: int) -> bool:
         return fewest_characters(tokens, self.vocab, self._begun.characters, self._view.is_plain) > least
@@ -120,7 +129,7 @@ class JsonGrid:
         """For a row that cannot be completed in these states: those in which it can, perhaps; None: in none."""
         if not self._view.has_loose() or states.is_loose:
             return None
-        room = self.number_room(tokens).most
+        room = self._number_room(tokens).most
         if states.digits >= room or states.digits == LEVELS[-1]:
             if states.digits >= room or not self._loosely(tokens, states):
                 return None

@@ -24,7 +24,7 @@ from .explored import SHORT, Explorer, States, has_cap, start_thread
 from .few import partly_given, spellings
 from .keys import spelling_tokens, tight_keys
 from .places import Places
-from .residue import LEVELS, JsonGrid
+from .residue import LEVELS, MOST_FOLLOWED, JsonGrid
 from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL, JsonTable
 from .tokens import NOWHERE, TokenEffects
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from grammarlm.masks.matcher import Matcher
 
 MOST_KNOWN = 32
-MOST_FOLLOWED = 1 << 14  # states where numbers are followed further; else less of them is
-FEW_STATES = 1 << 11  # with blanks counted: where a row's masked tokens alone make it possible to break the cap
 Starts = list[tuple[int, tuple[int, ...]]]
 
 
@@ -95,7 +93,8 @@ class JsonView:
         if isinstance(program, DistinctProgram):
             raise UnsupportedFeature("a canvas over an array with uniqueItems whose items may be objects or arrays")
         self._automaton, self._program, self.vocab = automaton, program, program.vocab
-        self._known: dict[States, Unrolled | None] = {}  # None: too many states
+        self._known: dict[States, Unrolled] = {}
+        self._too_few: dict[States, int] = {}  # numbers of states that are not enough
         places = Places(program.json.rows, program.json.start)
         self.has_free_keys = places.has_free_keys
         self.has_cap, self.is_plain = has_cap(program.tables.blanks), program.tables.spelling == "plain"
@@ -129,26 +128,28 @@ class JsonView:
             self._any_loose = self._of(States(self._spelled)).explorer.has_loose
         return self._any_loose
 
-    def counts_blanks_cheaply(self) -> bool:
-        """Are the states few, if blanks are counted?"""
-        return self._of_at_most(States(self._spelled, counts_blanks=True), FEW_STATES) is not None
+    def counts_blanks(self, most: int) -> bool:
+        """Are the states no more than this, if blanks are counted?"""
+        return self._of_at_most(States(self._spelled, counts_blanks=True), most) is not None
 
-    def digits_followed(self, wanted: int) -> int:
-        """How far numbers are followed in rows that have room for numbers of as many bytes: the bytes."""
-        enough = next((level for level in LEVELS if level >= wanted), LEVELS[-1])
+    def digits_followed(self, room: int, most: int) -> int:
+        """How far numbers are followed where they have room for so many bytes: as far as that takes no more states."""
+        if room > LEVELS[-1] and most == MOST_FOLLOWED:
+            room = LEVELS[0]
+        enough = next((level for level in LEVELS if level >= room), LEVELS[-1])
         for digits in reversed([level for level in LEVELS if level <= enough]):
-            if self._of_at_most(States(self._spelled, digits), MOST_FOLLOWED) is not None:
+            if self._of_at_most(States(self._spelled, digits), most) is not None:
                 return digits
         return SHORT
 
     def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
         """The spellings of partly given keys that have less than there are such keys; LimitExceeded where they are not known."""
         patterns = partly_given(runs) if self._languages else []
-        found, count = set[bytes](), len(patterns)
+        found, count = set[bytes](), len(patterns) + len(set(tight_keys(runs)))
         steps, accepts = partial(steps_of, self._program), partial(is_accepting, self._program)
         for pattern in patterns if count > 1 else ():
             least = spellings(pattern, self._languages, steps, accepts, spelling_tokens(self.vocab).is_token)
-            if least is not None and len(least) < count + len(tight_keys(runs)):
+            if least is not None and len(least) < count:
                 most = spellings(pattern, self._languages, steps, accepts, None)
                 if most is None:
                     raise LimitExceeded("a canvas: too many spellings of a key whose given tokens leave few")
@@ -174,14 +175,16 @@ class JsonView:
         return found
 
     def _of_at_most(self, states: States, most: int) -> Unrolled | None:
-        if states not in self._known:
+        """None where it has more states."""
+        found = self._known.get(states)
+        if found is None and most > self._too_few.get(states, 0):
             explorer = Explorer(self._program, states, 4 * most)
             try:
-                self._keep(states, unrolled(self._program, explorer, most))
+                found = self._keep(states, unrolled(self._program, explorer, most))
             except LimitExceeded:
                 self._program.clock.check()
-                self._known[states] = None
-        return self._known[states]
+                self._too_few[states] = most
+        return found if found is not None and found.machine.states <= most else None
 
     def _keep(self, states: States, found: Unrolled) -> Unrolled:
         if len(self._known) >= MOST_KNOWN:
