@@ -53,5 +53,7 @@ DIGITS_AHEAD, EXPONENT_AHEAD = 2000, 8  # more than any number has: equal keys a
 # only its form is followed, in states whose x is one of these. What only loose numbers allow is decided by matchers.
 LOOSE_DIGITS, LOOSE_ZEROS, LOOSE_E, LOOSE_SIGN, LOOSE_POWER = -7, -8, -9, -10, -11  # ZEROS and POWER may be the end
 LOOSE = LOOSE_DIGITS  # and below
-OPEN_EXPONENT = 99  # exponents up to it are valid after any digits that are followed, where a number has neither bounds nor steps
+OPEN_EXPONENT = (
+    99  # exponents up to it are valid after any digits that are followed, where a number has neither bounds nor steps
+)
 FAR = 200  # powers of ten that such numbers do not reach

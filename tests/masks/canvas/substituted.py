@@ -1,7 +1,6 @@
 """Partly filled rows with few holes against every way of filling them in, read by an oracle and by a matcher."""
 
 import itertools
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -12,7 +11,8 @@ import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case, fails, holes_of, ids_in
 from tests.masks.canvas.json_cases import by_schema
 
-FLEXIBLE = r"(?=(?:[\r\n]*[ \t]){0,40}[\r\n]*$)[ \t]*(\r?\n[ \t]*){0,2}"  # as a compile report states it: at most 40 blanks and tabs
+# As a compile report states it: two line ends and 40 blanks and tabs at most.
+FLEXIBLE = r"(?=(?:[\r\n]*[ \t]){0,40}[\r\n]*$)[ \t]*(\r?\n[ \t]*){0,2}"
 
 
 def json_case(
@@ -53,10 +53,14 @@ def completions(case: Case, partial: list[int]) -> np.ndarray:
 
 def is_read(case: Case, row: list[int]) -> bool:
     matcher = case.constraint.matcher()
-    return all(matcher.is_finished or matcher.advance(token) for token in row) and (matcher.is_finished or matcher.is_accepting)
+    return all(matcher.is_finished or matcher.advance(token) for token in row) and (
+        matcher.is_finished or matcher.is_accepting
+    )
 
 
-def check_partial(case: Case, partial: list[int], complete: Callable[[Case, list[int]], np.ndarray] = completions) -> bool:
+def check_partial(
+    case: Case, partial: list[int], complete: Callable[[Case, list[int]], np.ndarray] = completions
+) -> bool:
     """All answers about one row; returns whether it can be completed."""
     canvas, left = case.constraint.canvas(len(partial)), complete(case, partial)
     assert canvas.is_completable(partial) == (len(left) > 0), partial
@@ -70,5 +74,3 @@ def check_partial(case: Case, partial: list[int], complete: Callable[[Case, list
         assert (left == canvas.fill(partial, logits)).all(1).any()
         assert (left == canvas.sample(partial, logits, seed=1)).all(1).any()
     return len(left) > 0
-
-

@@ -1,7 +1,11 @@
 """Canvases of JSON where states say less than the language: exponents, long strings, many blanks, keys that are used up."""
 
+from itertools import permutations
+from typing import Any
+
 import pytest
 
+import grammarlm as gl
 from tests.masks.canvas.substituted import check_partial, json_case, row_of
 
 EXPONENTS = [b"1e99", b"1e100", b"1e-120", b"e1", b"00", b"e-", b"120", b"0.0", b"5e3", b"e+9"]
@@ -21,13 +25,20 @@ NUMBER_ROWS = [(None,), (None, None), (b"1", b"e", None), (b"1", None, b"00"), (
 @pytest.mark.parametrize("length", [6, 24])
 def test_exponents(name: str, length: int) -> None:
     case = json_case(NUMBERS[name], EXPONENTS, b"0123456789.eE+-")
-    found = [check_partial(case, row_of(case, length, *pieces)) for pieces in NUMBER_ROWS if pieces != (None, None) or length == 6]
+    found = [
+        check_partial(case, row_of(case, length, *pieces))
+        for pieces in NUMBER_ROWS
+        if pieces != (None, None) or length == 6
+    ]
     assert 0 < sum(found) < len(found)
 
 
 @pytest.mark.parametrize("most", [130, 199, 300])
 def test_long_strings(most: int) -> None:
-    case = json_case({"type": "string", "maxLength": most}, [b"a" * 60, "é".encode() * 30, b"b" * 9, b'bbbb"', b'"aaaaa', b"\\u0061" * 4])
+    case = json_case(
+        {"type": "string", "maxLength": most},
+        [b"a" * 60, "é".encode() * 30, b"b" * 9, b'bbbb"', b'"aaaaa', b"\\u0061" * 4],
+    )
     sixty, thirty, nine = case.tokens[257:260]
     most_sixties = most // 60
     found = [
@@ -73,7 +84,7 @@ def test_many_blanks(length: int) -> None:
 @pytest.mark.parametrize("count", [38, 42, 45, 47, 48])
 def test_blanks_of_one_byte(count: int) -> None:
     """Masked tokens that can be nothing but white space: two line ends of two bytes and 40 blanks at most."""
-    case = json_case({"const": True}, BLANKS, b" \t\r\ntrue\"", "flexible")
+    case = json_case({"const": True}, BLANKS, b' \t\r\ntrue"', "flexible")
     space, most = case.tokens.index(b" "), 3 + 40 + 4
     check_partial(case, [space] * (count - 4) + row_of(case, 5, b"t", b"r", None, b"e", None))
     check_partial(case, [space] * (count - 6) + row_of(case, 7, None, None, b"t", b"r", b"u", b"e"))
@@ -88,7 +99,7 @@ KEY_PIECES = [b'{"aaaaaa', b'":1,"aaaaaa', b'":1}', b'b":1}', b'":1,"', b"aaaaaa
 def test_keys_that_are_used_up() -> None:
     """128 keys, of which the given tokens leave two."""
     case = json_case(SEVEN, KEY_PIECES, b'{}":,ab1.0eE+-\\u6')
-    first, more, end, end_b, between, whole, whole_b = KEY_PIECES[:7]
+    first, more, end, end_b, between, whole = KEY_PIECES[:6]
     found = [
         check_partial(case, row_of(case, 8, *pieces))
         for pieces in (
@@ -97,7 +108,7 @@ def test_keys_that_are_used_up() -> None:
             (first, b"a", more, None, end),
             (first, None, more, b"b", between, whole, end),
             (first, None, more, b"b", more, None, end),
-            (first, None, more, None, between, b"aa", b"aa", b"aa") + (b"b",),
+            (first, None, more, None, between, b"aa", b"aa", b"aa", b"b"),
             (first, None, more, None, end_b),
         )
     ]
@@ -134,3 +145,35 @@ def test_equal_keys_that_only_a_nested_object_keeps_apart() -> None:
     ]
     assert any(found)
     assert not all(found)
+
+
+def partition(sizes: list[int]) -> dict[str, Any]:
+    """Required keys in any order, with values of these lengths: given commas ask for groups of these sums."""
+    return {
+        "type": "object",
+        "properties": {chr(97 + i): {"const": "x" * size} for i, size in enumerate(sizes)},
+        "required": [chr(97 + i) for i in range(len(sizes))],
+        "additionalProperties": False,
+    }
+
+
+def test_two_groups_of_three() -> None:
+    sizes = [1, 2, 1, 3, 1, 4]
+    texts = [
+        b"{%s}" % b",".join(b'"%c":"%s"' % (97 + i, b"x" * sizes[i]) for i in order) for order in permutations(range(6))
+    ]
+    case = json_case(partition(sizes), [], property_order="any")
+    canvas = case.constraint.canvas(len(texts[0]))
+    comma = 1 + ord(",")
+    for at in range(17, 29):
+        row = [-1] * len(texts[0])
+        row[at] = comma
+        assert canvas.is_completable(row) == any(text[at] == ord(",") for text in texts), at
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_many_groups_are_refused_by_name(count: int) -> None:
+    """3-PARTITION, which is NP-hard."""
+    case = json_case(partition([4, 5, 6] * count), [], property_order="any")
+    with pytest.raises(gl.LimitExceeded, match="property_order"):
+        case.constraint.canvas(40)

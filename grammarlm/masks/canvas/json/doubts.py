@@ -12,11 +12,9 @@ Each is a bound: where it says no, no completion breaks the rule, or those that 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
@@ -24,9 +22,12 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 NUMBER = rb"[-+.0-9eE]"
 WHITE = rb"[ \t\r\n]"
-LEADING_NUMBER, TRAILING_NUMBER = re.compile(NUMBER + b"*"), re.compile(NUMBER + b"*$")
-LEADING_WHITE, TRAILING_WHITE = re.compile(WHITE + b"*"), re.compile(WHITE + b"*$")
+LEADING_NUMBER, TRAILING_NUMBER = re.compile(b"^" + NUMBER + b"*"), re.compile(NUMBER + b"*\\Z")
+LEADING_WHITE, TRAILING_WHITE = re.compile(b"^" + WHITE + b"*"), re.compile(WHITE + b"*\\Z")
 NUMBERS, WHITES = re.compile(NUMBER + b"+"), re.compile(WHITE + b"+")
+CONTINUATIONS = bytes(range(0x80, 0xC0))
+LONGEST_NUMBER = 1 << 20
+Pattern = re.Pattern[bytes]
 ESCAPE = 6  # tokens of one byte that spell one character: \u0061
 
 
@@ -34,9 +35,9 @@ ESCAPE = 6  # tokens of one byte that spell one character: \u0061
 class Edges:
     """By id: bytes or blanks at a token's two ends, all of it where it is nothing else. The most of any token."""
 
-    leading: np.ndarray
-    trailing: np.ndarray
-    is_whole: np.ndarray
+    leading: list[int]
+    trailing: list[int]
+    is_whole: list[bool]
     most: int
 
 
@@ -46,7 +47,7 @@ class Sizes:
 
     numbers: Edges
     blanks: Edges
-    characters: np.ndarray  # int64 [V]; of an escape, more than it is
+    characters: list[int]  # by id; of an escape, more than it is
     most_characters: int
     beside_quotes: int  # the most before a token's first quote or after its last
 
@@ -54,26 +55,34 @@ class Sizes:
 @lru_cache(maxsize=4)
 def sizes_of(vocab: Vocabulary) -> Sizes:
     spelled = [vocab.token_bytes(token) for token in range(vocab.size)]
-    characters = np.array([_characters(text) for text in spelled], np.int64)
-    beside = [max(_characters(text.partition(b'"')[0]), _characters(text.rpartition(b'"')[2])) for text in spelled if b'"' in text]
+    characters = [_characters(text) for text in spelled]
+    quoted = [text for text in spelled if b'"' in text]
+    beside = [max(_characters(text.partition(b'"')[0]), _characters(text.rpartition(b'"')[2])) for text in quoted]
     return Sizes(
-        _edges(spelled, LEADING_NUMBER, TRAILING_NUMBER, NUMBERS, len),
-        _edges(spelled, LEADING_WHITE, TRAILING_WHITE, WHITES, _blanks),
+        _edges(spelled, LEADING_NUMBER, TRAILING_NUMBER, NUMBERS, len, LONGEST_NUMBER),
+        _edges(spelled, LEADING_WHITE, TRAILING_WHITE, WHITES, _blanks, LONGEST_RUN),
         characters,
-        int(characters.max(initial=0)),
+        max(characters, default=0),
         max(beside, default=0),
     )
 
 
-def _edges(spelled: list[bytes], leading: re.Pattern[bytes], trailing: re.Pattern[bytes], inside: re.Pattern[bytes], size) -> Edges:  # type: ignore[no-untyped-def]
-    found, most = np.zeros((3, len(spelled)), np.int64), 0
+def _edges(
+    spelled: list[bytes],
+    leading: Pattern,
+    trailing: Pattern,
+    inside: Pattern,
+    size: Callable[[bytes], int],
+    longest: int,
+) -> Edges:
+    first, last, whole, most = [0] * len(spelled), [0] * len(spelled), [False] * len(spelled), 0
     for token, text in enumerate(spelled):
-        if (runs := inside.findall(text)) and text:
-            first, last = leading.match(text), trailing.search(text)
-            found[:, token] = size(first[0] if first else b""), size(last[0] if last else b""), len(runs[0]) == len(text)
-            fitting = [size(run) for run in runs]
-            most = max(most, *(n for n in (*fitting, 0) if size is len or n <= LONGEST_RUN))
-    return Edges(found[0], found[1], found[2] != 0, most)
+        if runs := inside.findall(text):
+            first[token] = size(leading.findall(text)[0])
+            last[token] = size(trailing.findall(text)[0])
+            whole[token] = len(runs[0]) == len(text)
+            most = max(most, *(size(run) if size(run) <= longest else 0 for run in runs))
+    return Edges(first, last, whole, most)
 
 
 def _blanks(text: bytes) -> int:
@@ -81,7 +90,7 @@ def _blanks(text: bytes) -> int:
 
 
 def _characters(text: bytes) -> int:
-    return sum(byte & 0xC0 != 0x80 for byte in text)
+    return len(text.translate(None, CONTINUATIONS))
 
 
 @dataclass(frozen=True)
@@ -110,10 +119,10 @@ def number_room(tokens: Sequence[int], vocab: Vocabulary, before: int, room: int
         if token == MASKED:
             here, is_masked = here + edges.most, True
         elif edges.is_whole[token]:
-            here, is_given = here + int(edges.leading[token]), True
+            here, is_given = here + edges.leading[token], True
         else:
-            end(int(edges.leading[token]))
-            here, is_masked = int(edges.trailing[token]), False
+            end(edges.leading[token])
+            here, is_masked = edges.trailing[token], False
             is_given = here > 0
     if here and room:
         here, is_masked = here + room * edges.most, True
@@ -124,18 +133,20 @@ def number_room(tokens: Sequence[int], vocab: Vocabulary, before: int, room: int
 def blanks_may_break(tokens: Sequence[int], vocab: Vocabulary) -> bool:
     """Can a gap have more blanks than the cap, if one masked token has many and all others one?"""
     most = sizes_of(vocab).blanks.most
-    return any(given + masked + (max(most - 1, 0) if masked else 0) > LONGEST_RUN for given, masked in _gaps(tokens, vocab))
+    return any(
+        given + masked + (max(most - 1, 0) if masked else 0) > LONGEST_RUN for given, masked in _gaps(tokens, vocab)
+    )
 
 
 def blanks_break(tokens: Sequence[int], vocab: Vocabulary) -> bool:
     """Have given tokens side by side more blanks than the cap?"""
     edges, here = sizes_of(vocab).blanks, 0
     for token in tokens:
-        lead = 0 if token == MASKED else int(edges.leading[token])
+        lead = 0 if token == MASKED else edges.leading[token]
         if here + lead > LONGEST_RUN:
             return True
         if token == MASKED or not edges.is_whole[token]:
-            here = 0 if token == MASKED else int(edges.trailing[token])
+            here = 0 if token == MASKED else edges.trailing[token]
         else:
             here += lead
     return False
@@ -148,10 +159,10 @@ def _gaps(tokens: Sequence[int], vocab: Vocabulary) -> list[tuple[int, int]]:
         if token == MASKED:
             masked += 1
         elif edges.is_whole[token]:
-            given += int(edges.leading[token])
+            given += edges.leading[token]
         else:
-            found.append((given + int(edges.leading[token]), masked))
-            given, masked = int(edges.trailing[token]), 0
+            found.append((given + edges.leading[token], masked))
+            given, masked = edges.trailing[token], 0
     return [*found, (given, masked)]
 
 
@@ -162,10 +173,7 @@ def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_
     string that precede the row.
     """
     sizes = sizes_of(vocab)
-    total = int(sum(sizes.characters[token] for token in tokens if token != MASKED)) + before
     holes = sum(token == MASKED for token in tokens)
-    if total + holes * sizes.most_characters == 0:
-        return 0
     here, run, longest, last_given = before, 0, 0, b"\\"
 
     def with_run() -> int:
@@ -179,7 +187,7 @@ def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_
         text = vocab.token_bytes(token)
         quote = _ending_quote(text, last_given)
         if quote < 0:
-            here += int(sizes.characters[token])
+            here += sizes.characters[token]
         else:
             longest = max(longest, here + quote)
             here = len(text) - text.rindex(b'"') - 1

@@ -199,7 +199,10 @@ class Explorer:
     def _make_room(self) -> None:
         work, stopped = self.work, int(self.work[Explore.STOPPED])
         if stopped == TOO_MANY_STATES:
-            raise LimitExceeded(f"a canvas over this schema needs more than {int(work[Explore.MOST_STATES]):,} states")
+            raise LimitExceeded(
+                f"a canvas over this schema needs more than {int(work[Explore.MOST_STATES]):,} states; fewer do where keys have "
+                'the schema\'s order (property_order="schema") and numbers one spelling (spelling="plain")'
+            )
         assert stopped == NO_ROOM
         self.program.clock.check()
         if work[Explore.STATE_COUNT] >= work[Explore.STATE_CAPACITY]:

@@ -41,14 +41,20 @@ def partly_given(runs: Sequence[bytes]) -> list[Pattern]:
 
 
 def spellings(
-    pattern: Pattern, starts: Iterable[int], step: Step, accepts: Callable[[int], bool], is_token: Callable[[bytes], bool] | None
+    pattern: Pattern,
+    starts: Iterable[int],
+    step: Step,
+    accepts: Callable[[int], bool],
+    is_token: Callable[[bytes], bool] | None,
 ) -> set[bytes] | None:
     """The strings of some languages that a pattern allows; None where there are many, or they are long.
 
     With `is_token` only those whose masked tokens stand for themselves; else those of several tokens and escapes, too.
     """
     found: set[bytes] = set()
-    waiting: list[tuple[int, bytes, int, int]] = [(start, b"", 0, 0) for start in starts]  # state, text, part, bytes of it
+    waiting: list[tuple[int, bytes, int, int]] = [
+        (start, b"", 0, 0) for start in starts
+    ]  # state, text, part, bytes of it
     seen = 0
     while waiting:
         state, text, part, at = waiting.pop()
@@ -64,6 +70,8 @@ def spellings(
             waiting.append((state, text, part + 1, 0))
         if here is None or at < len(here):
             waiting += [
-                (after, text + bytes([byte]), part, at + 1) for byte, after in step(state) if here is None or byte == here[at]
+                (after, text + bytes([byte]), part, at + 1)
+                for byte, after in step(state)
+                if here is None or byte == here[at]
             ]
     return found
