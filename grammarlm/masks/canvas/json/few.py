@@ -20,7 +20,8 @@ Pattern = tuple[bytes | None, ...]  # None: a masked token
 
 def partly_given(runs: Sequence[bytes]) -> list[Pattern]:
     """What is known of the keys that masked tokens complete; `runs`: bytes of given tokens between masked ones."""
-    found, open_ones = list[Pattern](), None
+    found = list[Pattern]()
+    open_ones: Pattern | None = None
     for at, run in enumerate(runs):
         closed = CLOSED.match(run)
         if at and open_ones is not None:
