@@ -36,7 +36,11 @@ class Explore(Constants):
     ITEMS = 21  # int64 [count, 3]: row of an array whose items must differ, a value, its bit
     ITEM_COUNT = 22
     SHORT = 23  # digits after which an exponent is followed where a number has bounds or steps; zeros after the point
-    LENGTH = 24
+    OPEN_ZEROS = 24  # zeros after the point that are followed where it has neither
+    LARGEST_EXPONENT = 25  # that is followed; up to OPEN_EXPONENT, any is valid where a number has neither
+    IS_STRICT = 26  # not 0: loose numbers, see below, are left out
+    LEFT_OUT = 27  # not 0: there are loose numbers
+    LENGTH = 28
 
 
 STATE_WORDS = 7  # c, x and y as compared, frame, range of tracked keys; x and y
@@ -45,10 +49,11 @@ STEP, PUSH, POP = range(3)  # operations
 COMPLETE, TOO_MANY_STATES, NO_ROOM = range(3)  # STOPPED
 DIGITS_AHEAD, EXPONENT_AHEAD = 2000, 8  # more than any number has: equal keys are equal futures
 
-# A number whose exponent is beyond LARGEST_EXPONENT, or comes after long digits where bounds or steps depend on them, is loose:
+# A number whose exponent is beyond what is followed, or comes after long digits where bounds or steps depend on them, is loose:
 # only its form is followed, in states whose x is one of these. What only loose numbers allow is decided by matchers.
 LOOSE_DIGITS, LOOSE_ZEROS, LOOSE_E, LOOSE_SIGN, LOOSE_POWER = -7, -8, -9, -10, -11  # ZEROS and POWER may be the end
 LOOSE = LOOSE_DIGITS  # and below
-LARGEST_EXPONENT = 99
-OPEN_ZEROS = 20  # zeros after the point that are followed where a number has neither
+OPEN_EXPONENT = (
+    99  # exponents up to it are valid after any digits that are followed, where a number has neither bounds nor steps
+)
 FAR = 200  # powers of ten that such numbers do not reach

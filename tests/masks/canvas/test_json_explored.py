@@ -9,7 +9,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL
 from grammarlm.masks.canvas.json.automaton import byte_automaton
-from grammarlm.masks.canvas.json.explored import Explored, Explorer, start_thread
+from grammarlm.masks.canvas.json.explored import Explored, Explorer, States, start_thread
 from tests.internals import program_of
 
 TOKENS = [b"?", *(bytes([b]) for b in range(256)), b"."]
@@ -69,7 +69,7 @@ def mutated(texts: list[bytes], count: int) -> list[bytes]:
 def test_table_reads_what_the_machine_reads(name: str) -> None:
     schema, texts = DOCUMENTS[name]
     constraint = gl.compile(gl.JsonSchema(schema), gl.Vocabulary(TOKENS, [257], [0, 257]))
-    explored = Explorer(program_of(constraint)).run(start_thread(program_of(constraint)))
+    explored = Explorer(program_of(constraint), States(is_loose=True)).run(start_thread(program_of(constraint)))
     refused = 0
     for text in mutated(texts, 150):
         matcher = constraint.matcher()
@@ -88,7 +88,7 @@ def test_table_reads_what_the_machine_reads(name: str) -> None:
 def test_merged_states_do_alike(name: str) -> None:
     """The refined automaton has the effects of the table, state by state."""
     constraint = gl.compile(gl.JsonSchema(DOCUMENTS[name][0]), gl.Vocabulary(TOKENS, [257], [0, 257]))
-    explored = Explorer(program_of(constraint)).run(start_thread(program_of(constraint)))
+    explored = Explorer(program_of(constraint), States(is_loose=True)).run(start_thread(program_of(constraint)))
     machine = byte_automaton(explored, lambda: None)
     assert machine.states < len(explored.states)
     assert (machine.accepts[machine.block_of] == explored.accepts).all()

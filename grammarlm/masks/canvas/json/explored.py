@@ -8,26 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded, UnsupportedFeature
+from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.layout.json import ARRAY_BIT, BARRIER, ESCAPE, NO_FRAME, At, Frame, Kind
-from grammarlm.layout.json_canvas import NO_ROOM, NONE, STATE_WORDS, TOO_MANY_STATES, Explore
+from grammarlm.layout.json_canvas import COMPLETE, NO_ROOM, NONE, OPEN_EXPONENT, STATE_WORDS, TOO_MANY_STATES, Explore
 from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
 from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
 
 from .places import Places
-from .tracked import tracked_program
+from .tracked import long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
 MOST_STATES = 1 << 16
-SHORT = 1  # of long rows
+SHORT = 1  # digits of a number before an exponent that states follow in any row
+OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
 SCRATCH = 4096  # frames that steps make and drop
 FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 4096, 4096, 1024
+
+
+class States(NamedTuple):
+    """What states know beside what every state of the schema does."""
+
+    keys: tuple[bytes, ...] = ()  # free keys of which no object may have two, sorted
+    digits: int = SHORT  # more: numbers of as many bytes are followed exactly
+    is_loose: bool = False  # numbers beyond that are there by their form alone
+    counts_blanks: bool = False
+    counts_lengths: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,30 +53,35 @@ class Explored:
     start: int
 
 
+class LeftOut(Exception):
+    """A text has begun with a number that the states do not follow."""
+
+
 class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
-    def __init__(
-        self, program: JsonSchemaProgram, keys: Sequence[bytes] = (), short: int = SHORT, counts_blanks: bool = False
-    ):
-        """`keys`: free keys of which no object may have two, sorted; `short`: see Explore.SHORT."""
+    def __init__(self, program: JsonSchemaProgram, states: States, most_states: int = MOST_STATES):
         entries.load("json_canvas")
-        self.program, self.epoch, self.counts_blanks = program, JsonEpoch(program), counts_blanks
+        self.program, self.epoch, self.states = program, JsonEpoch(program), states
         self.work = np.zeros(Explore.LENGTH, np.int64)
         self._kept: dict[int, np.ndarray] = {}
         places = Places(program.json.rows, program.json.start)
-        self._rows = rows = tracked_program(program.json, keys, places.unique, places.strings)
+        uncounted = [] if states.counts_lengths else long_strings(program.json.rows, places.strings)
+        self._rows = rows = tracked_program(program.json, states.keys, places.unique, uncounted)
         address = rows.rows.ctypes.data
         self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
         pushes = self._place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
         pushes[list(places.recursive())] = 1
         blanks = program.tables.blanks
-        is_exact = counts_blanks or not has_cap(blanks)
+        is_exact = states.counts_blanks or not has_cap(blanks)
         self._place(Explore.FOLD, np.arange(len(blanks.table), dtype=np.int16) if is_exact else folded_blanks(blanks))
         self._place(Explore.ITEMS, rows.items)
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
-        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = MOST_STATES, short
+        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = most_states, states.digits
+        self.work[Explore.OPEN_ZEROS] = OPEN_ZEROS if states.digits == SHORT else states.digits
+        self.work[Explore.LARGEST_EXPONENT] = OPEN_EXPONENT if states.digits == SHORT else ANY_EXPONENT
+        self.work[Explore.IS_STRICT] = not states.is_loose
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self._frames(FIRST_FRAMES)
@@ -144,10 +161,8 @@ class Explorer:
 
     def _begin_frame(self, content: FrameContent, around: int) -> tuple[int, list[int]]:
         """The kept frame of a matcher's frame, and the state to return to if it pushes."""
-        words, others, _, text = content
+        words, others = content[:2]
         row = words[Frame.ROW]
-        if text:
-            raise UnsupportedFeature("a canvas after a text that ends within an item of an array with uniqueItems")
         pushed = [self._begin((int(Kind.AFTER), 0, 0, around))] if self._kept[Explore.PUSHES][row & ~ARRAY_BIT] else []
         kept = list(words)
         kept[Frame.PARENT], kept[Frame.OTHERS] = BARRIER if pushed else around, 0
@@ -163,6 +178,11 @@ class Explorer:
         return int(self._kept[Explore.STATES][state, 3]), pushed
 
     @property
+    def has_loose(self) -> bool:
+        """Are there numbers that the states do not follow?"""
+        return bool(self.work[Explore.LEFT_OUT])
+
+    @property
     def count(self) -> int:
         return int(self.work[Explore.STATE_COUNT])
 
@@ -172,12 +192,17 @@ class Explorer:
             found = int(entries.explore_json(self.epoch.address, int(self.work.ctypes.data), int(words.ctypes.data)))
             if found != NONE:
                 return found
+            if self.work[Explore.STOPPED] == COMPLETE:
+                raise LeftOut
             self._make_room()
 
     def _make_room(self) -> None:
         work, stopped = self.work, int(self.work[Explore.STOPPED])
         if stopped == TOO_MANY_STATES:
-            raise LimitExceeded(f"a canvas over this schema needs more than {int(work[Explore.MOST_STATES]):,} states")
+            raise LimitExceeded(
+                f"a canvas over this schema needs more than {int(work[Explore.MOST_STATES]):,} states; fewer do where keys have "
+                'the schema\'s order (property_order="schema") and numbers one spelling (spelling="plain")'
+            )
         assert stopped == NO_ROOM
         self.program.clock.check()
         if work[Explore.STATE_COUNT] >= work[Explore.STATE_CAPACITY]:

@@ -72,6 +72,9 @@ class SpellingTokens:
                 for match in re.finditer(rb'(?="([^"\\]*)")', spelled):
                     self._whole.setdefault(match[1], []).append(token)
 
+    def is_token(self, spelled: bytes) -> bool:
+        return spelled in self._by_bytes
+
     def of(self, key: bytes, before: bytes, after: bytes) -> set[int]:
         """The tokens with which a masked token between these bytes would make the key."""
         found = set(self._whole.get(key, ()))

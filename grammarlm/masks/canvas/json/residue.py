@@ -1,8 +1,12 @@
-"""What the states of a schema do not know, decided: equal free keys, and numbers and white space at their caps.
+"""What the states of a schema do not know, decided row by row.
 
-The view's states say no less than the language and sometimes more. So "no" is always right; "yes" is right if a matcher reads a
-completion. Where the matcher refuses one for two equal keys, these are tracked from then on (tracked.py), and the question is asked
-again; for any other reason, or with too many keys, it is not answered: LimitExceeded.
+Which states a row needs is seen from its given tokens (doubts.py): how far numbers are followed, whether blanks and lengths are
+counted, which keys are tracked. What is still open is decided by the machine itself:
+
+    no    of states that leave out numbers: asked again of states that have them by their form, then of those that follow them
+    yes   where keys come twice and are not tracked: a completion is read; where it is refused, they are tracked from then on
+
+A question that is not decided so is not answered: LimitExceeded.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,21 +27,21 @@ from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.matcher import Matcher
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .begun import begun_of
+from .doubts import Room, blanks_break, blanks_may_break, fewest_characters, number_room
+from .explored import SHORT, LeftOut, States
 from .keys import runs_of, spelling_tokens, tight_keys
 
 if TYPE_CHECKING:
     from .view import JsonView
 
 MOST_KEYS = 4  # tracked at once
+LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
+SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 SHORT_TOKEN = 4  # bytes
+MOST_FOLLOWED = 1 << 14  # states of a lattice that follows numbers further
+FEW_STATES = 1 << 11  # of one that follows what masked tokens alone make possible: long numbers, many blanks
 NO_TOKENS = np.zeros(0, np.int64)
-
-
-class Tracked(NamedTuple):
-    """What the states of a lattice know beside the schema's."""
-
-    keys: tuple[bytes, ...] = ()  # free keys, sorted
-    counts_blanks: bool = False
 
 
 class JsonGrid:
@@ -46,19 +51,26 @@ class JsonGrid:
         self._view, self.length, self._after, self._room, self._check = view, length, after, room, check
         self.vocab = view.vocab
         self.stops = frozenset(self.vocab.stop_ids)
-        self._grids: dict[Tracked, StackGrid] = {}
-        self.classes = self.grid(Tracked()).classes
+        self._grids: dict[States, StackGrid] = {}
+        self._begun = begun_of(after)
         self.has_free_keys = view.has_free_keys
+        self.classes = self.grid(States()).classes
 
-    def grid(self, tracked: Tracked) -> StackGrid:
-        """The lattice that tracks this."""
-        if tracked not in self._grids:
-            if len(tracked.keys) > MOST_KEYS:
+    def grid(self, states: States) -> StackGrid:
+        """The lattice of these states."""
+        if states not in self._grids:
+            if len(states.keys) > MOST_KEYS:
                 raise LimitExceeded(
                     f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
                 )
-            self._grids[tracked] = self._view.lattice(tracked, self.length, self._after, self._room, self._check)
-        return self._grids[tracked]
+            try:
+                found = self._view.lattice(states, self.length, self._after, self._room, self._check)
+            except LeftOut:
+                if states.digits == LEVELS[-1]:
+                    raise LimitExceeded(f"a canvas after a number of more than {LEVELS[-1]} bytes") from None
+                found = self.grid(states._replace(digits=LEVELS[-1]))
+            self._grids[states] = found
+        return self._grids[states]
 
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""
@@ -69,20 +81,92 @@ class JsonGrid:
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
-        return JsonPasses(self, list(tokens), Tracked())
+        return JsonPasses(self, list(tokens), self._needed(tokens)).settled()
+
+    # ------------------------------------------------------------------ the states of a row
+
+    def _needed(self, tokens: Sequence[int]) -> States:
+        """What the given tokens ask of the states."""
+        view, free_keys = self._view, set[bytes]()
+        tokens = self._text(tokens)
+        if self.has_free_keys:
+            runs = runs_of(tokens, self.vocab, self.stops)
+            twice = [key for key, count in Counter(tight_keys(runs)).items() if count > 1]
+            free_keys = {*(twice if len(twice) <= MOST_KEYS else ()), *view.few_spellings(runs)}
+        return States(
+            tuple(sorted(free_keys)),
+            self._digits(tokens),
+            counts_blanks=view.has_cap and self._counts_blanks(tokens),
+            counts_lengths=view.least_length is not None and self._counts_lengths(tokens, view.least_length),
+        )
+
+    def _digits(self, tokens: Sequence[int]) -> int:
+        room, view = self._number_room(tokens), self._view
+        if not room.most or not view.has_loose():
+            return SHORT
+        if self.length + self._room <= SHORT_ROW:
+            return view.digits_followed(room.most, MOST_FOLLOWED)
+        begun = view.digits_followed(room.begun, MOST_FOLLOWED) if room.begun else SHORT
+        return max(begun, view.digits_followed(room.free, FEW_STATES) if room.free else SHORT)
+
+    def _text(self, tokens: Sequence[int]) -> list[int]:
+        """A row to its first stop id."""
+        return list(takewhile(lambda token: token not in self.stops, tokens))
+
+    def _number_room(self, tokens: Sequence[int]) -> Room:
+        return number_room(self._text(tokens), self.vocab, self._begun.digits, self._room)
+
+    def _counts_blanks(self, tokens: Sequence[int]) -> bool:
+        if blanks_break(tokens, self.vocab):
+            return True
+        may_break = self._begun.is_blank or blanks_may_break(tokens, self.vocab)
+        return may_break and self._view.counts_blanks(FEW_STATES)
+
+    def _counts_lengths(self, tokens: Sequence[int], least: int) -> bool:
+        return fewest_characters(tokens, self.vocab, self._begun.characters, self._view.is_plain) > least
+
+    def followed_further(self, tokens: Sequence[int], states: States) -> States | None:
+        """For a row that cannot be completed in these states: those in which it can, perhaps; None: in none."""
+        if not self._view.has_loose() or states.is_loose:
+            return None
+        room = self._number_room(tokens).most
+        if states.digits >= room or states.digits == LEVELS[-1]:
+            if states.digits >= room or not self._loosely(tokens, states):
+                return None
+            raise LimitExceeded(
+                f"a canvas: whether a number of more than {LEVELS[-1]} bytes, with an exponent, completes the row is not decided"
+            )
+        if not self._loosely(tokens, states):
+            return None
+        return states._replace(digits=next((level for level in LEVELS if level >= room), LEVELS[-1]))
+
+    def _loosely(self, tokens: Sequence[int], states: States) -> bool:
+        """Can the row be completed if any number is valid that has the form of one?"""
+        return JsonPasses(self, list(tokens), states._replace(digits=SHORT, is_loose=True)).is_completable
 
 
 class JsonPasses:
     """What is known of one row."""
 
-    def __init__(self, grid: JsonGrid, tokens: list[int], tracked: Tracked):
-        self.grid, self.tokens, self.tracked = grid, tokens, tracked
-        lattice = grid.grid(tracked)
+    def __init__(self, grid: JsonGrid, tokens: list[int], states: States):
+        self.grid, self.tokens, self.states = grid, tokens, states
+        lattice = grid.grid(states)
         self.classes: TokenClasses = lattice.classes
         given = np.array(tokens)
         self.row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
         self._inner = lattice.passes(self.row, None)
+        self.is_completable = self._inner.is_completable
         self._with_key: dict[bytes, JsonPasses] = {}
+
+    def settled(self) -> JsonPasses:
+        """These, or passes of states that know what matters for the row."""
+        if not self.is_completable:
+            further = self.grid.followed_further(self.tokens, self.states)
+            return self if further is None else JsonPasses(self.grid, self.tokens, further).settled()
+        if all(count < 2 or key in self.states.keys for key, count in self._tight.items()):
+            return self
+        amended = self.amended(self.witness())
+        return self if amended is None else amended.settled()
 
     # ------------------------------------------------------------------ equal keys
 
@@ -94,18 +178,9 @@ class JsonPasses:
     def _tight(self) -> Counter[bytes]:
         return Counter(tight_keys(self._runs)) if self.grid.has_free_keys else Counter()
 
-    @cached_property
-    def is_completable(self) -> bool:
-        if not self._inner.is_completable:
-            return False
-        if all(count < 2 or key in self.tracked.keys for key, count in self._tight.items()):
-            return True
-        amended = self.amended(self.witness())
-        return True if amended is None else amended.is_completable
-
     def witness(self) -> list[int]:
         """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
-        rng, blanks, lengths = np.random.default_rng(0), *sizes_of(self.grid.vocab)
+        rng, blanks, lengths = np.random.default_rng(0), *costs_of(self.grid.vocab)
         order, starts = self.classes.order, self.classes.starts
         filled = np.flatnonzero(np.diff(starts))
         least = np.zeros(self.classes.count)
@@ -122,21 +197,20 @@ class JsonPasses:
 
     def amended(self, row: Sequence[int]) -> JsonPasses | None:
         """None if the machine reads the row; else passes over what says why not."""
-        text, tracked = [token for token in row if token not in self.grid.stops], self.tracked
+        text, states = [token for token in row if token not in self.grid.stops], self.states
         if self.grid.reads(text, len(text) < len(row)):
             return None
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
-        if new := set(twice) - set(tracked.keys):
-            return self._tracking(tracked._replace(keys=tuple(sorted({*tracked.keys, *new}))))
-        if not tracked.counts_blanks:
-            return self._tracking(tracked._replace(counts_blanks=True))
-        raise LimitExceeded(
-            "a canvas: the row has a number with a long exponent, or a string beyond a large maxLength, and whether it can do "
-            "without is not decided"
-        )
+        if new := set(twice) - set(states.keys):
+            return self._with(states._replace(keys=tuple(sorted({*states.keys, *new}))))
+        if not states.counts_blanks:
+            return self._with(states._replace(counts_blanks=True))
+        if not states.counts_lengths:
+            return self._with(states._replace(counts_lengths=True))
+        raise LimitExceeded("a canvas: a completion is refused, and whether there is another is not decided")
 
-    def _tracking(self, tracked: Tracked) -> JsonPasses:
-        return JsonPasses(self.grid, self.tokens, tracked)
+    def _with(self, states: States) -> JsonPasses:
+        return JsonPasses(self.grid, self.tokens, states)
 
     def refused(self, position: int) -> np.ndarray:
         """Single tokens that may not stand at the position though their class may: each makes a second key like a given one."""
@@ -149,7 +223,7 @@ class JsonPasses:
         allowed, spelling, found = self._inner.classes_at(position), spelling_tokens(self.grid.vocab), set[int]()
         for key in self._tight:
             tokens = [token for token in spelling.of(key, before, after) if allowed[self.classes.of[token]]]
-            if tokens and key not in self.tracked.keys:
+            if tokens and key not in self.states.keys:
                 tracking = self._tracking_one(key)
                 allowed_then = tracking.classes_at(position)
                 found.update(token for token in tokens if not allowed_then[tracking.classes.of[token]])
@@ -157,7 +231,7 @@ class JsonPasses:
 
     def _tracking_one(self, key: bytes) -> JsonPasses:
         if key not in self._with_key:
-            self._with_key[key] = self._tracking(self.tracked._replace(keys=tuple(sorted({*self.tracked.keys, key}))))
+            self._with_key[key] = self._with(self.states._replace(keys=tuple(sorted({*self.states.keys, key}))))
         return self._with_key[key]
 
     # ------------------------------------------------------------------ what a canvas asks
@@ -178,7 +252,7 @@ class JsonPasses:
 
 
 @lru_cache(maxsize=4)
-def sizes_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+def costs_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
     """int64 [V]: the blanks and tabs of each token, and its bytes."""
     before = np.concatenate([[0], np.cumsum(np.isin(vocab.data, [9, 32]))])
     found = np.zeros((2, vocab.size), np.int64)

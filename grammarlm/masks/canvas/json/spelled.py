@@ -39,14 +39,22 @@ def _strings(program: JsonSchemaProgram, start: int) -> set[bytes] | None:
     waiting = [(start, b"")]
     while waiting:
         state, text = waiting.pop()
-        states = program.states
-        states.make([state], 0, False)
-        table, accepts = states.placed[0][:2]
-        if accepts[state]:
+        after = steps_of(program, state)
+        if is_accepting(program, state):
             found.add(text)
-        row = np.asarray(table).reshape(-1, 256)[state]
-        after = np.flatnonzero(row > 0)
         if len(found) + len(waiting) + len(after) >= MANY or len(text) > MANY:
             return None
-        waiting += [(int(row[byte]), text + bytes([byte])) for byte in after.tolist()]
+        waiting += [(to, text + bytes([byte])) for byte, to in after]
     return found
+
+
+def steps_of(program: JsonSchemaProgram, state: int) -> list[tuple[int, int]]:
+    """(byte, state after it) of a language's state."""
+    program.states.make([state], 0, False)
+    row = np.asarray(program.states.placed[0][0]).reshape(-1, 256)[state]
+    return [(byte, int(row[byte])) for byte in np.flatnonzero(row > 0).tolist()]
+
+
+def is_accepting(program: JsonSchemaProgram, state: int) -> bool:
+    program.states.make([state], 0, False)
+    return bool(program.states.placed[0][1][state])

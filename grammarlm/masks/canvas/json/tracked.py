@@ -1,8 +1,8 @@
 """What a canvas tracks by bits: free keys that may come twice, and items of arrays that must differ.
 
 The program's rows are copied with a table of the tracked keys after them, and without `uniqueItems`: an array's frame has a bit for
-each of its values instead (kernels/cpu/json/canvas/explore.py). Large maxLengths are left out: what breaks them is seen when a
-completion is read (residue.py).
+each of its values instead (kernels/cpu/json/canvas/explore.py). Large maxLengths are left out where no row can break them
+(doubts.py).
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from grammarlm.layout.json import ARRAY_BIT, Array, Key, Shape
 from grammarlm.layout.numbers import Flag, Number
 from grammarlm.masks.machines.json.compile.program import JsonProgram
 
-MOST_COUNTED = 128  # characters: where a string may have more, they are not counted
+MOST_COUNTED = 128  # characters: where a string may have more, they are counted only in rows that can break that
 LITERALS = {1: b"true", 2: b"false", 3: b"null"}
 MOST_BITS = 12  # of one object or array: 2^12 sets
 LITERAL_ENDS = {1: 4, 2: 9, 3: 13}  # true, false, null: the index of the last byte (kernels/cpu/json/step/lexemes.py)
+
+
+def long_strings(rows: Sequence[int], strings: Iterable[int]) -> list[int]:
+    """The rows of strings that may have more characters than are counted without need."""
+    return [row for row in strings if rows[row + 1] > MOST_COUNTED and rows[row + 3] == 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +42,10 @@ class TrackedProgram:
 
 
 def tracked_program(
-    program: JsonProgram, keys: Sequence[bytes], arrays: Sequence[int], strings: Iterable[int]
+    program: JsonProgram, keys: Sequence[bytes], arrays: Sequence[int], uncounted: Iterable[int]
 ) -> TrackedProgram:
-    """`keys`: free keys to be tracked, sorted; `arrays`: rows of arrays whose items must differ; `strings`: rows of strings."""
+    """`keys`: free keys to be tracked, sorted; `arrays`: rows of arrays whose items must differ; `uncounted`: of strings whose
+    characters are not counted."""
     count = program.blob_at // 8
     whole = np.frombuffer(program.rows, np.int64)
     rows, blob = whole[:count].copy(), whole[count:].tobytes()
@@ -47,9 +53,8 @@ def tracked_program(
     items = [item for row in arrays for item in _items(rows, blob, row, bits[row])]
     for row in arrays:
         rows[row + Array.UNIQUE] = 0
-    for row in strings:
-        if rows[row + 1] > MOST_COUNTED and rows[row + 3] == 0:
-            rows[row + 1] = -1
+    for row in uncounted:
+        rows[row + 1] = -1
     table = np.zeros((len(keys), Key.LENGTH), np.int64)
     for i, key in enumerate(keys):
         table[i, : Key.SIZE + 1] = len(blob), len(key)

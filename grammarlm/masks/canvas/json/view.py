@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from grammarlm.errors import UnsupportedFeature
+from grammarlm.errors import LimitExceeded, UnsupportedFeature
+from grammarlm.layout.json import SHARED_BIT
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
 from grammarlm.masks.canvas.protocol import TokenGrid
@@ -18,19 +20,21 @@ from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton, byte_automaton
-from .explored import SHORT, Explorer, has_cap, start_thread
+from .explored import SHORT, Explorer, States, has_cap, start_thread
+from .few import partly_given, spellings
+from .keys import spelling_tokens, tight_keys
 from .places import Places
-from .residue import JsonGrid, Tracked
-from .spelled import spelled_keys
+from .residue import LEVELS, MOST_FOLLOWED, JsonGrid
+from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL, JsonTable
 from .tokens import NOWHERE, TokenEffects
+from .tracked import long_strings
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
     from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
     from grammarlm.masks.matcher import Matcher
 
-SHORT_ROW, LONG_MANTISSA = 16, 8  # in short rows numbers with longer mantissas are followed exactly
 MOST_KNOWN = 32
 Starts = list[tuple[int, tuple[int, ...]]]
 
@@ -55,13 +59,16 @@ class Unrolled:
         ]
 
 
-def unrolled(program: JsonSchemaProgram, explorer: Explorer) -> Unrolled:
+def unrolled(program: JsonSchemaProgram, explorer: Explorer, most_states: int | None = None) -> Unrolled:
+    """`most_states`: beyond which it is not made, LimitExceeded."""
     clock = Clock(program.limits)
     explored = explorer.run(start_thread(program))
     machine = byte_automaton(explored, clock.check)
+    if most_states is not None and machine.states > most_states:
+        raise LimitExceeded(f"a canvas over this schema needs more than {most_states:,} states")
     effects = TokenEffects(machine, program.limits.max_bytes, clock.check)
     kinds = effects.of_tokens(program.vocab)
-    if has_cap(program.tables.blanks) and not explorer.counts_blanks:
+    if has_cap(program.tables.blanks) and not explorer.states.counts_blanks:
         effects.forbid_long_blanks(program.vocab, kinds)
     kinds[kinds == NOWHERE] = -1
     kinds[list(program.vocab.special_ids)] = -1
@@ -86,10 +93,16 @@ class JsonView:
         if isinstance(program, DistinctProgram):
             raise UnsupportedFeature("a canvas over an array with uniqueItems whose items may be objects or arrays")
         self._automaton, self._program, self.vocab = automaton, program, program.vocab
-        self._known: dict[tuple[tuple[bytes, ...], int, bool], Unrolled] = {}
+        self._known: dict[States, Unrolled] = {}
+        self._too_few: dict[States, int] = {}  # numbers of states that are not enough
         places = Places(program.json.rows, program.json.start)
         self.has_free_keys = places.has_free_keys
+        self.has_cap, self.is_plain = has_cap(program.tables.blanks), program.tables.spelling == "plain"
         self._spelled = spelled_keys(program, places.languages)
+        self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
+        long = [program.json.rows[row + 1] for row in long_strings(program.json.rows, places.strings)]
+        self.least_length = min(long, default=None)  # of the maxLengths that are not always counted
+        self._any_loose: bool | None = None
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> TokenGrid:
         return JsonGrid(self, length, after, room, check)
@@ -107,12 +120,47 @@ class JsonView:
                     return False
             return not ends or bool(epoch.accepting[state])
 
+    # ------------------------------------------------------------------ what a row needs
+
+    def has_loose(self) -> bool:
+        """Are there numbers that not every lattice follows?"""
+        if self._any_loose is None:
+            self._any_loose = self._of(States(self._spelled)).explorer.has_loose
+        return self._any_loose
+
+    def counts_blanks(self, most: int) -> bool:
+        """Are the states no more than this, if blanks are counted?"""
+        return self._of_at_most(States(self._spelled, counts_blanks=True), most) is not None
+
+    def digits_followed(self, room: int, most: int) -> int:
+        """How far numbers are followed where they have room for so many bytes: as far as that takes no more states."""
+        if room > LEVELS[-1] and most == MOST_FOLLOWED:
+            room = LEVELS[0]
+        enough = next((level for level in LEVELS if level >= room), LEVELS[-1])
+        for digits in reversed([level for level in LEVELS if level <= enough]):
+            if self._of_at_most(States(self._spelled, digits), most) is not None:
+                return digits
+        return SHORT
+
+    def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
+        """The spellings of partly given keys that have less than there are such keys; LimitExceeded where they are not known."""
+        patterns = partly_given(runs) if self._languages else []
+        found, count = set[bytes](), len(patterns) + len(set(tight_keys(runs)))
+        steps, accepts = partial(steps_of, self._program), partial(is_accepting, self._program)
+        for pattern in patterns if count > 1 else ():
+            least = spellings(pattern, self._languages, steps, accepts, spelling_tokens(self.vocab).is_token)
+            if least is not None and len(least) < count:
+                most = spellings(pattern, self._languages, steps, accepts, None)
+                if most is None:
+                    raise LimitExceeded("a canvas: too many spellings of a key whose given tokens leave few")
+                found |= most
+        return found
+
     def lattice(
-        self, tracked: Tracked, length: int, after: Matcher | None, room: int, check: Callable[[], None]
+        self, states: States, length: int, after: Matcher | None, room: int, check: Callable[[], None]
     ) -> StackGrid:
-        """Rows of states, where some free keys are tracked, or blanks are counted."""
-        keys = tuple(sorted({*tracked.keys, *self._spelled}))
-        found = self._of(keys, SHORT if length + room > SHORT_ROW else LONG_MANTISSA, tracked.counts_blanks)
+        """Rows of states that know this; LeftOut where `after` stands in a number that they do not follow."""
+        found = self._of(states._replace(keys=tuple(sorted({*states.keys, *self._spelled}))))
         starts: Starts = [(FIRST_CONTROL + found.start, ())]
         if after is not None and after.is_finished:
             starts = [(FINISHED, ())]
@@ -120,13 +168,29 @@ class JsonView:
             found, starts = self._after(found, after)
         return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays)
 
-    def _of(self, keys: tuple[bytes, ...], short: int, counts_blanks: bool) -> Unrolled:
-        key = keys, short, counts_blanks
-        if key not in self._known:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = unrolled(self._program, Explorer(self._program, keys, short, counts_blanks))
-        return self._known[key]
+    def _of(self, states: States) -> Unrolled:
+        found = self._known.get(states)
+        if found is None:
+            found = self._keep(states, unrolled(self._program, Explorer(self._program, states)))
+        return found
+
+    def _of_at_most(self, states: States, most: int) -> Unrolled | None:
+        """None where it has more states."""
+        found = self._known.get(states)
+        if found is None and most > self._too_few.get(states, 0):
+            explorer = Explorer(self._program, states, 4 * most)
+            try:
+                found = self._keep(states, unrolled(self._program, explorer, most))
+            except LimitExceeded:
+                self._program.clock.check()
+                self._too_few[states] = most
+        return found if found is not None and found.machine.states <= most else None
+
+    def _keep(self, states: States, found: Unrolled) -> Unrolled:
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[states] = found
+        return found
 
     def _after(self, found: Unrolled, matcher: Matcher) -> tuple[Unrolled, Starts]:
         """Where a matcher stands: its states are there, but for texts that no token of the vocabulary spells."""

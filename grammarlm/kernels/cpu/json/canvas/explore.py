@@ -81,8 +81,9 @@ def shared_thread(arena, work, c, x, y, track):
     if kind == Kind.NUMBER:
         if x > LOOSE:
             x, y, known_x, known_y = shared_number(
-                arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x, y, work[Explore.SHORT]
-            )
+                arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x, y, work[Explore.SHORT],
+                work[Explore.OPEN_ZEROS], work[Explore.LARGEST_EXPONENT],
+            )  # fmt: skip
     elif kind == Kind.STRING:
         if x == 0 and arena[At.PLAIN] == 0:
             y = (y >> 24) << 24 | plain_text_escape(sub, y & ESCAPE)
@@ -189,8 +190,12 @@ def shared_frame(arena, work, f):
 
 @part
 def state_of(arena, work, c, x, y, f, track):
-    """The number of a thread's state, made if it is new; NONE: there is no room."""
+    """The number of a thread's state, made if it is new; NONE: there is no room, or it is left out."""
     x, y, track, known_x, known_y = shared_thread(arena, work, c, x, y, track)
+    if c & 31 == Kind.NUMBER and x <= LOOSE:
+        work[Explore.LEFT_OUT] = 1
+        if work[Explore.IS_STRICT] != 0:
+            return int64(NONE)
     hashed = mixed(mixed(mixed(mixed(mixed(uint64(0), c), known_x), known_y), f), track)
     states, table = longs(work, Explore.STATES), ints(work, Explore.STATE_TABLE)
     size = uint64(work[Explore.STATE_SIZE] - 1)
@@ -271,12 +276,13 @@ def number_or_step(arena, work, c, x, y, f, byte, way):
         if may_end and (byte == 44 or byte == 93 or byte == 125 or blank_index(byte) >= 0):
             return after_step(arena, int64(0), f, byte)
         return int64(DEAD), int64(0), int64(0), int64(0)
-    if is_large_power(x, y, byte):
+    row, largest = arena[At.PROGRAM] + (c >> 11 & ROW) * 8, work[Explore.LARGEST_EXPONENT]
+    if is_large_power(row, x, y, byte, largest):
         arena[At.MORE] = 0
         return c, int64(LOOSE_POWER), int64(0), f
     c2, x2, y2, f2 = step(arena, c, x, y, f, byte, way)
     if c2 & 31 == Kind.NUMBER and c2 != DEAD and x2 & 15 == EXPONENT:
-        if is_long(arena[At.PROGRAM] + (c >> 11 & ROW) * 8, x, work[Explore.SHORT]):
+        if is_long(row, x, work[Explore.SHORT], largest):
             x2, y2 = int64(LOOSE_E), int64(0)
     return c2, x2, y2, f2
 

@@ -34,13 +34,12 @@ from grammarlm.layout.json_canvas import (
     DIGITS_AHEAD,
     EXPONENT_AHEAD,
     FAR,
-    LARGEST_EXPONENT,
     LOOSE_DIGITS,
     LOOSE_E,
     LOOSE_POWER,
     LOOSE_SIGN,
     LOOSE_ZEROS,
-    OPEN_ZEROS,
+    OPEN_EXPONENT,
 )
 from grammarlm.layout.numbers import Bound, Flag, Number
 
@@ -76,36 +75,40 @@ def is_whole(row):
 
 
 @part
-def is_long(row, x, short):
+def is_long(row, x, short, largest):
     """Is an exponent after these digits not followed?"""
     phase = x & 15
-    return INTEGER <= phase <= FRACTION and (x >> COUNT) & COUNT_MASK > short and not is_open(row, x)
+    if phase < INTEGER or phase > FRACTION or (x >> COUNT) & COUNT_MASK <= short or word(row, Number.FLAGS) & Flag.TIDY:
+        return False
+    return largest > OPEN_EXPONENT or not is_open(row, x)
 
 
 @part
-def is_large_power(x, y, byte):
+def is_large_power(row, x, y, byte, largest):
     """Does the digit make an exponent that is not followed?"""
+    if word(row, Number.FLAGS) & Flag.TIDY:
+        return False
     value = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK
-    is_cut = x & 15 == POWER and (y >> EXPONENT_BITS) & EXPONENT_MASK == LARGEST_EXPONENT
-    return is_cut and 48 <= byte <= 57 and 10 * value + byte - 48 > LARGEST_EXPONENT and y >> (3 * EXPONENT_BITS) < 5
+    is_cut = x & 15 == POWER and (y >> EXPONENT_BITS) & EXPONENT_MASK == largest
+    return is_cut and 48 <= byte <= 57 and 10 * value + byte - 48 > largest and y >> (3 * EXPONENT_BITS) < 5
 
 
 @part
-def shared_number(row, pool, x, y, short):
+def shared_number(row, pool, x, y, short, open_zeros, largest):
     """(x, y, x, y): a state with the same future, and what is compared; x is LOOSE where it is not followed."""
     phase, flags = x & 15, word(row, Number.FLAGS)
     if flags & Flag.TIDY:
         known_x, known_y = number_key(row, pool, x, y, int64(DIGITS_AHEAD), int64(EXPONENT_AHEAD))
         return x, y, known_x, known_y
     if phase >= EXPONENT:
-        return shared_exponent(x, y)
+        return shared_exponent(row, pool, x, y, largest)
     if phase == NOUGHTS:
-        if x >> PLACE > (OPEN_ZEROS if is_open(row, x) else short):
+        if x >> PLACE > (open_zeros if is_open(row, x) and largest <= OPEN_EXPONENT else short):
             x = int64(LOOSE_ZEROS)
         return x, y, x, y
     if phase < INTEGER:
         return x, y, x, y
-    if is_open(row, x):
+    if is_open(row, x) and largest <= OPEN_EXPONENT:
         known = phase | (x & COUNT_MASK << COUNT)
         if flags & Flag.SYMMETRIC == 0:
             known |= x & SIGN
@@ -138,15 +141,17 @@ def long_mantissa(row, pool, x, y):
 
 
 @part
-def shared_exponent(x, y):
+def shared_exponent(row, pool, x, y, most):
     """Exponents cut to +-LARGEST_EXPONENT. Where all of those are valid, their digits are one of three: 0, one, two."""
     phase = x & 15
     low, high = y & EXPONENT_MASK, (y >> EXPONENT_BITS) & EXPONENT_MASK
-    most = int64(LARGEST_EXPONENT)
     if phase == POWER:
         value, count = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK, y >> (3 * EXPONENT_BITS)
         if low == 0 and high == most:
             value = int64(0) if value == 0 else int64(1) if value < 10 else int64(10)
+        elif most > OPEN_EXPONENT:
+            known_x, known_y = number_key(row, pool, x, y, int64(DIGITS_AHEAD), int64(EXPONENT_AHEAD))
+            return x, y, known_x, known_y
         y = low | high << EXPONENT_BITS | value << (2 * EXPONENT_BITS) | count << (3 * EXPONENT_BITS)
         return x, y, x, y
     loose = int64(LOOSE_SIGN)

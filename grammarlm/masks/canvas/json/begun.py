@@ -1,0 +1,38 @@
+"""What a matcher has begun where a row starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from grammarlm.layout.json import Kind
+
+if TYPE_CHECKING:
+    from grammarlm.masks.matcher import Matcher
+
+LONGEST_MANTISSA = 25
+CHARACTERS = 24  # bit offset in y: of a string's characters
+
+
+class Begun(NamedTuple):
+    """The most of any of its readings."""
+
+    digits: int = 0  # bytes of a number
+    characters: int = 0  # of a string
+    is_blank: bool = False  # in a gap that has blanks
+
+
+def begun_of(matcher: Matcher | None) -> Begun:
+    if matcher is None or matcher.is_finished:
+        return Begun()
+    epoch, state = matcher._head[1:3]
+    digits = characters = 0
+    is_blank = False
+    for c, _, y, _, _ in epoch.terms[state]:
+        kind = c & 31
+        if kind == Kind.NUMBER:
+            digits = LONGEST_MANTISSA
+        elif kind == Kind.STRING:
+            characters = max(characters, y >> CHARACTERS)
+        elif kind not in (Kind.WORD, Kind.LITERAL, Kind.KEY):
+            is_blank = is_blank or y > 0
+    return Begun(digits, characters, is_blank)

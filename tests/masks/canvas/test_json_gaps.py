@@ -1,0 +1,179 @@
+"""Canvases of JSON where states say less than the language: exponents, long strings, many blanks, keys that are used up."""
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from tests.masks.canvas.substituted import check_partial, json_case, row_of
+
+EXPONENTS = [b"1e99", b"1e100", b"1e-120", b"e1", b"00", b"e-", b"120", b"0.0", b"5e3", b"e+9"]
+NUMBERS = {
+    "from 1 to 5e99": {"type": "number", "minimum": 1, "maximum": 5e99},
+    "tiny ones": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e-119},
+    "any": {"type": "number"},
+    "whole": {"type": "integer", "minimum": 1, "maximum": 120},
+    "steps": {"type": "number", "multipleOf": 5, "minimum": 0, "maximum": 100},
+}  # fmt: skip
+NUMBER_ROWS = [(None,), (None, None), (b"1", b"e", None), (b"1", None, b"00"), (b"1e99", None), (b"1e-120", None), (None, b"120"),
+               (b"0.0", None, b"e1", b"00"), (b"1", b"2", b"3", b"e-", None), (b"e1", None), (b"1e100", None),
+               (b"3", None, b"e", b"3", b"0", b"9")]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("length", [6, 24])
+def test_exponents(name: str, length: int) -> None:
+    case = json_case(NUMBERS[name], EXPONENTS, b"0123456789.eE+-")
+    found = [
+        check_partial(case, row_of(case, length, *pieces))
+        for pieces in NUMBER_ROWS
+        if pieces != (None, None) or length == 6
+    ]
+    assert 0 < sum(found) < len(found)
+
+
+@pytest.mark.parametrize("most", [130, 199, 300])
+def test_long_strings(most: int) -> None:
+    case = json_case(
+        {"type": "string", "maxLength": most},
+        [b"a" * 60, "é".encode() * 30, b"b" * 9, b'bbbb"', b'"aaaaa', b"\\u0061" * 4],
+    )
+    sixty, thirty, nine = case.tokens[257:260]
+    most_sixties = most // 60
+    found = [
+        check_partial(case, row_of(case, 10, *pieces))
+        for pieces in (
+            (b'"', *[sixty] * most_sixties, None, b'"'),
+            (b'"', *[sixty] * most_sixties, nine, None, b'"'),
+            (b'"aaaaa', *[sixty] * most_sixties, None, b'bbbb"'),
+            (b'"', *[sixty] * (most_sixties - 1), None, thirty, b'"'),
+            (b'"', *[sixty] * (most_sixties + 1), None),
+        )
+    ]
+    assert any(found)
+    assert not all(found)
+
+
+BLANKS = [b" " * 10, b" " * 19, b" " * 20, b"\n" + b" " * 9, b" " * 41, b"\t" * 2, b" 1", b" " * 15 + b"1"]
+GAPS = b' \t\r\n1.0eE+-"\\u2'
+
+
+@pytest.mark.parametrize("length", [6, 40])
+def test_many_blanks(length: int) -> None:
+    case = json_case({"enum": [1, "  "]}, BLANKS, GAPS, "flexible")
+    ten, nineteen, twenty, line = BLANKS[:4]
+    found = [
+        check_partial(case, row_of(case, length, *pieces))
+        for pieces in (
+            (twenty, nineteen, None, b"1"),
+            (twenty, twenty, None, b"1"),
+            (nineteen, None, twenty, b"1"),
+            (twenty, ten, None, None),
+            (line, nineteen, None, b"1"),
+            (twenty, twenty, b" 1", None),
+            (ten, None, None, ten, b"1"),
+            (b"1", twenty, nineteen, None),
+            (twenty, BLANKS[7], None),
+        )
+    ]
+    assert any(found)
+    assert not all(found)
+
+
+@pytest.mark.parametrize("count", [38, 42, 45, 47, 48])
+def test_blanks_of_one_byte(count: int) -> None:
+    """Masked tokens that can be nothing but white space: two line ends of two bytes and 40 blanks at most."""
+    case = json_case({"const": True}, BLANKS, b' \t\r\ntrue"', "flexible")
+    space, most = case.tokens.index(b" "), 3 + 40 + 4
+    check_partial(case, [space] * (count - 4) + row_of(case, 5, b"t", b"r", None, b"e", None))
+    check_partial(case, [space] * (count - 6) + row_of(case, 7, None, None, b"t", b"r", b"u", b"e"))
+    masked = case.constraint.canvas(count + 1)
+    assert masked.is_completable([-1] * count + row_of(case, 1, b"e")) == (count <= most)
+
+
+SEVEN = {"type": "object", "patternProperties": {"^[ab]{7}$": {"const": 1}}, "additionalProperties": False}
+KEY_PIECES = [b'{"aaaaaa', b'":1,"aaaaaa', b'":1}', b'b":1}', b'":1,"', b"aaaaaaa", b"aaaaaab", b"aa", b"\\u006"]
+
+
+def test_keys_that_are_used_up() -> None:
+    """128 keys, of which the given tokens leave two."""
+    case = json_case(SEVEN, KEY_PIECES, b'{}":,ab1.0eE+-\\u6')
+    first, more, end, end_b, between, whole = KEY_PIECES[:6]
+    found = [
+        check_partial(case, row_of(case, 8, *pieces))
+        for pieces in (
+            (first, None, end),
+            (first, None, more, None, end),
+            (first, b"a", more, None, end),
+            (first, None, more, b"b", between, whole, end),
+            (first, None, more, b"b", more, None, end),
+            (first, None, more, None, between, b"aa", b"aa", b"aa", b"b"),
+            (first, None, more, None, end_b),
+        )
+    ]
+    assert any(found)
+    assert not all(found)
+
+
+def test_three_keys_of_two_spellings() -> None:
+    case = json_case(SEVEN, KEY_PIECES, b'{}":,ab1.0eE+-\\u6')
+    first, more, end = KEY_PIECES[:3]
+    row = row_of(case, 7, first, None, more, None, more, None, end)
+    assert not case.constraint.canvas(7).is_completable(row)
+    row[1] = -1
+    two = row_of(case, 5, first, None, more, None, end)
+    assert check_partial(case, two)
+
+
+NESTED = {"type": "object", "additionalProperties": {"$ref": "#"}, "maxProperties": 2}
+NESTED_PIECES = [b'{"a":', b',"a":', b"{}", b'{"b":', b"}}", b"},"]
+
+
+def test_equal_keys_that_only_a_nested_object_keeps_apart() -> None:
+    case = json_case(NESTED, NESTED_PIECES)
+    opened, again, empty, opened_b, closed, _ = NESTED_PIECES
+    found = [
+        check_partial(case, row_of(case, 7, *pieces))
+        for pieces in (
+            (opened, None, again, empty, None),
+            (opened, None, None, again, empty, closed),
+            (opened, empty, again, empty, None),
+            (opened, opened_b, None, again, None, b"}"),
+            (opened, opened_b, None, again, empty, closed),
+        )
+    ]
+    assert any(found)
+    assert not all(found)
+
+
+def partition(sizes: list[int]) -> dict[str, Any]:
+    """Required keys in any order, with values of these lengths: given commas ask for groups of these sums."""
+    return {
+        "type": "object",
+        "properties": {chr(97 + i): {"const": "x" * size} for i, size in enumerate(sizes)},
+        "required": [chr(97 + i) for i in range(len(sizes))],
+        "additionalProperties": False,
+    }
+
+
+def test_two_groups_of_three() -> None:
+    sizes = [1, 2, 1, 3, 1, 4]
+    texts = [
+        b"{%s}" % b",".join(b'"%c":"%s"' % (97 + i, b"x" * sizes[i]) for i in order) for order in permutations(range(6))
+    ]
+    case = json_case(partition(sizes), [], property_order="any")
+    canvas = case.constraint.canvas(len(texts[0]))
+    comma = 1 + ord(",")
+    for at in range(17, 29):
+        row = [-1] * len(texts[0])
+        row[at] = comma
+        assert canvas.is_completable(row) == any(text[at] == ord(",") for text in texts), at
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_many_groups_are_refused_by_name(count: int) -> None:
+    """3-PARTITION, which is NP-hard."""
+    case = json_case(partition([4, 5, 6] * count), [], property_order="any")
+    with pytest.raises(gl.LimitExceeded, match="property_order"):
+        case.constraint.canvas(40)
