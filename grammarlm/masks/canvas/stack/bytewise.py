@@ -27,6 +27,7 @@ from .parser import Parser
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.stack.program import StackProgram
+    from grammarlm.masks.machines.stack.program import Thread as ProgramThread
 
 DEAD = -1
 UNDECIDED = -1  # in place of a terminal
@@ -56,7 +57,8 @@ class Bytewise:
     """States, atoms, controls and symbols of one program, numbered; symbols from 1 on. All states and atoms are known from the
     beginning, controls as they are met."""
 
-    def __init__(self, program: StackProgram):
+    def __init__(self, program: StackProgram, begins: Iterable[ProgramThread] = ()):
+        """`begins`: threads besides that of a text's beginning, where a matcher may stand."""
         self.program = program
         self.columns = len(program.byte_sets.samples)
         self.parser = None if program.lr is None else Parser(program.lr)
@@ -75,7 +77,7 @@ class Bytewise:
         self._find_states()
         self.rows = self._rows()
         self.lexemes = [self._lexeme(state) for state in self.states]
-        self.atom_rows = self._atom_rows()
+        self.atom_rows = self._atom_rows([*program.start, *begins])
 
     def _find_states(self) -> None:
         """All states; all symbols that calls and parsers push."""
@@ -133,13 +135,6 @@ class Bytewise:
     def control_of(self, state: object, border: Term) -> int:
         return self.control(self.state(state), self.joined(FREE, border))
 
-    def forget_from(self, control: int) -> None:
-        """Takes back the controls from this number on, of which nothing has been made."""
-        for key in self.controls[control:]:
-            del self._controls[key]
-        del self.controls[control:]
-        self._closures = {thread: closure for thread, closure in self._closures.items() if thread[0] < control}
-
     # ------------------------------------------------------------------ borders
 
     def joined(self, border: Border, term: Term) -> Border:
@@ -152,6 +147,9 @@ class Bytewise:
             self._atoms.append(term)
         return border | {number}
 
+    def knows(self, border: Term) -> bool:
+        return border is ANYTHING or border in self._atom_numbers
+
     def is_alive(self, border: Border) -> bool:
         """Is there a text that satisfies all atoms? Those of one atom are dropped where they are made."""
         known = self._alive.get(border)
@@ -163,10 +161,10 @@ class Bytewise:
     def may_end(self, border: Border) -> bool:
         return all(self._atoms[atom].nullable for atom in border)
 
-    def _atom_rows(self) -> np.ndarray:
+    def _atom_rows(self, begins: list[ProgramThread]) -> np.ndarray:
         """int32 [atoms, columns]: the atom after a byte, SATISFIED or DEAD; all that follow from one another."""
         program = self.program
-        for thread in program.start:
+        for thread in begins:
             self.joined(FREE, thread.border)
         for _, moves in self._expanded:
             for kind, _, other in moves:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.regular.terms import ANYTHING
+from grammarlm.grammars.regular.terms import ANYTHING, Term
 from grammarlm.masks.canvas.classes import FIRST, STOP, classes_of
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
 from grammarlm.masks.machines.stack.program import Fork, StackProgram, Thread
@@ -34,9 +34,10 @@ Start = tuple[int, Stack]  # a control as Bytewise numbers it, and the stack
 
 
 class CfgView:
-    """The table of one program, from where texts begin, and from where matchers have asked for one."""
+    """The table of one program, from where texts begin, and from where matchers have asked for one; `begins`: threads of a matcher
+    whose borders are not those of any text's beginning."""
 
-    def __init__(self, automaton: Automaton):
+    def __init__(self, automaton: Automaton, begins: Iterable[Thread] = ()):
         program: StackProgram = automaton.program
         if program.token_columns:
             raise UnsupportedFeature(
@@ -45,7 +46,7 @@ class CfgView:
         self._automaton, self._program = automaton, program
         with automaton.lock:
             program.clock.begin_call()
-            self._machine = Bytewise(program)
+            self._machine = Bytewise(program, begins)
             self._clock = Clock(program.limits)
             check = self._clock.check
             vectors = TokenVectors(self._machine, program.byte_sets.class_of, program.limits.max_bytes, check)
@@ -63,29 +64,31 @@ class CfgView:
         self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
+        if after is not None and after.is_finished:
+            return StackGrid(self.table, self.classes, length, [(FINISHED, ())], room, check, self._arrays)
         with self._automaton.lock:
-            if after is not None and after.is_finished:
-                starts = [(FINISHED, ())]
-            else:
+            threads = None if after is None else _without_forks(after._head[1].terms[after._head[2]])
+            knows_all = threads is None or all(self._machine.knows(_border_of(thread)) for thread in threads)
+            if knows_all:
                 begins = self._starts
-                if after is not None:
-                    begins = self._starts_of(_without_forks(after._head[1].terms[after._head[2]]))
+                if threads is not None:
+                    begins = self._starts_of(threads)
                     if any(control not in self._columns.controls for control, _ in begins):
                         self._program.clock.begin_call()
                         self._clock.begin_call()
                         self._explore(begins)
                 numbers = self._columns.controls
                 starts = [(FIRST_CONTROL + numbers[control], stack) for control, stack in begins]
-            table, classes, arrays = self.table, self.classes, self._arrays
-        return StackGrid(table, classes, length, starts, room, check, arrays)
+                return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays)
+        assert threads is not None
+        return CfgView(self._automaton, threads).grid(length, after, room, check)
 
     def _starts_of(self, threads: Iterable[Thread]) -> list[Start]:
         """Where threads of a matcher stand. Where the terminal of a lexeme is decided it has been shifted."""
         machine, found = self._machine, list[Start]()
         for thread in threads:
             stack = tuple(machine.symbol(symbol) for symbol in reversed(thread.stack))
-            border = ANYTHING if thread.state is ACCEPTED else thread.border  # such a thread has none that means anything
-            control = machine.control_of(thread.state, border)
+            control = machine.control_of(thread.state, _border_of(thread))
             state, rest = machine.controls[control]
             if (terminal := machine.lexemes[state]) == UNDECIDED:
                 found.append((control, stack))
@@ -93,6 +96,11 @@ class CfgView:
                 shifted = machine.shifts(stack, terminal, state, rest)
                 found += [after for after, _ in shifted if after is not None]
         return found
+
+
+def _border_of(thread: Thread) -> Term:
+    """A thread that accepts has no border that means anything."""
+    return ANYTHING if thread.state is ACCEPTED else thread.border
 
 
 def _without_forks(threads: Iterable[Thread]) -> list[Thread]:
