@@ -151,11 +151,12 @@ def _table(columns: Columns, points: Points, of_tokens: np.ndarray, class_of: np
                         maker.enter(FIRST_CONTROL + here, token_class, micros[micro])
         for micro in ends:
             maker.enter(FIRST_CONTROL + here, STOP, micros[micro])
+    revealed = columns.revealed()
     for micro, rules in zip(micros, columns.rules, strict=True):
         if points.ends(micro):
             maker.pop(micro, ROOT, FINISHED)
         for rule in rules:
-            for symbol in members(rule.symbols):
+            for symbol in members(rule.symbols & revealed[micro]):
                 if rule.control < 0:
                     maker.pop(micro, symbol, then=micros[rule.micro])
                 else:

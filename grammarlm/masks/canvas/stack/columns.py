@@ -12,8 +12,12 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 
-from .points import NOTHING, Outcome, Points, Rule
+from .needs import REDUCE
+from .points import DEAD_POINT, NOTHING, Outcome, Points, Rule
 from .vectors import NOWHERE, SELF, TokenVectors
+
+
+EVERY = -1  # the set of all symbols
 
 
 class Columns:
@@ -54,6 +58,23 @@ class Columns:
         if control not in self.controls:
             self.controls[control] = len(self._order)
             self._order.append(control)
+
+    def revealed(self) -> list[int]:
+        """By micro point: the symbols that may be on top there, as a set. Reductions pop what the parser has pushed, so below a symbol
+        are those from which it is reached."""
+        parser, micros = self._points.machine.parser, self._points.micros
+        entered = {micro for outcomes in self.outcomes for outcome in outcomes for micro in outcome.micros}
+        found = [0 if micro.move[0] == REDUCE and number not in entered else EVERY for number, micro in enumerate(micros)]
+        waiting = [number for number, symbols in enumerate(found) if symbols]
+        while waiting:
+            number = waiting.pop()
+            for rule in self.rules[number]:
+                if rule.micro != DEAD_POINT and found[rule.micro] != EVERY and parser is not None:
+                    more = parser.below(rule.symbols & found[number]) & ~found[rule.micro]
+                    if more:
+                        found[rule.micro] |= more
+                        waiting.append(rule.micro)
+        return found
 
     def _read(self, control: int) -> None:
         """The outcomes of all vectors in a control."""

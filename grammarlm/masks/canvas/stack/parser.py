@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .needs import DROP, FAIL, REDUCE, SHIFT, Local, Move
+from .nodes import members
 
 if TYPE_CHECKING:
     from grammarlm.grammars.lark.tables import LrTables
@@ -89,6 +91,22 @@ class Parser:
             # As many symbols have been popped as are known, this one as the last.
             return after, ()
         return after, local
+
+    def below(self, symbols: int) -> int:
+        """The symbols that may stand below some symbols, both as sets: those whose shifts or gotos lead to them."""
+        found = 0
+        for symbol in members(symbols):
+            found |= self._below.get(symbol, 0)
+        return found
+
+    @cached_property
+    def _below(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for state, (action, goto) in enumerate(zip(self._action, self._goto, strict=True)):
+            afters = [what - 1 for what in action[: self.end] if what > 0] + [after for after in goto if after >= 0]
+            for after in afters:
+                found[after + FIRST] = found.get(after + FIRST, 0) | 1 << state + FIRST
+        return found
 
     def shifted_to(self, terminal: int) -> list[int]:
         """The symbols of the LR states that a terminal's shift leads to."""
