@@ -22,8 +22,8 @@ from grammarlm.grammars.regular.terms import ANYTHING, Term
 from grammarlm.layout.stack import CALL, END, ENTER, LEX, LINE, POP
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
 
-from .needs import DROP, FAIL, LOOK, RETURN, SHIFT, Local, Move
-from .parser import Parser
+from .needs import DROP, FAIL, LOOK, REDUCE, RETURN, SHIFT, Local, Move
+from .parser import FIRST, Parser
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.stack.program import StackProgram
@@ -76,6 +76,12 @@ class Bytewise:
         self._after_thread: dict[tuple[int, int], int] = {}
         self._find_states()
         self.rows = self._rows()
+        self.returns = [(n, state) for n in range(1, len(self.symbols)) if (state := self.return_state(n)) is not None]
+        self.lexers: dict[int, int] = {}  # by state before a lexeme: the LR states, as a set of symbols, in which it begins
+        for symbol in range(FIRST, FIRST + (self.parser.states if self.parser else 0)):
+            state = self.lexer_state(symbol)
+            self.lexers[state] = self.lexers.get(state, 0) | 1 << symbol
+        self._states_after: dict[tuple[bool, int], tuple[int, ...]] = {}
         self.lexemes = [self._lexeme(state) for state in self.states]
         self.atom_rows = self._atom_rows([*program.start, *begins])
 
@@ -320,6 +326,22 @@ class Bytewise:
         """The state before a lexeme, an LR state on top."""
         assert self.program.lr is not None
         return self.state(self.program.lr.lexers[self.symbols[symbol]])
+
+    def states_after(self, move: Move, into: int) -> tuple[int, ...]:
+        """The states that may read on after a move."""
+        if into != LEXER:
+            return (into,)
+        terminal = move[3] if move[0] == REDUCE else move[1] if move[0] in (SHIFT, LOOK) else -1
+        key = move[0] in (SHIFT, LOOK, REDUCE), terminal
+        known = self._states_after.get(key)
+        if known is None:
+            found = dict.fromkeys(state for _, state in self.returns)
+            if key[0] and terminal < 0:
+                found.update(dict.fromkeys(self.lexers))
+            elif key[0] and self.parser is not None and terminal != self.parser.end:
+                found.update(dict.fromkeys(map(self.lexer_state, self.parser.shifted_to(terminal))))
+            known = self._states_after[key] = tuple(found)
+        return known
 
     def return_state(self, symbol: int) -> int | None:
         """The state that a symbol stands for, None for LR states."""

@@ -58,33 +58,9 @@ class Points:
         self._raw: dict[Micro, int] = {}
         self._outcomes: dict[tuple[int, int, Border], Outcome] = {}
         self._rules: dict[int, tuple[Rule, ...]] = {}
-        self._states_after: dict[Move, tuple[int, ...]] = {}
         self._rests: dict[object, int] = {}
-        self._returns = [(n, state) for n in range(1, len(machine.symbols)) if (state := machine.return_state(n)) is not None]
-        self._lexers: dict[int, int] = {}  # by state: the LR states, as symbols, whose lexer it is
-        parser = machine.parser
-        for symbol in range(1, 1 + (parser.states if parser else 0)):
-            state = machine.lexer_state(symbol)
-            self._lexers[state] = self._lexers.get(state, 0) | 1 << symbol
 
     # ------------------------------------------------------------------ outcomes
-
-    def states_after(self, move: Move, into: int) -> tuple[int, ...]:
-        """The states that may read on after a move."""
-        if into != LEXER:
-            return (into,)
-        terminal = move[3] if move[0] == REDUCE else move[1] if move[0] in (SHIFT, LOOK) else -1
-        key = move[0] in (SHIFT, LOOK, REDUCE), terminal
-        known = self._states_after.get(key)
-        if known is None:
-            machine = self.machine
-            found = dict.fromkeys(state for _, state in self._returns)
-            if key[0] and terminal < 0:
-                found.update(dict.fromkeys(self._lexers))
-            elif key[0] and machine.parser is not None and terminal != machine.parser.end:
-                found.update(dict.fromkeys(map(machine.lexer_state, machine.parser.shifted_to(terminal))))
-            known = self._states_after[key] = tuple(found)
-        return known
 
     def outcome(self, effect: int, vector: int, left: Border) -> Outcome:
         """What an effect in a vector comes to, with what is left of a border besides."""
@@ -104,7 +80,7 @@ class Points:
         raw = self._left(need, vector, left)
         if raw is None:
             return
-        if raw.move[0] == LOOK and raw.vector != ENDED and len(states := self.states_after(raw.move, LEXER)) == 1:
+        if raw.move[0] == LOOK and raw.vector != ENDED and len(states := self.machine.states_after(raw.move, LEXER)) == 1:
             outcome = self._on(raw, states[0])
             threads |= outcome.threads
             micros |= outcome.micros
@@ -159,7 +135,7 @@ class Points:
 
     def _rest(self, raw: Micro) -> int:
         """The number of what remains, for the states that may read on after the move; DEAD_POINT where none does."""
-        states = self.states_after(raw.move, raw.into)
+        states = self.machine.states_after(raw.move, raw.into)
         if raw.vector == ENDED:
             return self._rests.setdefault((states, ENDED), len(self._rests))
         if raw.into != LEXER:
@@ -206,7 +182,7 @@ class Points:
         here, found = self.micros[micro], list[Rule]()
         machine, move = self.machine, here.move
         if move[0] == RETURN:
-            for symbol, state in self._returns:
+            for symbol, state in self.machine.returns:
                 outcome = self._on(here, state)
                 found += [Rule(1 << symbol, True, local, control, DEAD_POINT) for control, local in outcome.threads]
                 found += [Rule(1 << symbol, True, (), DEAD_POINT, m) for m in outcome.micros]
@@ -217,8 +193,8 @@ class Points:
         if move[0] == DROP or (move[0] == REDUCE and move[1] > 0):
             self._pop(every, (move[0], move[1] - 1, *move[2:]), here, found)
         elif move[0] == LOOK:
-            for state, symbols in self._lexers.items():
-                if state in self.states_after(move, LEXER):
+            for state, symbols in self.machine.lexers.items():
+                if state in self.machine.states_after(move, LEXER):
                     self._emit(symbols, (), self._on(here, state), found)
         else:
             for after, pushed, symbols in parser.plan(move):

@@ -20,6 +20,7 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .bytewise import DEAD, FREE, SATISFIED, UNDECIDED, Border, Bytewise, Need, Thread
+from .needs import Move
 
 SELF = -1
 IDENTITY, NOWHERE = 0, 1  # vectors
@@ -48,6 +49,11 @@ class TokenVectors:
             for state in range(self.states + 1)
         ]
         self._effect_numbers = {self.effects[self.none]: self.none}
+        # By effect: does it go on whatever the other effects of its vector are; has it waits before the first byte?
+        self._is_solid = np.zeros(2 * self.states + 256, bool)
+        self._waits_here = np.zeros_like(self._is_solid)
+        self._is_solid[: self.states] = True
+        self._lasts: dict[tuple[Move, int, int], bool] = {}  # (need without its border, vector): does something go on?
         self._moved = np.full((self._columns, 2 * self.states + 256), UNKNOWN, np.int32)
         self._moved[:, self.none] = self.none
         # What is left of an atom: itself, or one of the two after all atoms.
@@ -110,8 +116,32 @@ class TokenVectors:
             for effect in set(effects[moved == UNKNOWN].tolist()):
                 self._move_effect(effect, column)
             moved = self._moved[column].take(effects)
-        number = self._after[vector, column] = self._number(np.concatenate([moved, self._left[column].take(atoms)]))
+        left = self._left[column].take(atoms)
+        number = self._after[vector, column] = self._number(np.concatenate([self._living(moved), left]))
         return int(number)
+
+    def _living(self, effects: np.ndarray) -> np.ndarray:
+        """Effects of a vector without the waits in it after which none of its effects goes on."""
+        for effect in np.unique(effects[self._waits_here[effects]]).tolist():
+            here = self.effects[effect]
+            kept = frozenset(wait for wait in here.waits if wait[1] != SELF or self._goes_on(wait[0], effects))
+            if len(kept) < len(here.waits):
+                effects = np.where(effects == effect, self._effect(Effect(here.threads, kept)), effects)
+        return effects
+
+    def _goes_on(self, need: Need, effects: np.ndarray) -> bool:
+        """Does one of the effects of a vector go on after a need?"""
+        seen, waiting = {need[:2]}, [need[:2]]
+        while waiting:
+            after = effects[list(self._machine.states_after(*waiting.pop()))]
+            if self._is_solid[after].any():
+                return True
+            for effect in set(after[self._waits_here[after]].tolist()):
+                for other, _ in self.effects[effect].waits:
+                    if other[:2] not in seen:
+                        seen.add(other[:2])
+                        waiting.append(other[:2])
+        return False
 
     def _number(self, vector: np.ndarray) -> int:
         key = vector.tobytes()
@@ -161,14 +191,27 @@ class TokenVectors:
 
     def _wait(self, need: Need, vector: int, waits: set[Wait]) -> None:
         """Adds a wait after which something may go on."""
-        if vector != NOWHERE and (vector == SELF or self.after_border(need.border, vector) is not None):
-            waits.add((need, vector))
+        if vector == SELF:
+            if self._machine.states_after(need.move, need.into):
+                waits.add((need, vector))
+        elif vector != NOWHERE and self.after_border(need.border, vector) is not None:
+            key = need.move, need.into, vector
+            if key not in self._lasts:
+                self._lasts[key] = vector == IDENTITY or self._goes_on(need, self.vectors[vector])
+            if self._lasts[key]:
+                waits.add((need, vector))
 
     def _effect(self, effect: Effect) -> int:
         number = self._effect_numbers.get(effect)
         if number is None:
             number = self._effect_numbers[effect] = len(self.effects)
             self.effects.append(effect)
+            if number >= len(self._is_solid):
+                self._is_solid = np.concatenate([self._is_solid, np.zeros_like(self._is_solid)])
+                self._waits_here = np.concatenate([self._waits_here, np.zeros_like(self._waits_here)])
+            waits_here = [vector == SELF for _, vector in effect.waits]
+            self._is_solid[number] = bool(effect.threads) or not all(waits_here)
+            self._waits_here[number] = any(waits_here)
             if number >= self._moved.shape[1]:
                 self._moved = np.concatenate([self._moved, np.full_like(self._moved, UNKNOWN)], 1)
         return number
