@@ -155,7 +155,9 @@ def pop_points(address, step, count, wide):
             while r < end and rule_symbol[r] == symbol:
                 wanted = wanted or live[step * points + rule_after[r]] != 0
                 r += 1
-            if not wanted or not pop_set(address, m, slot, symbol, recent[symbol] if symbol > ROOT else int64(-1), wide):
+            if not wanted or not pop_set(
+                address, m, slot, symbol, recent[symbol] if symbol > ROOT else int64(-1), wide
+            ):
                 continue
             if symbol > ROOT:
                 recent[symbol] = slot

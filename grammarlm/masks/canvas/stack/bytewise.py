@@ -77,7 +77,9 @@ class Bytewise:
         self._find_states()
         self.rows = self._rows()
         self.returns = [(n, state) for n in range(1, len(self.symbols)) if (state := self.return_state(n)) is not None]
-        self.lexers: dict[int, int] = {}  # by state before a lexeme: the LR states, as a set of symbols, in which it begins
+        self.lexers: dict[
+            int, int
+        ] = {}  # by state before a lexeme: the LR states, as a set of symbols, in which it begins
         for symbol in range(FIRST, FIRST + (self.parser.states if self.parser else 0)):
             state = self.lexer_state(symbol)
             self.lexers[state] = self.lexers.get(state, 0) | 1 << symbol
@@ -186,7 +188,9 @@ class Bytewise:
                     row[list(program.byte_sets.classes_in(bits))] = after
             rows.append(row)
             if len(rows) > program.limits.max_states:
-                raise LimitExceeded("a canvas: the grammar's borders need more states than limits.max_states; simplify it")
+                raise LimitExceeded(
+                    "a canvas: the grammar's borders need more states than limits.max_states; simplify it"
+                )
         return np.array(rows, np.int32).reshape(-1, self.columns)
 
     def after_border(self, border: Border, column: int) -> Border | None:

@@ -16,7 +16,7 @@ from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
 from .arena import TableArrays
-from .bytewise import LEXER, UNDECIDED, Bytewise
+from .bytewise import UNDECIDED, Bytewise
 from .columns import Columns, row_numbers
 from .grid import Stack, StackGrid
 from .nodes import members
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 FIRST_CONTROL = 2  # after DEAD and FINISHED
 MOST_STACKS = 4096
+MOST_POINTS = 1 << 14  # controls and micro points; with more, a row's passes would take minutes
 Start = tuple[int, Stack]  # a control as Bytewise numbers it, and the stack
 
 
@@ -51,8 +52,9 @@ class CfgView:
             check = self._clock.check
             vectors = TokenVectors(self._machine, program.byte_sets.class_of, program.limits.max_bytes, check)
             self._of_tokens = vectors.of_tokens(program.vocab)
-            points = Points(self._machine, vectors, program.limits.max_states, check)
-            self._columns = Columns(vectors, points, self._of_tokens, program.limits.max_states)
+            most = min(program.limits.max_states, MOST_POINTS)
+            points = Points(self._machine, vectors, most, check)
+            self._columns = Columns(vectors, points, self._of_tokens, most)
             self._points = points
             self._starts = self._starts_of(program.start)
             self._explore(self._starts)

@@ -1,7 +1,7 @@
 """What every token does in every control, and all micro points: from the controls where rows begin until nothing is new.
 
-Of the vectors that tokens have, those that do the same in a control are found by arrays: they have the same effect there, and, where
-that waits before the first byte, they do the same to all states after it.
+Of the vectors that tokens have, those that do the same in a control are found by arrays: they have the same effect there, and,
+where that waits before the first byte, they do the same to all states after it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from grammarlm.errors import LimitExceeded
 from .needs import REDUCE
 from .points import DEAD_POINT, NOTHING, Outcome, Points, Rule
 from .vectors import NOWHERE, SELF, TokenVectors
-
 
 EVERY = -1  # the set of all symbols
 
@@ -52,7 +51,9 @@ class Columns:
                     if rule.control >= 0:
                         self._meet(rule.control)
             if len(self.controls) + len(self._points.micros) > self._most:
-                raise LimitExceeded("a canvas: the grammar's tokens do more different things than limits.max_states")
+                raise LimitExceeded(
+                    f"a canvas: the grammar's tokens do more than {self._most:,} different things; simplify it"
+                )
 
     def _meet(self, control: int) -> None:
         if control not in self.controls:
@@ -60,11 +61,13 @@ class Columns:
             self._order.append(control)
 
     def revealed(self) -> list[int]:
-        """By micro point: the symbols that may be on top there, as a set. Reductions pop what the parser has pushed, so below a symbol
-        are those from which it is reached."""
+        """By micro point: the symbols that may be on top there, as a set. Reductions pop what the parser has pushed, so below a
+        symbol are those from which it is reached."""
         parser, micros = self._points.machine.parser, self._points.micros
         entered = {micro for outcomes in self.outcomes for outcome in outcomes for micro in outcome.micros}
-        found = [0 if micro.move[0] == REDUCE and number not in entered else EVERY for number, micro in enumerate(micros)]
+        found = [
+            0 if micro.move[0] == REDUCE and number not in entered else EVERY for number, micro in enumerate(micros)
+        ]
         waiting = [number for number, symbols in enumerate(found) if symbols]
         while waiting:
             number = waiting.pop()

@@ -82,9 +82,9 @@ class Paths:
                 known += 1
             arrays[Lattice.INTO_END][node] = known
         entry = 0
-        for control, on_top in sorted(grid.begin.items()):
+        for control, nodes in sorted(grid.begin.items()):
             for node in range(grid.first):
-                if on_top >> node & 1:
+                if nodes >> node & 1:
                     for place, value in (
                         (Lattice.VALUE_POINT, control),
                         (Lattice.VALUE_NODE, node),

@@ -1,7 +1,7 @@
 """Micro points: what remains of a token where the stack must be looked at, and what follows by the symbol on top.
 
-A micro point is a move (needs.py) and a **rest**: what the bytes that remain do to each state that the symbols lead to. Rests that do
-the same after a move are one, so micro points are.
+A micro point is a move (needs.py) and a **rest**: what the bytes that remain do to each state that the symbols lead to. Rests that
+do the same after a move are one, so micro points are.
 """
 
 from __future__ import annotations
@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from grammarlm.errors import LimitExceeded
 
 from .bytewise import FREE, LEXER, Border, Bytewise, Need, Thread
 from .needs import DROP, FAIL, LOOK, REDUCE, RETURN, SHIFT, Local, Move
-from .vectors import IDENTITY, SELF, TokenVectors
+from .vectors import SELF, TokenVectors
 
 ENDED = -1  # in place of a vector: the text ends
 DEAD_POINT = -1
@@ -80,7 +78,11 @@ class Points:
         raw = self._left(need, vector, left)
         if raw is None:
             return
-        if raw.move[0] == LOOK and raw.vector != ENDED and len(states := self.machine.states_after(raw.move, LEXER)) == 1:
+        if (
+            raw.move[0] == LOOK
+            and raw.vector != ENDED
+            and len(states := self.machine.states_after(raw.move, LEXER)) == 1
+        ):
             outcome = self._on(raw, states[0])
             threads |= outcome.threads
             micros |= outcome.micros
@@ -129,7 +131,9 @@ class Points:
                 if number == len(self.micros):
                     self.micros.append(raw)
                     if number > self._most:
-                        raise LimitExceeded("a canvas: the grammar's tokens do more different things than limits.max_states")
+                        raise LimitExceeded(
+                            f"a canvas: the grammar's tokens do more than {self._most:,} different things; simplify it"
+                        )
             self._raw[raw] = number
         return number
 
@@ -147,7 +151,9 @@ class Points:
             own = [need for need, v in here.waits if v == SELF]
             if own:  # they lead to this very rest again, so they are compared by what they need
                 left = frozenset(self._left(need, raw.vector, raw.left) for need in own)
-                threads = {(c, local) for control, local in here.threads if (c := self._bound(control, raw.left)) is not None}
+                threads = {
+                    (c, local) for control, local in here.threads if (c := self._bound(control, raw.left)) is not None
+                }
                 micros = set[int]()
                 for need, v in here.waits:
                     if v != SELF:
@@ -229,7 +235,9 @@ class Points:
     def _settle(self, symbols: int, pushed: Local, here: Micro, micro: int, found: list[Rule]) -> None:
         """What a micro point does on symbols that are known, and what is below."""
         if not pushed:
-            found += [rule._replace(symbols=rule.symbols & symbols) for rule in self.rules(micro) if rule.symbols & symbols]
+            found += [
+                rule._replace(symbols=rule.symbols & symbols) for rule in self.rules(micro) if rule.symbols & symbols
+            ]
             return
         machine, kind = self.machine, here.move[0]
         if kind == RETURN:
@@ -239,7 +247,8 @@ class Points:
         elif kind == LOOK:
             self._emit(symbols, pushed, self._on(here, machine.lexer_state(pushed[-1])), found)
         else:
-            assert kind == SHIFT and machine.parser is not None, "reductions are those of symbols that are known, or of none"
+            assert machine.parser is not None
+            assert kind == SHIFT, "reductions are those of symbols that are known, or of none"
             after, local = machine.parser.shifted(pushed, here.move[1])
             if after is None:
                 self._emit(symbols, local, self._after(here, local), found)

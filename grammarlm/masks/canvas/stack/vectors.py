@@ -57,8 +57,12 @@ class TokenVectors:
         self._moved = np.full((self._columns, 2 * self.states + 256), UNKNOWN, np.int32)
         self._moved[:, self.none] = self.none
         # What is left of an atom: itself, or one of the two after all atoms.
-        left = np.concatenate([machine.atom_rows, np.full((1, self._columns), SATISFIED), np.full((1, self._columns), DEAD)])
-        self._left = np.where(left >= 0, left, np.where(left == SATISFIED, self.atoms, self.atoms + 1)).T.astype(np.int32)
+        left = np.concatenate(
+            [machine.atom_rows, np.full((1, self._columns), SATISFIED), np.full((1, self._columns), DEAD)]
+        )
+        self._left = np.where(left >= 0, left, np.where(left == SATISFIED, self.atoms, self.atoms + 1)).T.astype(
+            np.int32
+        )
         nowhere = np.concatenate([np.full(self.states, self.none), np.full(self.atoms, self.atoms + 1)])
         self.vectors = [np.arange(size, dtype=np.int32), nowhere.astype(np.int32)]
         self.vectors[IDENTITY][self.states :] -= self.states
@@ -152,7 +156,9 @@ class TokenVectors:
             if number == NOWHERE:
                 return number
             if number >= self._most:
-                raise LimitExceeded("a canvas: the grammar's tokens do more different things than limits.max_bytes holds")
+                raise LimitExceeded(
+                    "a canvas: the grammar's tokens do more different things than limits.max_bytes holds"
+                )
             self._check()
             self.vectors.append(vector)
             if number >= len(self._after):
