@@ -31,7 +31,7 @@ class Lattice(Constants):
     PUSH_AFTER = 12  # int32 [PUSHES]
     RULE_START = 13  # int32 [micro points + 1]
     RULE_POINT = 14  # int32 [RULES], ascending
-    RULE_SYMBOL = 15  # int32 [RULES]
+    RULE_SYMBOL = 15  # int32 [RULES]: the symbol that is popped; -1 - symbol: it stays
     RULE_AFTER = 16  # int32 [RULES]
     INVERSE_START = 17  # int32 [POINTS + 1]: rules by the point after
     INVERSE_RULES = 18  # int32 [RULES]

@@ -23,6 +23,7 @@ import numpy as np
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.nodes import Costs, Place, Way, members, offer_costs
 from grammarlm.masks.canvas.stack.reference import ReferencePasses
+from grammarlm.masks.canvas.stack.table import ROOT, on_top, stays
 from grammarlm.masks.canvas.stack.tail import END
 
 Sum = Callable[[Any], float]  # of log values
@@ -87,10 +88,14 @@ class Derivations:
             symbol = self._grid.symbol_of(node)
             for point in [point for point in gathered[node] if point >= table.first_micro]:
                 values[point, node] = value = self._add(gathered[node].pop(point))
-                for after in (after for popped, after in table.rules_of.get(point, ()) if popped == symbol):
-                    for parent in members(passes.parents[node] if node else 1):
-                        below = 0.0 if node == 0 else self._value_of_push(node, parent)
-                        if below > -np.inf:
+                for popped, after in table.rules_of.get(point, ()):
+                    if on_top(popped) != symbol:
+                        continue
+                    if stays(popped):
+                        offer(after, node, value)
+                        continue
+                    for parent in members(passes.parents[node]):
+                        if (below := self._value_of_push(node, parent)) > -np.inf:
                             offer(after, parent, value + below)
             for point, ways in gathered[node].items():
                 values[point, node] = self._add(ways)
@@ -189,13 +194,14 @@ class Derivations:
                 before = Place(step - 1, control, node)
                 ways.append(Way(self._value(before) + self._weight(step, edge), (before,), edge))
         for (micro, popped), value in self._values[step].items():
-            if micro < table.first_micro or not (popped == node == 0 or self._passes.parents[popped] >> node & 1):
+            if micro < table.first_micro:
                 continue
-            if (grid.symbol_of(popped), point) not in table.rules_of.get(micro, ()):
-                continue
-            inner = Place(step, micro, popped)
-            if popped == 0:
+            inner, symbol = Place(step, micro, popped), grid.symbol_of(popped)
+            rules = table.rules_of.get(micro, ())
+            if popped == node and (symbol if symbol == ROOT else ~symbol, point) in rules:
                 ways.append(Way(value, (inner,)))
-            elif (into := self._value_of_push(popped, node)) > -np.inf:
+            if popped == 0 or not self._passes.parents[popped] >> node & 1 or (symbol, point) not in rules:
+                continue
+            if (into := self._value_of_push(popped, node)) > -np.inf:
                 ways.append(Way(value + into, (inner, self._push(popped, node))))
         return ways

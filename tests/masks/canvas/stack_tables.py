@@ -43,8 +43,11 @@ def following(table: StackTable, places: frozenset[Start], token_class: int) -> 
             waiting.append((after, (*stack, symbol)))
         else:
             for here, symbol, after in table.rules:
-                if here == point and symbol == (stack[-1] if stack else ROOT):
+                top = stack[-1] if stack else ROOT
+                if here == point and symbol == top:
                     waiting.append((after, stack[:-1]))
+                elif here == point and symbol == ~top:  # it stays
+                    waiting.append((after, stack))
     return frozenset(found)
 
 
@@ -89,7 +92,7 @@ def random_table(rng: np.random.Generator) -> StackTable:
             if symbol and rng.random() < 0.5:
                 maker.pop(here, symbol, then=maker.micro(int(rng.integers(2))))
             else:
-                maker.pop(here, symbol, control(), some([0, 1]))
+                (maker.pop if rng.random() < 0.6 else maker.keep)(here, symbol, control(), some([0, 1]))
     for _ in range(2):
         maker.end(control(), some([0, 0, 1]))
     return maker.table(classes)

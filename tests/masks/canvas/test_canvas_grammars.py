@@ -40,6 +40,9 @@ LISTS = 'root ::= item ("," " "? item)*\nitem ::= [0-9]+ | "<" root ">"\n'
 LISTS_IN_LARK = 'start: item ("," " "? item)*\nitem: /[0-9]/+ | "<" start ">"\n'
 NULLABLE = 'root ::= "a" root tail? | "b"\ntail ::= "c" root? "d"?\n'
 NULLABLE_IN_LARK = 'start: "a" start tail? | "b"\ntail: "c" start? "d"?\n'
+OPTIONAL = 'start: "a" empty "b" | "a" other "c"\nempty: "x"?\nother: "x"? "y"?\n'
+DANGLING = 'start: "i" start | "i" start "e" start | "s"\n'
+CALLS = 'start: NAME "(" (sum ("," sum)*)? ")" ";"\nsum: NAME | sum "+" NAME\nNAME: /[a-z]+/\n%ignore " "\n'
 CASES = {
     "brackets": (
         Case(gl.Lark(BRACKETS), [b"?", b"(", b")", b"[", b"]", b"()", b"])", b"([", b"."], by_lark(BRACKETS), balanced),
@@ -62,6 +65,20 @@ CASES = {
         Case(gl.Lark(KEYWORDS), [b"?", b"i", b"f", b"if", b" ", b"=", b";", b"x ", b"=f", b";i", b"."], by_lark(KEYWORDS),
              lambda d: d[:1] not in (b"=", b";")),
         (3, 4),
+    ),
+    "reductions of nothing": (
+        Case(gl.Lark(OPTIONAL), [b"?", b"a", b"b", b"c", b"x", b"y", b"ax", b"xy", b"yc", b"xb", b"ab", b"."], by_lark(OPTIONAL)),
+        (2, 4),
+    ),
+    "a conflict that lark resolves": (
+        Case(gl.Lark(DANGLING), [b"?", b"i", b"s", b"e", b"is", b"se", b"ise", b"ii", b"."], by_lark(DANGLING),
+             lambda d: re.fullmatch(rb"(i*(se)?)*s?", d) is not None),
+        (3, 5),
+    ),
+    "tokens of several terminals": (
+        Case(gl.Lark(CALLS), [b"?", b"a", b"b(", b"(", b")", b");", b"+a", b",", b",b+", b"(a,", b" ", b";", b"a(a+b);", b"."],
+             by_lark(CALLS), lambda d: re.fullmatch(rb" *([a-z][a-z (,+);]*)?", d) is not None),
+        (2, 4),
     ),
     "lists in GBNF": (
         Case(gl.Gbnf(LISTS), [b"?", b"1", b"20", b",", b", ", b" ", b"<", b">", b",<", b"1>", b"."],
@@ -139,3 +156,10 @@ def test_what_has_no_view_is_refused_by_name() -> None:
     ):
         with pytest.raises(gl.UnsupportedFeature, match=message):
             gl.compile(grammar, vocab).canvas(4)
+
+
+def test_a_table_that_outgrows_its_limit_is_refused() -> None:
+    vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"<s>", b"."], [257], [256, 257])
+    constraint = gl.compile(gl.Lark.library("arithmetic"), vocab, limits=gl.Limits(max_states=250))
+    with pytest.raises(gl.LimitExceeded, match="more than 250 different things"):
+        constraint.canvas(4)

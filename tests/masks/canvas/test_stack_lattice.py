@@ -124,10 +124,41 @@ def test_a_frame_is_closed_to_the_parent_on_which_it_was_opened() -> None:
     assert not grid.passes(np.array([x, -1, -1, end_y], np.int32), None).is_completable
 
 
+def test_a_symbol_that_is_asked_for_stays() -> None:
+    """Two rows push different symbols; what follows asks for one, again and again, and then pops it."""
+    x, y, ask, pop = range(FIRST, FIRST + 4)
+    maker = TableMaker(controls=5, symbols=3)
+    maker.effect(BEGIN, x, 3, pushes=(1,))
+    maker.effect(BEGIN, y, 3, pushes=(2,))
+    here = maker.micro("ask")
+    maker.enter(3, ask, here)
+    maker.keep(here, 1, 3)
+    maker.effect(3, pop, 4, pops=(1,))
+    maker.effect(3, pop, 4, pops=(2,))
+    maker.end(4)
+    grid = grid_of(maker.table(FIRST + 4), 5, [(BEGIN, ())])
+    passes = grid.passes(np.array([-1, -1, ask, pop, STOP], np.int32), None)
+    assert np.flatnonzero(passes.classes_at(0)).tolist() == [x]
+    assert np.flatnonzero(passes.classes_at(1)).tolist() == [ask]
+    assert not grid.passes(np.array([y, ask, ask, pop, STOP], np.int32), None).is_completable
+
+
 def test_which_tables_are_deterministic() -> None:
     for other_pops, expected in (((2,), True), ((1,), False), ((), False), ((2, 1), True)):
         maker = TableMaker(controls=4, symbols=3)
         maker.effect(BEGIN, FIRST, 3, pops=(1,))
         maker.effect(BEGIN, FIRST, BEGIN, pops=other_pops)
+        maker.end(BEGIN)
+        assert maker.table(FIRST + 1).is_deterministic == expected
+
+
+def test_which_tables_that_ask_for_symbols_are_deterministic() -> None:
+    for asked, expected in ((1, False), (2, True)):
+        maker = TableMaker(controls=4, symbols=3)
+        here, there = maker.micro(0), maker.micro(1)
+        maker.enter(BEGIN, FIRST, here)
+        maker.enter(BEGIN, FIRST, there)
+        maker.pop(here, 1, 3)
+        maker.keep(there, asked, 3)
         maker.end(BEGIN)
         assert maker.table(FIRST + 1).is_deterministic == expected

@@ -9,7 +9,7 @@ from numba import int64, uint64
 from grammarlm.kernels.cpu.jit import part
 from grammarlm.layout.canvas import DONE, ENTRIES_FULL, POOL_FULL, ROOT, Lattice
 
-from .arrays import arena_of, ints, longs, lowest, octets, sets, words, words_for
+from .arrays import arena_of, bit, ints, longs, lowest, octets, on_top, sets, words, words_for
 
 
 @part
@@ -31,7 +31,8 @@ def add_rule(address, rule, word, bits, count, wide):
 
 @part
 def begin_step(address, step, wide):
-    """The points whose completion is known before frames are closed: controls after the step, pushes, and the empty stack."""
+    """The points whose completion is known before frames are closed: controls after the step, pushes, and those before them whose
+    rules only ask for what is on top."""
     arena = arena_of(address)
     controls, points = arena[Lattice.CONTROLS], arena[Lattice.POINTS]
     found, has = sets(arena, Lattice.SETS, points), octets(arena, Lattice.HAS, points)
@@ -63,15 +64,21 @@ def begin_step(address, step, wide):
     inverse_start = ints(arena, Lattice.INVERSE_START, points + 1)
     inverse = ints(arena, Lattice.INVERSE_RULES, arena[Lattice.RULES])
     symbol = ints(arena, Lattice.RULE_SYMBOL, arena[Lattice.RULES])
-    known = count
+    with_symbol = sets(arena, Lattice.WITH_SYMBOL, arena[Lattice.SYMBOLS])
+    known, partly = count, node_count[step] & 63
     for t in range(known):
         q = int64(listed[t])
-        if found[q, 0] & uint64(1) == 0:
-            continue
         for k in range(inverse_start[q], inverse_start[q + 1]):
-            if symbol[inverse[k]] == ROOT:
-                added = add_rule(address, int64(inverse[k]), 0, uint64(1), count, wide)
-                count = added if added >= 0 else -1 - added
+            if symbol[inverse[k]] > ROOT:
+                continue
+            g = on_top(int64(symbol[inverse[k]]))
+            for w in range(wide):
+                nodes = found[q, w] & with_symbol[g, w]
+                if w == wide - 1 and partly != 0:
+                    nodes &= bit(partly) - uint64(1)  # those that this step makes are not there yet
+                if nodes != 0:
+                    added = add_rule(address, int64(inverse[k]), w, nodes, count, wide)
+                    count = added if added >= 0 else -1 - added
     return count
 
 
@@ -151,7 +158,7 @@ def close_frames(address, step, count, wide):
                 continue
             for k in range(inverse_start[after], inverse_start[after + 1]):
                 g = int64(symbol[inverse[k]])
-                if g == ROOT:
+                if g <= ROOT:
                     continue
                 for w in range(wide):
                     nodes = line[w] & with_symbol[g, w]

@@ -9,7 +9,7 @@ from numba import int64, uint64
 from grammarlm.kernels.cpu.jit import part
 from grammarlm.layout.canvas import DONE, ENTRIES_FULL, NODES_FULL, POOL_FULL, ROOT, Lattice
 
-from .arrays import arena_of, bit, ints, longs, lowest, octets, sets, words, words_for
+from .arrays import arena_of, bit, ints, longs, lowest, octets, on_top, sets, words, words_for
 
 UNSEEN, WAITING, POPPED, NOTED = 0, 1, 2, 3  # of a point in a step
 
@@ -77,21 +77,22 @@ def enter_points(address, step, wide):
 
 @part
 def pop_set(address, point, slot, symbol, recent, wide):
-    """RESULT[slot] = what stands below the nodes with a symbol on which a micro point is reached. Returns whether there are any.
+    """RESULT[slot] = what stands below the nodes with a symbol on which a micro point is reached, or, where the symbol stays, these
+    nodes themselves. Returns whether there are any.
 
     `recent`: the slot that was computed last for the symbol in this step, -1: none.
     """
     arena = arena_of(address)
     rows = max(arena[Lattice.RULES], arena[Lattice.POINTS])
     last, result = sets(arena, Lattice.LAST, rows), sets(arena, Lattice.RESULT, rows)
-    found, with_symbol = sets(arena, Lattice.SETS, point + 1), sets(arena, Lattice.WITH_SYMBOL, symbol + 1)
+    found, with_symbol = sets(arena, Lattice.SETS, point + 1), sets(arena, Lattice.WITH_SYMBOL, arena[Lattice.SYMBOLS])
     line = words(arena, Lattice.LINE, wide)
-    if symbol == ROOT:
-        for w in range(wide):
-            result[slot, w] = uint64(0)
-        result[slot, 0] = found[point, 0] & uint64(1)
-        return found[point, 0] & uint64(1) != 0
     nodes = uint64(0)
+    if symbol <= ROOT:
+        for w in range(wide):
+            result[slot, w] = found[point, w] & with_symbol[on_top(symbol), w]
+            nodes |= result[slot, w]
+        return nodes != 0
     gone = uint64(0)
     for w in range(wide):
         line[w] = found[point, w] & with_symbol[symbol, w]
@@ -154,9 +155,12 @@ def pop_points(address, step, count, wide):
             while r < end and rule_symbol[r] == symbol:
                 wanted = wanted or live[step * points + rule_after[r]] != 0
                 r += 1
-            if not wanted or not pop_set(address, m, slot, symbol, recent[symbol], wide):
+            if not wanted or not pop_set(
+                address, m, slot, symbol, recent[symbol] if symbol > ROOT else int64(-1), wide
+            ):
                 continue
-            recent[symbol] = slot
+            if symbol > ROOT:
+                recent[symbol] = slot
             for k in range(slot, r):
                 after = int64(rule_after[k])
                 if not live[step * points + after]:
@@ -206,7 +210,7 @@ def note_closed(address, step, count, wide):
         has[m] = NOTED
         for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
             symbol, after = int64(rule_symbol[r]), int64(rule_after[r])
-            if symbol == ROOT or not live[step * points + after]:
+            if symbol <= ROOT or not live[step * points + after]:
                 continue
             nodes = uint64(0)
             for w in range(wide):

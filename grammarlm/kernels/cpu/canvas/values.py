@@ -10,7 +10,7 @@ from numba import carray, int64, uint64
 from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.canvas import DONE, ROOT, VALUES_FULL, Lattice
 
-from .arrays import arena_of, bit, floats, ints, longs, lowest, words, words_for
+from .arrays import arena_of, bit, floats, ints, longs, lowest, on_top, words, words_for
 
 
 @part
@@ -158,10 +158,11 @@ def pop_nodes(address, step, back, wide):
                 entry += 1
                 for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
                     after = int64(rule_after[r])
-                    if rule_symbol[r] != symbols[n] or back[after] < 0:
+                    if on_top(rule_symbol[r]) != symbols[n] or back[after] < 0:
                         continue
-                    if rule_symbol[r] == ROOT:
-                        offer(address, after, n, value)
+                    if rule_symbol[r] <= ROOT:
+                        if completed[back[after] + w] & mark:
+                            offer(address, after, n, value)
                         continue
                     for k in range(into_start[n], into_end[n]):
                         p = int64(into_node[k])

@@ -10,7 +10,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
-from grammarlm.layout.canvas import DONE, ENTRIES_FULL, FAR, NODES_FULL, POOL_FULL, Lattice
+from grammarlm.layout.canvas import DONE, ENTRIES_FULL, FAR, NODES_FULL, POOL_FULL, ROOT, Lattice
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
@@ -60,7 +60,7 @@ class TableArrays:
             Lattice.CLASSES: table.classes,
             Lattice.RULES: len(rules),
         }
-        self.reached = np.unique(rules[rules[:, 1] != 0, 2])  # points that are reached by a pop
+        self.reached = np.unique(rules[rules[:, 1] > ROOT, 2])  # points that are reached by a pop
         self._costs: np.ndarray | None = None
         self._table = table
 

@@ -2,13 +2,9 @@
 
 A **thread** is (control, local): a control is a state with its border, `local` are the symbols that were pushed since the stack was
 last known to be what it was. Where a thread has to look below them it has a **need**: what it will do with the symbol that is
-revealed there. Needs are
+revealed there (needs.py), and the border that the rest of the text must satisfy.
 
-    RETURN border              a frame ends: go on in the state that the symbol stands for; below all others the text ends
-    SHIFT terminal border      an LR parser shifts a terminal in the LR state that the symbol stands for, after its reductions
-    SKIP border                a terminal that the parser ignores: the lexer begins again
-    REDUCE n nonterminal ...   n more symbols are popped, then the nonterminal is pushed on the next
-    DROP n border              the parser has accepted: n more symbols are popped, then a frame ends
+A border is a set of **atoms**, terms that must all be satisfied; the empty set is satisfied by anything.
 
 The rules of a grammar are asked of masks/machines/stack/program.py, so this reads what the machine reads.
 """
@@ -20,20 +16,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
+from grammarlm.errors import LimitExceeded, UnsupportedFeature
+from grammarlm.grammars.lark.lexer import LexerState
+from grammarlm.grammars.regular.terms import ANYTHING, Term
 from grammarlm.layout.stack import CALL, END, ENTER, LEX, LINE, POP
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
 
+from .needs import DROP, FAIL, LOOK, REDUCE, RETURN, SHIFT, Local, Move
+from .parser import FIRST, Parser
+
 if TYPE_CHECKING:
     from grammarlm.masks.machines.stack.program import StackProgram
+    from grammarlm.masks.machines.stack.program import Thread as ProgramThread
 
-RETURN, SHIFT, SKIP, REDUCE, DROP = range(5)
-ROOT = 0
 DEAD = -1
-Need = tuple[Any, ...]
-Local = tuple[int, ...]  # symbols, the top last
+UNDECIDED = -1  # in place of a terminal
+SATISFIED = -2  # of an atom: nothing is demanded any more
+Border = frozenset[int]
+FREE: Border = frozenset()
 Thread = tuple[int, Local]
+LEXER = -1  # in place of a state: that before a lexeme, by the LR state on top then
+
+
+class Need(NamedTuple):
+    """What is done with the symbols below, the state to go on in after a shift, and the border."""
+
+    move: Move
+    into: int
+    border: Border
 
 
 class Closure(NamedTuple):
@@ -44,123 +54,189 @@ class Closure(NamedTuple):
 
 
 class Bytewise:
-    """Controls and symbols of one program, numbered as they are met; symbols from 1 on."""
+    """States, atoms, controls and symbols of one program, numbered; symbols from 1 on. All states and atoms are known from the
+    beginning, controls as they are met."""
 
-    def __init__(self, program: StackProgram):
-        self._program = program
-        self._controls: dict[tuple[object, Term], int] = {}
-        self._objects: list[tuple[Any, Term]] = []
-        self._numbers: dict[object, int] = {}
-        self.symbols: list[Any] = [None]
-        self._rows: dict[int, np.ndarray] = {}
-        self._border_rows: dict[Term, list[Term]] = {}
-        self._expanded: dict[object, Any] = {}
-        self._closures: dict[Thread, Closure] = {}
-        self._candidates: dict[Need, list[int]] = {}
+    def __init__(self, program: StackProgram, begins: Iterable[ProgramThread] = ()):
+        """`begins`: threads besides that of a text's beginning, where a matcher may stand."""
+        self.program = program
         self.columns = len(program.byte_sets.samples)
+        self.parser = None if program.lr is None else Parser(program.lr)
+        self.states: list[Any] = []
+        self._state_numbers: dict[object, int] = {}
+        self.symbols: list[Any] = [None]  # return states (objects) and LR states (ints)
+        self._symbol_numbers: dict[object, int] = {}
+        self._atoms: list[Term] = []
+        self._atom_numbers: dict[Term, int] = {}
+        self._alive: dict[Border, bool] = {}
+        self._controls: dict[tuple[int, Border], int] = {}
+        self.controls: list[tuple[int, Border]] = []
+        self._expanded: list[Any] = []
+        self._closures: dict[Thread, Closure] = {}
+        self._after_thread: dict[tuple[int, int], int] = {}
+        self._find_states()
+        self.rows = self._rows()
+        self.returns = [(n, state) for n in range(1, len(self.symbols)) if (state := self.return_state(n)) is not None]
+        self.lexers: dict[
+            int, int
+        ] = {}  # by state before a lexeme: the LR states, as a set of symbols, in which it begins
+        for symbol in range(FIRST, FIRST + (self.parser.states if self.parser else 0)):
+            state = self.lexer_state(symbol)
+            self.lexers[state] = self.lexers.get(state, 0) | 1 << symbol
+        self._states_after: dict[tuple[bool, int], tuple[int, ...]] = {}
+        self.lexemes = [self._lexeme(state) for state in self.states]
+        self.atom_rows = self._atom_rows([*program.start, *begins])
 
-        self._find_symbols()
-
-    def _find_symbols(self) -> None:
-        """All symbols that calls and parsers push; a control for each state where a matcher may stand."""
-        program = self._program
-        self.control(ACCEPTED, ANYTHING)  # where a matcher stands when the text may end
-        lr_states = 0 if program.lr is None else len(program.lr.lexers)
-        for state in range(lr_states):
+    def _find_states(self) -> None:
+        """All states; all symbols that calls and parsers push."""
+        program = self.program
+        self.state(ACCEPTED)
+        for state in range(self.parser.states if self.parser else 0):
             self.symbol(state)
-        seen: dict[Any, None] = {program.start_state: None}
-        if program.lr is not None:
-            seen.update(dict.fromkeys(program.lr.lexers))
-        waiting = list(seen)
-        while waiting:
-            edges, moves, _ = self._expansion(waiting.pop())
-            targets = [target for _, target in edges]
+        self.state(program.start_state)
+        for lexer in program.lr.lexers if program.lr else ():
+            self.state(lexer)
+        while len(self._expanded) < len(self.states):
+            program.clock.check()
+            state = self.states[len(self._expanded)]
+            edges, moves, _ = ([], [], []) if state is ACCEPTED else program.expand(state)
+            self._expanded.append((edges, moves))
+            for _, target in edges:
+                self.state(target)
             for kind, operand, other in moves:
                 if kind == CALL:
-                    targets.append(operand)
-                    self.control(operand, ANYTHING)
+                    self.state(operand)
                     if other is not None:
-                        targets.append(other)
                         self.symbol(other)
-                        self.control(other, ANYTHING)
+                        self.state(other)
                 elif kind == LINE:
                     raise UnsupportedFeature(
                         "a canvas over a grammar with indented blocks: they have no view for canvases yet"
                     )
-            for target in targets:
-                if target not in seen:
-                    seen[target] = None
-                    waiting.append(target)
+            if len(self.states) > program.limits.max_states:
+                raise LimitExceeded("a canvas: the grammar needs more states than limits.max_states; simplify it")
 
     # ------------------------------------------------------------------ numbers
 
-    def control(self, state: object, border: Term) -> int:
-        key = state, border
-        if key not in self._controls:
-            self._controls[key] = len(self._objects)
-            self._objects.append(key)
-        return self._controls[key]
+    def state(self, state: object) -> int:
+        number = self._state_numbers.get(state)
+        if number is None:
+            number = self._state_numbers[state] = len(self.states)
+            self.states.append(state)
+        return number
 
     def symbol(self, symbol: object) -> int:
         """Of a return state (an object) or an LR state (an int)."""
-        if symbol not in self._numbers:
-            self._numbers[symbol] = len(self.symbols)
+        number = self._symbol_numbers.get(symbol)
+        if number is None:
+            number = self._symbol_numbers[symbol] = len(self.symbols)
             self.symbols.append(symbol)
-        return self._numbers[symbol]
+        return number
 
-    def forget_from(self, control: int) -> None:
-        """Takes back the controls from this number on, of which nothing has been made."""
-        for key in self._objects[control:]:
-            del self._controls[key]
-        del self._objects[control:]
+    def control(self, state: int, border: Border = FREE) -> int:
+        number = self._controls.get((state, border))
+        if number is None:
+            number = self._controls[state, border] = len(self.controls)
+            self.controls.append((state, border))
+        return number
 
-    @property
-    def controls(self) -> int:
-        return len(self._objects)
+    def control_of(self, state: object, border: Term) -> int:
+        return self.control(self.state(state), self.joined(FREE, border))
+
+    # ------------------------------------------------------------------ borders
+
+    def joined(self, border: Border, term: Term) -> Border:
+        """Both; the atom is numbered."""
+        if term is ANYTHING:
+            return border
+        number = self._atom_numbers.get(term)
+        if number is None:
+            number = self._atom_numbers[term] = len(self._atoms)
+            self._atoms.append(term)
+        return border | {number}
+
+    def knows(self, border: Term) -> bool:
+        return border is ANYTHING or border in self._atom_numbers
+
+    def is_alive(self, border: Border) -> bool:
+        """Is there a text that satisfies all atoms? Those of one atom are dropped where they are made."""
+        known = self._alive.get(border)
+        if known is None:
+            both = self.program.algebra.both(tuple(self._atoms[atom] for atom in border)) if border else ANYTHING
+            known = self._alive[border] = self.program.is_alive(both)
+        return known
+
+    def may_end(self, border: Border) -> bool:
+        return all(self._atoms[atom].nullable for atom in border)
+
+    def _atom_rows(self, begins: list[ProgramThread]) -> np.ndarray:
+        """int32 [atoms, columns]: the atom after a byte, SATISFIED or DEAD; all that follow from one another."""
+        program = self.program
+        for thread in begins:
+            self.joined(FREE, thread.border)
+        for _, moves in self._expanded:
+            for kind, _, other in moves:
+                if kind in (POP, LEX):
+                    self.joined(FREE, other)
+        rows: list[np.ndarray] = []
+        while len(rows) < len(self._atoms):
+            program.clock.check()
+            row = np.full(self.columns, DEAD, np.int32)
+            for bits, target in program.algebra.edges(self._atoms[len(rows)]):
+                if program.is_alive(target):
+                    after = next(iter(self.joined(FREE, target)), SATISFIED)
+                    row[list(program.byte_sets.classes_in(bits))] = after
+            rows.append(row)
+            if len(rows) > program.limits.max_states:
+                raise LimitExceeded(
+                    "a canvas: the grammar's borders need more states than limits.max_states; simplify it"
+                )
+        return np.array(rows, np.int32).reshape(-1, self.columns)
+
+    def after_border(self, border: Border, column: int) -> Border | None:
+        """The border after a byte; None where it cannot be satisfied any more."""
+        if not border:
+            return border
+        after = {int(self.atom_rows[atom, column]) for atom in border}
+        left = frozenset(after - {SATISFIED})
+        return None if DEAD in after or (len(left) > 1 and not self.is_alive(left)) else left
 
     # ------------------------------------------------------------------ bytes
 
-    def row(self, control: int) -> np.ndarray:
-        """int64 [columns]: the control after a byte of each class, DEAD where it cannot be read."""
-        known = self._rows.get(control)
+    def _rows(self) -> np.ndarray:
+        """int32 [states, columns]: the state after a byte of each class, DEAD where it cannot be read."""
+        rows = np.full((len(self.states), self.columns), DEAD, np.int32)
+        for number, (edges, _) in enumerate(self._expanded):
+            for bits, target in edges:
+                rows[number, list(self.program.byte_sets.classes_in(bits))] = self._state_numbers[target]
+        return rows
+
+    def after(self, control: int, column: int) -> int:
+        """The control after a byte, or DEAD."""
+        key = control, column
+        known = self._after_thread.get(key)
         if known is None:
-            state, border = self._objects[control]
-            known = self._rows[control] = np.full(self.columns, DEAD)
-            after = self._border_row(border)
-            for bits, target in self._expansion(state)[0]:
-                for column in self._program.byte_sets.classes_in(bits):
-                    if after[column] is not NOTHING:
-                        known[column] = self.control(target, after[column])
+            state, border = self.controls[control]
+            target, left = int(self.rows[state, column]), self.after_border(border, column)
+            known = self._after_thread[key] = DEAD if target == DEAD or left is None else self.control(target, left)
         return known
 
-    def _border_row(self, border: Term) -> list[Term]:
-        known = self._border_rows.get(border)
-        if known is None:
-            known = self._border_rows[border] = [border if border is ANYTHING else NOTHING] * self.columns
-            if border is not ANYTHING:
-                for bits, target in self._program.algebra.edges(border):
-                    if self._program.is_alive(target):
-                        for column in self._program.byte_sets.classes_in(bits):
-                            known[column] = target
-        return known
+    def _lexeme(self, state: object) -> int:
+        """The terminal that a lexeme will be, whatever follows, if it is shifted by an LR parser; UNDECIDED otherwise."""
+        if not isinstance(state, LexerState) or state.start or not state.lexer.shifts or len(state.terminals) != 1:
+            return UNDECIDED
+        terminal = next(iter(state.terminals)) + state.lexer.offset
+        return UNDECIDED if self.parser is None or self.parser.is_ignored(terminal) else terminal
 
-    def _expansion(self, state: Any) -> Any:
-        if state not in self._expanded:
-            self._program.clock.check()
-            self._expanded[state] = ([], [], []) if state is ACCEPTED else self._program.expand(state)
-        return self._expanded[state]
+    def decided(self, before: int, after: int) -> int:
+        """The terminal that is decided by the byte from one control to another, or UNDECIDED."""
+        terminal = self.lexemes[self.controls[after][0]]
+        return UNDECIDED if self.lexemes[self.controls[before][0]] == terminal else terminal
 
     # ------------------------------------------------------------------ moves
 
-    def closure(self, threads: Iterable[Thread]) -> Closure:
+    def closure(self, thread: Thread) -> Closure:
         """The threads that can read a byte, and what must be known to go on otherwise."""
-        found = [self._closure(thread) for thread in threads]
-        if len(found) == 1:
-            return found[0]
-        readers = dict.fromkeys(reader for one in found for reader in one.readers)
-        return Closure(tuple(readers), tuple(dict.fromkeys(need for one in found for need in one.needs)))
-
-    def _closure(self, thread: Thread) -> Closure:
         known = self._closures.get(thread)
         if known is None:
             known = self._closures[thread] = self._closed([thread], [])
@@ -175,128 +251,103 @@ class Bytewise:
                 continue
             seen.add(thread)
             control, local = thread
-            state, border = self._objects[control]
-            if state is ACCEPTED:
+            state, border = self.controls[control]
+            if self.states[state] is ACCEPTED:
                 self._leave(local, border, waiting, needs)
                 continue
-            edges, moves, _ = self._expansion(state)
+            edges, moves = self._expanded[state]
             if edges:
                 readers.append(thread)
             for kind, operand, other in moves:
-                self._move(kind, operand, other, border, local, waiting, needs)
+                self._move(kind, operand, other, thread, waiting, needs)
         return Closure(tuple(readers), tuple(dict.fromkeys(needs)))
 
     def _move(
-        self, kind: int, operand: Any, other: Any, border: Term, local: Local, waiting: list[Thread], needs: list[Need]
+        self, kind: int, operand: Any, other: Any, thread: Thread, waiting: list[Thread], needs: list[Need]
     ) -> None:
-        program = self._program
+        control, local = thread
+        state, border = self.controls[control]
         if kind == CALL:
             under = local if other is None else (*local, self.symbol(other))
-            waiting.append((self.control(operand, border), under))
+            waiting.append((self.control(self.state(operand), border), under))
         elif kind == ENTER:
-            assert program.lr is not None
-            waiting.append((self.control(program.lr.lexers[operand], border), (*local, self.symbol(operand))))
+            waiting.append((self.lexer_of(self.symbol(operand), border), (*local, self.symbol(operand))))
         elif kind == END:
-            assert program.lr is not None
-            self._shift(local, len(program.lr.ignored), border, waiting, needs)
+            assert self.parser is not None
+            self._shift(local, self.parser.end, border, waiting, needs)
         else:
             assert kind in (POP, LEX), "blocks of lines have no view"
-            rest = program.algebra.both((border, other))
-            if rest is NOTHING or not program.is_alive(rest):
+            rest = self.joined(border, other)
+            if len(rest) > 1 and not self.is_alive(rest):
                 return
             if kind == POP:
                 self._leave(local, rest, waiting, needs)
-            elif program.lr is not None and program.lr.ignored[operand]:
-                self._skip(local, rest, waiting, needs)
+            elif self.lexemes[state] != UNDECIDED or (self.parser is not None and self.parser.is_ignored(operand)):
+                self._lex(local, self.lexemes[state], rest, waiting, needs)
             else:
                 self._shift(local, operand, rest, waiting, needs)
 
-    def _leave(self, local: Local, border: Term, waiting: list[Thread], needs: list[Need]) -> None:
+    def _leave(self, local: Local, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
         """A frame ends."""
         if not local:
-            needs.append((RETURN, border))
-        elif not isinstance(state := self.symbols[local[-1]], int):
+            needs.append(Need((RETURN,), LEXER, border))
+        elif (state := self.return_state(local[-1])) is not None:
             waiting.append((self.control(state, border), local[:-1]))
 
-    def _skip(self, local: Local, border: Term, waiting: list[Thread], needs: list[Need]) -> None:
+    def _lex(self, local: Local, after: int, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
+        """The next lexeme begins; the last terminal shifted, if it is known."""
         if not local:
-            needs.append((SKIP, border))
+            needs.append(Need((LOOK, after), LEXER, border))
         else:
-            assert self._program.lr is not None
-            lexer = self._program.lr.lexers[self.symbols[local[-1]]]
-            waiting.append((self.control(lexer, border), local))
+            waiting.append((self.lexer_of(local[-1], border), local))
 
-    def _shift(self, local: Local, terminal: int, border: Term, waiting: list[Thread], needs: list[Need]) -> None:
-        """Reductions, then the shift of a terminal; the end of text is the terminal after all others."""
-        lr = self._program.lr
-        assert lr is not None
-        while local:
-            what = int(lr.action[self.symbols[local[-1]], terminal])
-            if what == 0:
-                return
-            if what > 0 and terminal == len(lr.ignored):
-                self._drop(local, 2, border, waiting, needs)
-                return
-            if what > 0:
-                waiting.append((self.control(lr.lexers[what - 1], border), (*local, self.symbol(what - 1))))
-                return
-            length, nonterminal = lr.rule[-what - 1].tolist()
-            if len(local) <= length:
-                needs.append((REDUCE, length - len(local), nonterminal, terminal, border))
-                return
-            local = local[: len(local) - length]
-            local = (*local, self.symbol(int(lr.goto[self.symbols[local[-1]], nonterminal])))
-        needs.append((SHIFT, terminal, border))
+    def _shift(self, local: Local, terminal: int, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
+        for thread, need in self.shifts(local, terminal, LEXER, border):
+            if thread is not None:
+                waiting.append(thread)
+            elif need is not None and need.move == (DROP, 0):
+                self._leave(local[:-2], border, waiting, needs)
+            elif need is not None:
+                needs.append(need)
 
-    def _drop(self, local: Local, count: int, border: Term, waiting: list[Thread], needs: list[Need]) -> None:
-        if len(local) < count:
-            needs.append((DROP, count - len(local), border))
-        else:
-            self._leave(local[: len(local) - count], border, waiting, needs)
+    def shifts(self, local: Local, terminal: int, into: int, border: Border) -> list[tuple[Thread | None, Need | None]]:
+        """Reductions and the shift of a terminal: the thread after them, or what it needs; nothing where it cannot be shifted."""
+        if not local:
+            return [(None, Need((SHIFT, terminal), into, border))]
+        assert self.parser is not None
+        move, local = self.parser.shifted(local, terminal)
+        if move is None:
+            return [((self.lexer_of(local[-1], border) if into == LEXER else self.control(into, border), local), None)]
+        return [] if move[0] == FAIL else [(None, Need(move, into, border))]
 
-    # ------------------------------------------------------------------ symbols that are revealed
+    # ------------------------------------------------------------------ symbols
 
-    def candidates(self, need: Need) -> list[int]:
-        """The symbols after which something may follow."""
-        known = self._candidates.get(need)
+    def lexer_of(self, symbol: int, border: Border) -> int:
+        """The control before a lexeme, an LR state on top."""
+        return self.control(self.lexer_state(symbol), border)
+
+    def lexer_state(self, symbol: int) -> int:
+        """The state before a lexeme, an LR state on top."""
+        assert self.program.lr is not None
+        return self.state(self.program.lr.lexers[self.symbols[symbol]])
+
+    def states_after(self, move: Move, into: int) -> tuple[int, ...]:
+        """The states that may read on after a move."""
+        if into != LEXER:
+            return (into,)
+        terminal = move[3] if move[0] == REDUCE else move[1] if move[0] in (SHIFT, LOOK) else -1
+        key = move[0] in (SHIFT, LOOK, REDUCE), terminal
+        known = self._states_after.get(key)
         if known is None:
-            lr, numbered = self._program.lr, list(enumerate(self.symbols))[1:]
-            if need[0] == RETURN:
-                known = [number for number, symbol in numbered if not isinstance(symbol, int)]
-            else:
-                states = [(number, symbol) for number, symbol in numbered if isinstance(symbol, int)]
-                if need[0] == SHIFT and lr is not None:
-                    states = [(number, symbol) for number, symbol in states if lr.action[symbol, need[1]]]
-                elif need[0] == REDUCE and need[1] == 0 and lr is not None:
-                    states = [(number, symbol) for number, symbol in states if lr.goto[symbol, need[2]] >= 0]
-                known = [number for number, _ in states]
-            self._candidates[need] = known
+            found = dict.fromkeys(state for _, state in self.returns)
+            if key[0] and terminal < 0:
+                found.update(dict.fromkeys(self.lexers))
+            elif key[0] and self.parser is not None and terminal != self.parser.end:
+                found.update(dict.fromkeys(map(self.lexer_state, self.parser.shifted_to(terminal))))
+            known = self._states_after[key] = tuple(found)
         return known
 
-    def revealed(self, need: Need, symbol: int) -> Closure:
-        """What follows where the symbol is what was needed; it is popped, and what stays of it is pushed again."""
-        waiting: list[Thread] = []
-        needs: list[Need] = []
-        kind, *given = need
-        below = self.symbols[symbol]
-        lr = self._program.lr
-        if kind == RETURN:
-            if not isinstance(below, int):
-                waiting.append((self.control(below, given[0]), ()))
-        elif not isinstance(below, int) or lr is None:
-            pass  # no LR state: nothing goes on
-        elif kind == SHIFT:
-            self._shift((symbol,), given[0], given[1], waiting, needs)
-        elif kind == SKIP:
-            self._skip((symbol,), given[0], waiting, needs)
-        elif kind == DROP:
-            needs.append((DROP, given[0] - 1, given[1]) if given[0] > 1 else (RETURN, given[1]))
-        elif given[0] > 0:
-            needs.append((REDUCE, given[0] - 1, *given[1:]))
-        elif (after := int(lr.goto[below, given[1]])) >= 0:
-            self._shift((symbol, self.symbol(after)), given[2], given[3], waiting, needs)
-        return self._closed(waiting, needs)
-
-    def ends(self, need: Need) -> bool:
-        """May the text end where nothing is below?"""
-        return need[0] == RETURN and need[1].nullable
+    def return_state(self, symbol: int) -> int | None:
+        """The state that a symbol stands for, None for LR states."""
+        state = self.symbols[symbol]
+        return None if isinstance(state, int) else self.state(state)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.regular.terms import ANYTHING
+from grammarlm.grammars.regular.terms import ANYTHING, Term
 from grammarlm.masks.canvas.classes import FIRST, STOP, classes_of
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
 from grammarlm.masks.machines.stack.program import Fork, StackProgram, Thread
@@ -16,20 +16,27 @@ from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
 from .arena import TableArrays
-from .bytewise import Bytewise
+from .bytewise import UNDECIDED, Bytewise
+from .columns import Columns, row_numbers
 from .grid import Stack, StackGrid
+from .nodes import members
+from .points import Points
 from .table import ROOT, StackTable, TableMaker
-from .tokens import Outcome, TokenWalks, merged
+from .vectors import NOWHERE, TokenVectors
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
     from grammarlm.masks.matcher import Matcher
 
 FIRST_CONTROL = 2  # after DEAD and FINISHED
+MOST_STACKS = 4096
+MOST_POINTS = 1 << 14  # controls and micro points; with more, a row's passes would take minutes
+Start = tuple[int, Stack]  # a control as Bytewise numbers it, and the stack
 
 
 class CfgView:
-    """The table of one program. `begins`: threads besides that of a text's beginning, where a matcher may stand."""
+    """The table of one program, from where texts begin, and from where matchers have asked for one; `begins`: threads of a matcher
+    whose borders are not those of any text's beginning."""
 
     def __init__(self, automaton: Automaton, begins: Iterable[Thread] = ()):
         program: StackProgram = automaton.program
@@ -40,45 +47,62 @@ class CfgView:
         self._automaton, self._program = automaton, program
         with automaton.lock:
             program.clock.begin_call()
-            self._machine = Bytewise(program)
-            self._starts = [self._start_of(thread) for thread in program.start]
-            for thread in begins:
-                self._start_of(thread)
-            walks = TokenWalks(
-                self._machine,
-                program.byte_sets.class_of,
-                program.vocab,
-                Clock(program.limits).check,
-                program.limits.max_states,
-            )
-            walks.run()
-        self._controls = self._machine.controls
-        micros = merged(walks.micros)
-        self.classes, _ = classes_of(_kinds(walks, micros, program.vocab.size), program.vocab.stop_ids)
-        self.table = _table(walks, micros, self._machine, self.classes.of, self.classes.count)
+            self._machine = Bytewise(program, begins)
+            self._clock = Clock(program.limits)
+            check = self._clock.check
+            vectors = TokenVectors(self._machine, program.byte_sets.class_of, program.limits.max_bytes, check)
+            self._of_tokens = vectors.of_tokens(program.vocab)
+            most = min(program.limits.max_states, MOST_POINTS)
+            points = Points(self._machine, vectors, most, check)
+            self._columns = Columns(vectors, points, self._of_tokens, most)
+            self._points = points
+            self._starts = self._starts_of(program.start)
+            self._explore(self._starts)
+
+    def _explore(self, starts: list[Start]) -> None:
+        self._columns.explore(control for control, _ in starts)
+        self.classes, _ = classes_of(_kinds(self._columns, self._of_tokens), self._program.vocab.stop_ids)
+        self.table = _table(self._columns, self._points, self._of_tokens, self.classes.of, self.classes.count)
         self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
-        if after is None:
-            starts = self._starts
-        elif after.is_finished:
-            starts = [(FINISHED, ())]
-        else:
-            with self._automaton.lock:
-                threads = _without_forks(after._head[1].terms[after._head[2]])
-                starts = [self._start_of(thread) for thread in threads]
-            if self._machine.controls > self._controls:
-                self._machine.forget_from(self._controls)
-                return CfgView(self._automaton, threads).grid(length, after, room, check)
-        return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays)
+        if after is not None and after.is_finished:
+            return StackGrid(self.table, self.classes, length, [(FINISHED, ())], room, check, self._arrays)
+        with self._automaton.lock:
+            threads = None if after is None else _without_forks(after._head[1].terms[after._head[2]])
+            knows_all = threads is None or all(self._machine.knows(_border_of(thread)) for thread in threads)
+            if knows_all:
+                begins = self._starts
+                if threads is not None:
+                    begins = self._starts_of(threads)
+                    if any(control not in self._columns.controls for control, _ in begins):
+                        self._program.clock.begin_call()
+                        self._clock.begin_call()
+                        self._explore(begins)
+                numbers = self._columns.controls
+                starts = [(FIRST_CONTROL + numbers[control], stack) for control, stack in begins]
+                return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays)
+        assert threads is not None
+        return CfgView(self._automaton, threads).grid(length, after, room, check)
 
-    def _start_of(self, thread: Thread) -> tuple[int, Stack]:
-        stack = tuple(self._machine.symbol(symbol) for symbol in reversed(thread.stack))
-        border = ANYTHING if thread.state is ACCEPTED else thread.border  # such a thread has none that means anything
-        return FIRST_CONTROL + self._machine.control(thread.state, border), stack
+    def _starts_of(self, threads: Iterable[Thread]) -> list[Start]:
+        """Where threads of a matcher stand. Where the terminal of a lexeme is decided it has been shifted."""
+        machine, found = self._machine, list[Start]()
+        for thread in threads:
+            stack = tuple(machine.symbol(symbol) for symbol in reversed(thread.stack))
+            control = machine.control_of(thread.state, _border_of(thread))
+            state, rest = machine.controls[control]
+            if (terminal := machine.lexemes[state]) == UNDECIDED:
+                found.append((control, stack))
+            else:
+                shifted = machine.shifts(stack, terminal, state, rest)
+                found += [after for after, _ in shifted if after is not None]
+        return found
 
 
-MOST_STACKS = 4096
+def _border_of(thread: Thread) -> Term:
+    """A thread that accepts has no border that means anything."""
+    return ANYTHING if thread.state is ACCEPTED else thread.border
 
 
 def _without_forks(threads: Iterable[Thread]) -> list[Thread]:
@@ -96,55 +120,48 @@ def _without_forks(threads: Iterable[Thread]) -> list[Thread]:
     return found
 
 
-def _kinds(walks: TokenWalks, classes: np.ndarray, size: int) -> np.ndarray:
+def _kinds(columns: Columns, of_tokens: np.ndarray) -> np.ndarray:
     """int64 [V]: equal for tokens that do the same in each control; 0 for those that do nothing."""
-    kinds, count = np.zeros(size, np.int64), 1
-    for tokens, numbers, outcomes in walks.outcomes:
-        same: dict[object, int] = {}
-        merged_numbers = np.zeros(len(outcomes), np.int64)
-        for number, outcome in enumerate(outcomes[1:], 1):
-            micros = frozenset(classes[list(outcome.micros)].tolist()) - {-1}
-            if outcome.threads or micros:
-                merged_numbers[number] = same.setdefault((outcome.threads, micros), len(same) + 1)
-        own = merged_numbers[numbers]
-        changed, own = tokens[own > 0], own[own > 0]
-        if len(changed):
-            _, places = np.unique(kinds[changed] * (len(same) + 1) + own, return_inverse=True)
-            kinds[changed] = count + places
-            count += int(places.max()) + 1
-    return kinds
+    rows = np.array(columns.columns, np.int32).reshape(len(columns.columns), len(columns.used)).T
+    kinds = np.where((rows > 0).any(1), row_numbers(rows) + 1, 0)
+    return _by_token(kinds, columns, of_tokens)
 
 
-def _table(
-    walks: TokenWalks, micro_classes: np.ndarray, machine: Bytewise, class_of: np.ndarray, count: int
-) -> StackTable:
-    maker = TableMaker(FIRST_CONTROL + machine.controls, len(machine.symbols))
-    micro_class = micro_classes.tolist()
+def _by_token(values: np.ndarray, columns: Columns, of_tokens: np.ndarray) -> np.ndarray:
+    """Values of used vectors as those of tokens, 0 for tokens without one."""
+    found = np.zeros(len(of_tokens), np.int64)
+    reads = of_tokens != NOWHERE
+    found[reads] = values[np.searchsorted(columns.used, of_tokens[reads])]
+    return found
 
-    def micros(outcome: Outcome) -> set[int]:
-        return {maker.micro(micro_class[m]) for m in outcome.micros if micro_class[m] >= 0}
 
-    for control, (tokens, numbers, outcomes) in enumerate(walks.outcomes, FIRST_CONTROL):
-        classes, first = np.unique(class_of[tokens], return_index=True)
-        for token_class, number in zip(classes.tolist(), numbers[first].tolist(), strict=True):
-            if token_class >= FIRST:
-                for target, pushed in outcomes[number].threads:
-                    maker.effect(control, token_class, FIRST_CONTROL + target, pushes=pushed)
-                for micro in micros(outcomes[number]):
-                    maker.enter(control, token_class, micro)
-        for micro in micros(Outcome(micros=walks.ends[control - FIRST_CONTROL])):
-            maker.enter(control, STOP, micro)
-    done: set[int] = set()
-    for rules, token_class in zip(walks.micros, micro_class, strict=True):
-        if token_class < 0 or token_class in done:
-            continue
-        done.add(token_class)
-        here = maker.micro(token_class)
-        if rules.ends:
-            maker.pop(here, ROOT, FINISHED)
-        for symbol, outcome in rules.rules.items():
-            for target, pushed in outcome.threads:
-                maker.pop(here, symbol, FIRST_CONTROL + target, pushed)
-            for micro in micros(outcome):
-                maker.pop(here, symbol, then=micro)
+def _table(columns: Columns, points: Points, of_tokens: np.ndarray, class_of: np.ndarray, count: int) -> StackTable:
+    maker = TableMaker(FIRST_CONTROL + len(columns.controls), len(points.machine.symbols))
+    micros = [maker.micro(number) for number in range(len(points.micros))]
+    numbers = columns.controls
+    classes, first = np.unique(class_of, return_index=True)
+    places = np.searchsorted(columns.used, of_tokens[first])[classes >= FIRST]
+    classes = classes[classes >= FIRST]
+    for here, (column, outcomes, ends) in enumerate(zip(columns.columns, columns.outcomes, columns.ends, strict=True)):
+        own = column[places]
+        for number, outcome in enumerate(outcomes):
+            if number and len(of := classes[own == number]):
+                for token_class in of.tolist():
+                    for target, pushed in outcome.threads:
+                        maker.effect(FIRST_CONTROL + here, token_class, FIRST_CONTROL + numbers[target], pushes=pushed)
+                    for micro in outcome.micros:
+                        maker.enter(FIRST_CONTROL + here, token_class, micros[micro])
+        for micro in ends:
+            maker.enter(FIRST_CONTROL + here, STOP, micros[micro])
+    revealed = columns.revealed()
+    for micro, rules in zip(micros, columns.rules, strict=True):
+        if points.ends(micro):
+            maker.pop(micro, ROOT, FINISHED)
+        for rule in rules:
+            for symbol in members(rule.symbols & revealed[micro]):
+                if rule.control < 0:
+                    maker.pop(micro, symbol, then=micros[rule.micro])
+                else:
+                    add = maker.pop if rule.pops else maker.keep
+                    add(micro, symbol, FIRST_CONTROL + numbers[rule.control], rule.pushes)
     return maker.table(count)

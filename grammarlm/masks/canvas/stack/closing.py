@@ -7,7 +7,7 @@ import numpy as np
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
-from .table import ROOT, StackTable
+from .table import ROOT, StackTable, on_top, stays
 
 FAR = 1 << 20
 
@@ -19,10 +19,10 @@ def closing_costs(table: StackTable, reached: np.ndarray) -> np.ndarray:
     place = {int(point): at for at, point in enumerate(reached)}
     costs = np.full((table.points, table.symbols, ends + 1), FAR, np.int32)
     costs[FINISHED, ROOT, ends] = 0
-    bottom = []
+    kept = []
     for point, symbol, after in table.rules:
-        if symbol == ROOT:
-            bottom.append((point, after))
+        if stays(symbol):
+            kept.append((point, on_top(symbol), after))
         else:
             costs[point, symbol, place[after]] = 0
     control = np.array([c for c, _ in table.edges])
@@ -32,8 +32,8 @@ def closing_costs(table: StackTable, reached: np.ndarray) -> np.ndarray:
     owners = control[starts]
     while True:
         before = costs.copy()
-        for point, after in bottom:
-            costs[point, ROOT, ends] = min(costs[point, ROOT, ends], costs[after, ROOT, ends])
+        for point, symbol, after in kept:
+            np.minimum(costs[point, symbol], costs[after, symbol], out=costs[point, symbol])
         for push, (symbol, after) in enumerate(table.pushes):
             first = costs[after, symbol, :ends]
             ways = np.flatnonzero(first < FAR)

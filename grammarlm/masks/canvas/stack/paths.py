@@ -16,6 +16,7 @@ from grammarlm.masks.canvas.protocol import Draw
 from grammarlm.masks.protocol import FINISHED
 
 from .nodes import Costs, Place, Way, offer_costs
+from .table import on_top, stays
 from .tail import END
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ class Paths:
                 known += 1
             arrays[Lattice.INTO_END][node] = known
         entry = 0
-        for control, on_top in sorted(grid.begin.items()):
+        for control, nodes in sorted(grid.begin.items()):
             for node in range(grid.first):
-                if on_top >> node & 1:
+                if nodes >> node & 1:
                     for place, value in (
                         (Lattice.VALUE_POINT, control),
                         (Lattice.VALUE_NODE, node),
@@ -227,10 +228,10 @@ class Paths:
             points, popped = self._arrays[Lattice.MICRO_POINT][here], self._arrays[Lattice.MICRO_NODE][here]
             values, symbols = self._arrays[Lattice.MICRO_VALUE][here], self._symbols[popped]
             for micro, symbol in rules:
-                for at in np.flatnonzero((points == micro) & (symbols == symbol)).tolist():
+                for at in np.flatnonzero((points == micro) & (symbols == on_top(symbol))).tolist():
                     inner = Place(step, micro, int(popped[at]))
-                    if inner.node == 0:
-                        ways += [Way(float(values[at]), (inner,))] if node == 0 else []
+                    if stays(symbol):
+                        ways += [Way(float(values[at]), (inner,))] if node == inner.node else []
                         continue
                     parents, into = self._parents(inner.node)
                     for more in into[parents == node].tolist():

@@ -25,7 +25,7 @@ import numpy as np
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .nodes import members, offer_costs
-from .table import ROOT
+from .table import on_top, stays
 from .tail import END
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class ReferencePasses:
         while waiting:
             point = waiting.pop()
             for symbol, after in table.rules_of.get(point, ()):
-                nodes = found[point] & grid.with_symbol[symbol]
-                below = nodes if symbol == ROOT else self.popped(nodes)
+                nodes = found[point] & grid.with_symbol[on_top(symbol)]
+                below = nodes if stays(symbol) else self.popped(nodes)
                 if below & ~found.get(after, 0):
                     found[after] = found.get(after, 0) | below
                     if after >= table.first_micro:
@@ -93,7 +93,7 @@ class ReferencePasses:
         at = self.reached(step, self.edges_at(step))
         closed = Sets()
         for point, symbol, after in table.rules:
-            if symbol != ROOT and (nodes := at.get(point, 0) & grid.with_symbol[symbol]):
+            if not stays(symbol) and (nodes := at.get(point, 0) & grid.with_symbol[symbol]):
                 closed[after] = closed.get(after, 0) | nodes
         self.closed.append(closed)
         for push in range(len(table.pushes) - 1, -1, -1):
@@ -162,11 +162,11 @@ class ReferencePasses:
             is_new = False
             for point, symbol, after in table.rules:
                 target = here.get(after, 0)
-                nodes = at.get(point, 0) & grid.with_symbol[symbol]
+                nodes = at.get(point, 0) & grid.with_symbol[on_top(symbol)]
                 if not (target and nodes):
                     continue
-                live = nodes & target if symbol == ROOT else 0
-                if symbol != ROOT:
+                live = nodes & target if stays(symbol) else 0
+                if not stays(symbol):
                     for node in members(nodes):
                         if below := self.parents[node] & target:
                             live |= 1 << node

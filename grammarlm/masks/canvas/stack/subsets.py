@@ -13,7 +13,7 @@ import numpy as np
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
 from .nodes import offer_costs
-from .table import ROOT, StackTable
+from .table import ROOT, StackTable, on_top, stays
 from .tail import END
 
 if TYPE_CHECKING:
@@ -120,5 +120,7 @@ def following(table: StackTable, configs: frozenset[Config], edges: tuple[int, .
             waiting.append((after, (*stack, symbol)))
         else:
             top = stack[-1] if stack else ROOT
-            waiting += [(after, stack[:-1]) for symbol, after in table.rules_of.get(point, ()) if symbol == top]
+            for symbol, after in table.rules_of.get(point, ()):
+                if on_top(symbol) == top:
+                    waiting.append((after, stack if stays(symbol) else stack[:-1]))
     return frozenset(found)

@@ -11,6 +11,7 @@ before pushes, since what a token pushes and pops again never shows.
     maker.enter(control, token_class, point)
     maker.pop(point, a, then=point)
     maker.pop(point, b, target, pushes=(c,))
+    maker.keep(point, b, target, pushes=(c,))                              # asks for the symbol on top, which stays
     table = maker.table(classes)
 """
 
@@ -27,7 +28,17 @@ from grammarlm.masks.protocol import FINISHED
 
 ROOT = 0  # the symbol below all others; it is never popped: a rule for it asks whether the stack is empty
 Symbols = tuple[int, ...]
-Rule = tuple[int, int, int]  # a micro point, the symbol that it pops, the point after
+Rule = tuple[int, int, int]  # a micro point, the symbol that it pops, the point after; ~symbol where that stays
+
+
+def stays(symbol: int) -> bool:
+    """Does the symbol of a rule stay on the stack? ROOT does anyway."""
+    return symbol <= ROOT
+
+
+def on_top(symbol: int) -> int:
+    """The symbol that a rule asks for."""
+    return ~symbol if symbol < 0 else symbol
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +102,7 @@ class StackTable:
                 return False
         afters: dict[tuple[int, int], list[int]] = {}
         for point, symbol, after in self.rules:
-            afters.setdefault((point, symbol), []).append(after)
+            afters.setdefault((point, on_top(symbol)), []).append(FINISHED if stays(symbol) else after)
         return not any(map(meet, afters.values()))
 
     def _meet(self, a: int, b: int, apart: set[tuple[int, int]]) -> bool:
@@ -104,7 +115,11 @@ class StackTable:
             if pair not in apart:
                 apart.add(pair)
                 ways = itertools.product(self.rules_of.get(a, ()), self.rules_of.get(b, ()))
-                waiting += [(after, other) for (s, after), (t, other) in ways if s == t]
+                for (s, after), (t, other) in ways:
+                    if on_top(s) == on_top(t):
+                        if stays(s) or stays(t):
+                            return True
+                        waiting.append((after, other))
         return False
 
     @property
@@ -153,6 +168,10 @@ class TableMaker:
         else:
             assert target is not None, "a token ends in a control"
             self._rules.add((micro, symbol, self._after(target, pushes)))
+
+    def keep(self, micro: int, symbol: int, target: int, pushes: Symbols = ()) -> None:
+        """In a micro point: this symbol is on top and stays there, and the token ends."""
+        self._rules.add((micro, ~symbol if symbol != ROOT else ROOT, self._after(target, pushes)))
 
     def _after(self, target: int, pushes: Symbols) -> object:
         point: object = ("final", target)

@@ -6,7 +6,7 @@ positions, filled up with stop ids" are the same. The least solution of these eq
 
     closing(final c, s)     min over edges c -> p of  1 + closing(p, s)           0 + for the stop ids
     closing(push (t, p), s) min over q of  closing(p, t)[q] + closing(q, s)
-    closing(micro m, s)     {after: 0} for each rule (m, s, after)
+    closing(micro m, s)     {after: 0} for each rule (m, s, after); closing(after, s) where s stays
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
-from .table import ROOT, StackTable
+from .table import ROOT, StackTable, on_top, stays
 
 END = -1  # in place of a point: the row has ended, in FINISHED with nothing on the stack
 Costs = dict[int, int]  # point reached by the pop -> tokens
@@ -73,8 +73,8 @@ class Closings:
 
         if point >= table.first_micro:
             for popped, after in table.rules_of.get(point, ()):
-                if popped == symbol == ROOT:
-                    offer(use(after, ROOT), 0)
+                if stays(popped) and on_top(popped) == symbol:
+                    offer(use(after, symbol), 0)
                 elif popped == symbol:
                     offer({after: 0}, 0)
         elif point >= table.controls:
