@@ -81,6 +81,14 @@ GROUPS = {
         "lattice_classes": "canvas.lattice",
         "lattice_values": "canvas.values",
     },
+    "stack_sets": {
+        "sets_forward": "canvas.set_passes",
+        "sets_backward": "canvas.set_passes",
+        "sets_classes": "canvas.set_passes",
+        "sets_meet": "canvas.set_passes",
+        "sets_record": "canvas.set_passes",
+        "sets_rehash": "canvas.set_passes",
+    },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }
 MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}

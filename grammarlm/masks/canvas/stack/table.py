@@ -22,8 +22,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
+
+from .sets import StackSets
 
 ROOT = 0  # the symbol below all others; it is never popped: a rule for it asks whether the stack is empty
 Symbols = tuple[int, ...]
@@ -47,6 +51,31 @@ class StackTable:
     @property
     def first_micro(self) -> int:
         return self.controls + len(self.pushes)
+
+    @cached_property
+    def arrays(self) -> TableNumbers:
+        return TableNumbers.of(self)
+
+    @cached_property
+    def sets(self) -> StackSets:
+        """What was found out about its sets of stacks."""
+        return StackSets(self)
+
+    @cached_property
+    def micro_order(self) -> tuple[int, ...] | None:
+        """The micro points, each before those that its rules lead to; None where they go round in a circle."""
+        waits = dict.fromkeys(range(self.first_micro, self.points), 0)
+        for _, _, after in self.rules:
+            if after in waits:
+                waits[after] += 1
+        found = [point for point, count in waits.items() if not count]
+        for point in found:
+            for _, after in self.rules_of.get(point, ()):
+                if after in waits:
+                    waits[after] -= 1
+                    if not waits[after]:
+                        found.append(after)
+        return tuple(found) if len(found) == len(waits) else None
 
     @cached_property
     def edges_by_class(self) -> list[list[int]]:
@@ -110,6 +139,43 @@ class StackTable:
     @property
     def nbytes(self) -> int:
         return 100 * (len(self.edges) + len(self.rules) + self.points) + 8 * sum(map(len, self.edge_classes))
+
+
+@dataclass(frozen=True, eq=False)
+class TableNumbers:
+    """A table as arrays."""
+
+    edge_control: np.ndarray  # int32 [E], ascending
+    edge_point: np.ndarray  # int32 [E]
+    edge_kind: np.ndarray  # int32 [E]: edges of one kind are taken by the same classes
+    kind_classes: np.ndarray  # uint64 [kinds, words]: the classes of each kind as bits
+    class_start: np.ndarray  # int32 [K + 1]
+    class_edges: np.ndarray  # int32: the edges of each class, ascending
+    pushes: np.ndarray  # int32 [P, 2]
+    rules: np.ndarray  # int32 [R, 3]
+
+    @classmethod
+    def of(cls, table: StackTable) -> TableNumbers:
+        edges = np.array(table.edges, np.int32).reshape(-1, 2)
+        kinds: dict[tuple[int, ...], int] = {}
+        kind = np.array([kinds.setdefault(of, len(kinds)) for of in table.edge_classes], np.int32)
+        bits = np.zeros((len(kinds), 64 * max(1, -(-table.classes // 64))), np.uint8)
+        for of, number in kinds.items():
+            bits[number, list(of)] = 1
+        packed = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+        sizes = [len(of) for of in table.edge_classes]
+        classes = np.fromiter(itertools.chain.from_iterable(table.edge_classes), np.int32, sum(sizes))
+        order = np.argsort(classes, kind="stable")
+        return cls(
+            np.ascontiguousarray(edges[:, 0]),
+            np.ascontiguousarray(edges[:, 1]),
+            kind,
+            packed,
+            np.searchsorted(classes[order], np.arange(table.classes + 1)).astype(np.int32),
+            np.repeat(np.arange(len(edges), dtype=np.int32), sizes)[order],
+            np.array(table.pushes, np.int32).reshape(-1, 2),
+            np.array(table.rules, np.int32).reshape(-1, 3),
+        )
 
 
 class TableMaker:
