@@ -88,6 +88,8 @@ GROUPS = {
         "sets_meet": "canvas.set_passes",
         "sets_record": "canvas.set_passes",
         "sets_rehash": "canvas.set_passes",
+        "table_edges": "canvas.table_edges",
+        "edges_by_class": "canvas.table_edges",
     },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }

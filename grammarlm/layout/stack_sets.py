@@ -88,3 +88,27 @@ class StackSets(Constants):
     PLACE = 52  # int32 [POINTS]: of each point which of those
     QUESTION = 53  # two words: int32 [4], a record that is asked for
     LENGTH = 55
+
+
+class Effects(Constants):
+    """Indices into the arena of kernels/cpu/canvas/table_edges.py, int64."""
+
+    STATES = 0
+    CLASSES = 1
+    MATRIX = 2  # int32 [STATES, CLASSES]: an effect, -1: none; below STATES the state reached, then special effects
+    SPECIALS = 3
+    SPECIAL_START = 4  # int32 [SPECIALS + 1]
+    SPECIAL_POINTS = 5  # int32: the points that special effects lead to
+    ACCEPTS = 6  # uint8 [STATES]
+    FIRST_CONTROL = 7  # the control of state 0
+    FIRST_CLASS = 8  # the class of column 0
+    FINISHED = 9
+    STOP = 10
+    POINTS = 11
+    EDGE_OF = 12  # int32 [POINTS]: scratch
+    CAPACITY = 13
+    EDGE_CONTROL = 14  # int32 [CAPACITY]
+    EDGE_POINT = 15  # int32 [CAPACITY]
+    WORDS = 16
+    EDGE_BITS = 17  # uint64 [CAPACITY, WORDS]: classes, zero at first
+    LENGTH = 18

@@ -28,17 +28,16 @@ class TableArrays:
     """A table as kernels read it. Made once for a table."""
 
     def __init__(self, table: StackTable):
-        rules = np.array(table.rules, np.int32).reshape(-1, 3)
+        rules, pushes, (class_start, class_edges) = table.rule_rows, table.push_pairs, table.class_edges
         inverse = np.argsort(rules[:, 2], kind="stable")
-        pushes = np.array(table.pushes, np.int32).reshape(-1, 2)
-        edges = np.array(table.edges, np.int32).reshape(-1, 2)
         micros = np.arange(table.first_micro, table.points + 1)
+        edge_sizes, edge_classes = classes_by_edge(table)
         columns = {
-            Lattice.EDGE_CONTROL: edges[:, 0],
-            Lattice.EDGE_POINT: edges[:, 1],
-            Lattice.CONTROL_START: np.searchsorted(edges[:, 0], np.arange(table.controls + 1)),
-            Lattice.CLASS_START: _starts(table.edges_by_class),
-            Lattice.CLASS_EDGES: _joined(table.edges_by_class),
+            Lattice.EDGE_CONTROL: table.edge_control,
+            Lattice.EDGE_POINT: table.edge_point,
+            Lattice.CONTROL_START: np.searchsorted(table.edge_control, np.arange(table.controls + 1)),
+            Lattice.CLASS_START: class_start,
+            Lattice.CLASS_EDGES: class_edges,
             Lattice.PUSH_SYMBOL: pushes[:, 0],
             Lattice.PUSH_AFTER: pushes[:, 1],
             Lattice.RULE_START: np.searchsorted(rules[:, 0], micros),
@@ -47,15 +46,15 @@ class TableArrays:
             Lattice.RULE_AFTER: rules[:, 2],
             Lattice.INVERSE_START: np.searchsorted(rules[inverse, 2], np.arange(table.points + 1)),
             Lattice.INVERSE_RULES: inverse,
-            Lattice.EDGE_START: _starts(table.edge_classes),
-            Lattice.EDGE_CLASSES: _joined(table.edge_classes),
+            Lattice.EDGE_START: np.cumsum([0, *edge_sizes]),
+            Lattice.EDGE_CLASSES: edge_classes,
         }
         self.arrays = {place: np.ascontiguousarray(column, np.int32) for place, column in columns.items()}
         self.numbers = {
             Lattice.CONTROLS: table.controls,
             Lattice.PUSHES: len(pushes),
             Lattice.POINTS: table.points,
-            Lattice.EDGES: len(edges),
+            Lattice.EDGES: len(table.edge_point),
             Lattice.SYMBOLS: table.symbols,
             Lattice.CLASSES: table.classes,
             Lattice.RULES: len(rules),
@@ -254,9 +253,9 @@ def _doubled(size: int) -> int:
     return 2 * size
 
 
-def _starts(lists: object) -> np.ndarray:
-    return np.cumsum([0, *map(len, lists)])  # type: ignore[call-overload]
-
-
-def _joined(lists: object) -> np.ndarray:
-    return np.array([x for one in lists for x in one], np.int32)  # type: ignore[attr-defined]
+def classes_by_edge(table: StackTable) -> tuple[np.ndarray, np.ndarray]:
+    """How many classes each edge has, and these, edge by edge."""
+    bits = np.unpackbits(table.kind_classes.view(np.uint8), axis=1, bitorder="little")
+    kinds = [np.flatnonzero(of).astype(np.int32) for of in bits]
+    sizes = np.array([len(of) for of in kinds], np.int64)[table.edge_kind]
+    return sizes, np.concatenate([kinds[kind] for kind in table.edge_kind.tolist()])

@@ -69,28 +69,29 @@ class StackSets:
         return array
 
     def _put_table(self, table: StackTable) -> None:
-        arrays, micros = table.arrays, table.points - table.first_micro
+        micros, (class_start, class_edges) = table.points - table.first_micro, table.class_edges
+        pushes, rules = table.push_pairs, table.rule_rows
         for place, array in (
-            (At.EDGE_CONTROL, arrays.edge_control), (At.EDGE_POINT, arrays.edge_point),
-            (At.CONTROL_START, np.searchsorted(arrays.edge_control, np.arange(table.controls + 1))),
-            (At.CLASS_START, arrays.class_start), (At.CLASS_EDGES, arrays.class_edges),
-            (At.PUSH_SYMBOL, arrays.pushes[:, 0]), (At.PUSH_AFTER, arrays.pushes[:, 1]),
-            (At.RULE_START, np.searchsorted(arrays.rules[:, 0], np.arange(table.first_micro, table.points + 1))),
-            (At.RULE_SYMBOL, arrays.rules[:, 1]), (At.RULE_AFTER, arrays.rules[:, 2]),
-            (At.MICRO_ORDER, np.array(table.micro_order or (), np.int32)), (At.EDGE_KIND, arrays.edge_kind),
+            (At.EDGE_CONTROL, table.edge_control), (At.EDGE_POINT, table.edge_point), (At.EDGE_KIND, table.edge_kind),
+            (At.CONTROL_START, np.searchsorted(table.edge_control, np.arange(table.controls + 1))),
+            (At.CLASS_START, class_start), (At.CLASS_EDGES, class_edges),
+            (At.PUSH_SYMBOL, pushes[:, 0]), (At.PUSH_AFTER, pushes[:, 1]),
+            (At.RULE_START, np.searchsorted(rules[:, 0], np.arange(table.first_micro, table.points + 1))),
+            (At.RULE_SYMBOL, rules[:, 1]), (At.RULE_AFTER, rules[:, 2]),
+            (At.MICRO_ORDER, np.array(table.micro_order or (), np.int32)),
         ):  # fmt: skip
             self._put(place, np.ascontiguousarray(array, np.int32))
-        afters = np.unique(np.concatenate([arrays.pushes[:, 1], arrays.rules[:, 2]]))
+        afters = np.unique(np.concatenate([pushes[:, 1], rules[:, 2]]))
         landings = afters[afters < table.controls].astype(np.int32)
         of = np.full(table.controls, -1, np.int32)
         of[landings] = np.arange(len(landings))
         self._put(At.LANDING, landings)
         self._put(At.LANDING_OF, of)
-        self._put(At.KIND_CLASSES, arrays.kind_classes)
+        self._put(At.KIND_CLASSES, table.kind_classes)
         for number, value in (
-            (At.CONTROLS, table.controls), (At.PUSHES, len(arrays.pushes)), (At.POINTS, table.points),
-            (At.EDGES, len(arrays.edge_point)), (At.CLASSES, table.classes), (At.MICROS, micros),
-            (At.LANDINGS, len(landings)), (At.KINDS, len(arrays.kind_classes)), (At.KIND_WORDS, arrays.kind_classes.shape[1]),
+            (At.CONTROLS, table.controls), (At.PUSHES, len(pushes)), (At.POINTS, table.points),
+            (At.EDGES, len(table.edge_point)), (At.CLASSES, table.classes), (At.MICROS, micros), (At.LANDINGS, len(landings)),
+            (At.KINDS, len(table.kind_classes)), (At.KIND_WORDS, table.kind_classes.shape[1]),
         ):  # fmt: skip
             self._arena[number] = value
 
