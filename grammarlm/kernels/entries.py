@@ -90,6 +90,9 @@ GROUPS = {
         "sets_rehash": "canvas.set_passes",
         "table_edges": "canvas.table_edges",
         "edges_by_class": "canvas.table_edges",
+        "move_vectors": "canvas.vectors",
+        "intern_vector": "canvas.vectors",
+        "rehash_vectors": "canvas.vectors",
     },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }

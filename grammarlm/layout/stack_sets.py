@@ -112,3 +112,25 @@ class Effects(Constants):
     WORDS = 16
     EDGE_BITS = 17  # uint64 [CAPACITY, WORDS]: classes, zero at first
     LENGTH = 18
+
+
+class Vectors(Constants):
+    """Indices into the arena of kernels/cpu/canvas/vectors.py, int64."""
+
+    SIZE = 0  # words of a vector
+    COLUMNS = 1  # classes of bytes
+    COUNT = 2  # vectors
+    CAPACITY = 3
+    VECTORS = 4  # int32 [CAPACITY, SIZE]
+    HASHES = 5  # uint64 [CAPACITY]
+    WEIGHTS = 6  # uint64 [SIZE]: of the hash
+    AFTER = 7  # int32 [CAPACITY, COLUMNS]: the vector after one more byte
+    EFFECTS = 8
+    MOVED = 9  # int32 [COLUMNS, EFFECTS]: the effect after one more byte, -2: not known; the last is that of no effect
+    PAIRS = 10  # int32 [PAIR_COUNT, 2]: vectors and columns that are asked for
+    PAIR_COUNT = 11
+    DONE = 12  # pairs
+    MISSING = 13  # an effect of which the move is not known
+    SLOTS = 14  # a power of two
+    SLOT = 15  # int32 [SLOTS]: vectors by hash, number + 1
+    LENGTH = 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,9 +17,18 @@ class Allowed:
     """The ids that may stand at each position, all other tokens of the row as given. Nothing is allowed in a row that cannot
     be completed."""
 
-    def __init__(self, passes: Passes, classes: TokenClasses, length: int, rows: dict[bytes, np.ndarray]):
+    def __init__(
+        self,
+        passes: Passes,
+        classes: TokenClasses,
+        length: int,
+        rows: dict[bytes, np.ndarray],
+        tells_tokens: bool = False,
+    ):
+        """`tells_tokens`: the passes are TokenPasses, which refuse some tokens of a class."""
         self._passes, self._classes, self._length = passes, classes, length
         self._rows = rows  # by classes, shared by all rows of a canvas
+        self._tells_tokens = tells_tokens
         self._known: dict[int, np.ndarray] = {}
 
     def __len__(self) -> int:
@@ -44,9 +53,9 @@ class Allowed:
 
     def _refused(self, position: int) -> np.ndarray:
         """Ids that may not stand at a position though their class may."""
-        if not isinstance(self._passes, TokenPasses):
+        if not self._tells_tokens:
             return NO_IDS
-        return self._passes.refused(position % self._length)
+        return cast("TokenPasses", self._passes).refused(position % self._length)
 
     def row(self, position: int) -> np.ndarray:
         """int32 [W], read only: the mask row of a position."""

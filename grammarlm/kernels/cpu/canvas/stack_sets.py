@@ -39,6 +39,14 @@ def with_top(address, symbol, stacks):
     return record(address, asked(arena, address, Record.SET, symbol, stacks), int64(3), int64(1))
 
 
+@part
+def kept_or_below(address, stacks, symbol):
+    """What a rule leaves of a set: what stands below its symbol; or, where that stays (ROOT, and -1 - symbol), those that have it."""
+    if symbol >= ROOT:
+        return below(address, stacks, symbol)
+    return with_top(address, -1 - symbol, below(address, stacks, -1 - symbol))
+
+
 @inlined
 def is_known(a, b):
     return a == b or a == 0 or b == 0

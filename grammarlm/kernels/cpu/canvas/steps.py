@@ -9,7 +9,7 @@ from grammarlm.layout.stack_sets import Record, StackSets
 
 from .plans import HEAD, finish_shape, plan, shape, state_of
 from .records import answer, keep_answer, sets_arena, words_of
-from .stack_sets import below, union, with_top
+from .stack_sets import below, kept_or_below, union, with_top
 
 
 @part
@@ -72,7 +72,7 @@ def forward_step(address, state, token_class):
         stacks = int64(here[m])
         if stacks:
             for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
-                rest = below(address, stacks, int64(symbols[r]))
+                rest = kept_or_below(address, stacks, int64(symbols[r]))
                 if rest:
                     here[afters[r]] = union(address, int64(here[afters[r]]), rest)
     push_symbol, push_after = (
@@ -138,11 +138,8 @@ def inner_state(address, state):
         for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
             rest = int64(here[afters[r]])
             if rest:
-                more = (
-                    below(address, rest, int64(ROOT))
-                    if symbols[r] == ROOT
-                    else with_top(address, int64(symbols[r]), rest)
-                )
+                symbol = int64(symbols[r])
+                more = with_top(address, symbol, rest) if symbol > ROOT else kept_or_below(address, rest, symbol)
                 stacks = union(address, stacks, more)
         here[m] = stacks
     count = int64(len(words_of(arena, state))) - 2

@@ -91,6 +91,11 @@ class JsonPasses:
         return runs_of(self.tokens, self.grid.vocab, self.grid.stops)
 
     @cached_property
+    def _holes_before(self) -> np.ndarray:
+        """int64 [L + 1]: the masked tokens before each boundary."""
+        return np.cumsum([0, *(token == MASKED for token in self.tokens)])
+
+    @cached_property
     def _tight(self) -> Counter[bytes]:
         return Counter(tight_keys(self._runs)) if self.grid.has_free_keys else Counter()
 
@@ -142,7 +147,7 @@ class JsonPasses:
         """Single tokens that may not stand at the position though their class may: each makes a second key like a given one."""
         if not self._tight or self.tokens[position] != MASKED or not self.is_completable:
             return NO_TOKENS
-        hole = sum(token == MASKED for token in self.tokens[:position])
+        hole = int(self._holes_before[position])
         if hole >= len(self._runs):
             return NO_TOKENS  # behind a stop id
         before, after = self._runs[hole], self._runs[hole + 1] if hole + 1 < len(self._runs) else b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
-from grammarlm.layout.canvas import DONE, ENTRIES_FULL, FAR, NODES_FULL, POOL_FULL, Lattice
+from grammarlm.layout.canvas import DONE, ENTRIES_FULL, FAR, NODES_FULL, POOL_FULL, ROOT, Lattice
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
@@ -25,13 +26,18 @@ MOST_COSTS = 1 << 22  # entries of CLOSING; beyond, the room is made of masked s
 
 
 class TableArrays:
-    """A table as kernels read it. Made once for a table."""
+    """A table as kernels over nodes read it, made when it is first needed. One for a table."""
 
     def __init__(self, table: StackTable):
+        self._table = table
+
+    @cached_property
+    def arrays(self) -> dict[Lattice, np.ndarray]:
+        table = self._table
         rules, pushes, (class_start, class_edges) = table.rule_rows, table.push_pairs, table.class_edges
         inverse = np.argsort(rules[:, 2], kind="stable")
         micros = np.arange(table.first_micro, table.points + 1)
-        edge_sizes, edge_classes = classes_by_edge(table)
+        edge_start, edge_classes = classes_by_edge(table)
         columns = {
             Lattice.EDGE_CONTROL: table.edge_control,
             Lattice.EDGE_POINT: table.edge_point,
@@ -46,36 +52,41 @@ class TableArrays:
             Lattice.RULE_AFTER: rules[:, 2],
             Lattice.INVERSE_START: np.searchsorted(rules[inverse, 2], np.arange(table.points + 1)),
             Lattice.INVERSE_RULES: inverse,
-            Lattice.EDGE_START: np.cumsum([0, *edge_sizes]),
+            Lattice.EDGE_START: edge_start,
             Lattice.EDGE_CLASSES: edge_classes,
         }
-        self.arrays = {place: np.ascontiguousarray(column, np.int32) for place, column in columns.items()}
-        self.numbers = {
+        return {place: np.ascontiguousarray(column, np.int32) for place, column in columns.items()}
+
+    @cached_property
+    def numbers(self) -> dict[Lattice, int]:
+        table = self._table
+        return {
             Lattice.CONTROLS: table.controls,
-            Lattice.PUSHES: len(pushes),
+            Lattice.PUSHES: len(table.push_pairs),
             Lattice.POINTS: table.points,
             Lattice.EDGES: len(table.edge_point),
             Lattice.SYMBOLS: table.symbols,
             Lattice.CLASSES: table.classes,
-            Lattice.RULES: len(rules),
+            Lattice.RULES: len(table.rule_rows),
         }
-        self.reached = np.unique(rules[rules[:, 1] != 0, 2])  # points that are reached by a pop
-        self._costs: np.ndarray | None = None
-        self._table = table
+
+    @cached_property
+    def reached(self) -> np.ndarray:
+        """The points that are reached by a pop."""
+        rules = self._table.rule_rows
+        return np.unique(rules[rules[:, 1] > ROOT, 2])
 
     @property
     def has_costs(self) -> bool:
         """Is the table of costs small enough?"""
         return self._table.points * self._table.symbols * (len(self.reached) + 1) <= MOST_COSTS
 
-    @property
+    @cached_property
     def costs(self) -> np.ndarray:
         """uint16 [CONTROLS + REACHED, SYMBOLS, REACHED + 1], as layout/canvas.py has it."""
-        if self._costs is None:
-            every = closing_costs(self._table, self.reached)
-            chosen = np.concatenate([every[: self._table.controls], every[self.reached]])
-            self._costs = np.ascontiguousarray(np.minimum(chosen, FAR), np.uint16)
-        return self._costs
+        every = closing_costs(self._table, self.reached)
+        chosen = np.concatenate([every[: self._table.controls], every[self.reached]])
+        return np.ascontiguousarray(np.minimum(chosen, FAR), np.uint16)
 
 
 @dataclass(frozen=True)
@@ -254,8 +265,10 @@ def _doubled(size: int) -> int:
 
 
 def classes_by_edge(table: StackTable) -> tuple[np.ndarray, np.ndarray]:
-    """How many classes each edge has, and these, edge by edge."""
+    """Where the classes of each edge start, int64 [E + 1], and these."""
     bits = np.unpackbits(table.kind_classes.view(np.uint8), axis=1, bitorder="little")
-    kinds = [np.flatnonzero(of).astype(np.int32) for of in bits]
-    sizes = np.array([len(of) for of in kinds], np.int64)[table.edge_kind]
-    return sizes, np.concatenate([kinds[kind] for kind in table.edge_kind.tolist()])
+    sizes, (_, classes) = bits.sum(1, dtype=np.int64), np.nonzero(bits)
+    first = np.cumsum(sizes) - sizes
+    edge_start = np.cumsum([0, *sizes[table.edge_kind]])
+    inside = np.arange(edge_start[-1]) - np.repeat(edge_start[:-1], sizes[table.edge_kind])
+    return edge_start, classes[np.repeat(first[table.edge_kind], sizes[table.edge_kind]) + inside]
