@@ -86,6 +86,7 @@ GROUPS = {
         "sets_backward": "canvas.set_passes",
         "sets_classes": "canvas.set_passes",
         "sets_meet": "canvas.set_passes",
+        "sets_walk": "canvas.set_walk",
         "sets_record": "canvas.set_passes",
         "sets_rehash": "canvas.set_passes",
         "table_edges": "canvas.table_edges",

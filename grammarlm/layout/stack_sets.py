@@ -90,6 +90,15 @@ class StackSets(Constants):
     LENGTH = 55
 
 
+class Walk(Constants):
+    """Words of the place where a walk is, int64."""
+
+    CONTROL = 0
+    DEPTH = 1
+    CAPACITY = 2  # symbols
+    SYMBOLS = 3  # the first of them, the top last
+
+
 class Effects(Constants):
     """Indices into the arena of kernels/cpu/canvas/table_edges.py, int64."""
 

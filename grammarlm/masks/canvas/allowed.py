@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .classes import TokenClasses
-from .protocol import Passes, TokenPasses
+from .protocol import Passes
+
+if TYPE_CHECKING:
+    from .protocol import TokenPasses
 
 NO_IDS = np.zeros(0, np.int64)
 
@@ -23,12 +26,14 @@ class Allowed:
         classes: TokenClasses,
         length: int,
         rows: dict[bytes, np.ndarray],
-        tells_tokens: bool = False,
+        tells_tokens: bool,
+        begin: Callable[[], None],
     ):
-        """`tells_tokens`: the passes are TokenPasses, which refuse some tokens of a class."""
+        """`tells_tokens`: the passes are TokenPasses, which refuse some tokens of a class; `begin` before each answer: it may take
+        as long as any call."""
         self._passes, self._classes, self._length = passes, classes, length
         self._rows = rows  # by classes, shared by all rows of a canvas
-        self._tells_tokens = tells_tokens
+        self._tells_tokens, self._begin = tells_tokens, begin
         self._known: dict[int, np.ndarray] = {}
 
     def __len__(self) -> int:
@@ -40,6 +45,7 @@ class Allowed:
         if known is None:
             if not -self._length <= position < self._length:
                 raise IndexError(f"position {position} of a row of {self._length} tokens")
+            self._begin()
             known = self._known[position] = self._passes.classes_at(position % self._length)
         return known
 
@@ -55,6 +61,7 @@ class Allowed:
         """Ids that may not stand at a position though their class may."""
         if not self._tells_tokens:
             return NO_IDS
+        self._begin()
         return cast("TokenPasses", self._passes).refused(position % self._length)
 
     def row(self, position: int) -> np.ndarray:

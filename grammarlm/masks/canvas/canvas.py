@@ -56,8 +56,8 @@ class Canvas:
         """What may stand at each position, all other tokens as given; nothing where the row cannot be completed."""
         passes = self._passes(self._read(tokens))
         classes = self._classes_of(passes)
-        tells_tokens = self._reader is not None
-        return Allowed(passes, classes, self.length, self._rows if classes is self._classes else {}, tells_tokens)
+        rows = self._rows if classes is self._classes else {}
+        return Allowed(passes, classes, self.length, rows, self._reader is not None, self._clock.begin_call)
 
     def is_completable(self, tokens: Sequence[int]) -> bool:
         """Is there a row of the language with these tokens?"""

@@ -105,10 +105,12 @@ class JsonPasses:
             return False
         if all(count < 2 or key in self.tracked.keys for key, count in self._tight.items()):
             return True
-        amended = self.amended(self.witness())
+        if self._is_read(self.witness(self._inner.some)):  # found at once; what follows finds one of the fewest blanks
+            return True
+        amended = self.amended(self.witness(self._inner.best))
         return True if amended is None else amended.is_completable
 
-    def witness(self) -> list[int]:
+    def witness(self, chosen: Callable[[np.ndarray], np.ndarray]) -> list[int]:
         """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
         rng, blanks, lengths = np.random.default_rng(0), *sizes_of(self.grid.vocab)
         order, starts = self.classes.order, self.classes.starts
@@ -116,7 +118,7 @@ class JsonPasses:
         least = np.zeros(self.classes.count)
         least[filled] = np.minimum.reduceat(blanks[order], starts[filled])
         scores = rng.random((len(self.tokens), self.classes.count)) - 10 * least
-        classes = self._inner.best(scores.astype(np.float32))
+        classes = chosen(scores.astype(np.float32))
         row = list(self.tokens)
         for i in np.flatnonzero(np.array(self.tokens) == MASKED).tolist():
             members = self.classes.members(int(classes[i]))
@@ -128,7 +130,7 @@ class JsonPasses:
     def amended(self, row: Sequence[int]) -> JsonPasses | None:
         """None if the machine reads the row; else passes over what says why not."""
         text, tracked = [token for token in row if token not in self.grid.stops], self.tracked
-        if self.grid.reads(text, len(text) < len(row)):
+        if self._is_read(row):
             return None
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
         if new := set(twice) - set(tracked.keys):
@@ -139,6 +141,11 @@ class JsonPasses:
             "a canvas: the row has a number with a long exponent, or a string beyond a large maxLength, and whether it can do "
             "without is not decided"
         )
+
+    def _is_read(self, row: Sequence[int]) -> bool:
+        """Does the machine read a row?"""
+        text = [token for token in row if token not in self.grid.stops]
+        return self.grid.reads(text, len(text) < len(row))
 
     def _tracking(self, tracked: Tracked) -> JsonPasses:
         return JsonPasses(self.grid, self.tokens, tracked)

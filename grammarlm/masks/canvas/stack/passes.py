@@ -54,6 +54,11 @@ class StackPasses:
             return ReferencePasses(self.grid, self.row).reads(position, token_class)
         return self._known_states().reads(position, token_class)
 
+    def some(self, scores: np.ndarray) -> np.ndarray:
+        """int32 [L]: the classes of some completion, found from the left: at each position the best of those that lead on."""
+        found = None if self.grid.table.micro_order is None else self._known_states().some(scores)
+        return self.best(scores) if found is None else found
+
     def best(self, scores: np.ndarray) -> np.ndarray:
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
 
@@ -107,6 +112,12 @@ class RowStates:
     def classes_at(self, position: int) -> np.ndarray:
         with self._sets.lock:
             return self._sets.classes(int(self._forward[position]), int(self._inner[position]))
+
+    def some(self, scores: np.ndarray) -> np.ndarray | None:
+        scores = np.ascontiguousarray(scores, np.float64)
+        with self._sets.lock:
+            ways = (self._sets.walk(start, self._row, self._inner, scores) for start in self._grid.starts)
+            return next((way for way in ways if way is not None), None)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""

@@ -22,6 +22,7 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import Record
 from grammarlm.layout.stack_sets import StackSets as At
+from grammarlm.layout.stack_sets import Walk
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.protocol import FINISHED
@@ -35,6 +36,7 @@ MANY_WORDS = 1 << 25
 FIRST_RECORDS, FIRST_WORDS, FIRST_PAIRS, FIRST_FRAMES = 1 << 16, 1 << 20, 1 << 16, 1 << 12
 STEPS = 64  # of a row between two looks at the clock
 ROWS_KEPT = 4096
+MOST_PUSHED = 4  # symbols a token, at first
 EMPTY_STATE = 2  # words of a state without sets
 Stack = tuple[int, ...]
 
@@ -235,6 +237,21 @@ class StackSets:
                 self._rows.clear()
             self._rows[before, inner] = known
         return known
+
+    def walk(self, start: tuple[int, Stack], row: np.ndarray, inner: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
+        """The classes of a completion, at each masked position the best of those that lead on; None if none begins like this."""
+        control, stack = start
+        capacity = len(stack) + MOST_PUSHED * (len(row) + 1)
+        while True:
+            found, place = row.copy(), np.zeros(Walk.SYMBOLS + capacity, np.int64)
+            place[: Walk.SYMBOLS] = control, len(stack), capacity
+            place[Walk.SYMBOLS : Walk.SYMBOLS + len(stack)] = stack
+            given = address_of(found), len(row), address_of(inner), address_of(scores), address_of(place)
+            if entries.sets_walk(self._address, *given):
+                return found
+            if place[Walk.DEPTH] < capacity:
+                return None
+            capacity *= 2
 
     @property
     def nbytes(self) -> int:
