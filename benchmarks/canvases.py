@@ -11,7 +11,7 @@ tokens. A row is the instance, its stop ids, and masks at random positions.
     step              the same after one more token is given: what each step of a model asks
     block             32 positions after a part of the instance, with room for 256 more; all of them masked
     fill, sample      60 % masked, random logits
-    16 steps over 256 a whole text from nothing, 16 tokens a step against one: how much more a step takes; 32 rows each
+    16 steps over 256 how much longer a step takes that gives 16 tokens than one that gives one; with 32 mask rows
 
 `--quick`: 6 cases. The longest run takes five minutes. Without $GRAMMARLM_DATA there are no schemas.
 """
@@ -19,6 +19,7 @@ tokens. A row is the instance, its stop ids, and masks at random positions.
 import argparse
 import json
 import os
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ from benchmarks.report import quantiles, table, write
 from benchmarks.tokenizers import load
 
 LENGTH, ROOM, BLOCK, ROWS, LEAST = 256, 256, 32, 32, 150
+LEVELS = 6  # how full a text is where steps are compared
 SHARES = (0.3, 0.6, 0.9)
 BARS = {  # of a figure: quantile, most milliseconds (or times)
     "creation": (("p50", 50), ("p90", 300)),
@@ -86,7 +88,6 @@ def cases(vocab: gl.Vocabulary, count: int) -> Iterator[Case]:
         grammar = gl.JsonSchema(case["schema"])
         try:
             constraint = gl.compile(grammar, vocab)
-            constraint.canvas(BLOCK)
         except (gl.GrammarError, gl.UnsupportedFeature, gl.LimitExceeded):
             continue
         if reads(constraint, tokens):
@@ -122,15 +123,19 @@ def some(rng: np.random.Generator, row: list[int]) -> list[int]:
     return [int(i) for i in rng.choice(masked, min(ROWS, len(masked)), replace=False)]
 
 
-def per_step(canvas, row: list[int], steps: int, rng: np.random.Generator) -> float:
-    """Milliseconds a step, the median, of a text that is filled in a random order."""
-    here, order, each, times = [-1] * LENGTH, rng.permutation(LENGTH).tolist(), LENGTH // steps, []
-    for step in range(steps):
-        begun = time.perf_counter()
-        ask(canvas, here, some(rng, here))
-        times.append(1e3 * (time.perf_counter() - begun))
-        for position in order[step * each : (step + 1) * each]:
+def per_step(canvas, row: list[int], each: int, rng: np.random.Generator) -> float:
+    """Milliseconds of a step after `each` tokens were given at once, the median over a text that is filled in a random order."""
+    order, times = rng.permutation(LENGTH).tolist(), []
+    for given in range(16, LENGTH - 16, LENGTH // LEVELS):
+        here = [-1] * LENGTH
+        for position in order[:given]:
             here[position] = row[position]
+        ask(canvas, here, some(rng, here))
+        for position in order[given : given + each]:
+            here[position] = row[position]
+        positions, begun = some(rng, here), time.perf_counter()
+        ask(canvas, here, positions)
+        times.append(1e3 * (time.perf_counter() - begun))
     return float(np.median(times))
 
 
@@ -154,7 +159,7 @@ def measure(case: Case, vocab: gl.Vocabulary, logits: np.ndarray, times: Times, 
     partial = [-1 if hidden else token for token, hidden in zip(row, rng.random(LENGTH) < SHARES[1], strict=True)]
     times.take("fill, with a stack" if case.is_open else "fill, finite", lambda: canvas.fill(partial, logits))
     times.take("sample", lambda: canvas.sample(partial, logits, seed=1))
-    few, many = (per_step(canvas, row, steps, rng) for steps in (16, LENGTH))
+    few, many = (per_step(canvas, row, each, rng) for each in (LENGTH // 16, 1))
     times.of.setdefault("16 steps over 256", []).append(few / many)
 
 
@@ -190,11 +195,13 @@ def main() -> None:
     ask(warm, begun + [-1] * (BLOCK - len(begun)), [len(begun)])
     times, rng = Times(), np.random.default_rng(256)
     found = list(cases(vocab, 6 if options.quick else options.cases))
-    for case in found:
+    for number, case in enumerate(found, 1):
+        begun = time.perf_counter()
         try:
             measure(case, vocab, logits, times, rng)
         except (gl.GrammarError, gl.UnsupportedFeature, gl.LimitExceeded) as error:
             times.failed.append(f"{case.name}: {error!r:.160}")
+        print(f"{number} of {len(found)}: {case.name}, {time.perf_counter() - begun:.1f} s", file=sys.stderr, flush=True)
     figures = {name: quantiles(of) for name, of in times.of.items()}
     write("canvases", "Canvases over JSON Schemas", {"figures": figures, "failed": times.failed}, report(times, len(found)))
 
