@@ -73,7 +73,9 @@ def reads(constraint: gl.Constraint, tokens: list[int]) -> bool:
 
 def cases(vocab: gl.Vocabulary, count: int) -> Iterator[Case]:
     """Open and closed in turn, in an order that hangs on the names of the files alone."""
-    files = sorted((Path(os.environ["GRAMMARLM_DATA"]) / "maskbench").glob("*.json"), key=lambda f: zlib.crc32(f.name.encode()))
+    files = sorted(
+        (Path(os.environ["GRAMMARLM_DATA"]) / "maskbench").glob("*.json"), key=lambda f: zlib.crc32(f.name.encode())
+    )
     wanted = {True: count - count // 2, False: count // 2}
     for file in files:
         case = json.loads(file.read_text(encoding="utf-8"))
@@ -201,9 +203,16 @@ def main() -> None:
             measure(case, vocab, logits, times, rng)
         except (gl.GrammarError, gl.UnsupportedFeature, gl.LimitExceeded) as error:
             times.failed.append(f"{case.name}: {error!r:.160}")
-        print(f"{number} of {len(found)}: {case.name}, {time.perf_counter() - begun:.1f} s", file=sys.stderr, flush=True)
+        print(
+            f"{number} of {len(found)}: {case.name}, {time.perf_counter() - begun:.1f} s", file=sys.stderr, flush=True
+        )
     figures = {name: quantiles(of) for name, of in times.of.items()}
-    write("canvases", "Canvases over JSON Schemas", {"figures": figures, "failed": times.failed}, report(times, len(found)))
+    write(
+        "canvases",
+        "Canvases over JSON Schemas",
+        {"figures": figures, "failed": times.failed},
+        report(times, len(found)),
+    )
 
 
 if __name__ == "__main__":

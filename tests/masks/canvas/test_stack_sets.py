@@ -37,8 +37,8 @@ def state_of(sets: stack_sets.StackSets, places: set[Place]) -> int:
 
 @pytest.mark.parametrize(("first", "count"), [(0, 25), pytest.param(25, 2000, marks=pytest.mark.proof)])
 def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int) -> None:
-    """Forward: the state of all (control, stack) that plain enumeration finds has the very number. Backward: a place is in the state
-    iff some completion of the rest leads to the end; that of points is looked at through the classes."""
+    """Forward: the state of all (control, stack) that plain enumeration finds has the very number. Backward: a place is in the
+    state iff some completion of the rest leads to the end; that of points is looked at through the classes."""
     tried = 0
     for seed, rng, table in acyclic_tables(first, count):
         starts, sets = random_starts(table, rng), table.sets
@@ -52,7 +52,9 @@ def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int) -> None
             assert met == ends, (seed, i)
             tried += len(ends)
             allowed = [
-                k for k in range(STOP, table.classes) if ends_within(table, after(table, places, k), row[i + 1 :].tolist())
+                k
+                for k in range(STOP, table.classes)
+                if ends_within(table, after(table, places, k), row[i + 1 :].tolist())
             ]
             assert np.flatnonzero(sets.classes(int(states[i]), int(inner[i]))).tolist() == allowed, (seed, i)
             places = after(table, places, token_class)
@@ -83,7 +85,9 @@ def test_what_was_forgotten_is_found_again(monkeypatch) -> None:
     """A grid's passes outlive the records: numbers of a generation are never read in another."""
     for seed, rng, table in acyclic_tables(0, 20):
         grid = grid_of(table, 4, random_starts(table, rng))
-        rows = [np.where(rng.random(4) < 0.7, -1, rng.integers(STOP, table.classes, 4)).astype(np.int32) for _ in range(3)]
+        rows = [
+            np.where(rng.random(4) < 0.7, -1, rng.integers(STOP, table.classes, 4)).astype(np.int32) for _ in range(3)
+        ]
         passes = [grid.passes(row, None) for row in rows]
         known = [[one.classes_at(i).tolist() for i in range(4)] for one in passes]
         monkeypatch.setattr(stack_sets, "MANY_RECORDS", 0)

@@ -68,7 +68,9 @@ def answer(address, kind, a, b):
     """The value that was kept for a question, 0: none."""
     arena = sets_arena(address)
     n = record(address, asked(arena, address, kind, a, b), int64(3), int64(0))
-    return int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[n]) if n else int64(0)
+    return (
+        int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[n]) if n else int64(0)
+    )
 
 
 @part

@@ -8,7 +8,7 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import kernel, part, pointer
-from grammarlm.layout.stack_sets import Record, StackSets
+from grammarlm.layout.stack_sets import StackSets
 
 from .records import record, sets_arena, words_of
 from .stack_sets import meet

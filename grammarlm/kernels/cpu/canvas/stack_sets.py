@@ -4,7 +4,7 @@ A set is an acyclic automaton that reads a stack from its top; since sets are in
 """
 
 import numpy as np
-from numba import carray, int32, int64
+from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.layout.canvas import ROOT
@@ -77,7 +77,10 @@ def union(address, first, second):
             used += 2
             merged = int64(-1)
         descends = False
-        if used + len(left) + len(right) + 2 > arena[StackSets.PAIR_CAPACITY] or depth + 2 > arena[StackSets.FRAME_CAPACITY]:
+        if (
+            used + len(left) + len(right) + 2 > arena[StackSets.PAIR_CAPACITY]
+            or depth + 2 > arena[StackSets.FRAME_CAPACITY]
+        ):
             arena[StackSets.FULL] = 2
         if arena[StackSets.FULL]:
             return int64(0)

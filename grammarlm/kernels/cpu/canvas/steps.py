@@ -1,7 +1,7 @@
 """What a token does to the state of a row: forward, to the points within it, and backward."""
 
 import numpy as np
-from numba import carray, int32, int64
+from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import part, pointer
 from grammarlm.layout.canvas import ROOT

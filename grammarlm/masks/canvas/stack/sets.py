@@ -20,9 +20,8 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
-from grammarlm.layout.stack_sets import Record
+from grammarlm.layout.stack_sets import Record, Walk
 from grammarlm.layout.stack_sets import StackSets as At
-from grammarlm.layout.stack_sets import Walk
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.protocol import FINISHED
@@ -238,7 +237,9 @@ class StackSets:
             self._rows[before, inner] = known
         return known
 
-    def walk(self, start: tuple[int, Stack], row: np.ndarray, inner: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
+    def walk(
+        self, start: tuple[int, Stack], row: np.ndarray, inner: np.ndarray, scores: np.ndarray
+    ) -> np.ndarray | None:
         """The classes of a completion, at each masked position the best of those that lead on; None if none begins like this."""
         control, stack = start
         capacity = len(stack) + MOST_PUSHED * (len(row) + 1)
