@@ -7,7 +7,7 @@ tokens. A row is the instance, its stop ids, and masks at random positions.
 
     creation          constraint.canvas(256), of a constraint that has none yet
     all masked        the first question of a constraint: no token is given
-    first             a row with 30, 60 or 90 % masked, of which nothing is known: is it completable, and the mask rows of 32 positions
+    first             a row with 30, 60 or 90 % masked, of which nothing is known: the mask rows of 32 positions
     step              the same after one more token is given: what each step of a model asks
     block             32 positions after a part of the instance, with room for 256 more; all of them masked
     fill, sample      60 % masked, random logits

@@ -1,10 +1,10 @@
 """Plans: which sets of stacks a token unites, said without the sets, so that it is worked out once for all rows.
 
-A pattern says of each point which of a state's sets it has. From a pattern, the edges of a class (or of all classes) and a direction
+A pattern says of each point which of a state's sets it has. From a pattern, the edges of a class (or of all) and a direction
 follow the groups of sets that meet in a point; only their unions depend on the sets. A body is
 
-    groups G, used U, (group before, set added) of each group from 1 on, the groups that plain points have [U], and of each point: its
-    place among those, or for points that the step goes on with, its group
+    groups G, used U, (group before, set added) of each group from 1 on, the groups that plain points have [U], and of each point:
+    its place among those, or for points that the step goes on with, its group
 
 and the body of a shape: the pattern reached, and for each of its numbers from 1 on the first of the sets given that it has.
 """
@@ -117,7 +117,7 @@ def plan(address, pattern, token_class, is_forward):
 
 @part
 def shape(address, of, count):
-    """The record of (plan or pattern, which of the sets CHOSEN[1..count] are equal); its value is 0 if its body is not known yet."""
+    """The record of (plan or pattern, which of the sets CHOSEN[1..count] are equal); its value: its body, 0: not known."""
     arena = sets_arena(address)
     chosen = carray(pointer(arena[StackSets.CHOSEN]), count + 1, np.int32)
     number = carray(pointer(arena[StackSets.NUMBER]), arena[StackSets.RECORD_CAPACITY], np.int32)
