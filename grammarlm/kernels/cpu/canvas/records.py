@@ -1,5 +1,5 @@
-"""Interned runs of words: equal words, one number (layout/stack_sets.py). Once FULL is set nothing is written; then all is made larger
-and what was asked is asked again."""
+"""Interned runs of words: equal words, one number (layout/stack_sets.py). Once FULL is set nothing is written; then all
+is made larger, and what was asked is asked again."""
 
 import numpy as np
 from numba import carray, int32, int64, uint64

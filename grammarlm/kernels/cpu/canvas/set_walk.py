@@ -84,8 +84,8 @@ def end_token(address, inner, point, place_address):
 @kernel("int64(int64, int64, int64, int64, int64, int64)", seconds=2)
 def sets_walk(address, row_address, steps, inner_address, scores_address, place_address):
     """Writes into a row of classes (int32 [steps]) what a walk takes where the token is masked: by the states within each token
-    (int32 [steps]), and scores, float64 [steps, CLASSES]. Returns 1; 0 where the place that it begins at leads nowhere, or its stack
-    has no room (layout/stack_sets.py, Walk)."""
+    (int32 [steps]), and scores, float64 [steps, CLASSES]. Returns 1; 0 where the place that it begins at leads nowhere, or its
+    stack has no room (layout/stack_sets.py, Walk)."""
     arena = sets_arena(address)
     row, inner = carray(pointer(row_address), steps, np.int32), carray(pointer(inner_address), steps, np.int32)
     scores = carray(pointer(scores_address), (steps, arena[StackSets.CLASSES]), np.float64)

@@ -1,6 +1,6 @@
 """Sets of stacks: their unions, whether two have a stack in common, what is below a symbol.
 
-A set is an acyclic automaton that reads a stack from its top; since sets are interned from the bottom up, equal sets are one number.
+A set is an acyclic automaton that reads a stack from its top; sets are interned from the bottom up, so equal sets are one number.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def with_top(address, symbol, stacks):
 
 @part
 def kept_or_below(address, stacks, symbol):
-    """What a rule leaves of a set: what stands below its symbol; or, where that stays (ROOT, and -1 - symbol), those that have it."""
+    """What a rule leaves of a set: what stands below its symbol; where that stays (ROOT, -1 - symbol), those that have it."""
     if symbol >= ROOT:
         return below(address, stacks, symbol)
     return with_top(address, -1 - symbol, below(address, stacks, -1 - symbol))
