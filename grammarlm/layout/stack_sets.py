@@ -1,7 +1,7 @@
-"""Layout of the arena of a stack table's interned sets (masks/canvas/stack/sets.py makes it, kernels/cpu/canvas/ read and write it).
+"""Layout of the arena of a stack table's interned sets (masks/canvas/stack/sets.py makes it, kernels/cpu/canvas/ fill it).
 
-A **record** is a run of int32 words with a number; equal words, one number. The first word says what it is. A record whose words are
-a question keeps the answer as its value. Number 0 is no record: the empty set of stacks, or an answer that is not known.
+A **record** is a run of int32 words with a number; equal words, one number. The first word says what it is. A record whose
+words are a question keeps the answer as its value. Number 0 is no record: the empty set of stacks, or an answer not known.
 """
 
 from .constants import Constants
