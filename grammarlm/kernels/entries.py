@@ -81,6 +81,20 @@ GROUPS = {
         "lattice_classes": "canvas.lattice",
         "lattice_values": "canvas.values",
     },
+    "stack_sets": {
+        "sets_forward": "canvas.set_passes",
+        "sets_backward": "canvas.set_passes",
+        "sets_classes": "canvas.set_passes",
+        "sets_meet": "canvas.set_passes",
+        "sets_walk": "canvas.set_walk",
+        "sets_record": "canvas.set_passes",
+        "sets_rehash": "canvas.set_passes",
+        "table_edges": "canvas.table_edges",
+        "edges_by_class": "canvas.table_edges",
+        "move_vectors": "canvas.vectors",
+        "intern_vector": "canvas.vectors",
+        "rehash_vectors": "canvas.vectors",
+    },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }
 MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .classes import TokenClasses
-from .protocol import Passes, TokenPasses
+from .protocol import Passes
+
+if TYPE_CHECKING:
+    from .protocol import TokenPasses
 
 NO_IDS = np.zeros(0, np.int64)
 
@@ -17,9 +20,20 @@ class Allowed:
     """The ids that may stand at each position, all other tokens of the row as given. Nothing is allowed in a row that cannot
     be completed."""
 
-    def __init__(self, passes: Passes, classes: TokenClasses, length: int, rows: dict[bytes, np.ndarray]):
+    def __init__(
+        self,
+        passes: Passes,
+        classes: TokenClasses,
+        length: int,
+        rows: dict[bytes, np.ndarray],
+        tells_tokens: bool,
+        begin: Callable[[], None],
+    ):
+        """`tells_tokens`: the passes are TokenPasses, which refuse some tokens of a class; `begin` before each answer: it may take
+        as long as any call."""
         self._passes, self._classes, self._length = passes, classes, length
         self._rows = rows  # by classes, shared by all rows of a canvas
+        self._tells_tokens, self._begin = tells_tokens, begin
         self._known: dict[int, np.ndarray] = {}
 
     def __len__(self) -> int:
@@ -31,6 +45,7 @@ class Allowed:
         if known is None:
             if not -self._length <= position < self._length:
                 raise IndexError(f"position {position} of a row of {self._length} tokens")
+            self._begin()
             known = self._known[position] = self._passes.classes_at(position % self._length)
         return known
 
@@ -44,9 +59,10 @@ class Allowed:
 
     def _refused(self, position: int) -> np.ndarray:
         """Ids that may not stand at a position though their class may."""
-        if not isinstance(self._passes, TokenPasses):
+        if not self._tells_tokens:
             return NO_IDS
-        return self._passes.refused(position % self._length)
+        self._begin()
+        return cast("TokenPasses", self._passes).refused(position % self._length)
 
     def row(self, position: int) -> np.ndarray:
         """int32 [W], read only: the mask row of a position."""

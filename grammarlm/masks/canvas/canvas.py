@@ -12,7 +12,7 @@ A row is the tokens of a text, then, unless these fill it, one stop id, and afte
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from .allowed import Allowed
 from .classes import TokenClasses
 from .device_scores import DeviceScores, scores_of
 from .explain import explain
-from .protocol import MASKED, Draw, Passes, TokenGrid, TokenPasses, View
+from .protocol import MASKED, Draw, Grid, Passes, TokenGrid, TokenPasses, View
 from .scores import Scores, SoftmaxDraw
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Canvas:
         self.vocab, self.length, self.room = constraint.vocab, length, room
         self._clock = Clock(constraint.report.limits)
         self._grid = view.grid(length, after, room, self._clock.check)
+        self._reader = self._grid if isinstance(self._grid, TokenGrid) else None  # asked once: it takes a while
         self._classes = self._grid.classes
         self._last: Passes | None = None
         self._rows: dict[bytes, np.ndarray] = {}
@@ -56,9 +57,8 @@ class Canvas:
         """What may stand at each position, all other tokens as given; nothing where the row cannot be completed."""
         passes = self._passes(self._read(tokens))
         classes = self._classes_of(passes)
-        if classes is not self._classes:
-            return Allowed(passes, classes, self.length, {})
-        return Allowed(passes, classes, self.length, self._rows)
+        rows = self._rows if classes is self._classes else {}
+        return Allowed(passes, classes, self.length, rows, self._reader is not None, self._clock.begin_call)
 
     def is_completable(self, tokens: Sequence[int]) -> bool:
         """Is there a row of the language with these tokens?"""
@@ -142,14 +142,16 @@ class Canvas:
             if not passes.is_completable:
                 raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
             found = _chosen(passes, row, scores, draw)
-            amended = passes.amended(found) if isinstance(passes, TokenPasses) else None
+            amended = None if self._reader is None else cast("TokenPasses", passes).amended(found)
             if amended is None:
                 return found
             passes = amended
 
     def _read(self, tokens: Sequence[int]) -> list[int]:
         """The caller's row, checked, as a new list."""
-        row = [as_integer(token, "a row has token ids, -1 where one is missing") for token in tokens]
+        row = list(tokens)
+        if set(map(type, row)) != {int}:
+            row = [as_integer(token, "a row has token ids, -1 where one is missing") for token in row]
         if len(row) != self.length:
             raise ValueError(f"the row has {len(row)} tokens; this canvas has {self.length}")
         wrong = next((i for i, token in enumerate(row) if not MASKED <= token < self.vocab.size), None)
@@ -161,17 +163,18 @@ class Canvas:
 
     def _passes(self, row: list[int]) -> Passes:
         self._clock.begin_call()
-        if isinstance(self._grid, TokenGrid):
-            self._last = passes = self._grid.token_passes(row, self._last)
+        if self._reader is not None:
+            self._last = passes = self._reader.token_passes(row, self._last)
             return passes
         given = np.array(row)
         classes = np.where(given == MASKED, MASKED, self._classes.of[given]).astype(np.int32)
-        self._last = passes = self._grid.passes(classes, self._last)
+        grid = cast("Grid", self._grid)
+        self._last = passes = grid.passes(classes, self._last)
         return passes
 
     def _classes_of(self, passes: Passes) -> TokenClasses:
         """The classes that passes speak of."""
-        return passes.classes if isinstance(passes, TokenPasses) else self._classes
+        return self._classes if self._reader is None else cast("TokenPasses", passes).classes
 
     def _position(self, position: int) -> int:
         position = as_integer(position, "a position of a row")

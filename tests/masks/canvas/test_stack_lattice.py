@@ -72,7 +72,7 @@ def test_fills_and_laws_of_random_tables(first: int, count: int) -> None:
 def check_derivations(grid, passes, scores: np.ndarray, left: np.ndarray, want: np.ndarray) -> bool:
     """Derivations drawn, and their number divided out, have the same law: what is done where there are too many sets. Are there
     rows with several?"""
-    derivations = Derivations(passes.reference, scores, log_sum)
+    derivations = Derivations(ReferencePasses(grid, passes.row), scores, log_sum)
     assert Paths(passes, scores, is_sum=True).total == pytest.approx(derivations.total)
     law_by_kernels = Choices().ways(lambda draw: Paths(passes, scores, is_sum=True).classes(draw).tolist())
     law = Choices().ways(lambda draw: derivations.classes(draw).tolist())

@@ -165,7 +165,9 @@ class JsonPasses:
             return self if further is None else JsonPasses(self.grid, self.tokens, further).settled()
         if all(count < 2 or key in self.states.keys for key, count in self._tight.items()):
             return self
-        amended = self.amended(self.witness())
+        if self._is_read(self.witness(self._inner.some)):  # found at once; what follows finds one of the fewest blanks
+            return self
+        amended = self.amended(self.witness(self._inner.best))
         return self if amended is None else amended.settled()
 
     # ------------------------------------------------------------------ equal keys
@@ -175,10 +177,15 @@ class JsonPasses:
         return runs_of(self.tokens, self.grid.vocab, self.grid.stops)
 
     @cached_property
+    def _holes_before(self) -> np.ndarray:
+        """int64 [L + 1]: the masked tokens before each boundary."""
+        return np.cumsum([0, *(token == MASKED for token in self.tokens)])
+
+    @cached_property
     def _tight(self) -> Counter[bytes]:
         return Counter(tight_keys(self._runs)) if self.grid.has_free_keys else Counter()
 
-    def witness(self) -> list[int]:
+    def witness(self, chosen: Callable[[np.ndarray], np.ndarray]) -> list[int]:
         """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
         rng, blanks, lengths = np.random.default_rng(0), *costs_of(self.grid.vocab)
         order, starts = self.classes.order, self.classes.starts
@@ -186,7 +193,7 @@ class JsonPasses:
         least = np.zeros(self.classes.count)
         least[filled] = np.minimum.reduceat(blanks[order], starts[filled])
         scores = rng.random((len(self.tokens), self.classes.count)) - 10 * least
-        classes = self._inner.best(scores.astype(np.float32))
+        classes = chosen(scores.astype(np.float32))
         row = list(self.tokens)
         for i in np.flatnonzero(np.array(self.tokens) == MASKED).tolist():
             members = self.classes.members(int(classes[i]))
@@ -198,7 +205,7 @@ class JsonPasses:
     def amended(self, row: Sequence[int]) -> JsonPasses | None:
         """None if the machine reads the row; else passes over what says why not."""
         text, states = [token for token in row if token not in self.grid.stops], self.states
-        if self.grid.reads(text, len(text) < len(row)):
+        if self._is_read(row):
             return None
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
         if new := set(twice) - set(states.keys):
@@ -209,6 +216,11 @@ class JsonPasses:
             return self._with(states._replace(counts_lengths=True))
         raise LimitExceeded("a canvas: a completion is refused, and whether there is another is not decided")
 
+    def _is_read(self, row: Sequence[int]) -> bool:
+        """Does the machine read a row?"""
+        text = [token for token in row if token not in self.grid.stops]
+        return self.grid.reads(text, len(text) < len(row))
+
     def _with(self, states: States) -> JsonPasses:
         return JsonPasses(self.grid, self.tokens, states)
 
@@ -216,7 +228,7 @@ class JsonPasses:
         """Single tokens that may not stand at the position though their class may: each makes a second key like a given one."""
         if not self._tight or self.tokens[position] != MASKED or not self.is_completable:
             return NO_TOKENS
-        hole = sum(token == MASKED for token in self.tokens[:position])
+        hole = int(self._holes_before[position])
         if hole >= len(self._runs):
             return NO_TOKENS  # behind a stop id
         before, after = self._runs[hole], self._runs[hole + 1] if hole + 1 < len(self._runs) else b""

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grammarlm.kernels import entries
+from grammarlm.kernels.entries import address_of
 from grammarlm.layout.json_canvas import NONE, POP, STEP
+from grammarlm.layout.stack_sets import Effects
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.protocol import FINISHED
@@ -20,7 +23,7 @@ Point = tuple[str, int]  # the kind of a point, and its number among those
 
 
 class JsonTable:
-    """Makes the table; points are numbered as they are met, and renumbered at the end."""
+    """Makes the table; push and micro points are numbered as they are met, and renumbered at the end."""
 
     def __init__(self, automaton: ByteAutomaton, effects: TokenEffects, vectors: Sequence[int]):
         """`vectors`: that of each class from FIRST on."""
@@ -30,30 +33,10 @@ class JsonTable:
         self._pushes: dict[tuple[int, Point], int] = {}
         self._micros: dict[int, int] = {}  # by vector
         self._rules: list[tuple[int, int, Point]] = []
-        self._finals: list[tuple[int, int, list[int]]] = []  # edges that lead to a control alone
-        self._edges: dict[tuple[int, Point], list[int]] = {(FINISHED, ("final", FINISHED)): [STOP]}
-        for state in np.flatnonzero(automaton.accepts).tolist():
-            self._edges[FIRST_CONTROL + state, ("final", FINISHED)] = [STOP]
-        self._add_classes(np.array([effects.vectors[v] for v in vectors], np.int32).reshape(len(vectors), -1))
-        self.table = self._finished(FIRST + len(vectors))
-
-    def _add_classes(self, matrix: np.ndarray) -> None:
-        """Edges: of each (state, effect) the classes."""
-        classes, states = np.nonzero(matrix != NONE)
-        key = states * (int(matrix.max(initial=0)) + 1) + matrix[classes, states]
-        order = np.argsort(key, kind="stable")  # classes ascend within a key
-        classes, states, key = classes[order], states[order], key[order]
-        found = matrix[classes, states]
-        cuts = np.flatnonzero(np.diff(key, prepend=-1)).tolist()
-        members = (classes + FIRST).tolist()
-        controls, effects = (states + FIRST_CONTROL).tolist(), found.tolist()
-        for first, end in zip(cuts, [*cuts[1:], len(members)], strict=True):
-            control, effect = controls[first], effects[first]
-            if effect < self._automaton.states:
-                self._finals.append((control, FIRST_CONTROL + effect, members[first:end]))
-            else:
-                for point in self._points(effect):
-                    self._edges.setdefault((control, point), []).extend(members[first:end])
+        matrix = np.array([effects.vectors[v] for v in vectors], np.int32).reshape(len(vectors), automaton.states)
+        met = np.unique(matrix[matrix >= automaton.states]).tolist()
+        self._special: dict[int, list[Point]] = {effect: self._points(effect) for effect in met}
+        self.table = self._finished(np.ascontiguousarray(matrix.T))
 
     def _points(self, effect: int) -> list[Point]:
         return [self._point(way) for way in self._effects.ways_of(effect)]
@@ -79,32 +62,65 @@ class JsonTable:
                     self._rules += [(number, symbol, point) for point in self._points(int(effects[state]))]
         return number
 
-    def _finished(self, classes: int) -> StackTable:
-        firsts = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}
+    def _number(self, point: Point) -> int:
+        kind, at = point
+        first = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}[kind]
+        return first + int(at)
 
-        def number(point: Point) -> int:
-            kind, at = point
-            return firsts[kind] + int(at)
-
-        edges = _merged([*self._finals, *((c, number(point), sorted(of)) for (c, point), of in self._edges.items())])
+    def _finished(self, matrix: np.ndarray) -> StackTable:
+        points = self._controls + len(self._pushes) + len(self._micros)
+        control, point, bits = self._edges(matrix, points)
+        kinds, kind = distinct_rows(bits)
+        rules = sorted((self._number(("micro", m)), symbol, self._number(after)) for m, symbol, after in self._rules)
         return StackTable(
             self._controls,
             FIRST_SYMBOL + len(self.symbol_of),
-            classes,
-            tuple((control, point) for control, point, _ in edges),
-            tuple(tuple(members) for _, _, members in edges),
-            tuple((symbol, number(point)) for symbol, point in self._pushes),
-            tuple(sorted((number(("micro", m)), symbol, number(point)) for m, symbol, point in self._rules)),
-            self._controls + len(self._pushes) + len(self._micros),
+            FIRST + matrix.shape[1],
+            points,
+            control,
+            point,
+            kind,
+            kinds,
+            np.array([(symbol, self._number(after)) for symbol, after in self._pushes], np.int32).reshape(-1, 2),
+            np.array(rules, np.int32).reshape(-1, 3),
         )
 
+    def _edges(self, matrix: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The control and the point of each edge, and its classes as bits."""
+        entries.load("stack_sets")
+        states, classes = matrix.shape
+        most = max(self._special, default=states - 1) + 1 - states
+        ways = [[self._number(p) for p in self._special.get(states + i, ())] for i in range(most)]
+        starts = np.cumsum([0, *map(len, ways)]).astype(np.int32)
+        ends = np.array([p for of in ways for p in of], np.int32)
+        accepts, edge_of = self._automaton.accepts.astype(np.uint8), np.empty(points, np.int32)
+        wide, arena = -(-(FIRST + classes) // 64), np.zeros(Effects.LENGTH, np.int64)
+        for place, number in (
+            (Effects.STATES, states), (Effects.CLASSES, classes), (Effects.MATRIX, address_of(matrix)), (Effects.SPECIALS, most),
+            (Effects.SPECIAL_START, address_of(starts)), (Effects.SPECIAL_POINTS, address_of(ends)),
+            (Effects.ACCEPTS, address_of(accepts)), (Effects.FIRST_CONTROL, FIRST_CONTROL), (Effects.FIRST_CLASS, FIRST),
+            (Effects.FINISHED, FINISHED), (Effects.STOP, STOP), (Effects.POINTS, points), (Effects.WORDS, wide),
+            (Effects.EDGE_OF, address_of(edge_of)),
+        ):  # fmt: skip
+            arena[place] = number
+        count = entries.table_edges(address_of(arena))
+        control, point = np.zeros(count + 1, np.int32), np.zeros(count + 1, np.int32)
+        bits = np.zeros((count + 1, wide), np.uint64)
+        arena[Effects.CAPACITY] = count
+        for place, array in ((Effects.EDGE_CONTROL, control), (Effects.EDGE_POINT, point), (Effects.EDGE_BITS, bits)):
+            arena[place] = address_of(array[1:])
+        entries.table_edges(address_of(arena))
+        control[0], point[0], bits[0, STOP >> 6] = FINISHED, FINISHED, 1 << (STOP & 63)
+        return control, point, bits
 
-def _merged(edges: list[tuple[int, int, list[int]]]) -> list[tuple[int, int, list[int]]]:
-    """Sorted, each (control, point) once."""
-    found: list[tuple[int, int, list[int]]] = []
-    for control, point, members in sorted(edges):
-        if found and found[-1][:2] == (control, point):
-            found[-1] = (control, point, sorted({*found[-1][2], *members}))
-        else:
-            found.append((control, point, members))
-    return found
+
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct rows of words, and which of them each row is. Compared by hashes, which are checked."""
+    weights = np.random.default_rng(0).integers(1, 1 << 63, rows.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
+    with np.errstate(over="ignore"):
+        mixed = rows * np.uint64(0x9E3779B97F4A7C15)
+        hashes = ((mixed ^ (mixed >> np.uint64(29))) * weights).sum(1, dtype=np.uint64)
+    _, first, of = np.unique(hashes, return_index=True, return_inverse=True)
+    of = of.reshape(-1)
+    assert (rows[first[of]] == rows).all(), "two rows were taken for one"
+    return np.ascontiguousarray(rows[first]), of.astype(np.int32)

@@ -15,15 +15,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .automaton import ALL_RETURNS, ByteAutomaton, Way
+from .vectors import UNKNOWN, Vectors
 
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
-UNKNOWN = -2
 RUN = re.compile(rb"[ \t\r\n]+")
 Ways = frozenset[Way]
 
@@ -34,16 +33,13 @@ class TokenEffects:
     def __init__(self, automaton: ByteAutomaton, max_bytes: int, check: Callable[[], None]):
         self._automaton, self._check = automaton, check
         self._states, self._classes = automaton.next.shape
-        self._most = max(1, max_bytes // (4 * self._states + 100))
+        most = max(1, max_bytes // (4 * self._states + 100))
+        self._vectors = Vectors(self._states, self._classes, most, check)
         returns = np.full(self._states, NONE, np.int32)
         returns[automaton.returns] = automaton.returns
         identity = np.arange(self._states, dtype=np.int32)
-        self.vectors: list[np.ndarray] = []
-        self._numbers: dict[bytes, int] = {}
-        self._after = np.full((256, self._classes), UNKNOWN, np.int32)
         for vector in (returns, identity, np.full(self._states, NONE, np.int32)):
-            self._number(vector, new=True)
-        self._numbers[identity.tobytes()] = IDENTITY
+            self._vectors.add(vector)
         self.effects: list[Ways] = list(automaton.effects)
         self._effect_numbers = {ways: self._states + i for i, ways in enumerate(self.effects)}
         # By class of byte and effect: first the states', then the special effects'; the last is that of NONE.
@@ -78,45 +74,29 @@ class TokenEffects:
             there, after = self.vectors[reached], self.vectors[vectors[token]]
             is_state = (there >= 0) & (there < self._states)
             in_string = is_state & self._automaton.in_string[np.where(is_state, there, 0)]
-            vectors[token] = self._number(np.where(in_string, after, NONE).astype(np.int32))
+            vectors[token] = self._vectors.number(np.where(in_string, after, NONE).astype(np.int32))
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """int32 [vectors, S]."""
+        return self._vectors.rows
 
     def _moved_all(self, before: np.ndarray, column: np.ndarray) -> np.ndarray:
-        after = self._after[before, column]
+        after = self._vectors.known(before, column)
         missing = after == UNKNOWN
         if missing.any():
-            for pair in np.unique(before[missing].astype(np.int64) * self._classes + column[missing]).tolist():
-                self._move(*divmod(pair, self._classes))
-            after = self._after[before, column]
+            pairs = np.unique(before[missing].astype(np.int64) * self._classes + column[missing])
+            self._move_pairs(np.stack([pairs // self._classes, pairs % self._classes], 1).astype(np.int32))
+            after = self._vectors.known(before, column)
         return after
 
     def _move(self, vector: int, column: int) -> int:
         """The vector after one more byte."""
-        known = int(self._after[vector, column])
-        if known != UNKNOWN:
-            return known
-        effects = self.vectors[vector]
-        moved = self._moved[column].take(effects)
-        if len(moved) and moved.min() == UNKNOWN:
-            for effect in set(effects[moved == UNKNOWN].tolist()):
-                self._moved_effect(effect, column)
-            moved = self._moved[column].take(effects)
-        number = self._after[vector, column] = self._number(moved)
-        return int(number)
+        return int(self._moved_all(np.array([vector]), np.array([column]))[0])
 
-    def _number(self, vector: np.ndarray, new: bool = False) -> int:
-        key = vector.tobytes()
-        number = None if new else self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self.vectors)
-            if number >= self._most:
-                raise LimitExceeded(
-                    "a canvas over this schema needs more than limits.max_bytes for what tokens do to it"
-                )
-            self.vectors.append(vector)
-            self._check()
-            if number >= len(self._after):
-                self._after = np.concatenate([self._after, np.full_like(self._after, UNKNOWN)])
-        return number
+    def _move_pairs(self, pairs: np.ndarray) -> None:
+        self._check()
+        self._vectors.move(np.ascontiguousarray(pairs), lambda: self._moved, self._moved_effect)
 
     def _moved_effect(self, effect: int, column: int) -> None:
         ways: set[Way] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,20 +26,24 @@ MOST_COSTS = 1 << 22  # entries of CLOSING; beyond, the room is made of masked s
 
 
 class TableArrays:
-    """A table as kernels read it. Made once for a table."""
+    """A table as kernels over nodes read it, made when it is first needed. One for a table."""
 
     def __init__(self, table: StackTable):
-        rules = np.array(table.rules, np.int32).reshape(-1, 3)
+        self._table = table
+
+    @cached_property
+    def arrays(self) -> dict[Lattice, np.ndarray]:
+        table = self._table
+        rules, pushes, (class_start, class_edges) = table.rule_rows, table.push_pairs, table.class_edges
         inverse = np.argsort(rules[:, 2], kind="stable")
-        pushes = np.array(table.pushes, np.int32).reshape(-1, 2)
-        edges = np.array(table.edges, np.int32).reshape(-1, 2)
         micros = np.arange(table.first_micro, table.points + 1)
+        edge_start, edge_classes = classes_by_edge(table)
         columns = {
-            Lattice.EDGE_CONTROL: edges[:, 0],
-            Lattice.EDGE_POINT: edges[:, 1],
-            Lattice.CONTROL_START: np.searchsorted(edges[:, 0], np.arange(table.controls + 1)),
-            Lattice.CLASS_START: _starts(table.edges_by_class),
-            Lattice.CLASS_EDGES: _joined(table.edges_by_class),
+            Lattice.EDGE_CONTROL: table.edge_control,
+            Lattice.EDGE_POINT: table.edge_point,
+            Lattice.CONTROL_START: np.searchsorted(table.edge_control, np.arange(table.controls + 1)),
+            Lattice.CLASS_START: class_start,
+            Lattice.CLASS_EDGES: class_edges,
             Lattice.PUSH_SYMBOL: pushes[:, 0],
             Lattice.PUSH_AFTER: pushes[:, 1],
             Lattice.RULE_START: np.searchsorted(rules[:, 0], micros),
@@ -47,36 +52,41 @@ class TableArrays:
             Lattice.RULE_AFTER: rules[:, 2],
             Lattice.INVERSE_START: np.searchsorted(rules[inverse, 2], np.arange(table.points + 1)),
             Lattice.INVERSE_RULES: inverse,
-            Lattice.EDGE_START: _starts(table.edge_classes),
-            Lattice.EDGE_CLASSES: _joined(table.edge_classes),
+            Lattice.EDGE_START: edge_start,
+            Lattice.EDGE_CLASSES: edge_classes,
         }
-        self.arrays = {place: np.ascontiguousarray(column, np.int32) for place, column in columns.items()}
-        self.numbers = {
+        return {place: np.ascontiguousarray(column, np.int32) for place, column in columns.items()}
+
+    @cached_property
+    def numbers(self) -> dict[Lattice, int]:
+        table = self._table
+        return {
             Lattice.CONTROLS: table.controls,
-            Lattice.PUSHES: len(pushes),
+            Lattice.PUSHES: len(table.push_pairs),
             Lattice.POINTS: table.points,
-            Lattice.EDGES: len(edges),
+            Lattice.EDGES: len(table.edge_point),
             Lattice.SYMBOLS: table.symbols,
             Lattice.CLASSES: table.classes,
-            Lattice.RULES: len(rules),
+            Lattice.RULES: len(table.rule_rows),
         }
-        self.reached = np.unique(rules[rules[:, 1] > ROOT, 2])  # points that are reached by a pop
-        self._costs: np.ndarray | None = None
-        self._table = table
+
+    @cached_property
+    def reached(self) -> np.ndarray:
+        """The points that are reached by a pop."""
+        rules = self._table.rule_rows
+        return np.unique(rules[rules[:, 1] > ROOT, 2])
 
     @property
     def has_costs(self) -> bool:
         """Is the table of costs small enough?"""
         return self._table.points * self._table.symbols * (len(self.reached) + 1) <= MOST_COSTS
 
-    @property
+    @cached_property
     def costs(self) -> np.ndarray:
         """uint16 [CONTROLS + REACHED, SYMBOLS, REACHED + 1], as layout/canvas.py has it."""
-        if self._costs is None:
-            every = closing_costs(self._table, self.reached)
-            chosen = np.concatenate([every[: self._table.controls], every[self.reached]])
-            self._costs = np.ascontiguousarray(np.minimum(chosen, FAR), np.uint16)
-        return self._costs
+        every = closing_costs(self._table, self.reached)
+        chosen = np.concatenate([every[: self._table.controls], every[self.reached]])
+        return np.ascontiguousarray(np.minimum(chosen, FAR), np.uint16)
 
 
 @dataclass(frozen=True)
@@ -254,9 +264,11 @@ def _doubled(size: int) -> int:
     return 2 * size
 
 
-def _starts(lists: object) -> np.ndarray:
-    return np.cumsum([0, *map(len, lists)])  # type: ignore[call-overload]
-
-
-def _joined(lists: object) -> np.ndarray:
-    return np.array([x for one in lists for x in one], np.int32)  # type: ignore[attr-defined]
+def classes_by_edge(table: StackTable) -> tuple[np.ndarray, np.ndarray]:
+    """Where the classes of each edge start, int64 [E + 1], and these."""
+    bits = np.unpackbits(table.kind_classes.view(np.uint8), axis=1, bitorder="little")
+    sizes, (_, classes) = bits.sum(1, dtype=np.int64), np.nonzero(bits)
+    first = np.cumsum(sizes) - sizes
+    edge_start = np.cumsum([0, *sizes[table.edge_kind]])
+    inside = np.arange(edge_start[-1]) - np.repeat(edge_start[:-1], sizes[table.edge_kind])
+    return edge_start, classes[np.repeat(first[table.edge_kind], sizes[table.edge_kind]) + inside]

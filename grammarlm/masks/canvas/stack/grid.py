@@ -34,12 +34,30 @@ class StackGrid:
     ):
         self.table, self.classes, self.length, self.check = table, classes, length, check
         self.closings = Closings(table, room, check)
-        self.arrays = arrays or TableArrays(table)
+        self._arrays = arrays
         self.room, self.starts = room, starts
         self._begin(starts)
         kinds = len(table.pushes)
         self.symbols = [*self.first_symbols, *(table.pushes[kinds - 1 - k][0] for k in range(kinds))]  # by kind
-        self.workshop = Workshop(self)
+        self._borders: tuple[object, int, int] | None = None
+
+    @cached_property
+    def arrays(self) -> TableArrays:
+        return self._arrays or TableArrays(self.table)
+
+    @cached_property
+    def workshop(self) -> Workshop:
+        return Workshop(self)
+
+    def borders(self) -> tuple[int, int]:
+        """The states at both edges of a row, among the table's sets, whose lock is held."""
+        sets = self.table.sets
+        if self._borders is None or self._borders[0] is not sets.generation:
+            begin: dict[int, set[Stack]] = {}
+            for control, stack in self.starts:
+                begin.setdefault(control, set()).add(stack)
+            self._borders = sets.generation, sets.state(begin), sets.end(self.room, self.check)
+        return self._borders[1:]
 
     def _begin(self, starts: list[tuple[int, Stack]]) -> None:
         """The nodes of the stacks at the left edge. Node 0 is the empty stack."""
@@ -76,6 +94,6 @@ class StackGrid:
         return self.first + (boundary - 1) * kinds + kinds - 1 - push
 
     def passes(self, classes: np.ndarray, before: Passes | None) -> StackPasses:
-        if isinstance(before, StackPasses) and (before.row == classes).all():
+        if isinstance(before, StackPasses) and before.grid is self and (before.row == classes).all():
             return before
         return StackPasses(self, classes)

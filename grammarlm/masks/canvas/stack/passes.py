@@ -1,4 +1,8 @@
-"""The passes over one row, by kernels; what they mean is in reference.py."""
+"""The passes over one row, by kernels; what they mean is in reference.py.
+
+What may stand where comes from sets of stacks (sets.py). The best completion and samples come from nodes (arena.py), which have a
+value each; so do the rows of tables whose micro points go round in a circle, since those close to infinitely many stacks.
+"""
 
 from __future__ import annotations
 
@@ -18,35 +22,105 @@ from .reference import ReferencePasses
 if TYPE_CHECKING:
     from .arena import Arena
     from .grid import StackGrid
+    from .sets import StackSets
 
 
 class StackPasses:
     """What is known of one row."""
 
     def __init__(self, grid: StackGrid, row: np.ndarray):
-        self.grid, self.row = grid, row
-        self.arena: Arena
-        self.arena, self.is_completable = grid.workshop.arena(row)
+        self.grid, self.row = grid, np.ascontiguousarray(row, np.int32)
+
+    @cached_property
+    def is_completable(self) -> bool:
+        return self._nodes[1] if self.grid.table.micro_order is None else self._states.is_completable
 
     def classes_at(self, position: int) -> np.ndarray:
-        if self.row[position] != MASKED and self.is_completable:
+        """bool [K] (read only)."""
+        if not self.is_completable:
+            return np.zeros(self.grid.table.classes, bool)
+        if self.grid.table.micro_order is not None:
+            return self._known_states().classes_at(position)
+        if self.row[position] != MASKED:
             others = self.row.copy()
             others[position] = MASKED
             return StackPasses(self.grid, others).classes_at(position)
         found = np.zeros(self.grid.table.classes, np.uint8)
-        if self.is_completable:
-            entries.lattice_classes(self.arena.address, position, address_of(found))
+        entries.lattice_classes(self.arena.address, position, address_of(found))
         return found.view(bool)
 
-    @cached_property
-    def reference(self) -> ReferencePasses:
-        return ReferencePasses(self.grid, self.row)
-
     def reads(self, position: int, token_class: int) -> bool:
-        return self.reference.reads(position, token_class)
+        if self.grid.table.micro_order is None:
+            return ReferencePasses(self.grid, self.row).reads(position, token_class)
+        return self._known_states().reads(position, token_class)
+
+    def some(self, scores: np.ndarray) -> np.ndarray:
+        """int32 [L]: the classes of some completion, found from the left: at each position the best of those that lead on."""
+        found = None if self.grid.table.micro_order is None else self._known_states().some(scores)
+        return self.best(scores) if found is None else found
 
     def best(self, scores: np.ndarray) -> np.ndarray:
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def arena(self) -> Arena:
+        """The nodes of the row."""
+        return self._nodes[0]
+
+    @cached_property
+    def _nodes(self) -> tuple[Arena, bool]:
+        return self.grid.workshop.arena(self.row)
+
+    @cached_property
+    def _states(self) -> RowStates:
+        return RowStates(self.grid, self.row)
+
+    def _known_states(self) -> RowStates:
+        """The states, made again where their numbers were given up."""
+        if not self._states.is_current:
+            self._states = RowStates(self.grid, self.row)
+        return self._states
+
+
+class RowStates:
+    """The states of a row at its boundaries and within its tokens, by number."""
+
+    def __init__(self, grid: StackGrid, row: np.ndarray):
+        self._grid, self._row = grid, row
+        self._sets: StackSets = grid.table.sets
+        with self._sets.lock:
+            self._sets.begin_row()
+            self._generation = self._sets.generation
+            begin, end = grid.borders()
+            self._begin = begin
+            before, self._inner = self._sets.backward(row, end, grid.check)
+            self.is_completable = self._sets.meet(begin, int(before[0]))
+
+    @property
+    def is_current(self) -> bool:
+        return self._sets.generation is self._generation
+
+    @cached_property
+    def _forward(self) -> np.ndarray:
+        return self._sets.forward(self._begin, self._row, self._grid.check)
+
+    def classes_at(self, position: int) -> np.ndarray:
+        with self._sets.lock:
+            return self._sets.classes(int(self._forward[position]), int(self._inner[position]))
+
+    def some(self, scores: np.ndarray) -> np.ndarray | None:
+        scores = np.ascontiguousarray(scores, np.float64)
+        with self._sets.lock:
+            ways = (self._sets.walk(start, self._row, self._inner, scores) for start in self._grid.starts)
+            return next((way for way in ways if way is not None), None)
+
+    def reads(self, position: int, token_class: int) -> bool:
+        """Does a token of the class lead on from what precedes the position, whatever follows?"""
+        with self._sets.lock:
+            after = self._sets.forward(int(self._forward[position]), np.array([token_class], np.int32))
+            return self._sets.has_stacks(int(after[1]))

@@ -199,13 +199,6 @@ class Paths:
         return found[: self._grid.length]
 
     @cached_property
-    def _edges_to(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for edge, (_, point) in enumerate(self._table.edges):
-            found.setdefault(point, []).append(edge)
-        return found
-
-    @cached_property
     def _rules_to(self) -> dict[int, list[tuple[int, int]]]:
         """(micro point, symbol) of the rules by the point after."""
         found: dict[int, list[tuple[int, int]]] = {}
@@ -218,10 +211,10 @@ class Paths:
         if step < 0 or node >= self._counts[step]:
             return []
         token_class, ways, before = int(self._row[step]), [], self._at(step)
-        for edge in self._edges_to.get(point, ()):
-            control = self._table.edges[edge][0]
+        for edge in self._table.edges_to(point):
+            control = int(self._table.edge_control[edge])
             value = before.get((control, node))
-            if value is not None and (token_class == MASKED or token_class in self._table.edge_classes[edge]):
+            if value is not None and (token_class == MASKED or self._table.takes(edge, token_class)):
                 ways.append(Way(value + self._weight(step, edge), (Place(step - 1, control, node),), edge))
         if rules := self._rules_to.get(point):
             here = slice(*self._arrays[Lattice.MICRO_START][step : step + 2].tolist())

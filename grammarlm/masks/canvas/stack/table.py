@@ -23,8 +23,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from grammarlm.kernels import entries
+from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
+
+from .sets import StackSets
 
 ROOT = 0  # the symbol below all others; it is never popped: a rule for it asks whether the stack is empty
 Symbols = tuple[int, ...]
@@ -49,24 +55,91 @@ class StackTable:
     controls: int
     symbols: int
     classes: int
-    edges: tuple[tuple[int, int], ...]  # (control, point), each pair once
-    edge_classes: tuple[tuple[int, ...], ...]  # of each edge: the classes that take it
-    pushes: tuple[tuple[int, int], ...]  # of each push point: the symbol, the point after
-    rules: tuple[Rule, ...]  # sorted
     points: int
+    edge_control: np.ndarray  # int32 [E], ascending
+    edge_point: np.ndarray  # int32 [E]; each pair of control and point once
+    edge_kind: np.ndarray  # int32 [E]: edges of one kind are taken by the same classes
+    kind_classes: np.ndarray  # uint64 [kinds, words]: the classes of each kind as bits
+    push_pairs: np.ndarray  # int32 [P, 2]: of each push point: the symbol, the point after
+    rule_rows: np.ndarray  # int32 [R, 3]: a micro point, the symbol that it pops, the point after; sorted
+
+    @cached_property
+    def edges(self) -> list[tuple[int, int]]:
+        """(control, point)."""
+        return list(zip(self.edge_control.tolist(), self.edge_point.tolist(), strict=True))
+
+    @cached_property
+    def edge_classes(self) -> list[tuple[int, ...]]:
+        """Of each edge the classes that take it."""
+        bits = np.unpackbits(self.kind_classes.view(np.uint8), axis=1, bitorder="little")
+        of = [tuple(np.flatnonzero(one).tolist()) for one in bits]
+        return [of[kind] for kind in self.edge_kind.tolist()]
+
+    @cached_property
+    def pushes(self) -> list[tuple[int, int]]:
+        return [(symbol, after) for symbol, after in self.push_pairs.tolist()]
+
+    @cached_property
+    def rules(self) -> list[Rule]:
+        return [(point, symbol, after) for point, symbol, after in self.rule_rows.tolist()]
 
     @property
     def first_micro(self) -> int:
-        return self.controls + len(self.pushes)
+        return self.controls + len(self.push_pairs)
+
+    @cached_property
+    def sets(self) -> StackSets:
+        """What was found out about its sets of stacks."""
+        return StackSets(self)
+
+    @cached_property
+    def micro_order(self) -> tuple[int, ...] | None:
+        """The micro points, each before those that its rules lead to; None where they go round in a circle."""
+        waits = dict.fromkeys(range(self.first_micro, self.points), 0)
+        for _, _, after in self.rules:
+            if after in waits:
+                waits[after] += 1
+        found = [point for point, count in waits.items() if not count]
+        for point in found:
+            for _, after in self.rules_of.get(point, ()):
+                if after in waits:
+                    waits[after] -= 1
+                    if not waits[after]:
+                        found.append(after)
+        return tuple(found) if len(found) == len(waits) else None
+
+    @cached_property
+    def class_edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the edges of each class start, int32 [K + 1], and these edges."""
+        entries.load("stack_sets")
+        starts, wide = np.zeros(self.classes + 1, np.int32), self.kind_classes.shape[1]
+        given = address_of(self.edge_kind), address_of(self.kind_classes), len(self.edge_kind), wide, self.classes
+        entries.edges_by_class(*given, address_of(starts), 0)
+        found = np.zeros(max(1, int(starts[-1])), np.int32)
+        entries.edges_by_class(*given, address_of(starts), address_of(found))
+        return starts, found
 
     @cached_property
     def edges_by_class(self) -> list[list[int]]:
         """The edges that each class takes."""
-        found: list[list[int]] = [[] for _ in range(self.classes)]
-        for edge, classes in enumerate(self.edge_classes):
-            for token_class in classes:
-                found[token_class].append(edge)
+        starts, found = self.class_edges
+        return [found[start:end].tolist() for start, end in itertools.pairwise(starts.tolist())]
+
+    @cached_property
+    def _by_point(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.edge_point, kind="stable")
+        return order, np.searchsorted(self.edge_point[order], np.arange(self.points + 1))
+
+    def edges_to(self, point: int) -> list[int]:
+        """The edges that lead to a point."""
+        order, starts = self._by_point
+        found: list[int] = order[starts[point] : starts[point + 1]].tolist()
         return found
+
+    def takes(self, edge: int, token_class: int) -> bool:
+        """Does the class take the edge?"""
+        word = int(self.kind_classes[self.edge_kind[edge], token_class >> 6])
+        return bool(word >> (token_class & 63) & 1)
 
     @cached_property
     def edges_from(self) -> list[list[int]]:
@@ -124,7 +197,8 @@ class StackTable:
 
     @property
     def nbytes(self) -> int:
-        return 100 * (len(self.edges) + len(self.rules) + self.points) + 8 * sum(map(len, self.edge_classes))
+        arrays = self.edge_control, self.edge_point, self.edge_kind, self.kind_classes, self.push_pairs, self.rule_rows
+        return sum(array.nbytes for array in arrays) + 12 * len(self.edge_kind) + 100 * self.points
 
 
 class TableMaker:
@@ -193,14 +267,22 @@ class TableMaker:
             first: int = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}[kind]
             return first + int(at)
 
-        edges = sorted((control, number(point), sorted(of)) for (control, point), of in self._edges.items())
+        edges = sorted((control, number(point), tuple(sorted(of))) for (control, point), of in self._edges.items())
+        kinds: dict[tuple[int, ...], int] = {}
+        kind = np.array([kinds.setdefault(of, len(kinds)) for _, _, of in edges], np.int32)
+        bits = np.zeros((len(kinds), 64 * max(1, -(-classes // 64))), np.uint8)
+        for of, at in kinds.items():
+            bits[at, list(of)] = 1
+        rules = sorted((number(("micro", m)), symbol, number(point)) for m, symbol, point in self._rules)
         return StackTable(
             self._controls,
             self._symbols,
             classes,
-            tuple((control, point) for control, point, _ in edges),
-            tuple(tuple(of) for _, _, of in edges),
-            tuple((symbol, number(point)) for symbol, point in self._pushes),
-            tuple(sorted((number(("micro", m)), symbol, number(point)) for m, symbol, point in self._rules)),
             self._controls + len(self._pushes) + len(self._micros),
+            np.array([control for control, _, _ in edges], np.int32),
+            np.array([point for _, point, _ in edges], np.int32),
+            kind,
+            np.packbits(bits, axis=1, bitorder="little").view(np.uint64),
+            np.array([(symbol, number(point)) for symbol, point in self._pushes], np.int32).reshape(-1, 2),
+            np.array(rules, np.int32).reshape(-1, 3),
         )

@@ -1,0 +1,104 @@
+"""Interned runs of words: equal words, one number (layout/stack_sets.py). Once FULL is set nothing is written; then all
+is made larger, and what was asked is asked again."""
+
+import numpy as np
+from numba import carray, int32, int64, uint64
+
+from grammarlm.kernels.cpu.jit import inlined, part, pointer
+from grammarlm.layout.stack_sets import StackSets
+
+MIX = 0x9E3779B97F4A7C15
+
+
+@inlined
+def sets_arena(address):
+    return carray(pointer(address), int64(StackSets.LENGTH), np.int64)
+
+
+@inlined
+def mixed(hashed, word):
+    found = (hashed ^ uint64(word)) * uint64(MIX)
+    return found ^ (found >> uint64(29))
+
+
+@part
+def record(address, words_address, count, adds):
+    """The number of a record of `count` words; 0 where there is none and none can be made, or `adds` is 0."""
+    arena = sets_arena(address)
+    words = carray(pointer(words_address), count, np.int32)
+    hashed = uint64(count)
+    for i in range(count):
+        hashed = mixed(hashed, int64(words[i]))
+    slots, mask = carray(pointer(arena[StackSets.SLOT]), arena[StackSets.SLOTS], np.int32), arena[StackSets.SLOTS] - 1
+    capacity = arena[StackSets.RECORD_CAPACITY]
+    hashes, starts = (
+        carray(pointer(arena[StackSets.HASH]), capacity, np.uint64),
+        carray(pointer(arena[StackSets.START]), capacity + 1, np.int64),
+    )
+    kept = carray(pointer(arena[StackSets.WORD]), arena[StackSets.WORD_CAPACITY], np.int32)
+    at = int64(hashed) & mask
+    while slots[at]:
+        n = int64(slots[at])
+        if hashes[n] == hashed and starts[n + 1] - starts[n] == count:
+            same, first = True, starts[n]
+            for i in range(count):
+                if kept[first + i] != words[i]:
+                    same = False
+                    break
+            if same:
+                return n
+        at = (at + 1) & mask
+    if adds == 0 or arena[StackSets.FULL]:
+        return int64(0)
+    n, used = arena[StackSets.RECORDS], arena[StackSets.WORDS]
+    if n == capacity or used + count > arena[StackSets.WORD_CAPACITY]:
+        arena[StackSets.FULL] = 1
+        return int64(0)
+    for i in range(count):
+        kept[used + i] = words[i]
+    hashes[n], starts[n], starts[n + 1] = hashed, used, used + count
+    carray(pointer(arena[StackSets.VALUE]), capacity, np.int32)[n] = 0
+    slots[at] = n
+    arena[StackSets.RECORDS], arena[StackSets.WORDS] = n + 1, used + count
+    return n
+
+
+@part
+def answer(address, kind, a, b):
+    """The value that was kept for a question, 0: none."""
+    arena = sets_arena(address)
+    n = record(address, asked(arena, address, kind, a, b), int64(3), int64(0))
+    return (
+        int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[n]) if n else int64(0)
+    )
+
+
+@part
+def keep_answer(address, kind, a, b, value):
+    arena = sets_arena(address)
+    n = record(address, asked(arena, address, kind, a, b), int64(3), int64(1))
+    if n and arena[StackSets.FULL] == 0:
+        carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[n] = int32(value)
+
+
+@inlined
+def asked(arena, address, kind, a, b):
+    """The words of a question, at an address."""
+    found = address + int64(8) * int64(StackSets.QUESTION)
+    question = carray(pointer(found), 3, np.int32)
+    question[0], question[1], question[2] = int32(kind), int32(a), int32(b)
+    return found
+
+
+@inlined
+def length_of(arena, n):
+    starts = carray(pointer(arena[StackSets.START]), n + 2, np.int64)
+    return starts[n + 1] - starts[n]
+
+
+@inlined
+def words_of(arena, n):
+    """The words of a record."""
+    starts = carray(pointer(arena[StackSets.START]), n + 2, np.int64)
+    first = starts[n]
+    return carray(pointer(arena[StackSets.WORD] + 4 * first), starts[n + 1] - first, np.int32)

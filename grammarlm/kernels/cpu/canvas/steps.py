@@ -1,0 +1,194 @@
+"""What a token does to the state of a row: forward, to the points within it, and backward."""
+
+import numpy as np
+from numba import carray, int64
+
+from grammarlm.kernels.cpu.jit import part, pointer
+from grammarlm.layout.canvas import ROOT
+from grammarlm.layout.stack_sets import Record, StackSets
+
+from .plans import HEAD, finish_shape, plan, shape, state_of
+from .records import answer, keep_answer, sets_arena, words_of
+from .stack_sets import below, kept_or_below, union, with_top
+
+
+@part
+def unite(address, body_of, state):
+    """SETS: the union of each group of a plan; CHOSEN: those of plain points. Returns how many."""
+    arena = sets_arena(address)
+    size = arena[StackSets.EDGES] + arena[StackSets.POINTS] + 2
+    sets, chosen = (
+        carray(pointer(arena[StackSets.SETS]), size, np.int32),
+        carray(pointer(arena[StackSets.CHOSEN]), size, np.int32),
+    )
+    sets[0] = 0
+    body = words_of(arena, body_of)
+    groups, used = int64(body[1]), int64(body[2])
+    for g in range(1, groups + 1):
+        added = int64(words_of(arena, state)[1 + body[HEAD + 2 * g - 1]])
+        sets[g] = union(address, int64(sets[body[HEAD + 2 * g - 2]]), added)
+    for i in range(used):
+        chosen[1 + i] = sets[body[HEAD + 2 * groups + i]]
+    chosen[0] = 0
+    return used
+
+
+@part
+def forward_step(address, state, token_class):
+    """The state after a token."""
+    found = answer(address, Record.FORWARD, state, token_class)
+    if found:
+        return found
+    arena = sets_arena(address)
+    planned = plan(address, int64(words_of(arena, state)[1]), token_class, True)
+    if arena[StackSets.FULL]:
+        return int64(0)
+    used = unite(address, planned, state)
+    body = words_of(arena, planned)
+    groups = int64(body[1])
+    at = HEAD + 2 * groups + used
+    controls, pushes, points = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.POINTS]
+    size = arena[StackSets.EDGES] + points + 2
+    sets, chosen = (
+        carray(pointer(arena[StackSets.SETS]), size, np.int32),
+        carray(pointer(arena[StackSets.CHOSEN]), size, np.int32),
+    )
+    here = carray(pointer(arena[StackSets.HERE]), points, np.int32)
+    landing = carray(pointer(arena[StackSets.LANDING]), arena[StackSets.LANDINGS], np.int32)
+    for i in range(arena[StackSets.LANDINGS]):
+        here[landing[i]] = sets[body[at + landing[i]]]
+    for q in range(controls, points):
+        here[q] = sets[body[at + q]]
+    first_micro = controls + pushes
+    order = carray(pointer(arena[StackSets.MICRO_ORDER]), arena[StackSets.MICROS], np.int32)
+    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
+    rules = int64(rule_start[arena[StackSets.MICROS]])
+    symbols, afters = (
+        carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32),
+        carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32),
+    )
+    for i in range(arena[StackSets.MICROS]):
+        m = int64(order[i])
+        stacks = int64(here[m])
+        if stacks:
+            for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
+                rest = kept_or_below(address, stacks, int64(symbols[r]))
+                if rest:
+                    here[afters[r]] = union(address, int64(here[afters[r]]), rest)
+    push_symbol, push_after = (
+        carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32),
+        carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32),
+    )
+    for u in range(pushes - 1, -1, -1):
+        stacks = int64(here[controls + u])
+        if stacks:
+            after = int64(push_after[u])
+            here[after] = union(address, int64(here[after]), with_top(address, int64(push_symbol[u]), stacks))
+    for i in range(arena[StackSets.LANDINGS]):
+        chosen[1 + used + i] = here[landing[i]]
+    shaped = shape(address, planned, used + arena[StackSets.LANDINGS])
+    if arena[StackSets.FULL]:
+        return int64(0)
+    made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
+    if made == 0:
+        place = carray(pointer(arena[StackSets.PLACE]), points, np.int32)
+        landing_of = carray(pointer(arena[StackSets.LANDING_OF]), controls, np.int32)
+        for c in range(controls):
+            place[c] = body[at + c] if landing_of[c] < 0 else 1 + used + landing_of[c]
+        made = finish_shape(address, shaped, controls)
+    if arena[StackSets.FULL]:
+        return int64(0)
+    after_state = state_of(address, made)
+    keep_answer(address, Record.FORWARD, state, token_class, after_state)
+    return after_state
+
+
+@part
+def inner_state(address, state):
+    """From the state behind a token: on which stacks each point within it can be completed."""
+    found = answer(address, Record.INNER, state, int64(0))
+    if found:
+        return found
+    arena = sets_arena(address)
+    pattern, sets = int64(words_of(arena, state)[1]), words_of(arena, state)
+    numbers = words_of(arena, pattern)
+    controls, pushes, points = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.POINTS]
+    here = carray(pointer(arena[StackSets.HERE]), points, np.int32)
+    landing = carray(pointer(arena[StackSets.LANDING]), arena[StackSets.LANDINGS], np.int32)
+    for i in range(arena[StackSets.LANDINGS]):
+        number = numbers[1 + landing[i]]
+        here[landing[i]] = sets[1 + number] if number else 0
+    push_symbol, push_after = (
+        carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32),
+        carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32),
+    )
+    for u in range(pushes):
+        here[controls + u] = below(address, int64(here[push_after[u]]), int64(push_symbol[u]))
+    first_micro = controls + pushes
+    order = carray(pointer(arena[StackSets.MICRO_ORDER]), arena[StackSets.MICROS], np.int32)
+    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
+    rules = int64(rule_start[arena[StackSets.MICROS]])
+    symbols, afters = (
+        carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32),
+        carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32),
+    )
+    for i in range(arena[StackSets.MICROS] - 1, -1, -1):
+        m = int64(order[i])
+        stacks = int64(0)
+        for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
+            rest = int64(here[afters[r]])
+            if rest:
+                symbol = int64(symbols[r])
+                more = with_top(address, symbol, rest) if symbol > ROOT else kept_or_below(address, rest, symbol)
+                stacks = union(address, stacks, more)
+        here[m] = stacks
+    count = int64(len(words_of(arena, state))) - 2
+    chosen = carray(pointer(arena[StackSets.CHOSEN]), arena[StackSets.EDGES] + points + 2, np.int32)
+    sets = words_of(arena, state)
+    for i in range(count):
+        chosen[1 + i] = sets[2 + i]
+    for q in range(controls, points):
+        chosen[1 + count + q - controls] = here[q]
+    shaped = shape(address, pattern, count + points - controls)
+    if arena[StackSets.FULL]:
+        return int64(0)
+    made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
+    if made == 0:
+        place = carray(pointer(arena[StackSets.PLACE]), points, np.int32)
+        for q in range(points):
+            place[q] = numbers[1 + q] if q < controls else 1 + count + q - controls
+        made = finish_shape(address, shaped, points)
+    if arena[StackSets.FULL]:
+        return int64(0)
+    inner = state_of(address, made)
+    keep_answer(address, Record.INNER, state, int64(0), inner)
+    return inner
+
+
+@part
+def backward_step(address, inner, token_class):
+    """From the state within a token of a class: on which stacks each control before it can be completed."""
+    found = answer(address, Record.BACKWARD, inner, token_class)
+    if found:
+        return found
+    arena = sets_arena(address)
+    planned = plan(address, int64(words_of(arena, inner)[1]), token_class, False)
+    if arena[StackSets.FULL]:
+        return int64(0)
+    used = unite(address, planned, inner)
+    shaped = shape(address, planned, used)
+    if arena[StackSets.FULL]:
+        return int64(0)
+    made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
+    if made == 0:
+        body = words_of(arena, planned)
+        at = HEAD + 2 * int64(body[1]) + used
+        place = carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32)
+        for c in range(arena[StackSets.CONTROLS]):
+            place[c] = body[at + c]
+        made = finish_shape(address, shaped, arena[StackSets.CONTROLS])
+    if arena[StackSets.FULL]:
+        return int64(0)
+    before = state_of(address, made)
+    keep_answer(address, Record.BACKWARD, inner, token_class, before)
+    return before

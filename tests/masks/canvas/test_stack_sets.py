@@ -1,0 +1,131 @@
+"""Sets of stacks by kernels against sets of tuples, and what they are asked again after they were forgotten."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from grammarlm.masks.canvas.classes import FIRST, STOP
+from grammarlm.masks.canvas.stack import sets as stack_sets
+from grammarlm.masks.canvas.stack.table import StackTable
+from grammarlm.masks.protocol import FINISHED
+from tests.masks.canvas.stack_tables import BEGIN, following, grid_of, random_starts, random_table
+
+Place = tuple[int, tuple[int, ...]]
+
+
+def acyclic_tables(first: int, count: int):
+    """Tables whose micro points do not go round in a circle, with their seeds."""
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        table = random_table(rng)
+        if table.micro_order is not None:
+            yield seed, rng, table
+
+
+def after(table: StackTable, places: set[Place], token_class: int) -> set[Place]:
+    classes = range(STOP, table.classes) if token_class < 0 else [token_class]
+    return set().union(*(following(table, frozenset(places), k) for k in classes))
+
+
+def state_of(sets: stack_sets.StackSets, places: set[Place]) -> int:
+    stacks: dict[int, set[tuple[int, ...]]] = {}
+    for control, stack in places:
+        stacks.setdefault(control, set()).add(stack)
+    return sets.state(stacks)
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 25), pytest.param(25, 2000, marks=pytest.mark.proof)])
+def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int) -> None:
+    """Forward: the state of all (control, stack) that plain enumeration finds has the very number. Backward: a place is in the
+    state iff some completion of the rest leads to the end; that of points is looked at through the classes."""
+    tried = 0
+    for seed, rng, table in acyclic_tables(first, count):
+        starts, sets = random_starts(table, rng), table.sets
+        places, row = set(starts), rng.integers(STOP, table.classes, 4).astype(np.int32)
+        row[rng.random(4) < 0.6] = -1
+        states = sets.forward(state_of(sets, places), row)
+        before, inner = sets.backward(row, sets.end(0))
+        for i, token_class in enumerate(row.tolist()):
+            ends = [ends_within(table, {place}, row[i:].tolist()) for place in sorted(places)]
+            met = [sets.meet(state_of(sets, {place}), int(before[i])) for place in sorted(places)]
+            assert met == ends, (seed, i)
+            tried += len(ends)
+            allowed = [
+                k
+                for k in range(STOP, table.classes)
+                if ends_within(table, after(table, places, k), row[i + 1 :].tolist())
+            ]
+            assert np.flatnonzero(sets.classes(int(states[i]), int(inner[i]))).tolist() == allowed, (seed, i)
+            places = after(table, places, token_class)
+            assert int(states[i + 1]) == state_of(sets, places), (seed, i)
+            assert sets.has_stacks(int(states[i + 1])) == bool(places)
+    assert tried > count
+
+
+def ends_within(table: StackTable, places: set[Place], row: list[int]) -> bool:
+    for token_class in row:
+        places = after(table, places, token_class)
+    return any(control == FINISHED and not stack for control, stack in places | after(table, places, STOP))
+
+
+def test_a_set_has_one_number_however_it_is_made() -> None:
+    rng, table = np.random.default_rng(1), next(t for _, _, t in acyclic_tables(0, 60) if t.symbols > 2)
+    sets = table.sets
+    every = [stack for n in range(4) for stack in itertools.product(range(1, table.symbols), repeat=n)]
+    numbers: dict[frozenset[tuple[int, ...]], int] = {}
+    for _ in range(200):
+        chosen = frozenset(every[i] for i in rng.choice(len(every), int(rng.integers(1, 6)), replace=False))
+        found = sets.state({BEGIN: set(chosen)})
+        assert numbers.setdefault(chosen, found) == found
+    assert len(set(numbers.values())) == len(numbers)
+
+
+def test_what_was_forgotten_is_found_again(monkeypatch) -> None:
+    """A grid's passes outlive the records: numbers of a generation are never read in another."""
+    for seed, rng, table in acyclic_tables(0, 20):
+        grid = grid_of(table, 4, random_starts(table, rng))
+        rows = [
+            np.where(rng.random(4) < 0.7, -1, rng.integers(STOP, table.classes, 4)).astype(np.int32) for _ in range(3)
+        ]
+        passes = [grid.passes(row, None) for row in rows]
+        known = [[one.classes_at(i).tolist() for i in range(4)] for one in passes]
+        monkeypatch.setattr(stack_sets, "MANY_RECORDS", 0)
+        fresh = [grid.passes(row, None) for row in rows]
+        assert [[one.classes_at(i).tolist() for i in range(4)] for one in fresh] == known, seed
+        assert [[one.classes_at(i).tolist() for i in range(4)] for one in passes] == known, seed
+        monkeypatch.undo()
+
+
+def test_small_arrays_grow(monkeypatch) -> None:
+    """With room for almost nothing every question is asked several times, and has the same answer."""
+    for seed, rng, table in acyclic_tables(0, 20):
+        starts, row = random_starts(table, rng), np.full(6, -1, np.int32)
+        with monkeypatch.context() as patch:
+            for name, size in (("FIRST_RECORDS", 2), ("FIRST_WORDS", 8), ("FIRST_PAIRS", 8), ("FIRST_FRAMES", 2)):
+                patch.setattr(stack_sets, name, size)
+            small = stack_sets.StackSets(table)
+        large = stack_sets.StackSets(table)
+        found = []
+        for sets in (small, large):
+            states = sets.forward(state_of(sets, set(starts)), row)
+            before, inner = sets.backward(row, sets.end(2))
+            rows = [sets.classes(int(s), int(n)).tolist() for s, n in zip(states, inner, strict=False)]
+            found.append((sets.meet(int(states[0]), int(before[0])), rows))
+        assert found[0] == found[1], seed
+
+
+def test_a_walk_takes_the_best_class_that_leads_on() -> None:
+    walked = 0
+    for seed, rng, table in acyclic_tables(0, 60):
+        starts, length = random_starts(table, rng), 4
+        grid, row = grid_of(table, length, starts), np.full(length, -1, np.int32)
+        row[int(rng.integers(length))] = int(rng.integers(FIRST, table.classes))
+        passes, scores = grid.passes(row, None), rng.random((length, table.classes))
+        if not passes.is_completable:
+            continue
+        walked += 1
+        found = passes.some(scores)
+        assert grid.passes(found, None).is_completable, seed
+        assert (found == row)[row >= 0].all()
+    assert walked > 10
