@@ -67,9 +67,3 @@ def on_top(symbol):
 @inlined
 def bit(node):
     return uint64(1) << uint64(node & 63)
-
-
-@inlined
-def on_top(symbol):
-    """The symbol that a rule asks for; those below 0 stay on the stack, as ROOT does."""
-    return -1 - symbol if symbol < 0 else symbol
