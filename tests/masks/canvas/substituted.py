@@ -19,7 +19,7 @@ def json_case(
     schema: Any, extra: Sequence[bytes], alphabet: bytes = bytes(range(256)), whitespace: str = "compact",
     order: tuple[str, ...] = (), **options: Any,
 ) -> Case:  # fmt: skip
-    """All bytes and a few tokens more; `alphabet`: the bytes of texts, it saves time, no more."""
+    """All bytes and a few tokens more; `alphabet`: all bytes that a text can have, to say so saves time, no more."""
     tokens = [b"?", *(bytes([b]) for b in range(256)), *extra, b"."]
     accepts = by_schema(schema, order, FLEXIBLE if whitespace == "flexible" else "")
     grammar = gl.JsonSchema(schema, whitespace=whitespace, **options)
