@@ -33,12 +33,14 @@ def runs_of(tokens: Sequence[int], vocab: Vocabulary, stops: frozenset[int]) -> 
 
 
 def tight_keys(runs: Sequence[bytes]) -> list[bytes]:
-    """What may be a key in some run, decoded; each as often as it is there. A quote may open or close: both are tried."""
+    """What may be a key in some run, decoded; each as often as it is there. A quote may open or close: both are tried, but one that
+    opens a key is the first of the run, or comes after `{` or `,`."""
     found = []
     for run in runs:
         at = run.find(b'"')
         while at >= 0:
-            if (match := KEY.match(run, at)) and (key := decoded(match[1])) is not None:
+            before = run[:at].rstrip(b" \t\r\n")[-1:]
+            if before in (b"", b"{", b",") and (match := KEY.match(run, at)) and (key := decoded(match[1])) is not None:
                 found.append(key)
             at = run.find(b'"', at + 1)
     return found

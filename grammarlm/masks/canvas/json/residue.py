@@ -106,8 +106,8 @@ class JsonGrid:
             return SHORT
         if self.length + self._room <= SHORT_ROW:
             return view.digits_followed(room.most, MOST_FOLLOWED)
-        begun = view.digits_followed(room.begun, MOST_FOLLOWED) if room.begun else SHORT
-        return max(begun, view.digits_followed(room.free, FEW_STATES) if room.free else SHORT)
+        room_here = max(room.begun, room.free)
+        return view.digits_followed(room_here, FEW_STATES) if room_here else SHORT
 
     def _text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""

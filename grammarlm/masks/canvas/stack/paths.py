@@ -22,7 +22,7 @@ from .tail import END
 if TYPE_CHECKING:
     from .passes import StackPasses
 
-MOST_VALUES = 1 << 27
+FIRST_VALUES, MOST_VALUES = 1 << 20, 1 << 27  # memory that is never written costs nothing
 
 
 class Paths:
@@ -34,12 +34,12 @@ class Paths:
         padding = np.zeros((self._steps - len(scores), scores.shape[1]))
         self._scores = np.ascontiguousarray(np.concatenate([scores, padding]), np.float64)
         self._row = passes.arena.arrays[Lattice.ROW]
-        capacity = 1 << 15
+        capacity = FIRST_VALUES
         while True:
             words, self._arrays = self._prepared(capacity)
             if entries.lattice_values(address_of(words)) == DONE:
                 break
-            capacity *= 2
+            capacity *= 4
             if capacity > MOST_VALUES:
                 raise LimitExceeded("a canvas: the completions of this row do not fit into memory; give more tokens")
         self._counts = self._arena.arrays[Lattice.NODE_COUNT]
@@ -82,9 +82,9 @@ class Paths:
                 known += 1
             arrays[Lattice.INTO_END][node] = known
         entry = 0
-        for control, nodes in sorted(grid.begin.items()):
+        for control, on_it in sorted(grid.begin.items()):
             for node in range(grid.first):
-                if nodes >> node & 1:
+                if on_it >> node & 1:
                     for place, value in (
                         (Lattice.VALUE_POINT, control),
                         (Lattice.VALUE_NODE, node),
