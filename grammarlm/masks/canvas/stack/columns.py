@@ -126,7 +126,7 @@ def row_numbers(rows: np.ndarray) -> np.ndarray:
         return np.zeros(len(rows), np.int64)
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     numbers: dict[bytes, int] = {}
-    return np.array([numbers.setdefault(row, len(numbers)) for row in map(bytes, whole)], np.int64)
+    return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in whole], np.int64)
 
 
 def parted(numbers: np.ndarray) -> list[np.ndarray]:

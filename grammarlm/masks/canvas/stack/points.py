@@ -145,7 +145,8 @@ class Points:
         if raw.into != LEXER:
             outcome = self._on(raw, raw.into)
             return self._rests.setdefault(outcome, len(self._rests)) if outcome != NOTHING else DEAD_POINT
-        vector, found, some = self._vectors.vectors[raw.vector], [], False
+        vector, some = self._vectors.vectors[raw.vector], False
+        found: list[tuple[Outcome, object]] = []  # and what else it needs
         for effect in vector[list(states)].tolist():
             here = self._vectors.effects[effect]
             own = [need for need, v in here.waits if v == SELF]
@@ -178,9 +179,9 @@ class Points:
             self.check()
             self._rules[micro] = ()  # where it leads to itself without popping anything, that adds nothing
             found: dict[Rule, int] = {}
-            for symbols, *rest in self._found_rules(micro):
-                key = Rule(0, *rest)
-                found[key] = found.get(key, 0) | symbols
+            for rule in self._found_rules(micro):
+                key = rule._replace(symbols=0)
+                found[key] = found.get(key, 0) | rule.symbols
             known = self._rules[micro] = tuple(rule._replace(symbols=symbols) for rule, symbols in found.items())
         return known
 
