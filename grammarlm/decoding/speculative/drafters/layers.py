@@ -33,6 +33,7 @@ class OwnLayers(ModelDrafter):
     """Which layers are left is chosen when a call begins."""
 
     name = ""
+    transfer = 0.0  # also before that
 
     def __init__(self, layers: Sequence[int] | int | None = None, transform: Transform | None = None):
         self.layers, self.transform = layers, transform
