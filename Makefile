@@ -22,7 +22,7 @@ help:
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make bench   the benchmarks; figures go to benchmarks/results/, tables into docs/figures/"
 	@echo "make gpu     kernel tests and benchmarks on an NVIDIA GPU"
-	@echo "make train   train an embedded model again, MODEL=causal, draft, heads, features or diffusion (70 minutes at most)"
+	@echo "make train   train an embedded model again, MODEL=causal, draft, heads, features or diffusion (90 minutes at most)"
 
 .venv/python:
 	$(PYTHON) -m venv .venv

@@ -98,36 +98,29 @@ class Room:
     """The most bytes that a number can have in a row."""
 
     given: int  # where nothing of it is masked
-    begun: int  # where some of it is given, or may be, beside masked tokens
-    free: int  # where all of it is masked
+    masked: int  # where some of it is, or all
 
     @property
     def most(self) -> int:
-        return max(self.given, self.begun, self.free)
+        return max(self.given, self.masked)
 
 
 def number_room(tokens: Sequence[int], vocab: Vocabulary, before: int, room: int) -> Room:
     """`before`: bytes of a number that precede the row; `room`: tokens that may follow it."""
-    edges, found = sizes_of(vocab).numbers, {"given": 0, "begun": 0, "free": 0}
-    here, is_given, is_masked = before, before > 0, False
-
-    def end(more: int) -> None:
-        kind = "given" if not is_masked else "begun" if is_given or more else "free"
-        found[kind] = max(found[kind], here + more)
-
+    edges, found = sizes_of(vocab).numbers, {False: 0, True: 0}
+    here, is_masked = before, False
     for token in tokens:
         if token == MASKED:
             here, is_masked = here + edges.most, True
         elif edges.is_whole[token]:
-            here, is_given = here + edges.leading[token], True
+            here += edges.leading[token]
         else:
-            end(edges.leading[token])
+            found[is_masked] = max(found[is_masked], here + edges.leading[token])
             here, is_masked = edges.trailing[token], False
-            is_given = here > 0
     if here and room:
         here, is_masked = here + room * edges.most, True
-    end(0)
-    return Room(found["given"], found["begun"], found["free"])
+    found[is_masked] = max(found[is_masked], here)
+    return Room(given=found[False], masked=found[True])
 
 
 def blanks_may_break(tokens: Sequence[int], vocab: Vocabulary) -> bool:

@@ -106,8 +106,7 @@ class JsonGrid:
             return SHORT
         if self.length + self._room <= SHORT_ROW:
             return view.digits_followed(room.most, MOST_FOLLOWED)
-        room_here = max(room.begun, room.free)
-        return view.digits_followed(room_here, FEW_STATES) if room_here else SHORT
+        return view.digits_followed(room.masked, FEW_STATES) if room.masked else SHORT
 
     def _text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""
