@@ -5,7 +5,8 @@ usage: python -m benchmarks.draft_times [--parts forwards batches half] [--count
     forwards   the embedded model, one prompt after another under its grammar: forwards a token of "auto" for the first answer that
                a Draft sees and after 20 others, and with the draft sibling, the heads and the feature drafter
     batches    the embedded model at batch 1, 8 and 16, every task and free text: the time without a draft by the time with "auto",
-               in turns, and that by what the cost model predicts from the ids that were read
+               in turns, and that by what the cost model predicts: times of forwards by the ids that were read, and the time of
+               masks and draws, which no draft saves
     half       a model of half a billion parameters, whose weights are random and whose answers are the embedded model's (its logits
                are lifted there): the time of one answer after another at batch 1
 
@@ -26,7 +27,7 @@ import grammarlm as gl
 from benchmarks.generate import HALF
 from benchmarks.report import RESULTS, table, write
 from grammarlm.bench.drafts.rows import TRAINED, trained
-from grammarlm.decoding.speculative.cost import Cost
+from grammarlm.decoding.loop.cost import cost_of
 from grammarlm.models.corpus import constraint, example
 from grammarlm.models.tiny import folder_of
 
@@ -102,14 +103,6 @@ class Watch:
     ids: list[int] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
 
-    @property
-    def cost(self):
-        """The cost of forwards by the ids they read, prompts left out."""
-        found = Cost()
-        for ids, seconds in zip(self.ids[1:], self.times[1:], strict=True):
-            found.note(ids, seconds)
-        return found
-
 
 def watched(model, call):
     watch, begun = Watch(), []
@@ -151,10 +144,11 @@ def ratio(found, name, base="no draft"):
     return statistics.median(a.seconds / b.seconds for a, b in zip(found[base], found[name], strict=True))
 
 
-def predicted(found, name, base="no draft"):
-    """The same ratio, by the cost of the ids that were read."""
-    cost = found[name][-1].cost
-    return sum(map(cost.of, found[base][-1].ids[1:])) / sum(map(cost.of, found[name][-1].ids[1:]))
+def predicted(found, name, cost, base="no draft"):
+    """The same ratio by the ids that were read, what the cost model says of them, and what is done for each token besides."""
+    besides = statistics.median(watch.seconds - sum(watch.times) for watch in found[base])
+    before, after = (besides + sum(map(cost.of, found[each][-1].ids)) for each in (base, name))
+    return before / after
 
 
 def part_batches(rounds, count=16):
@@ -183,7 +177,7 @@ def part_batches(rounds, count=16):
                 found[f"{task}, {'grammar' if held else 'free'}, {batch}"] = {
                     "auto": ratio(times, "auto"),
                     "forced runs": ratio(times, "forced runs"),
-                    "of predicted": ratio(times, "auto") / predicted(times, "auto"),
+                    "of predicted": ratio(times, "auto") / predicted(times, "auto", cost_of(model)),
                 }
     return found
 
@@ -232,7 +226,6 @@ def part_half(count, rounds):
         def late(write_all=write_all, task=task):
             draft = gl.Draft("auto")
             answers(tiny, tokenizer, asked(task, SEEN), draft)
-            draft._cost = Cost()
             return write_all(draft)
 
         calls = {

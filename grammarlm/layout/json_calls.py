@@ -2,7 +2,9 @@
 
 from .constants import Constants
 
-FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET = range(11)  # operations of `json_call`
+FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET, NODES = range(
+    12
+)  # operations of `json_call`
 
 FULL_STORE = 1  # what FILL returns where a store had no room for a row
 KEY_WORDS = 7  # of the key of a cached row
@@ -13,6 +15,16 @@ BODY_REMAINDERS = 1  # the trie of remainders after a string's closing quote
 
 CLASS_WORDS = 8  # of a class of a survey: c, x, y, f; x and y as compared; hash; one spare
 QUOTED = 32  # bit of c in a class: a quote is still to come before the thread's position (kinds AFTER and COLON)
+
+
+class Nodes(Constants):
+    """Indices into the array that is the argument `nodes`: a draft tree, and where its masks go."""
+
+    COUNT = 0
+    MASK = 1  # the address of the row of the state now; those of the nodes follow
+    ROW_BYTES = 2
+    FIRST = 3  # from here on the tokens, then the parents (-1: the state now), then room for COUNT + 1 records
+    LENGTH = 4
 
 
 class Survey(Constants):

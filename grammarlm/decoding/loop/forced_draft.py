@@ -10,17 +10,61 @@ token, the logits of the next position are there already; at the first other tok
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
+from time import perf_counter
 
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.masks.filters import greedy
 
+from .cost import Cost, Looks
 from .row import Row
 
 MOST_BYTES, MOST_TOKENS = 96, 24  # bounds of a draft
 FEW = 32  # so many are proposed before the acceptance rate (at least half) decides about more
 LINE = re.compile(rb"\n[ \t]*")
 COLON = re.compile(rb'(?<!\\)":( ?)')
+CHEAP = 0.02  # of a forward: a look that takes less need not save anything
+USUAL = 4.0, 5.0  # draft tokens that were drawn, of so many, before the first one
+
+
+class ForcedDrafts:
+    """Of a batch: as many forced tokens of each row as pay.
+
+    An only row drafts whatever is forced, so that equal calls have equal numbers of forwards. Where several rows share a forward,
+    each of them reads as many ids as the one with the most, which costs more than what is forced in some of them saves.
+    """
+
+    def __init__(self, cost: Cost):
+        self._cost, self._looks = cost, Looks()
+        self._drawn, self._tried = USUAL
+        self._last: dict[
+            Row, tuple[int, int]
+        ] = {}  # what was drafted: how many tokens, and how many had been accepted before
+
+    def of(self, rows: Sequence[Row]) -> list[list[int]]:
+        if len(rows) == 1:
+            return [forced_draft(rows[0])]
+        self._count()
+        rate = self._drawn / self._tried
+        if self._looks.is_pause() or not self._cost.can_pay(len(rows), MOST_TOKENS, rate):
+            return [[] for _ in rows]
+        start = perf_counter()
+        drafts = [forced_draft(row) for row in rows]
+        width, saved = self._cost.width([(len(draft), rate) for draft in drafts])
+        self._looks.found(saved, perf_counter() - start - CHEAP * self._cost.of(len(rows)))
+        drafts = [draft[:width] for draft in drafts]
+        self._last = {
+            row: (len(draft), row.stats.accepted_tokens) for row, draft in zip(rows, drafts, strict=True) if draft
+        }
+        return drafts
+
+    def _count(self) -> None:
+        """How much of the last drafts was drawn."""
+        for row, (length, before) in self._last.items():
+            drawn = row.stats.accepted_tokens - before
+            self._drawn, self._tried = self._drawn + drawn, self._tried + drawn + (drawn < length)
+        self._last = {}
 
 
 def forced_draft(row: Row) -> list[int]:

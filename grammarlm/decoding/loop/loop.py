@@ -32,7 +32,8 @@ from grammarlm.decoding.result import Result, Stats
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 
-from .forced_draft import forced_draft
+from .cost import Cost
+from .forced_draft import ForcedDrafts
 from .row import Choice, Row
 from .turns import Intake, Turns
 
@@ -53,7 +54,6 @@ class Drafting(Protocol):
         logits: torch.Tensor,
         scored: Sequence[int],
         states: Sequence[torch.Tensor] | None,
-        seconds: float,
     ) -> None:
         """A forward: the logits before they are masked, of each row those of `scored` ids, then those of its tree's nodes.
 
@@ -92,16 +92,23 @@ class Decoding:
         n: int = 1,
         drafting: Drafting | None = None,
         intake: Intake | None = None,
+        cost: Cost | None = None,
     ):
-        """`reader` is of the first prompts; `intake` is where the others come from, where there are more."""
+        """`reader` is of the first prompts; `intake` is where the others come from, where there are more.
+
+        cost   what the model's forwards cost, as far as it is known
+        """
         self.vocab = specs[0].vocab
         self.rows: list[Row | None] = [None] * (
             len(specs) * n
         )  # all texts: n of the first prompt, n of the second, ...
         self._n, self._drafting = n, drafting
+        self._cost = cost or Cost()
+        self._forced = ForcedDrafts(self._cost)
         self._turns = Turns(reader, specs, n, intake)
         self.ended = 0  # of the texts
         self._steps: deque[Step] = deque()
+        self._preparing = 0.0  # seconds before this forward, drafts left out
         self._log_sums = LogSums()
 
     @property
@@ -142,18 +149,22 @@ class Decoding:
         self._drop_finished()
         if self._live:
             logits, scored = self._read()
+            start, known = perf_counter(), len(self._steps)
             if self._turns.is_first:
                 logits, scored = self._start(logits, scored)
             self._use(logits, [row for row, count in zip(self._live, scored, strict=True) for _ in range(count)])
+            self._cost.note_tokens(len(self._steps) - known, self._preparing + perf_counter() - start)
             self._drop_finished()
 
     def _prepare(self) -> None:
+        start = perf_counter()
         rows = [row for row in self._live if not row.is_prepared]
         is_filled = False
         if len(rows) > 1:  # their masks are filled by several threads where that helps
             is_filled = self._fill_together(rows)
         for row in rows:
             row.prepare(is_filled)
+        self._preparing = perf_counter() - start
         if self._n == 1 or not self._turns.is_first:
             self._draft([row for row in self._live if row.goes_on])
 
@@ -163,9 +174,9 @@ class Decoding:
         if self._drafting is not None and (rollback_is_cheap or not self._turns.is_first):
             for row, tree in zip(rows, self._drafting.propose(rows), strict=True):
                 row.propose(tree)
-        elif self._drafting is None and rollback_is_cheap:
-            for row in rows:
-                row.propose(DraftTree.chain(forced_draft(row)))
+        elif self._drafting is None and rollback_is_cheap and rows:
+            for row, draft in zip(rows, self._forced.of(rows), strict=True):
+                row.propose(DraftTree.chain(draft))
 
     def _fill_together(self, rows: list[Row]) -> bool:
         """Fills all masks at once. False if one of them fails: each row then fills its own, and only that row fails."""
@@ -220,6 +231,10 @@ class Decoding:
                 )
             else:
                 logits = reader.read_trees(chunks, scored, trees)
+        seconds = perf_counter() - start
+        self._cost.note(
+            len(rows) * max(len(chunk) + len(tree) for chunk, tree in zip(chunks, trees, strict=True)), seconds
+        )
         lengths = []
         for row, chunk, tree in zip(rows, chunks, trees, strict=True):
             row.stats.forwards += 1
@@ -229,7 +244,7 @@ class Decoding:
         for row, length in zip(rows, lengths, strict=True):
             row.stats.padded_ids += max(lengths) - length
         if self._drafting is not None:
-            self._drafting.observe(rows, logits, scored, reader.states, perf_counter() - start)
+            self._drafting.observe(rows, logits, scored, reader.states)
         return logits, counts
 
     def _chunks(self) -> list[list[int]]:

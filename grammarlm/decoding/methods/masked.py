@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.loop.cost import cost_of
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.loop.turns import Intake
 from grammarlm.decoding.result import Result
@@ -48,13 +49,12 @@ def may_join(request: Request) -> bool:
 
 def start(request: Request) -> Decoding:
     """All that comes before the first token."""
-    drafting, size = request.drafting(), request.at_once
+    drafting, size, cost = request.drafting(), request.at_once, cost_of(request.model)
     if size is None or size >= len(request.prompts):
         reader = request.reader()
         if drafting is not None:
             reader = drafting.reader(reader)
-        return Decoding(reader, request.specs, request.n, drafting)
+        return Decoding(reader, request.specs, request.n, drafting, cost=cost)
     pool, choose = (1, None) if drafting is None else (drafting.pool, drafting.choose)
-    return Decoding(
-        request.reader(range(size)), request.specs, request.n, drafting, Intake(request.reader, size, pool, choose)
-    )
+    intake = Intake(request.reader, size, pool, choose)
+    return Decoding(request.reader(range(size)), request.specs, request.n, drafting, intake, cost)

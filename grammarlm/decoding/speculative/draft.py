@@ -15,17 +15,18 @@ from typing import Any, ClassVar
 
 from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.arguments import check_integer, check_number, check_vocabulary
+from grammarlm.decoding.loop.cost import cost_of
 from grammarlm.decoding.loop.row import Row
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .acceptance.registry import LOSSLESS, RULES, rule_of
 from .acceptance.rule import Rule
-from .cost import Cost
-from .drafters.combined import Combined
+from .drafters.combined import CAREFUL, Combined
 from .drafters.drafter import Drafter, NodeDrafter, Target
 from .drafting import Drafting
 from .draws import Shape
 from .names import AUTO, AUTO_MEMBERS, DRAFTERS
+from .saving import Saving
 from .schedule.schedule import Schedule
 from .shapes import SHAPES
 
@@ -86,7 +87,6 @@ class Draft:
             )
         self.length = length or self.drafter.length
         self._saves = isinstance(drafter, str) and drafter == AUTO
-        self._cost = Cost()
 
     def start(self, model: Any, spec: AnswerSpec) -> Drafting:
         """The drafts of one batch of answers."""
@@ -95,7 +95,10 @@ class Draft:
         self.rule.begin(target)
         self.schedule.begin(target, self.drafter)
         shape = Shape(self.tree, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
-        return Drafting(self.drafter, shape, self.rule, self.schedule, self._room, self._cost, self._saves)
+        saving = None
+        if self._saves and isinstance(self.drafter, Combined):
+            saving = Saving(self.drafter, cost_of(model))
+        return Drafting(self.drafter, shape, self.rule, self.schedule, self._room, saving)
 
     @property
     def is_lossless(self) -> bool:
@@ -137,7 +140,7 @@ def drafter_of(drafter: Any, vocab: Vocabulary | None, options: Mapping[str, Any
 
 def by_name(name: str, options: Mapping[str, Any]) -> Drafter:
     if name == AUTO:
-        return Combined([by_name(each, {}) for each in AUTO_MEMBERS])
+        return Combined([by_name(each, {}) for each in AUTO_MEMBERS], CAREFUL)
     check_name("drafter", name, (*DRAFTERS, AUTO))
     module, _, kind = DRAFTERS[name].partition(":")
     make: Callable[..., Drafter] = getattr(import_module(f"{HOME}.{module}"), kind)

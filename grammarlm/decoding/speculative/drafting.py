@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -15,11 +16,11 @@ from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance.rule import Rule
-from .cost import EXPLORES, PAUSE, RECENT, Cost
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter
 from .draws import Shape
 from .growth import Growth
+from .saving import Saving
 from .schedule.schedule import Schedule
 from .shapes import grow
 
@@ -36,32 +37,31 @@ class Drafting:
         rule: Rule,
         schedule: Schedule,
         room: Callable[[Row], int],
-        cost: Cost,
-        saves: bool = False,
+        saving: Saving | None = None,
     ):
-        """`saves`: drafts only what pays by the cost of a forward."""
+        """`saving`: drafts only what pays by the cost of a forward."""
         self.pool = schedule.pool
         self.choose = schedule.choose if schedule.pool > 1 else None
         self._drafter, self._shape, self._rule, self._schedule, self._room = drafter, shape, rule, schedule, room
-        self._cost, self._saves, self._round = cost, saves, 0
-        self._gain = 0.0  # seconds that a round has saved of late
-        self._pause = 0  # rounds until drafts are looked for again
+        self._saving = saving
+        self._is_shown = drafter.observes or rule.observes or self.needs_states
         self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
         self._growths: dict[Row, Growth] = {}
 
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
-        if self._pause > 0:  # what is drawn meanwhile is told later
-            self._pause -= 1
-            for row in list(self._growths):
-                self._tell(row)
-            return [DraftTree() for _ in rows]
-        for row in dict.fromkeys([*rows, *self._growths]):  # also those that have nothing more to choose
+        told = list(self._growths)
+        for row in told:  # also those that have nothing more to choose
             self._tell(row)
-        self._growths = {}
         if not rows:
             return []
         for row in rows:
             row.rule = self._rule if row.predicate.where is None else None
+        if self._saving is not None and not self._saving.pays(rows, self._shape.length):
+            self._glance(self._saving, rows)  # what is drawn meanwhile is told later
+            return [DraftTree() for _ in rows]
+        for row in rows:
+            if row not in told:
+                self._tell(row)
         rooms = self._schedule.rooms(rows, [max(0, self._rule.room(row, self._room(row))) for row in rows])
         growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}
         wanted = [growth for growth in growths.values() if growth.room > 0]
@@ -69,10 +69,10 @@ class Drafting:
         # Whole prompts are read without a mask for trees, which would be as large as their square.
         shape = self._shape if all(row.has_begun for row in rows) else replace(self._shape, name="chain")
         start = perf_counter()
-        grow(shape, self._drafter, wanted)
-        if self._saves and isinstance(self._drafter, Combined):  # "auto" has a drafter for what the grammar forces
-            if wanted:
-                self._cut(list(growths.values()), self._drafter, perf_counter() - start)
+        pays = None if self._saving is None else partial(self._saving.most, len(rows))
+        grow(shape, self._drafter, wanted, pays)
+        if self._saving is not None:  # "auto" has a drafter for what the grammar forces
+            self._saving.cut(list(growths.values()), perf_counter() - start)
         elif self._rule.lossless:
             for growth in wanted:
                 self._add_forced(growth)
@@ -83,6 +83,18 @@ class Drafting:
         self._schedule.drafted(self._shape, self._drafter, wanted)
         return [growths[row].tree for row in rows]
 
+    def _glance(self, saving: Saving, rows: Sequence[Row]) -> None:
+        """What one row's draft would be, now and then."""
+        row = saving.glances_at(rows)
+        if row is None or self._room(row) < 1:
+            return
+        start = perf_counter()
+        if len(row.ids) > self._known.get(row, 0):
+            self._tell(row)
+        growth = Growth(row, self._room(row))
+        grow(replace(self._shape, name="chain"), self._drafter, [growth])
+        saving.glanced(growth, perf_counter() - start)
+
     def _add_forced(self, growth: Growth) -> None:
         """Where a drafter finds nothing there is what the grammar forces."""
         if not growth.tree:
@@ -90,19 +102,6 @@ class Drafting:
             if not self._schedule.limits_rooms:
                 growth.widen(len(forced))
             growth.add_run(forced)
-
-    def _cut(self, growths: Sequence[Growth], drafter: Combined, seconds: float) -> None:
-        """Leaves of each chain what pays; looks for drafts less often where they save less than the `seconds` of finding them."""
-        self._round += 1
-        chains = [(len(each.tree), drafter.rate(each.drafters[0]) if each.tree else 0.0) for each in growths]
-        width, saved = self._cost.width(chains)
-        if self._cost.weight:
-            self._gain = RECENT * self._gain + (1 - RECENT) * (saved - seconds)
-            self._pause = PAUSE if self._gain < 0 else 0
-        width = max(width, int(self._round % EXPLORES == 0))
-        for growth in growths:
-            if len(growth.tree) > width:
-                growth.cut(width)
 
     def _tell(self, row: Row) -> None:
         """What has been drawn since the last proposal."""
@@ -114,6 +113,8 @@ class Drafting:
         tree = DraftTree() if growth is None else growth.tree.without_asides
         nodes = drawn_nodes(tree, row.ids[known:])
         self._drafter.drawn(row, tree, nodes)
+        if self._saving is not None:
+            self._saving.told(row)
         if growth is not None and isinstance(self._drafter, Combined):
             self._count(growth, self._drafter, set(nodes))
 
@@ -137,14 +138,10 @@ class Drafting:
         logits: torch.Tensor,
         scored: Sequence[int],
         states: Sequence[torch.Tensor] | None,
-        seconds: float,
     ) -> None:
         self._schedule.read()
-        widths = [len(row.unread.tree) + 1 for row in rows]
-        if all(row.has_begun for row in rows):  # a first forward reads prompts
-            self._cost.note(len(rows) * max(widths), seconds)
         self._drafter.reading(rows)
-        if not (self._drafter.observes or self._rule.observes or self.needs_states):
+        if not self._is_shown:
             return
         table, first = logits.numpy(), 0
         for at, (row, count) in enumerate(zip(rows, scored, strict=True)):
@@ -169,7 +166,10 @@ class Drafting:
             self._rule.observe_states(row, tree, states[len(states) - len(tree) :])
 
     def drop(self, row: Row) -> None:
-        self._tell(row)
+        if self._saving is None or row in self._known:  # who was never asked about a text learns it at once, as it ends
+            self._tell(row)
+        if self._saving is not None:
+            self._saving.told(row, has_ended=True)
         self._drafter.drop(row)
         self._rule.drop(row)
         self._schedule.drop(row)

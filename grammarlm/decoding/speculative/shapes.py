@@ -25,11 +25,17 @@ WIDTHS = (4, 3, 2)  # children of the best node at each depth of a fixed tree; 1
 DISTINCT_WIDTHS = (3, 2, 2)
 BRANCHES = 4  # runs that are merged to a tree
 
+# How many tokens of all chains pay, of their lengths and how probable each of their tokens is to be drawn
+Pays = Callable[[Sequence[tuple[int, float]]], int]
 
-def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
+
+def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth], pays: Pays | None = None) -> None:
     """Drafts the trees of these answers."""
     if isinstance(drafter, Combined):
-        (one_of if shape.name == "chain" else all_of)(shape, drafter, growths)
+        if shape.name == "chain":
+            one_of(shape, drafter, growths, pays)
+        else:
+            all_of(shape, drafter, growths)
     elif isinstance(drafter, RunDrafter):
         drafter.open(growths)
         for growth in growths:
@@ -49,29 +55,43 @@ def all_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
         grow(shape, drafter.members[number], growths)
 
 
-def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
-    """The chain of the member that promises the most tokens; another's where the grammar forbids the first token of that."""
+def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth], pays: Pays | None = None) -> None:
+    """The chain of the member that promises the most tokens; another's where the grammar forbids the first token of that.
+
+    `pays` says how much of the chains is worth it, before any token is held to a grammar.
+    """
     waiting: dict[int, list[Growth]] = {}  # for members that draft node by node, all answers at once
     for member in drafter.members:
         if isinstance(member, RunDrafter):
             member.open(growths)
-    for growth in growths:
-        runs = {}
-        for number, member in enumerate(drafter.members):
-            if isinstance(member, RunDrafter):
-                found = member.runs(growth, min(shape.length, growth.room), 1)
-                runs[number] = found[0] if found else []
-        lengths = {number: len(runs.get(number, range(shape.length))) for number in range(len(drafter.members))}
-        for number in sorted(lengths, key=lambda number: -drafter.promise(number, lengths[number])):
+    found = [proposals(shape, drafter, growth) for growth in growths]
+    most = shape.length
+    if pays is not None:
+        most = pays([(len(runs[0][1]), drafter.rate(runs[0][0])) if runs else (0, 0.0) for runs in found])
+    for growth, runs in zip(growths, found, strict=True):
+        for number, run in runs if most else ():
             growth.drafter = number
-            if number not in runs:
+            if isinstance(run, range):
                 waiting.setdefault(number, []).append(growth)
                 break
-            growth.add_run(runs[number])
+            growth.add_run(run[:most])
             if growth.tree:
                 break
     for number, some in waiting.items():
         grow(shape, drafter.members[number], some)
+
+
+def proposals(shape: Shape, drafter: Combined, growth: Growth) -> list[tuple[int, Sequence[int]]]:
+    """Members and their chains, the most promising first; a range for members that draft node by node."""
+    found: list[tuple[int, Sequence[int]]] = []
+    for number, member in enumerate(drafter.members):
+        if isinstance(member, RunDrafter):
+            runs = member.runs(growth, min(shape.length, growth.room), 1)
+            if runs and runs[0]:
+                found.append((number, list(runs[0])))
+        else:
+            found.append((number, range(shape.length)))
+    return sorted(found, key=lambda each: -drafter.promise(each[0], len(each[1])))
 
 
 def chain(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import grammarlm as gl
+from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.readers.cached import static_caches_are_right
 
 RECORD = {"name": "Ada Lovelace", "age": 36, "email": "ada@example.org", "city": "London", "active": True}
@@ -66,11 +67,24 @@ def test_runs_that_are_cut_otherwise_are_forgotten(tiny) -> None:
     assert found.stats.forwards <= len(tokens) + 1
 
 
+def test_rows_that_share_a_forward_read_forced_runs_where_these_pay(tiny, monkeypatch) -> None:
+    """By the cost of ids alone, whatever the clock says: none where each id costs a forward, all where ids cost nothing."""
+    model, tokenizer = tiny
+    drafted = []
+    for each in (1.0, 0.0):
+        monkeypatch.setattr(Cost, "of", lambda self, ids, each=each: 1.0 + each * (ids - 1))
+        outs = gl.generate(model, PROMPTS[:2], tokenizer=tokenizer, schema=SCHEMA, max_tokens=70)
+        drafted.append(sum(out.stats.draft_tokens for out in outs))
+    assert drafted[0] == 0
+    assert drafted[1] > 10
+
+
 @pytest.mark.parametrize(
     "arguments", [{}, {"temperature": 1.0, "seed": 3}, {"temperature": 1.4, "seed": 8, "n": 3}], ids=str
 )
 @pytest.mark.parametrize("cache", ["dynamic", "static", "off"])
-def test_answers_are_those_without_runs(tiny, cache, arguments) -> None:
+def test_answers_are_those_without_runs(tiny, cache, arguments, monkeypatch) -> None:
+    monkeypatch.setattr(Cost, "of", lambda self, ids: 1.0)  # more ids cost nothing, so that drafts pay
     if cache == "static" and not static_caches_are_right():
         pytest.skip("no static cache")
     model, tokenizer = tiny

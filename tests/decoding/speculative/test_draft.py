@@ -1,10 +1,12 @@
 """gl.Draft's arguments: what is refused by name, and the cost model that decides how much is drafted."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.cost import MARGIN, SLOPE, Cost
+from grammarlm.decoding.loop.cost import MARGIN, SLOPE, Cost, cost_of
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import VOCAB, HashModel
 
@@ -80,13 +82,14 @@ def test_two_calls_with_one_draft_are_each_as_alone():
 # ------------------------------------------------------------------ cost
 
 
-def test_a_cost_is_fitted():
+def test_a_cost_is_the_mean_of_forwards_of_about_as_many_ids_and_a_line_between():
     cost = Cost()
-    for ids in (1, 3, 1, 9, 4, 1, 16):
-        cost.note(ids, 2e-3 + 5e-4 * ids)
-    a, b = cost.fit
-    assert a == pytest.approx(2e-3)
-    assert b == pytest.approx(5e-4)
+    for ids, seconds in ((1, 2e-3), (1, 2e-3), (4, 5e-3), (5, 5e-3), (16, 6e-3), (64, 20e-3)):
+        cost.note(ids, seconds)
+    assert cost.of(1) == pytest.approx(2e-3)
+    assert cost.of(10) == pytest.approx(5e-3 + (10 - 4.51) / (16 - 4.51) * 1e-3, rel=1e-2)
+    assert cost.of(40) == pytest.approx(6e-3 + 0.5 * 14e-3)
+    assert cost.of(128) == pytest.approx(6e-3 + 14e-3 * (128 - 16) / 48)
 
 
 def test_a_cost_is_assumed_until_widths_differ():
@@ -96,6 +99,39 @@ def test_a_cost_is_assumed_until_widths_differ():
         cost.note(4, 1e-2)
     assert cost.of(4) == pytest.approx(1e-2)
     assert cost.of(2) == pytest.approx((1 + SLOPE) * cost.of(1))
+
+
+def test_more_ids_never_cost_less_nor_more_than_each_by_itself():
+    """The clock may say otherwise."""
+    cost, rng = Cost(), np.random.default_rng(5)
+    for _ in range(60):
+        cost.note(int(rng.integers(1, 200)), float(rng.random()))
+        seconds = [cost.of(ids) for ids in range(1, 300)]
+        assert all(a <= b + 1e-12 for a, b in itertools.pairwise(seconds))
+    one = Cost()
+    one.note(4, 1e-3)
+    one.note(64, 5.0)
+    assert one.of(32) <= 8e-3 + 1e-12
+
+
+def test_what_drafts_do_not_save_makes_them_worth_less():
+    cost = Cost()
+    for ids in (1, 2, 4, 8):
+        cost.note(ids, 1e-3 + 1e-4 * ids)
+    width, saved = cost.width([(8, 0.9)])
+    cost.note_tokens(100, 1.0)  # a token costs ten forwards
+    assert width > 0
+    assert saved > 0
+    assert cost.width([(8, 0.9)]) == (0, 0.0)
+    assert not cost.can_pay(1, 8, 0.9)
+
+
+def test_costs_are_a_models_own():
+    first, second = HashModel(1), HashModel(2)
+    cost_of(first).note(1, 1.0)
+    assert cost_of(first).of(1) == 1.0
+    assert cost_of(first) is cost_of(first)
+    assert cost_of(second) is not cost_of(first)
 
 
 def test_the_width_is_the_one_that_writes_most_tokens_a_second():
@@ -130,10 +166,10 @@ def test_one_slow_forward_is_no_cost():
 
 def test_auto_drafts_little_that_is_refused():
     """Texts that repeat nothing: after some tries hardly anything is drafted, though copies are found."""
-    draft = gl.Draft("auto")
-    note = draft._cost.note
-    draft._cost.note = lambda ids, seconds: note(ids, 1e-3 + 3e-4 * ids)  # whatever this machine does meanwhile
-    model, drafted, tokens = HashModel(11), 0, 0
+    draft, model, drafted, tokens = gl.Draft("auto"), HashModel(11), 0, 0
+    cost = cost_of(model)
+    note = cost.note
+    cost.note = lambda ids, seconds: note(ids, 1e-3 + 3e-4 * ids)  # whatever this machine does meanwhile
     for number in range(12):
         prompt = [5, 6, 7, 5, 6, 9 + number, 5, 6]
         out = gl.generate(model, prompt, vocab=VOCAB, max_tokens=60, close=False, draft=draft)

@@ -1,5 +1,7 @@
 """The suffix drafter's store against slices of all texts: counts, longest suffixes, continuations, what it forgets, its memory."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -322,9 +324,17 @@ def test_answers_are_remembered_and_prompts_of_other_texts_are_not(tree):
 
 def test_an_answer_of_which_nothing_was_learned_is_forgotten():
     drafter = Suffix()
-    assert drafter.forget(object()) == []
+    assert drafter.forget(SimpleNamespace(ids=[1, 2, 3], tokens=[])) == []
     drafter.add([])
     assert drafter.nbytes == SuffixTree(1 << 17).nbytes
+
+
+def test_an_answer_for_which_nothing_was_drafted_is_remembered():
+    drafter = Suffix()
+    drafter.drop(SimpleNamespace(ids=list(range(30)), tokens=list(range(18, 30))))
+    drafter.learn("other", [20, 21, 22])
+    growth = SimpleNamespace(row="other", most=8)
+    assert drafter.runs(growth, 4, 1)[0] == [23, 24, 25, 26]
 
 
 @pytest.mark.parametrize("chance", [-0.1, 1, "x"])

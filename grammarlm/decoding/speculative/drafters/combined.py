@@ -8,15 +8,16 @@ from .drafter import Drafter
 from .several import Several
 
 PRIOR = 2.0, 3.0  # accepted of so many that could be, before the first draft
+CAREFUL = 1.2, 3.0  # the same for "auto", which does without drafts until one has shown to be good
 FADES = 0.97  # of a draft's weight with each later one
 
 
 class Combined(Several):
-    def __init__(self, members: Sequence[Drafter]):
+    def __init__(self, members: Sequence[Drafter], prior: tuple[float, float] = PRIOR):
         super().__init__(members)
         self.length = max(member.length for member in members)
-        self._accepted = [PRIOR[0]] * len(self.members)
-        self._tried = [PRIOR[1]] * len(self.members)
+        self._accepted = [prior[0]] * len(self.members)
+        self._tried = [prior[1]] * len(self.members)
 
     def count(self, number: int, tried: int, accepted: int) -> None:
         """So many of a member's tokens stood where the next one was drawn, and so many of these were drawn."""
@@ -26,6 +27,10 @@ class Combined(Several):
     def rate(self, number: int) -> float:
         """How probable it is that a member's token is drawn, where those before it were."""
         return self._accepted[number] / self._tried[number]
+
+    @property
+    def best_rate(self) -> float:
+        return max(map(self.rate, range(len(self.members))))
 
     def promise(self, number: int, length: int) -> float:
         """So many tokens of a member's chain of this length will be drawn, on average."""

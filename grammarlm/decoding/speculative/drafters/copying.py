@@ -25,31 +25,43 @@ NEAR = 8  # tokens that an edit may have left out
 
 @dataclass
 class Index:
-    """Where each pair of tokens ends in a text."""
+    """Where each pair of tokens ends in a text. Integers alone: thousands of small lists would keep the garbage collector busy."""
 
     ids: list[int] = field(default_factory=list)
-    ends: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    latest: dict[int, int] = field(default_factory=dict)  # of each pair
+    earlier: list[int] = field(
+        default_factory=list
+    )  # of each place, the last one before it where the same pair ends, or -1
 
     def extend(self, tokens: Sequence[int]) -> None:
+        ids, latest, earlier = self.ids, self.latest, self.earlier
         for token in tokens:
-            if self.ids:
-                places = self.ends.setdefault((self.ids[-1], token), [])
-                places.append(len(self.ids))
-                del places[:-PLACES]
-            self.ids.append(token)
+            at = len(ids)
+            pair = pair_of(ids[-1], token) if ids else -1
+            earlier.append(latest.get(pair, -1))
+            latest[pair] = at
+            ids.append(token)
 
     def matches(self) -> list[tuple[int, int]]:
         """(tokens in common with the end of the text, place after them) of earlier places, the best first."""
         if len(self.ids) < 3:
             return []
-        ends = self.ends.get((self.ids[-2], self.ids[-1]), [])
-        return sorted(((self._common(end), end + 1) for end in ends if end < len(self.ids) - 1), reverse=True)
+        found: list[tuple[int, int]] = []
+        end = self.earlier[-1]
+        while end >= 0 and len(found) < PLACES - 1:
+            found.append((self._common(end), end + 1))
+            end = self.earlier[end]
+        return sorted(found, reverse=True)
 
     def _common(self, end: int) -> int:
         ids, last, length = self.ids, len(self.ids) - 1, 2
         while length < LONGEST and end - length >= 0 and ids[end - length] == ids[last - length]:
             length += 1
         return length
+
+
+def pair_of(first: int, second: int) -> int:
+    return first << 32 | second
 
 
 @dataclass

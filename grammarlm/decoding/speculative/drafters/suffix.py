@@ -48,7 +48,9 @@ class Suffix(RunDrafter):
 
     def forget(self, row: Row) -> list[int]:
         own, kept = self._own.pop(row, None), self._kept.pop(row, 0)
-        return own.tokens()[-kept:] if own is not None and kept else []
+        if own is None:  # nothing was drafted for it
+            return row.ids[-(len(row.tokens) + BEFORE) :] if row.tokens else []
+        return own.tokens()[-kept:] if kept else []
 
     def add(self, text: Sequence[int]) -> None:
         if text:

@@ -15,10 +15,12 @@ from grammarlm.layout.json_calls import (
     FORGET,
     KEY_WORDS,
     MOVE,
+    NODES,
     PLACE,
     READ,
     REHASH,
     SURVEY,
+    Nodes,
 )
 
 from .ends import survey_tokens
@@ -84,6 +86,34 @@ def forget(address):
     return int64(0)
 
 
+@part
+def fill_nodes(address, record, nodes_address):
+    """The masks of a draft tree, as FILL and ADVANCE make them one by one, zeros where a token is refused; 0.
+
+    Anything else: something must be made first, and the masks are as good as unwritten.
+    """
+    facts = carray(pointer(nodes_address), int64(Nodes.LENGTH), np.int64)
+    count, mask, row_bytes = facts[Nodes.COUNT], facts[Nodes.MASK], facts[Nodes.ROW_BYTES]
+    all_facts = carray(pointer(nodes_address), int64(Nodes.FIRST) + 3 * count + 1, np.int64)
+    first, parents, records = int64(Nodes.FIRST), int64(Nodes.FIRST) + count, int64(Nodes.FIRST) + 2 * count
+    for row in range(count + 1):
+        after = record
+        if row:
+            before = all_facts[records + all_facts[parents + row - 1] + 1]
+            after = read_token(address, before, all_facts[first + row - 1]) if before else int64(0)
+            if after < 0:
+                return after
+        all_facts[records + row] = after
+        if after:
+            found = fill_mask(address, after, mask + row * row_bytes)
+            if found:
+                return found
+        else:
+            words = carray(pointer(mask + row * row_bytes), row_bytes // 4, np.int32)
+            words[:] = 0
+    return int64(0)
+
+
 @kernel("int64(int64, int64, int64, int64, int64)", holds_gil=True, seconds=40)
 def json_call(address, what, first, second, third):
     """One kernel for all operations, since all include `step`, which takes long to compile:
@@ -93,6 +123,7 @@ def json_call(address, what, first, second, third):
     BASE     thread word, x, row         a row of the vocabulary, from the root
     BELOW    node, thread word, row      the same, below a node of the trie
     SURVEY   survey                      targets of tokens (ends.py)
+    NODES    record, nodes               the masks of a draft tree
     REHASH   table, its size             inserts a table's rows into the store given as address
     MOVE     order                       moves a part of the arena to a larger array
     PLACE    pairs, their count          writes into the arena
@@ -108,6 +139,8 @@ def json_call(address, what, first, second, third):
         return may_end(address, first)
     if what == SURVEY:
         return survey_tokens(address, first)
+    if what == NODES:
+        return fill_nodes(address, first, second)
     if what == REHASH:
         return rehash(address, first, second)
     if what == MOVE:

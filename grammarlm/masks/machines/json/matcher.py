@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.layout.json_calls import ADVANCE, FILL, FULL_STORE
+from grammarlm.layout.json_calls import ADVANCE, FILL, FULL_STORE, NODES
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.mask_array import as_integer, as_mask
 from grammarlm.masks.matcher import Matcher, Target, checked
 from grammarlm.masks.protocol import FINISHED, row_of
 from grammarlm.masks.trail import STRIDE
 
-_FILL, _ADVANCE = int(FILL), int(ADVANCE)
+_FILL, _ADVANCE, _NODES = int(FILL), int(ADVANCE), int(NODES)
 
 
 class JsonMatcher(Matcher):
@@ -41,28 +41,21 @@ class JsonMatcher(Matcher):
         return self._everything is None or not np.array_equal(array[row], self._everything)
 
     def _fill_nodes(self, tokens: list[int], parents: list[int], array: np.ndarray) -> list[bool] | None:
-        """As Matcher's: two calls of the kernel a node, and no trail."""
+        """As Matcher's: one call of the kernel for all nodes, and no trail."""
         _, _, _, address, row_bytes = self._take(array)
         _, epoch, state, _, _, _ = self._head
-        kernel, states = epoch.kernel, [state]
-        if state == FINISHED or not row_bytes or kernel(_FILL, state, address, 0) or not self._stops.isdisjoint(tokens):
+        if state == FINISHED or not row_bytes or not self._stops.isdisjoint(tokens):
             return None
+        count = len(tokens)
         try:
-            for token, parent in zip(tokens, parents, strict=True):
-                address += row_bytes
-                before = states[parent + 1]
-                after = kernel(_ADVANCE, before, token, 0) if before else 0
-                states.append(after)
-                if after < 0 or (after and kernel(_FILL, after, address, 0)):
-                    return None  # something must be made first
+            facts = np.array([count, address, row_bytes, *tokens, *parents, *[0] * (count + 1)], np.int64)
         except OverflowError:  # a token beyond 64 bits
             return None
-        for row, after in enumerate(states):
-            if not after:
-                array[row] = 0
+        if epoch.kernel(_NODES, state, facts.ctypes.data, 0):
+            return None  # something must be made first
         if self._everything is None:
-            return [True] * len(states)
-        return [not np.array_equal(row, self._everything) for row in array[: len(states)]]
+            return [True] * (count + 1)
+        return (array[: count + 1] != self._everything).any(axis=1).tolist()
 
     def _take(self, mask: np.ndarray) -> Target:
         array = as_mask(mask, self._words)
