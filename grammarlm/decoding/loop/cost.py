@@ -25,6 +25,7 @@ SLOPE = 0.17  # an id more, in forwards of one id, before anything is known
 PAUSE = 16  # rounds without a look for drafts, where finding them has taken longer than what they saved
 BETTER = 0.1  # in the rate of the best drafter, and drafts are looked for at once
 RECENT = 0.8  # of the weight of a round's gain with each later one
+CHEAP = 0.02  # of a forward: a look that takes less need not save anything
 LOOKS = 0.005  # of the time of forwards, for looking at drafts that are not read, to see how good they would be
 
 
@@ -137,9 +138,12 @@ class Looks:
         self.pause = 0 if rate > self.rate + BETTER else max(0, self.pause - 1)
         return self.pause > 0
 
-    def found(self, saved: float, seconds: float, rate: float = 0.0) -> None:
-        """A look has taken `seconds` and promises to have saved so many. Pauses get longer while looks save too little."""
-        self.gain = RECENT * self.gain + (1 - RECENT) * (saved - seconds)
+    def found(self, saved: float, seconds: float, forward: float, rate: float = 0.0) -> None:
+        """A look beside a `forward` has taken `seconds` and promises to save so many.
+
+        Pauses get longer while looks save too little.
+        """
+        self.gain = RECENT * self.gain + (1 - RECENT) * (saved - max(0.0, seconds - CHEAP * forward))
         if self.gain < 0:
             self.pause, self.rate, self.longest = self.longest + 1, rate, min(2 * self.longest, 16 * PAUSE)
         else:

@@ -24,8 +24,7 @@ MOST_BYTES, MOST_TOKENS = 96, 24  # bounds of a draft
 FEW = 32  # so many are proposed before the acceptance rate (at least half) decides about more
 LINE = re.compile(rb"\n[ \t]*")
 COLON = re.compile(rb'(?<!\\)":( ?)')
-CHEAP = 0.02  # of a forward: a look that takes less need not save anything
-USUAL = 4.0, 5.0  # draft tokens that were drawn, of so many, before the first one
+USUAL = 7.0, 8.0  # draft tokens that are drawn, of so many, before the first one
 
 
 class ForcedDrafts:
@@ -52,7 +51,7 @@ class ForcedDrafts:
         start = perf_counter()
         drafts = [forced_draft(row) for row in rows]
         width, saved = self._cost.width([(len(draft), rate) for draft in drafts])
-        self._looks.found(saved, perf_counter() - start - CHEAP * self._cost.of(len(rows)))
+        self._looks.found(saved, perf_counter() - start, self._cost.of(len(rows)))
         drafts = [draft[:width] for draft in drafts]
         self._last = {
             row: (len(draft), row.stats.accepted_tokens) for row, draft in zip(rows, drafts, strict=True) if draft

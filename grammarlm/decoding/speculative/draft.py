@@ -21,7 +21,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .acceptance.registry import LOSSLESS, RULES, rule_of
 from .acceptance.rule import Rule
-from .drafters.combined import CAREFUL, Combined
+from .drafters.combined import Combined
 from .drafters.drafter import Drafter, NodeDrafter, Target
 from .drafting import Drafting
 from .draws import Shape
@@ -140,7 +140,7 @@ def drafter_of(drafter: Any, vocab: Vocabulary | None, options: Mapping[str, Any
 
 def by_name(name: str, options: Mapping[str, Any]) -> Drafter:
     if name == AUTO:
-        return Combined([by_name(each, {}) for each in AUTO_MEMBERS], CAREFUL)
+        return Combined([by_name(each, {}) for each in AUTO_MEMBERS])
     check_name("drafter", name, (*DRAFTERS, AUTO))
     module, _, kind = DRAFTERS[name].partition(":")
     make: Callable[..., Drafter] = getattr(import_module(f"{HOME}.{module}"), kind)

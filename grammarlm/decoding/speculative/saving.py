@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from grammarlm.decoding.loop.cost import Cost, Looks
 from grammarlm.decoding.loop.row import Row
 
-from .drafters.combined import Combined
+from .drafters.combined import CAREFUL, PRIOR, Combined
 from .growth import Growth
 
-EVERY = 4  # rounds, before it is asked again whether any draft could pay
+EVERY = 8  # rounds, before it is asked again whether any draft could pay
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Saving:
 
     def pays(self, rows: Sequence[Row], length: int) -> bool:
         """A round begins: are drafts looked for?"""
+        self.drafter.prior = PRIOR if len(rows) == 1 else CAREFUL
         self._looks.read += self._cost.of(len(rows))
         if self._looks.is_pause(self.drafter.best_rate):
             return False
@@ -55,7 +56,7 @@ class Saving:
         width, saved = self._cost.width(
             [(len(each.tree), rate(each.drafters[0]) if each.tree else 0.0) for each in growths]
         )
-        self._looks.found(saved, seconds, self.drafter.best_rate)
+        self._looks.found(saved, seconds, self._cost.of(len(growths)), self.drafter.best_rate)
         for growth in growths:
             if len(growth.tree) > width:
                 growth.cut(width)

@@ -8,16 +8,17 @@ from .drafter import Drafter
 from .several import Several
 
 PRIOR = 2.0, 3.0  # accepted of so many that could be, before the first draft
-CAREFUL = 1.2, 3.0  # the same for "auto", which does without drafts until one has shown to be good
+CAREFUL = 1.2, 3.0  # the same where a draft that is refused costs most: until one has shown to be good, few are read
 FADES = 0.97  # of a draft's weight with each later one
 
 
 class Combined(Several):
-    def __init__(self, members: Sequence[Drafter], prior: tuple[float, float] = PRIOR):
+    def __init__(self, members: Sequence[Drafter]):
         super().__init__(members)
         self.length = max(member.length for member in members)
-        self._accepted = [prior[0]] * len(self.members)
-        self._tried = [prior[1]] * len(self.members)
+        self.prior = PRIOR
+        self._accepted = [0.0] * len(self.members)
+        self._tried = [0.0] * len(self.members)
 
     def count(self, number: int, tried: int, accepted: int) -> None:
         """So many of a member's tokens stood where the next one was drawn, and so many of these were drawn."""
@@ -26,7 +27,8 @@ class Combined(Several):
 
     def rate(self, number: int) -> float:
         """How probable it is that a member's token is drawn, where those before it were."""
-        return self._accepted[number] / self._tried[number]
+        accepted, tried = self.members[number].usual or self.prior
+        return (accepted + self._accepted[number]) / (tried + self._tried[number])
 
     @property
     def best_rate(self) -> float:

@@ -48,6 +48,9 @@ class Drafter:
     """What all drafters share: by default they learn nothing."""
 
     length = 8  # tokens of a chain, where nothing else is asked for
+    usual: tuple[float, float] | None = (
+        None  # tokens that are drawn, of so many, where that is known before the first draft
+    )
     needs_states = False  # the target's last hidden states
     is_lossless = True  # are the answers those of the target? (The acceptance rule may say otherwise.)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grammarlm.decoding.loop.forced_draft import MOST_TOKENS, forced_text
+from grammarlm.decoding.loop.forced_draft import MOST_TOKENS, USUAL, forced_text
 
 from .drafter import RunDrafter
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Skeleton(RunDrafter):
-    length = MOST_TOKENS
+    length, usual = MOST_TOKENS, USUAL
 
     def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
         found = forced_text(growth.row)
