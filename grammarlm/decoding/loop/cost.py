@@ -20,6 +20,7 @@ from itertools import accumulate
 from typing import Any
 
 MARGIN = 1.1  # a draft must promise so much
+FLAT = 0.97  # the longest draft is read that is worth so much of the best one
 FADES = 0.95  # of a forward's weight with each later one
 SLOPE = 0.17  # an id more, in forwards of one id, before anything is known
 PAUSE = 16  # rounds without a look for drafts, where finding them has taken longer than what they saved
@@ -89,15 +90,16 @@ class Cost:
         wide as the widest, so that one long chain costs its length in every row.
         """
         rows, before = len(chains), self.of(len(chains)) / len(chains) + self.token
-        expected, chances, best, gain, saved = float(rows), [1.0] * rows, 0, MARGIN, 0.0
+        expected, chances, best, saved, gains = float(rows), [1.0] * rows, 0, 0.0, 1.0
         for width in range(1, max(length for length, _ in chains) + 1):
             for at, (length, rate) in enumerate(chains):
                 if width <= length:
                     chances[at] *= rate
                     expected += chances[at]
             seconds, without = self.of(rows * (1 + width)) + self.token * expected, before * expected
-            if without > gain * seconds:
-                best, gain, saved = width, without / seconds, without - seconds
+            gain = without / seconds
+            if gain > MARGIN and gain > FLAT * gains:
+                best, saved, gains = width, without - seconds, max(gain, gains)
         return best, saved
 
     def can_pay(self, rows: int, length: int, rate: float) -> bool:
@@ -130,13 +132,16 @@ class Looks:
     pause: int = 0  # rounds until drafts are looked for again
     longest: int = PAUSE  # how long the next pause is
     rate: float = 0.0  # of the best drafter when the pause began
-    spent: float = 0.0  # seconds of looks without a draft
-    read: float = 0.0  # seconds of forwards
 
-    def is_pause(self, rate: float = 0.0) -> bool:
-        """A round begins: is it one without a look? Not where the best drafter has become better (BETTER) meanwhile."""
-        self.pause = 0 if rate > self.rate + BETTER else max(0, self.pause - 1)
+    def is_pause(self) -> bool:
+        """A round begins: is it one without a look?"""
+        self.pause = max(0, self.pause - 1)
         return self.pause > 0
+
+    def may_end_pause(self, rate: float) -> None:
+        """The best drafter is right so often now; it may have become better during the pause."""
+        if rate > self.rate + BETTER:
+            self.pause = 0
 
     def found(self, saved: float, seconds: float, forward: float, rate: float = 0.0) -> None:
         """A look beside a `forward` has taken `seconds` and promises to save so many.
@@ -148,11 +153,6 @@ class Looks:
             self.pause, self.rate, self.longest = self.longest + 1, rate, min(2 * self.longest, 16 * PAUSE)
         else:
             self.pause, self.longest = 0, PAUSE
-
-    @property
-    def may_glance(self) -> bool:
-        """Is there time to look at a draft that is not read?"""
-        return self.spent <= LOOKS * self.read
 
 
 COSTS: weakref.WeakKeyDictionary[Any, Cost] = weakref.WeakKeyDictionary()

@@ -75,10 +75,6 @@ def forced_draft(row: Row) -> list[int]:
         return []
     if stats.draft_tokens >= FEW and 2 * stats.accepted_tokens < stats.draft_tokens:
         return []
-    from grammarlm.masks.machines.json.skeleton import may_be_forced
-
-    if not grammar.is_masked or not may_be_forced(grammar.mask[0], spec.vocab):
-        return []
     room = min(MOST_TOKENS, spec.max_tokens - row.count - 1)
     draft = forced_text(row)[: max(room, 0)]
     return draft if all(token < row.width for token in draft) else []
@@ -86,10 +82,10 @@ def forced_draft(row: Row) -> list[int]:
 
 def forced_text(row: Row) -> list[int]:
     """What the grammar forces here, past white space between JSON tokens, in the likeliest tokens."""
-    from grammarlm.masks.machines.json.skeleton import skeleton
+    from grammarlm.masks.machines.json.skeleton import may_be_forced, skeleton
 
     matcher = row.grammar.matcher
-    if matcher is None:
+    if matcher is None or not row.grammar.is_masked or not may_be_forced(row.grammar.mask[0], row.spec.vocab):
         return []
     if matcher._automaton.epoch.writes_json:
         text = skeleton(matcher, MOST_BYTES, partial(white_space, bytes(row.data)))

@@ -117,6 +117,8 @@ class Drafting:
             self._saving.told(row)
         if growth is not None and isinstance(self._drafter, Combined):
             self._count(growth, self._drafter, set(nodes))
+            for number, run in growth.others:
+                self._drafter.compare(number, run, row.ids[known:])
 
     def _count(self, growth: Growth, drafter: Combined, path: set[int]) -> None:
         """Who proposed what has been drawn."""

@@ -29,6 +29,7 @@ class Growth:
         self.depths: list[int] = []
         self.drafters: list[int] = []  # which member of a list of drafters proposed the node
         self.drafter = 0
+        self.others: list[tuple[int, Sequence[int]]] = []  # chains that other members of a list would have drafted
         self._masks = None if row.grammar.matcher is None else MaskTree(row.grammar.matcher)
         self._stop_ids = row.spec.vocab.stop_ids
         self.width = min(row.spec.vocab.size, row.width or row.spec.vocab.size)

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grammarlm.decoding.loop.cost import Cost, Looks
+from grammarlm.decoding.loop.cost import LOOKS, Cost, Looks
 from grammarlm.decoding.loop.row import Row
 
-from .drafters.combined import CAREFUL, PRIOR, Combined
+from .drafters.combined import Combined
 from .growth import Growth
 
 EVERY = 8  # rounds, before it is asked again whether any draft could pay
+GLANCES = 2  # rounds from one look at a draft that is not read to the next one, at least
+ALONE = 1.6, 3.0  # tokens that are drawn, of so many, of a member that has drafted nothing yet, where one row reads
+CAREFUL = 1.2, 3.0  # the same where several do: what is refused in one of them costs in all
 
 
 @dataclass(frozen=True)
@@ -32,19 +35,20 @@ class Saving:
         self.drafter = drafter
         self._cost, self._looks = cost, Looks()
         self._glances: dict[Row, Glance] = {}
+        self._best = 0.0  # rate of a member
         self._turn = 0  # whose draft is looked at next
-        self._can_pay, self._asked = False, 0
+        self._round, self._can_pay = 0, False
+        self._looked = 0.0  # seconds of looks at drafts that are not read
 
     def pays(self, rows: Sequence[Row], length: int) -> bool:
         """A round begins: are drafts looked for?"""
-        self.drafter.prior = PRIOR if len(rows) == 1 else CAREFUL
-        self._looks.read += self._cost.of(len(rows))
-        if self._looks.is_pause(self.drafter.best_rate):
-            return False
-        if self._asked % EVERY == 0:
-            self._can_pay = self._cost.can_pay(len(rows), length, self.drafter.best_rate)
-        self._asked += 1
-        return self._can_pay
+        if self._round % EVERY == 0:
+            self.drafter.prior = ALONE if len(rows) == 1 else CAREFUL
+            self._best = self.drafter.best_rate(any(row.grammar.matcher is not None for row in rows))
+            self._can_pay = self._cost.can_pay(len(rows), length, self._best)
+            self._looks.may_end_pause(self._best)
+        self._round += 1
+        return not self._looks.is_pause() and self._can_pay
 
     def most(self, rows: int, chains: Sequence[tuple[int, float]]) -> int:
         """How many tokens of each of these chains pay, as far as the grammar allows them, where so many rows read."""
@@ -56,7 +60,7 @@ class Saving:
         width, saved = self._cost.width(
             [(len(each.tree), rate(each.drafters[0]) if each.tree else 0.0) for each in growths]
         )
-        self._looks.found(saved, seconds, self._cost.of(len(growths)), self.drafter.best_rate)
+        self._looks.found(saved, seconds, self._cost.of(len(growths)), self._best)
         for growth in growths:
             if len(growth.tree) > width:
                 growth.cut(width)
@@ -65,7 +69,7 @@ class Saving:
 
     def glances_at(self, rows: Sequence[Row]) -> Row | None:
         """The row whose draft is worth a look now, though it is not read."""
-        if not self._looks.may_glance:
+        if self._round % GLANCES or self._looked > LOOKS * self._round * self._cost.of(len(rows)):
             return None
         self._turn += 1
         row = rows[self._turn % len(rows)]
@@ -75,7 +79,7 @@ class Saving:
         return row
 
     def glanced(self, growth: Growth, seconds: float) -> None:
-        self._looks.spent += seconds
+        self._looked += seconds
         self.watch(growth)
 
     def watch(self, growth: Growth) -> None:
@@ -88,12 +92,5 @@ class Saving:
         glance = self._glances.get(row)
         if glance is None:
             return
-        drawn, accepted = row.ids[glance.begins :], 0
-        for token, own in zip(glance.tokens, drawn, strict=False):
-            if token != own:
-                break
-            accepted += 1
-        is_missed = accepted < min(len(glance.tokens), len(drawn))
-        if is_missed or has_ended or accepted == len(glance.tokens):
-            self.drafter.count(glance.number, accepted + is_missed, accepted)
+        if self.drafter.compare(glance.number, glance.tokens, row.ids[glance.begins :], has_ended):
             del self._glances[row]

@@ -77,6 +77,7 @@ def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth], pays: Pay
             growth.add_run(run[:most])
             if growth.tree:
                 break
+        growth.others = [each for each in runs if each[0] != growth.drafter and not isinstance(each[1], range)]
     for number, some in waiting.items():
         grow(shape, drafter.members[number], some)
 

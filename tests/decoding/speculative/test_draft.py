@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.loop.cost import MARGIN, SLOPE, Cost, cost_of
+from grammarlm.decoding.loop.cost import FLAT, MARGIN, SLOPE, Cost, cost_of
+from grammarlm.decoding.speculative.drafters.combined import Combined
+from grammarlm.models.planted import Planted, noise
 from tests.decoding.random_models import random_model
-from tests.decoding.speculative.draft_models import VOCAB, HashModel
+from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel
 
 torch = pytest.importorskip("torch")
 
@@ -126,6 +128,31 @@ def test_what_drafts_do_not_save_makes_them_worth_less():
     assert not cost.can_pay(1, 8, 0.9)
 
 
+def test_drafters_whose_chains_are_not_read_are_compared_with_what_is_drawn():
+    """So that one which is not asked at first is asked as soon as it has become the best."""
+    drafter = Combined([gl.Draft("copy").drafter, gl.Draft("suffix").drafter])
+    assert drafter.compare(1, [4, 5, 6], [4, 5, 6, 7])
+    after = drafter.rate(1)
+    assert after == (drafter.prior[0] + 3) / (drafter.prior[1] + 3) > drafter.rate(0)
+    assert not drafter.compare(1, [4, 5, 6], [4, 5], ended=False)  # the rest may be right or wrong
+    assert drafter.rate(1) == after
+    assert drafter.compare(1, [4, 5, 6], [4, 8], ended=False)
+    assert drafter.rate(1) < after
+
+
+def test_a_draft_that_is_not_read_shows_what_its_drafter_is_worth():
+    """Where each id costs as much as a forward nothing is read, and rates are learned all the same."""
+    text = [10, 11, 12, 13, 14, 15, 16] * 8
+    draft, model = gl.Draft("auto"), Planted(noise(WIDTH), {(5, 6): [*text, STOP], (7, 8): [*text, STOP]})
+    cost_of(model).note = lambda ids, seconds: None
+    cost_of(model).of = lambda ids: 1.0 * ids
+    before = draft.drafter.best_rate(False)
+    out = gl.generate(model, [[5, 6], [7, 8]], vocab=VOCAB, max_tokens=200, close=False, draft=draft)
+    assert [one.tokens for one in out] == [text, text]
+    assert [one.stats.draft_tokens for one in out] == [0, 0]
+    assert draft.drafter.best_rate(False) > before + 0.1
+
+
 def test_costs_are_a_models_own():
     first, second = HashModel(1), HashModel(2)
     cost_of(first).note(1, 1.0)
@@ -134,7 +161,7 @@ def test_costs_are_a_models_own():
     assert cost_of(second) is not cost_of(first)
 
 
-def test_the_width_is_the_one_that_writes_most_tokens_a_second():
+def test_the_width_is_the_longest_of_those_that_write_about_most_tokens_a_second():
     """Against all widths tried one by one: tokens a second, where every row reads as much as the widest."""
     cost, rng = Cost(), np.random.default_rng(2)
     for ids in (1, 3, 1, 9, 4, 1, 16):
@@ -147,8 +174,8 @@ def test_the_width_is_the_one_that_writes_most_tokens_a_second():
             tokens = sum(sum(rate**k for k in range(min(width, length) + 1)) for length, rate in chains)
             return tokens / (2e-3 + 5e-4 * len(chains) * (1 + width))
 
-        best = max(range(6), key=speed)
-        best = best if speed(best) > MARGIN * speed(0) else 0
+        enough = max(FLAT * max(map(speed, range(6))), MARGIN * speed(0))
+        best = max((each for each in range(1, 6) if speed(each) > enough), default=0)
         width, saved = cost.width(chains)
         assert width == best
         assert saved == pytest.approx((speed(best) / speed(0) - 1) * (2e-3 + 5e-4 * len(chains) * (1 + best)))

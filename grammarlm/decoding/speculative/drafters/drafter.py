@@ -48,6 +48,7 @@ class Drafter:
     """What all drafters share: by default they learn nothing."""
 
     length = 8  # tokens of a chain, where nothing else is asked for
+    needs_grammar = False  # drafts nothing of free text
     usual: tuple[float, float] | None = (
         None  # tokens that are drawn, of so many, where that is known before the first draft
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Skeleton(RunDrafter):
-    length, usual = MOST_TOKENS, USUAL
+    length, usual, needs_grammar = MOST_TOKENS, USUAL, True
 
     def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
         found = forced_text(growth.row)
