@@ -16,6 +16,7 @@ import numpy as np
 
 from grammarlm.layout.json import Kind
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL, STEP
+from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 
 from .explored import Explored
 
@@ -39,6 +40,15 @@ class ByteAutomaton:
     @property
     def states(self) -> int:
         return len(self.next)
+
+    @property
+    def states_by_blanks(self) -> int:
+        """How many they are at least if the blanks of a gap are counted: a state that a blank leads to itself, and one within a
+        line's end after it, become one for each number of blanks, of which no two leave room for as many more."""
+        of, every = self.class_of, np.arange(self.states)
+        in_gap = (self.next[:, of[ord(" ")]] == every) & ~self.in_string
+        returned = np.isin(every, self.next[in_gap, of[ord("\r")]]) & ~self.in_string
+        return self.states + (LONGEST_RUN - 1) * int((in_gap | returned).sum())
 
 
 def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomaton:
