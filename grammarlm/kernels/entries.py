@@ -89,6 +89,7 @@ GROUPS = {
         "sets_walk": "canvas.set_walk",
         "sets_record": "canvas.set_passes",
         "sets_rehash": "canvas.set_passes",
+        "sets_remember": "canvas.set_passes",
         "table_edges": "canvas.table_edges",
         "edges_by_class": "canvas.table_edges",
         "move_vectors": "canvas.vectors",

@@ -102,7 +102,7 @@ def test_small_arrays_grow(monkeypatch) -> None:
     for seed, rng, table in acyclic_tables(0, 20):
         starts, row = random_starts(table, rng), np.full(6, -1, np.int32)
         with monkeypatch.context() as patch:
-            for name, size in (("FIRST_RECORDS", 2), ("FIRST_WORDS", 8), ("FIRST_PAIRS", 8), ("FIRST_FRAMES", 2)):
+            for name, size in (("FIRST_RECORDS", 2), ("FIRST_WORDS", 8), ("FIRST_PAIRS", 8), ("FIRST_FRAMES", 2), ("FIRST_ANSWERS", 2)):
                 patch.setattr(stack_sets, name, size)
             small = stack_sets.StackSets(table)
         large = stack_sets.StackSets(table)

@@ -29,10 +29,10 @@ from grammarlm.masks.protocol import FINISHED
 if TYPE_CHECKING:
     from .table import StackTable
 
-MOST_RECORDS = 1 << 24
-MANY_RECORDS = 1 << 20  # from here on what was asked is forgotten as soon as a row begins
+MOST_RECORDS, MOST_ANSWERS = 1 << 23, 1 << 25
+MANY_RECORDS, MANY_ANSWERS = 1 << 20, 1 << 22  # from here on what was asked is forgotten as soon as a row begins
 MANY_WORDS = 1 << 25
-FIRST_RECORDS, FIRST_WORDS, FIRST_PAIRS, FIRST_FRAMES = 1 << 16, 1 << 20, 1 << 16, 1 << 12
+FIRST_RECORDS, FIRST_WORDS, FIRST_PAIRS, FIRST_FRAMES, FIRST_ANSWERS = 1 << 13, 1 << 18, 1 << 16, 1 << 12, 1 << 14
 STEPS = 64  # of a row between two looks at the clock
 ROWS_KEPT = 4096
 MOST_PUSHED = 4  # symbols a token, at first
@@ -58,6 +58,7 @@ class StackSets:
         self.generation = object()
         self._arena[At.RECORDS], self._arena[At.WORDS] = 1, 0
         self._grow_records(FIRST_RECORDS, FIRST_WORDS)
+        self._put_answers(FIRST_ANSWERS)
         self._ends: list[int] = []
         self._rows: dict[tuple[int, int], np.ndarray] = {}
         self._arena[At.EMPTY_STACK] = self._record([Record.SET, 0, 0])
@@ -80,6 +81,7 @@ class StackSets:
             (At.RULE_START, np.searchsorted(rules[:, 0], np.arange(table.first_micro, table.points + 1))),
             (At.RULE_SYMBOL, rules[:, 1]), (At.RULE_AFTER, rules[:, 2]),
             (At.MICRO_ORDER, np.array(table.micro_order or (), np.int32)),
+            (At.POINT_START, table.by_point[1]), (At.POINT_EDGES, table.by_point[0]),
         ):  # fmt: skip
             self._put(place, np.ascontiguousarray(array, np.int32))
         afters = np.unique(np.concatenate([pushes[:, 1], rules[:, 2]]))
@@ -100,11 +102,12 @@ class StackSets:
         edges, points = int(self._arena[At.EDGES]), int(self._arena[At.POINTS])
         every = edges + points + 2
         for place, size in (
-            (At.BODY, 3 * every + 2 * points + 64), (At.EDGE_ORDER, edges), (At.COUNTS, points + 2), (At.GROUP_OF, points),
-            (At.REFINED, every), (At.STAMP, every), (At.TOUCHED, points), (At.SETS, every), (At.HERE, points),
-            (At.CHOSEN, every), (At.PLACE, points),
+            (At.BODY, 3 * every + 3 * points + 64), (At.EDGE_ORDER, edges), (At.SOURCES, points), (At.COUNTS, points + 2),
+            (At.NUMBER_OF, points), (At.GROUP_OF, points), (At.TOUCHED, points), (At.REFINED, every), (At.STAMP, every),
+            (At.SETS, every), (At.HERE, points), (At.CHOSEN, every), (At.REACHED, points), (At.PLACE, points),
         ):  # fmt: skip
             self._put(place, np.zeros(size, np.int32))
+        self._put(At.MET, np.zeros(points // 64 + 1, np.uint64))
         self._arena[At.BODY_CAPACITY] = len(self._arrays[At.BODY])
 
     def _grow_pairs(self, pairs: int, frames: int) -> None:
@@ -129,6 +132,16 @@ class StackSets:
         self._arena[At.SLOTS], self._arena[At.FULL] = 4 * records, 0
         entries.sets_rehash(self._address)
 
+    def _put_answers(self, slots: int) -> None:
+        self._put(At.ASKED, np.zeros(slots, np.uint64))
+        self._put(At.ANSWER, np.zeros(slots, np.int32))
+        self._arena[At.ANSWER_SLOTS], self._arena[At.ANSWERS] = slots, 0
+
+    def _grow_answers(self) -> None:
+        asked, answers = self._arrays[At.ASKED], self._arrays[At.ANSWER]
+        self._put_answers(2 * len(asked))
+        entries.sets_remember(self._address, address_of(asked), address_of(answers), len(asked))
+
     @property
     def _address(self) -> int:
         return address_of(self._arena)
@@ -139,10 +152,14 @@ class StackSets:
             self._grow_pairs(2 * int(arena[At.PAIR_CAPACITY]), 2 * int(arena[At.FRAME_CAPACITY]))
             arena[At.FULL] = 0
             return
-        if arena[At.RECORDS] >= MOST_RECORDS:
+        if arena[At.RECORDS] >= MOST_RECORDS or arena[At.ANSWERS] >= MOST_ANSWERS:
             raise LimitExceeded(
                 "a canvas: what may be open at each position of this row does not fit into memory; give more tokens"
             )
+        if arena[At.FULL] == 3:
+            self._grow_answers()
+            arena[At.FULL] = 0
+            return
         self._grow_records(2 * int(arena[At.RECORD_CAPACITY]), 2 * int(arena[At.WORD_CAPACITY]))
 
     def _asked(self, ask: Callable[[], int], check: Callable[[], None] = lambda: None) -> int:
@@ -161,16 +178,17 @@ class StackSets:
 
     def begin_row(self) -> None:
         """Forgets where there is too much."""
-        if self._arena[At.RECORDS] > MANY_RECORDS or self._arena[At.WORDS] > MANY_WORDS:
+        arena = self._arena
+        if arena[At.RECORDS] > MANY_RECORDS or arena[At.WORDS] > MANY_WORDS or arena[At.ANSWERS] > MANY_ANSWERS:
             self.forget()
 
     def state(self, stacks: dict[int, set[Stack]]) -> int:
         """The state of some stacks by control."""
-        pattern, sets = np.zeros(self.table.points, np.int32), dict[int, int]()
+        pattern, sets = [int(Record.PATTERN)], dict[int, int]()
         for control in sorted(stacks):
-            found = self._set(frozenset(stacks[control]))
-            pattern[control] = sets.setdefault(found, len(sets) + 1)
-        return self._record([Record.STATE, self._record([Record.PATTERN, *pattern.tolist()]), *sets])
+            if stacks[control]:
+                pattern += [control, sets.setdefault(self._set(frozenset(stacks[control])), len(sets) + 1)]
+        return self._record([Record.STATE, self._record(pattern), *sets])
 
     def _set(self, stacks: frozenset[Stack]) -> int:
         """The set of some stacks, by their tops."""

@@ -126,13 +126,14 @@ class StackTable:
         return [found[start:end].tolist() for start, end in itertools.pairwise(starts.tolist())]
 
     @cached_property
-    def _by_point(self) -> tuple[np.ndarray, np.ndarray]:
+    def by_point(self) -> tuple[np.ndarray, np.ndarray]:
+        """All edges by the point that they lead to, and where those of each begin, int [points + 1]."""
         order = np.argsort(self.edge_point, kind="stable")
         return order, np.searchsorted(self.edge_point[order], np.arange(self.points + 1))
 
     def edges_to(self, point: int) -> list[int]:
         """The edges that lead to a point."""
-        order, starts = self._by_point
+        order, starts = self.by_point
         found: list[int] = order[starts[point] : starts[point + 1]].tolist()
         return found
 
