@@ -90,6 +90,7 @@ GROUPS = {
         "sets_record": "canvas.set_passes",
         "sets_rehash": "canvas.set_passes",
         "sets_remember": "canvas.set_passes",
+        "feasible_symbols": "canvas.feasible",
         "table_edges": "canvas.table_edges",
         "edges_by_class": "canvas.table_edges",
         "move_vectors": "canvas.vectors",

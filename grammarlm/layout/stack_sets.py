@@ -27,6 +27,7 @@ class Question(Constants):
     BACKWARD = 5  # state of the points within a token, class: the state before it
     PLAN_FORWARD = 6  # pattern, class: a body
     PLAN_BACKWARD = 7
+    FEASIBLE = 8  # a set, a symbol: the stacks that it can stand on
 
 
 YES, NO = 1, 2
@@ -104,7 +105,12 @@ class StackSets(Constants):
     # edges by the point they lead to
     POINT_START = 63  # int32 [POINTS + 1]
     POINT_EDGES = 64  # int32 [EDGES]
-    LENGTH = 65
+    # symbols, as bits of SYMBOL_WORDS words
+    SYMBOLS = 65
+    SYMBOL_WORDS = 66
+    TOPS = 67  # uint64 [POINTS, SYMBOL_WORDS]: which can be on top at a point
+    BELOWS = 68  # uint64 [SYMBOLS, SYMBOL_WORDS]: which a symbol can stand on
+    LENGTH = 69
 
 
 class Walk(Constants):

@@ -7,9 +7,9 @@ import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack import sets as stack_sets
-from grammarlm.masks.canvas.stack.table import StackTable
+from grammarlm.masks.canvas.stack.table import ROOT, StackTable, on_top, stays
 from grammarlm.masks.protocol import FINISHED
-from tests.masks.canvas.stack_tables import BEGIN, following, grid_of, random_starts, random_table
+from tests.masks.canvas.stack_tables import BEGIN, all_rows, following, grid_of, random_starts, random_table
 
 Place = tuple[int, tuple[int, ...]]
 
@@ -35,13 +35,16 @@ def state_of(sets: stack_sets.StackSets, places: set[Place]) -> int:
     return sets.state(stacks)
 
 
+@pytest.mark.parametrize("is_admitted", [False, True])
 @pytest.mark.parametrize(("first", "count"), [(0, 25), pytest.param(25, 2000, marks=pytest.mark.proof)])
-def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int) -> None:
+def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int, is_admitted: bool) -> None:
     """Forward: the state of all (control, stack) that plain enumeration finds has the very number. Backward: a place is in the
     state iff some completion of the rest leads to the end; that of points is looked at through the classes."""
     tried = 0
     for seed, rng, table in acyclic_tables(first, count):
         starts, sets = random_starts(table, rng), table.sets
+        if is_admitted:  # then stacks that nothing leads to are left out: no place that is met here
+            sets.admit(starts)
         places, row = set(starts), rng.integers(STOP, table.classes, 4).astype(np.int32)
         row[rng.random(4) < 0.6] = -1
         states = sets.forward(state_of(sets, places), row)
@@ -67,6 +70,64 @@ def ends_within(table: StackTable, places: set[Place], row: list[int]) -> bool:
     for token_class in row:
         places = after(table, places, token_class)
     return any(control == FINISHED and not stack for control, stack in places | after(table, places, STOP))
+
+
+def feasible(table: StackTable, starts: list[Place]) -> tuple[list[int], list[int]]:
+    """By point the symbols that can be on top, by symbol those that it can stand on, as bits: rule by rule until nothing is new."""
+    tops, belows = [0] * table.points, [0] * table.symbols
+    for control, stack in starts:
+        tops[control] |= 1 << (ROOT, *stack)[-1]
+        for above, under in zip(stack, (ROOT, *stack), strict=False):
+            belows[above] |= 1 << under
+    known = None
+    while known != (tops, belows):
+        known = list(tops), list(belows)
+        for control, point in table.edges:
+            tops[point] |= tops[control]
+        for push, (symbol, after) in enumerate(table.pushes, table.controls):
+            belows[symbol] |= tops[push]
+            tops[after] |= bool(tops[push]) << symbol
+        for point, symbol, after in table.rules:
+            if tops[point] >> on_top(symbol) & 1:
+                tops[after] |= 1 << on_top(symbol) if stays(symbol) else belows[symbol]
+    return tops, belows
+
+
+def test_symbols_that_something_leads_to() -> None:
+    """From the places admitted so far; what none of them leads to is what the sets leave out."""
+    left_out = 0
+    for seed, rng, table in acyclic_tables(0, 60):
+        sets, every = table.sets, list[Place]()
+        for _ in range(2):
+            starts = random_starts(table, rng)
+            every += starts
+            sets.admit(starts)
+            tops, belows = feasible(table, every)
+            assert sets.tops[:, 0].tolist() == tops, seed
+            assert sets.belows[:, 0].tolist() == belows, seed
+        left_out += sum(bits.bit_count() < table.symbols for bits in tops)
+    assert left_out > 100
+
+
+def test_a_place_that_nothing_led_to_is_admitted_later() -> None:
+    """Grids of one table that begin in different places: what either allows is what enumeration finds, also of passes made before."""
+    grown = 0
+    for seed, rng, table in acyclic_tables(0, 40):
+        first = grid_of(table, 3, [(BEGIN, ())], room=1)
+        row = np.full(3, -1, np.int32)
+        before = first.passes(row, None)
+        known = [before.classes_at(i).tolist() for i in range(3)]
+        generation = table.sets.generation
+        starts = [(BEGIN, tuple(rng.integers(1, table.symbols, 3).tolist()))]
+        other = grid_of(table, 3, starts, room=1).passes(row, None)
+        for grid_starts, passes in ((starts, other), ([(BEGIN, ())], before)):
+            rows = all_rows(table, 3, grid_starts, 1)
+            assert passes.is_completable == bool(len(rows)), seed
+            for i in range(3):
+                assert np.flatnonzero(passes.classes_at(i)).tolist() == np.unique(rows[:, i]).tolist(), (seed, i)
+        assert [before.classes_at(i).tolist() for i in range(3)] == known, seed
+        grown += table.sets.generation is not generation
+    assert grown > 5
 
 
 def test_a_set_has_one_number_however_it_is_made() -> None:

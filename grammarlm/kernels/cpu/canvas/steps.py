@@ -7,6 +7,8 @@ from grammarlm.kernels.cpu.jit import part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Question, StackSets
 
+from .arrays import on_top
+from .feasible import feasible_below, has_bit, tops_of
 from .patterns import clear, pattern_of, spread
 from .plans import HEAD, finish_shape, plan, points_at, shape, state_of
 from .records import answer, keep_answer, sets_arena, words_of
@@ -162,6 +164,7 @@ def inner_state(address, state):
         carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32),
         carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32),
     )
+    tops = tops_of(arena)
     for i in range(arena[StackSets.MICROS] - 1, -1, -1):
         m = int64(order[i])
         stacks = int64(0)
@@ -169,7 +172,12 @@ def inner_state(address, state):
             rest = int64(here[afters[r]])
             if rest:
                 symbol = int64(symbols[r])
-                more = with_top(address, symbol, rest) if symbol > ROOT else kept_or_below(address, rest, symbol)
+                if not has_bit(tops, m, on_top(symbol)):
+                    continue
+                if symbol > ROOT:
+                    more = with_top(address, symbol, feasible_below(address, rest, symbol))
+                else:
+                    more = kept_or_below(address, rest, symbol)
                 stacks = union(address, stacks, more)
         here[m] = stacks
     count = int64(len(words_of(arena, state))) - 2

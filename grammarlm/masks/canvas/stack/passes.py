@@ -95,8 +95,8 @@ class RowStates:
         self._sets: StackSets = grid.table.sets
         with self._sets.lock:
             self._sets.begin_row()
-            self._generation = self._sets.generation
             begin, end = grid.borders()
+            self._generation = self._sets.generation
             self._begin = begin
             before, self._inner = self._sets.backward(row, end, grid.check)
             self.is_completable = self._sets.meet(begin, int(before[0]))

@@ -1,6 +1,7 @@
 """The sets of stacks of one table: interned, with all that was ever asked about them, shared by the canvases of a view.
 
     sets = StackSets(table)
+    sets.admit([(control, (symbol, ...)), ...])                      # where rows begin: stacks that nothing leads to are left out
     begin = sets.state({control: [(symbol, ...), ...]})              # stacks, the top last
     forward = sets.forward(begin, row)                               # int32 [L + 1]: a state at each boundary
     backward, inner = sets.backward(row, sets.end(room))             # and those within each token
@@ -20,6 +21,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
+from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Record, Walk
 from grammarlm.layout.stack_sets import StackSets as At
 from grammarlm.masks.canvas.classes import STOP
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 MOST_RECORDS, MOST_ANSWERS = 1 << 23, 1 << 25
 MANY_RECORDS, MANY_ANSWERS = 1 << 20, 1 << 22  # from here on what was asked is forgotten as soon as a row begins
 MANY_WORDS = 1 << 25
-FIRST_RECORDS, FIRST_WORDS, FIRST_PAIRS, FIRST_FRAMES, FIRST_ANSWERS = 1 << 13, 1 << 18, 1 << 16, 1 << 12, 1 << 14
+FIRST_RECORDS, FIRST_WORDS, FIRST_PAIRS, FIRST_FRAMES, FIRST_ANSWERS = 1 << 15, 1 << 20, 1 << 16, 1 << 12, 1 << 16
 STEPS = 64  # of a row between two looks at the clock
 ROWS_KEPT = 4096
 MOST_PUSHED = 4  # symbols a token, at first
@@ -50,6 +52,8 @@ class StackSets:
         self._arrays: dict[At, np.ndarray] = {}
         self._put_table(table)
         self._put_scratch()
+        self._put_symbols(np.full(1, ~np.uint64(0)))
+        self._is_restricted = False
         self._grow_pairs(FIRST_PAIRS, FIRST_FRAMES)
         self.forget()
 
@@ -109,6 +113,42 @@ class StackSets:
             self._put(place, np.zeros(size, np.int32))
         self._put(At.MET, np.zeros(points // 64 + 1, np.uint64))
         self._arena[At.BODY_CAPACITY] = len(self._arrays[At.BODY])
+
+    def _put_symbols(self, bits: np.ndarray) -> None:
+        """All rows of TOPS and BELOWS are these bits, at first."""
+        wide = -(-self.table.symbols // 64)
+        self._put(At.TOPS, np.tile(bits, (self.table.points, wide)))
+        self._put(At.BELOWS, np.tile(bits, (self.table.symbols, wide)))
+        self._arena[At.SYMBOLS], self._arena[At.SYMBOL_WORDS] = self.table.symbols, wide
+
+    def admit(self, starts: Iterable[tuple[int, Stack]]) -> None:
+        """Rows begin at these places (and those admitted before). Until the first are admitted, all stacks are followed; numbers of
+        before mean nothing where this adds any."""
+        if not self._is_restricted:
+            self._put_symbols(np.zeros(1, np.uint64))
+        is_new, self._is_restricted = not self._is_restricted, True
+        for control, stack in starts:
+            below = (ROOT, *stack)
+            for bits, row, symbol in (
+                (self.tops, control, below[-1]),
+                *((self.belows, above, under) for above, under in zip(stack, below, strict=False)),
+            ):
+                word, bit = symbol >> 6, np.uint64(1 << (symbol & 63))
+                is_new = is_new or not bits[row, word] & bit
+                bits[row, word] |= bit
+        if is_new:
+            entries.feasible_symbols(self._address)
+            self.forget()
+
+    @property
+    def tops(self) -> np.ndarray:
+        """uint64 [points, words]: the symbols that can be on top at each point, as bits."""
+        return self._arrays[At.TOPS]
+
+    @property
+    def belows(self) -> np.ndarray:
+        """uint64 [symbols, words]: those that each can stand on."""
+        return self._arrays[At.BELOWS]
 
     def _grow_pairs(self, pairs: int, frames: int) -> None:
         self._put(At.PAIRS, np.zeros(pairs, np.int32))
