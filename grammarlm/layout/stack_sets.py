@@ -104,7 +104,7 @@ class StackSets(Constants):
     ANSWER = 62  # int32 [ANSWER_SLOTS]
     # edges by the point they lead to
     POINT_START = 63  # int32 [POINTS + 1]
-    POINT_EDGES = 64  # int32 [EDGES]
+    POINT_FROM = 64  # int32 [EDGES]: their controls
     # symbols, as bits of SYMBOL_WORDS words
     SYMBOLS = 65
     SYMBOL_WORDS = 66

@@ -52,31 +52,8 @@ def order_sources(address, pattern):
 
 
 @part
-def order_all(address, pattern, is_forward):
-    """EDGE_ORDER: all edges that start (backward: end) in a point with stacks, by the set it has. Returns how many."""
-    arena = sets_arena(address)
-    edges, points, controls = arena[StackSets.EDGES], arena[StackSets.POINTS], arena[StackSets.CONTROLS]
-    order = carray(pointer(arena[StackSets.EDGE_ORDER]), edges, np.int32)
-    sources, found = carray(pointer(arena[StackSets.SOURCES]), points, np.int32), int64(0)
-    starts = carray(pointer(arena[StackSets.CONTROL_START]), controls + 1, np.int32)
-    ends = carray(pointer(arena[StackSets.POINT_START]), points + 1, np.int32)
-    into = carray(pointer(arena[StackSets.POINT_EDGES]), edges, np.int32)
-    for i in range(order_sources(address, pattern)):
-        q = int64(sources[i])
-        if is_forward:
-            for e in range(starts[q], starts[q + 1]):
-                order[found] = e
-                found += 1
-        else:
-            for j in range(ends[q], ends[q + 1]):
-                order[found] = into[j]
-                found += 1
-    return found
-
-
-@part
 def order_class(address, pattern, token_class, is_forward):
-    """The same of the edges of a class."""
+    """EDGE_ORDER: the edges of a class that start (backward: end) in a point with stacks, by the set it has. Returns how many."""
     arena = sets_arena(address)
     edges, points = arena[StackSets.EDGES], arena[StackSets.POINTS]
     sources = carray(pointer(arena[StackSets.EDGE_CONTROL if is_forward else StackSets.EDGE_POINT]), edges, np.int32)
@@ -108,6 +85,77 @@ def order_class(address, pattern, token_class, is_forward):
 
 
 @part
+def add_to_group(address, point, v, groups):
+    """A point that has a set for the first time goes on to the group of its own with that set. Returns how many groups there are."""
+    arena = sets_arena(address)
+    size, points = arena[StackSets.EDGES] + arena[StackSets.POINTS] + 2, arena[StackSets.POINTS]
+    group_of = carray(pointer(arena[StackSets.GROUP_OF]), points, np.int32)
+    refined, stamp = (
+        carray(pointer(arena[StackSets.REFINED]), size, np.int32),
+        carray(pointer(arena[StackSets.STAMP]), size, np.int32),
+    )
+    before = int64(group_of[point])
+    if before == 0:
+        note_met(carray(pointer(arena[StackSets.MET]), points // 64 + 1, np.uint64), point)
+    if stamp[before] != v:  # groups made for this very set are not looked at: each point is touched once
+        body = carray(pointer(arena[StackSets.BODY]), arena[StackSets.BODY_CAPACITY], np.int32)
+        groups += 1
+        stamp[before], refined[before], stamp[groups] = v, groups, 0
+        body[HEAD + 2 * groups - 2], body[HEAD + 2 * groups - 1] = before, v
+    group_of[point] = refined[before]
+    return groups
+
+
+@part
+def group_all(address, pattern, is_forward):
+    """GROUP_OF, after all edges that start (backward: end) in points with stacks, set by set. Returns how many groups there are."""
+    arena = sets_arena(address)
+    points, edges = arena[StackSets.POINTS], arena[StackSets.EDGES]
+    sources = carray(pointer(arena[StackSets.SOURCES]), points, np.int32)
+    numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
+    touched = carray(pointer(arena[StackSets.TOUCHED]), points, np.int32)
+    size = arena[StackSets.CONTROLS] if is_forward else points
+    starts = carray(pointer(arena[StackSets.CONTROL_START if is_forward else StackSets.POINT_START]), size + 1, np.int32)
+    targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.POINT_FROM]), edges, np.int32)
+    carray(pointer(arena[StackSets.STAMP]), 1, np.int32)[0] = 0
+    count, groups = order_sources(address, pattern), int64(0)
+    spread(address, pattern)
+    for i in range(count):
+        source = int64(sources[i])
+        v = numbers[source]
+        for j in range(starts[source], starts[source + 1]):
+            q = int64(targets[j])
+            if touched[q] != v:
+                touched[q] = v
+                groups = add_to_group(address, q, int64(v), groups)
+    clear(address, pattern)
+    return groups
+
+
+@part
+def group_class(address, pattern, token_class, is_forward):
+    """The same after the edges of a class."""
+    arena = sets_arena(address)
+    points, edges = arena[StackSets.POINTS], arena[StackSets.EDGES]
+    order = carray(pointer(arena[StackSets.EDGE_ORDER]), edges, np.int32)
+    numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
+    touched = carray(pointer(arena[StackSets.TOUCHED]), points, np.int32)
+    sources = carray(pointer(arena[StackSets.EDGE_CONTROL if is_forward else StackSets.EDGE_POINT]), edges, np.int32)
+    targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.EDGE_CONTROL]), edges, np.int32)
+    carray(pointer(arena[StackSets.STAMP]), 1, np.int32)[0] = 0
+    count, groups = order_class(address, pattern, token_class, is_forward), int64(0)
+    spread(address, pattern)
+    for k in range(count):
+        e = int64(order[k])
+        v, q = numbers[sources[e]], int64(targets[e])
+        if touched[q] != v:
+            touched[q] = v
+            groups = add_to_group(address, q, int64(v), groups)
+    clear(address, pattern)
+    return groups
+
+
+@part
 def plan(address, pattern, token_class, is_forward):
     """The body of a plan."""
     kind = int64(Question.PLAN_FORWARD) if is_forward else int64(Question.PLAN_BACKWARD)
@@ -115,45 +163,17 @@ def plan(address, pattern, token_class, is_forward):
     if known:
         return known
     arena = sets_arena(address)
-    edges, points, controls = arena[StackSets.EDGES], arena[StackSets.POINTS], arena[StackSets.CONTROLS]
+    points, controls = arena[StackSets.POINTS], arena[StackSets.CONTROLS]
     if token_class < 0:
-        count = order_all(address, pattern, is_forward)
+        groups = group_all(address, pattern, is_forward)
     else:
-        count = order_class(address, pattern, token_class, is_forward)
-    spread(address, pattern)
-    order, numbers = (
-        carray(pointer(arena[StackSets.EDGE_ORDER]), edges, np.int32),
-        carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32),
-    )
-    sources = carray(pointer(arena[StackSets.EDGE_CONTROL if is_forward else StackSets.EDGE_POINT]), edges, np.int32)
-    targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.EDGE_CONTROL]), edges, np.int32)
+        groups = group_class(address, pattern, token_class, is_forward)
     group_of, touched = (
         carray(pointer(arena[StackSets.GROUP_OF]), points, np.int32),
         carray(pointer(arena[StackSets.TOUCHED]), points, np.int32),
     )
-    refined, stamp = (
-        carray(pointer(arena[StackSets.REFINED]), edges + points + 2, np.int32),
-        carray(pointer(arena[StackSets.STAMP]), edges + points + 2, np.int32),
-    )
-    met = carray(pointer(arena[StackSets.MET]), points // 64 + 1, np.uint64)
+    stamp = carray(pointer(arena[StackSets.STAMP]), arena[StackSets.EDGES] + points + 2, np.int32)
     body = carray(pointer(arena[StackSets.BODY]), arena[StackSets.BODY_CAPACITY], np.int32)
-    groups = int64(0)
-    stamp[0] = 0
-    for k in range(count):
-        e = int64(order[k])
-        v, q = int64(numbers[sources[e]]), int64(targets[e])
-        if touched[q] == v:
-            continue
-        touched[q] = v
-        before = int64(group_of[q])
-        if before == 0:
-            note_met(met, q)
-        if stamp[before] != v:  # groups made for this very set are not looked at: each point is touched once
-            groups += 1
-            stamp[before], refined[before], stamp[groups] = v, groups, 0
-            body[HEAD + 2 * groups - 2], body[HEAD + 2 * groups - 1] = before, v
-        group_of[q] = refined[before]
-    clear(address, pattern)
     reached, landing = (
         carray(pointer(arena[StackSets.REACHED]), points, np.int32),
         carray(pointer(arena[StackSets.LANDING_OF]), controls, np.int32),

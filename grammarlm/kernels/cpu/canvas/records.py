@@ -27,8 +27,10 @@ def record(address, words_address, count, adds):
     arena = sets_arena(address)
     words = carray(pointer(words_address), count, np.int32)
     hashed = uint64(count)
-    for i in range(count):
-        hashed = mixed(hashed, int64(words[i]))
+    for i in range(1, count, 2):
+        hashed = mixed(hashed, uint64(np.uint32(words[i - 1])) | uint64(np.uint32(words[i])) << uint64(32))
+    if count & 1:
+        hashed = mixed(hashed, uint64(np.uint32(words[count - 1])))
     slots, mask = carray(pointer(arena[StackSets.SLOT]), arena[StackSets.SLOTS], np.int32), arena[StackSets.SLOTS] - 1
     capacity = arena[StackSets.RECORD_CAPACITY]
     hashes, starts = (

@@ -85,7 +85,7 @@ class StackSets:
             (At.RULE_START, np.searchsorted(rules[:, 0], np.arange(table.first_micro, table.points + 1))),
             (At.RULE_SYMBOL, rules[:, 1]), (At.RULE_AFTER, rules[:, 2]),
             (At.MICRO_ORDER, np.array(table.micro_order or (), np.int32)),
-            (At.POINT_START, table.by_point[1]), (At.POINT_EDGES, table.by_point[0]),
+            (At.POINT_START, table.by_point[1]), (At.POINT_FROM, table.edge_control[table.by_point[0]]),
         ):  # fmt: skip
             self._put(place, np.ascontiguousarray(array, np.int32))
         afters = np.unique(np.concatenate([pushes[:, 1], rules[:, 2]]))
