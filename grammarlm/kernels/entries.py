@@ -93,6 +93,7 @@ GROUPS = {
         "feasible_symbols": "canvas.feasible",
         "table_edges": "canvas.table_edges",
         "edges_by_class": "canvas.table_edges",
+        "refine_blocks": "canvas.blocks",
         "move_vectors": "canvas.vectors",
         "intern_vector": "canvas.vectors",
         "rehash_vectors": "canvas.vectors",

@@ -166,3 +166,22 @@ class Vectors(Constants):
     SLOTS = 14  # a power of two
     SLOT = 15  # int32 [SLOTS]: vectors by hash, number + 1
     LENGTH = 16
+
+
+class Refine(Constants):
+    """Indices into the arena of kernels/cpu/canvas/blocks.py, int64."""
+
+    STATES = 0
+    COLUMNS = 1
+    STEPS = 2  # int32 [STATES, COLUMNS]: indices into VALUES
+    WEIGHTS = 3  # uint64 [COLUMNS]
+    VALUES = 4  # uint64: of states, of no step, of special steps by their numbers
+    PARTS = 5
+    PART = 6  # int64 [PARTS, 4]: of special steps: the number, what is done, a symbol's state, a state
+    SPECIALS = 7
+    BLOCK = 8  # int64 [STATES]: at first, whether states accept
+    NEXT = 9  # int64 [STATES]: scratch
+    SLOTS = 10  # a power of two, more than twice STATES
+    SLOT = 11  # int64 [SLOTS]: scratch
+    HASHES = 12  # uint64 [STATES]: scratch
+    LENGTH = 13
