@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
-from grammarlm.masks.canvas.stack import sets as stack_sets
+from grammarlm.masks.canvas.stack import set_store
+from grammarlm.masks.canvas.stack.reference import ReferencePasses
+from grammarlm.masks.canvas.stack.sets import StackSets
 from grammarlm.masks.canvas.stack.table import ROOT, StackTable, on_top, stays
 from grammarlm.masks.protocol import FINISHED
 from tests.masks.canvas.stack_tables import BEGIN, all_rows, following, grid_of, random_starts, random_table
@@ -28,7 +30,7 @@ def after(table: StackTable, places: set[Place], token_class: int) -> set[Place]
     return set().union(*(following(table, frozenset(places), k) for k in classes))
 
 
-def state_of(sets: stack_sets.StackSets, places: set[Place]) -> int:
+def state_of(sets: StackSets, places: set[Place]) -> int:
     stacks: dict[int, set[tuple[int, ...]]] = {}
     for control, stack in places:
         stacks.setdefault(control, set()).add(stack)
@@ -110,7 +112,7 @@ def test_symbols_that_something_leads_to() -> None:
 
 
 def test_a_place_that_nothing_led_to_is_admitted_later() -> None:
-    """Grids of one table that begin in different places: what either allows is what enumeration finds, also of passes made before."""
+    """Grids of one table that begin in different places: each allows what enumeration finds, also by passes made before."""
     grown = 0
     for seed, rng, table in acyclic_tables(0, 40):
         first = grid_of(table, 3, [(BEGIN, ())], room=1)
@@ -128,6 +130,30 @@ def test_a_place_that_nothing_led_to_is_admitted_later() -> None:
         assert [before.classes_at(i).tolist() for i in range(3)] == known, seed
         grown += table.sets.generation is not generation
     assert grown > 5
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 10), pytest.param(10, 300, marks=pytest.mark.proof)])
+def test_long_rows_of_several_regions(first: int, count: int) -> None:
+    """Rows longer than enumeration goes, with runs of masked tokens before, between and after given ones, from stacks deeper than
+    the room closes or not: each class of each position is put in its place, and the passes of the reference are asked."""
+    impossible = 0
+    for seed, rng, table in acyclic_tables(first, count):
+        length, room = int(rng.integers(8, 14)), int(rng.integers(0, 9))
+        starts = [(BEGIN, tuple(rng.integers(1, table.symbols, rng.integers(0, 6)).tolist()))]
+        grid = grid_of(table, length, starts, room)
+        whole = grid.passes(np.full(length, -1, np.int32), None)
+        row = whole.some(rng.random((length, table.classes))) if whole.is_completable else whole.row.copy()
+        row[np.repeat(rng.random(length) < 0.7, rng.integers(1, 4, length))[:length]] = -1
+        passes = grid.passes(row, None)
+        for i in range(length):
+            for k in range(STOP, table.classes):
+                put = row.copy()
+                put[i] = k
+                expected = passes.is_completable and ReferencePasses(grid, put).is_completable
+                assert passes.classes_at(i)[k] == expected, (seed, row, i, k)
+        assert passes.is_completable == ReferencePasses(grid, row).is_completable
+        impossible += not passes.is_completable
+    assert 0 < impossible < count
 
 
 def test_a_set_has_one_number_however_it_is_made() -> None:
@@ -151,7 +177,7 @@ def test_what_was_forgotten_is_found_again(monkeypatch) -> None:
         ]
         passes = [grid.passes(row, None) for row in rows]
         known = [[one.classes_at(i).tolist() for i in range(4)] for one in passes]
-        monkeypatch.setattr(stack_sets, "MANY_RECORDS", 0)
+        monkeypatch.setattr(set_store, "MANY_RECORDS", 0)
         fresh = [grid.passes(row, None) for row in rows]
         assert [[one.classes_at(i).tolist() for i in range(4)] for one in fresh] == known, seed
         assert [[one.classes_at(i).tolist() for i in range(4)] for one in passes] == known, seed
@@ -163,10 +189,10 @@ def test_small_arrays_grow(monkeypatch) -> None:
     for seed, rng, table in acyclic_tables(0, 20):
         starts, row = random_starts(table, rng), np.full(6, -1, np.int32)
         with monkeypatch.context() as patch:
-            for name, size in (("FIRST_RECORDS", 2), ("FIRST_WORDS", 8), ("FIRST_PAIRS", 8), ("FIRST_FRAMES", 2), ("FIRST_ANSWERS", 2)):
-                patch.setattr(stack_sets, name, size)
-            small = stack_sets.StackSets(table)
-        large = stack_sets.StackSets(table)
+            for name, size in (("RECORDS", 2), ("WORDS", 8), ("PAIRS", 8), ("FRAMES", 2), ("ANSWERS", 2)):
+                patch.setattr(set_store, f"FIRST_{name}", size)
+            small = StackSets(table)
+        large = StackSets(table)
         found = []
         for sets in (small, large):
             states = sets.forward(state_of(sets, set(starts)), row)

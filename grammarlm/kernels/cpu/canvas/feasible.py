@@ -1,7 +1,7 @@
 """Which symbols can be on top at a point, and which can be right below another, on any way from where rows begin.
 
-Stacks that nothing leads to are left out of sets: of seven symbols, each may be below each by the rules alone, but most stand on one
-or two, and sets of stacks that never are cost as much as others.
+Stacks that nothing leads to are left out of sets: of seven symbols, each may be below each by the rules alone, but most stand on
+one or two, and sets of stacks that never are cost as much as others.
 """
 
 import numpy as np
@@ -22,7 +22,9 @@ def tops_of(arena):
 
 @inlined
 def belows_of(arena):
-    return carray(pointer(arena[StackSets.BELOWS]), (arena[StackSets.SYMBOLS], arena[StackSets.SYMBOL_WORDS]), np.uint64)
+    return carray(
+        pointer(arena[StackSets.BELOWS]), (arena[StackSets.SYMBOLS], arena[StackSets.SYMBOL_WORDS]), np.uint64
+    )
 
 
 @inlined

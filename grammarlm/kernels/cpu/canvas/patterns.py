@@ -1,7 +1,7 @@
 """Patterns: which points have stacks, and which of a state's sets each of them has.
 
-Most states of a row have few of thousands of points, so a pattern lists those that have stacks. What is looked up by point is spread
-over scratch (NUMBER_OF) and cleared again, both in the time of the list.
+Most states of a row have few of thousands of points, so a pattern lists those that have stacks. What is looked up by point is
+spread over scratch (NUMBER_OF) and cleared again, both in the time of the list.
 """
 
 import numpy as np
@@ -23,7 +23,10 @@ def pattern_of(arena, state):
 def spread(address, pattern):
     """NUMBER_OF: the number of each point of a pattern."""
     arena = sets_arena(address)
-    words, numbers = words_of(arena, pattern), carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32)
+    words, numbers = (
+        words_of(arena, pattern),
+        carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32),
+    )
     for i in range(1, len(words), 2):
         numbers[words[i]] = words[i + 1]
 
@@ -32,7 +35,10 @@ def spread(address, pattern):
 def clear(address, pattern):
     """Undoes `spread`."""
     arena = sets_arena(address)
-    words, numbers = words_of(arena, pattern), carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32)
+    words, numbers = (
+        words_of(arena, pattern),
+        carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32),
+    )
     for i in range(1, len(words), 2):
         numbers[words[i]] = 0
 

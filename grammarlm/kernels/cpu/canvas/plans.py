@@ -86,7 +86,7 @@ def order_class(address, pattern, token_class, is_forward):
 
 @part
 def add_to_group(address, point, v, groups):
-    """A point that has a set for the first time goes on to the group of its own with that set. Returns how many groups there are."""
+    """A point that has a set for the first time goes on to its group with that set. Returns how many groups there are."""
     arena = sets_arena(address)
     size, points = arena[StackSets.EDGES] + arena[StackSets.POINTS] + 2, arena[StackSets.POINTS]
     group_of = carray(pointer(arena[StackSets.GROUP_OF]), points, np.int32)
@@ -115,7 +115,9 @@ def group_all(address, pattern, is_forward):
     numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
     touched = carray(pointer(arena[StackSets.TOUCHED]), points, np.int32)
     size = arena[StackSets.CONTROLS] if is_forward else points
-    starts = carray(pointer(arena[StackSets.CONTROL_START if is_forward else StackSets.POINT_START]), size + 1, np.int32)
+    starts = carray(
+        pointer(arena[StackSets.CONTROL_START if is_forward else StackSets.POINT_START]), size + 1, np.int32
+    )
     targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.POINT_FROM]), edges, np.int32)
     carray(pointer(arena[StackSets.STAMP]), 1, np.int32)[0] = 0
     count, groups = order_sources(address, pattern), int64(0)
@@ -164,10 +166,11 @@ def plan(address, pattern, token_class, is_forward):
         return known
     arena = sets_arena(address)
     points, controls = arena[StackSets.POINTS], arena[StackSets.CONTROLS]
-    if token_class < 0:
-        groups = group_all(address, pattern, is_forward)
-    else:
-        groups = group_class(address, pattern, token_class, is_forward)
+    groups = (
+        group_all(address, pattern, is_forward)
+        if token_class < 0
+        else group_class(address, pattern, token_class, is_forward)
+    )
     group_of, touched = (
         carray(pointer(arena[StackSets.GROUP_OF]), points, np.int32),
         carray(pointer(arena[StackSets.TOUCHED]), points, np.int32),
