@@ -134,7 +134,7 @@ class SetStore:
         self.words[At.PAIR_CAPACITY], self.words[At.FRAME_CAPACITY] = pairs, frames
 
     def _grown(self, place: At, size: int, used: int, kind: type) -> None:
-        array = np.zeros(size, kind)
+        array: np.ndarray = np.zeros(size, kind)
         if used:
             array[:used] = self.arrays[place][:used]
         self.put(place, array)
