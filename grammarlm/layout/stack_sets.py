@@ -42,8 +42,8 @@ class StackSets(Constants):
     POINTS = 2
     EDGES = 3
     CLASSES = 4
-    EDGE_CONTROL = 5  # int32 [EDGES], ascending
-    EDGE_POINT = 6  # int32 [EDGES]
+    EDGE_CONTROL = 5  # int32 [EVERY_EDGE], ascending to EDGES
+    EDGE_POINT = 6  # int32 [EVERY_EDGE]
     CONTROL_START = 7  # int32 [CONTROLS + 1]
     CLASS_START = 8  # int32 [CLASSES + 1]
     CLASS_EDGES = 9  # int32: the edges of each class, ascending
@@ -57,7 +57,7 @@ class StackSets(Constants):
     LANDINGS = 17
     LANDING = 18  # int32 [LANDINGS]: controls that rules and pushes lead to
     LANDING_OF = 19  # int32 [CONTROLS]: the place of each among those, -1: it is none
-    EDGE_KIND = 20  # int32 [EDGES]: edges of one kind are taken by the same classes
+    EDGE_KIND = 20  # int32 [EVERY_EDGE]: edges of one kind are taken by the same classes
     KINDS = 21
     KIND_WORDS = 22  # of a set of classes
     KIND_CLASSES = 23  # uint64 [KINDS, KIND_WORDS]
@@ -82,7 +82,7 @@ class StackSets(Constants):
     PAIR_CAPACITY = 40
     BODY = 41  # int32 [BODY_CAPACITY]: a record that is being made
     BODY_CAPACITY = 42
-    EDGE_ORDER = 43  # int32 [EDGES]
+    EDGE_ORDER = 43  # int32 [EVERY_EDGE]
     SOURCES = 44  # int32 [POINTS]: points that have stacks, by their numbers
     COUNTS = 45  # int32 [POINTS + 2]
     NUMBER_OF = 46  # int32 [POINTS]: of each point the number that a pattern gives it; zero between uses
@@ -110,7 +110,8 @@ class StackSets(Constants):
     SYMBOL_WORDS = 66
     TOPS = 67  # uint64 [POINTS, SYMBOL_WORDS]: which can be on top at a point
     BELOWS = 68  # uint64 [SYMBOLS, SYMBOL_WORDS]: which a symbol can stand on
-    LENGTH = 69
+    EVERY_EDGE = 69  # EDGES, which masked tokens take, and behind them those that only given ones take
+    LENGTH = 70
 
 
 class Walk(Constants):

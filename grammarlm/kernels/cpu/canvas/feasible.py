@@ -55,7 +55,11 @@ def feasible_symbols(address):
     first_micro, micros = controls + pushes, arena[StackSets.MICROS]
     tops, belows = tops_of(arena), belows_of(arena)
     starts = carray(pointer(arena[StackSets.CONTROL_START]), controls + 1, np.int32)
-    edge_point = carray(pointer(arena[StackSets.EDGE_POINT]), arena[StackSets.EDGES], np.int32)
+    edges, every = arena[StackSets.EDGES], arena[StackSets.EVERY_EDGE]
+    edge_control, edge_point = (
+        carray(pointer(arena[StackSets.EDGE_CONTROL]), every, np.int32),
+        carray(pointer(arena[StackSets.EDGE_POINT]), every, np.int32),
+    )
     push_symbol, push_after = (
         carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32),
         carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32),
@@ -70,6 +74,10 @@ def feasible_symbols(address):
     again = True
     while again:
         again = False
+        for e in range(edges, every):
+            if add_row(tops, int64(edge_point[e]), tops, int64(edge_control[e])):
+                is_new[edge_point[e]] = 1
+                again = True
         for q in range(points):
             if is_new[q] == 0:
                 continue

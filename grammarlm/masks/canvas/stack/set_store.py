@@ -81,15 +81,19 @@ class SetStore:
 
     def _put_table(self, table: StackTable) -> None:
         micros, (class_start, class_edges) = table.points - table.first_micro, table.class_edges
-        pushes, rules, (by_point, point_start) = table.push_pairs, table.rule_rows, table.by_point
+        pushes, rules = table.push_pairs, table.rule_rows
+        edges = len(table.edge_point) - table.given_edges
+        control, point = table.edge_control[:edges], table.edge_point[:edges]
+        by_point = np.argsort(point, kind="stable")
         afters = np.unique(np.concatenate([pushes[:, 1], rules[:, 2]]))
         landings = afters[afters < table.controls].astype(np.int32)
         landing_of = np.full(table.controls, -1, np.int32)
         landing_of[landings] = np.arange(len(landings))
         for place, array in (
             (At.EDGE_CONTROL, table.edge_control), (At.EDGE_POINT, table.edge_point), (At.EDGE_KIND, table.edge_kind),
-            (At.CONTROL_START, np.searchsorted(table.edge_control, np.arange(table.controls + 1))),
-            (At.POINT_START, point_start), (At.POINT_FROM, table.edge_control[by_point]),
+            (At.CONTROL_START, np.searchsorted(control, np.arange(table.controls + 1))),
+            (At.POINT_START, np.searchsorted(point[by_point], np.arange(table.points + 1))),
+            (At.POINT_FROM, control[by_point]),
             (At.CLASS_START, class_start), (At.CLASS_EDGES, class_edges),
             (At.PUSH_SYMBOL, pushes[:, 0]), (At.PUSH_AFTER, pushes[:, 1]),
             (At.RULE_START, np.searchsorted(rules[:, 0], np.arange(table.first_micro, table.points + 1))),
@@ -101,8 +105,8 @@ class SetStore:
         self.put(At.KIND_CLASSES, table.kind_classes)
         for number, value in (
             (At.CONTROLS, table.controls), (At.PUSHES, len(pushes)), (At.POINTS, table.points),
-            (At.EDGES, len(table.edge_point)), (At.CLASSES, table.classes), (At.MICROS, micros), (At.LANDINGS, len(landings)),
-            (At.KINDS, len(table.kind_classes)), (At.KIND_WORDS, table.kind_classes.shape[1]),
+            (At.EDGES, edges), (At.EVERY_EDGE, len(table.edge_point)), (At.CLASSES, table.classes), (At.MICROS, micros),
+            (At.LANDINGS, len(landings)), (At.KINDS, len(table.kind_classes)), (At.KIND_WORDS, table.kind_classes.shape[1]),
             (At.SYMBOLS, table.symbols), (At.SYMBOL_WORDS, -(-table.symbols // 64)),
         ):  # fmt: skip
             self.words[number] = value
@@ -117,7 +121,7 @@ class SetStore:
     # ------------------------------------------------------------------ what grows
 
     def _put_scratch(self) -> None:
-        edges, points = int(self.words[At.EDGES]), int(self.words[At.POINTS])
+        edges, points = int(self.words[At.EVERY_EDGE]), int(self.words[At.POINTS])
         every = edges + points + 2
         for place, size in (
             (At.BODY, 3 * every + 3 * points + 64), (At.EDGE_ORDER, edges), (At.SOURCES, points), (At.COUNTS, points + 2),

@@ -62,6 +62,7 @@ class StackTable:
     kind_classes: np.ndarray  # uint64 [kinds, words]: the classes of each kind as bits
     push_pairs: np.ndarray  # int32 [P, 2]: of each push point: the symbol, the point after
     rule_rows: np.ndarray  # int32 [R, 3]: a micro point, the symbol that it pops, the point after; sorted
+    given_edges: int = 0  # the last of the edges, ascending for themselves: masked tokens do not take them
 
     @cached_property
     def edges(self) -> list[tuple[int, int]]:
@@ -126,14 +127,13 @@ class StackTable:
         return [found[start:end].tolist() for start, end in itertools.pairwise(starts.tolist())]
 
     @cached_property
-    def by_point(self) -> tuple[np.ndarray, np.ndarray]:
-        """All edges by the point that they lead to, and where those of each begin, int [points + 1]."""
+    def _by_point(self) -> tuple[np.ndarray, np.ndarray]:
         order = np.argsort(self.edge_point, kind="stable")
         return order, np.searchsorted(self.edge_point[order], np.arange(self.points + 1))
 
     def edges_to(self, point: int) -> list[int]:
         """The edges that lead to a point."""
-        order, starts = self.by_point
+        order, starts = self._by_point
         found: list[int] = order[starts[point] : starts[point + 1]].tolist()
         return found
 
