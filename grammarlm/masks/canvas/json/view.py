@@ -130,12 +130,16 @@ class JsonView:
 
     def counts_blanks(self, most: int) -> bool:
         """Are the states no more than this, if blanks are counted?"""
+        if self._of(States(self._spelled)).machine.states_by_blanks > most:
+            return False  # without unrolling all of them
         return self._of_at_most(States(self._spelled, counts_blanks=True), most) is not None
 
     def digits_followed(self, room: int, most: int) -> int:
         """How far numbers are followed where they have room for so many bytes: as far as that takes no more states."""
         if room > LEVELS[-1] and most == MOST_FOLLOWED:
             room = LEVELS[0]
+        if self._of(States(self._spelled)).machine.states > most:
+            return SHORT  # those that follow more are no fewer
         enough = next((level for level in LEVELS if level >= room), LEVELS[-1])
         for digits in reversed([level for level in LEVELS if level <= enough]):
             if self._of_at_most(States(self._spelled, digits), most) is not None:

@@ -95,9 +95,9 @@ class RowStates:
         self._sets: StackSets = grid.table.sets
         with self._sets.lock:
             self._sets.begin_row()
-            self._generation = self._sets.generation
             begin, end = grid.borders()
-            self._begin = begin
+            self._generation = self._sets.generation
+            self._forward = [begin]  # states at boundaries, from the left
             before, self._inner = self._sets.backward(row, end, grid.check)
             self.is_completable = self._sets.meet(begin, int(before[0]))
 
@@ -105,13 +105,17 @@ class RowStates:
     def is_current(self) -> bool:
         return self._sets.generation is self._generation
 
-    @cached_property
-    def _forward(self) -> np.ndarray:
-        return self._sets.forward(self._begin, self._row, self._grid.check)
+    def _before(self, position: int) -> int:
+        """The state before a token; those further right are made when they are asked for."""
+        known = len(self._forward) - 1
+        if position > known:
+            more = self._sets.forward(self._forward[-1], self._row[known:position], self._grid.check)
+            self._forward += more[1:].tolist()
+        return self._forward[position]
 
     def classes_at(self, position: int) -> np.ndarray:
         with self._sets.lock:
-            return self._sets.classes(int(self._forward[position]), int(self._inner[position]))
+            return self._sets.classes(self._before(position), int(self._inner[position]))
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
         scores = np.ascontiguousarray(scores, np.float64)
@@ -122,5 +126,5 @@ class RowStates:
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""
         with self._sets.lock:
-            after = self._sets.forward(int(self._forward[position]), np.array([token_class], np.int32))
+            after = self._sets.forward(self._before(position), np.array([token_class], np.int32))
             return self._sets.has_stacks(int(after[1]))
