@@ -13,7 +13,7 @@ from grammarlm.errors import LimitExceeded
 
 from .bytewise import FREE, LEXER, Border, Bytewise, Need, Thread
 from .needs import DROP, FAIL, LOOK, REDUCE, RETURN, SHIFT, Local, Move
-from .vectors import SELF, TokenVectors
+from .vectors import NOWHERE, SELF, TokenVectors
 
 ENDED = -1  # in place of a vector: the text ends
 DEAD_POINT = -1
@@ -69,7 +69,7 @@ class Points:
             threads = {(c, local) for control, local in here.threads if (c := self._bound(control, left)) is not None}
             micros = set[int]()
             for need, v in here.waits:
-                self._add(need, vector if v == SELF else v, left, threads, micros)
+                self._add(need, self._vectors.narrowed(vector, need) if v == SELF else v, left, threads, micros)
             known = self._outcomes[key] = Outcome(frozenset(threads), frozenset(micros))
         return known
 
@@ -107,15 +107,13 @@ class Points:
     # ------------------------------------------------------------------ micro points
 
     def _left(self, need: Need, vector: int, left: Border) -> Micro | None:
-        """A need with what is left of its border, and of another, after a vector's bytes; None where they do not satisfy them."""
+        """A need with what is left of its border and of another; None where nothing satisfies both."""
         if vector == ENDED:
             return Micro(need.move, need.into, vector, FREE) if self.machine.may_end(need.border) else None
-        rest = self._vectors.after_border(need.border, vector)
-        if rest is not None and left:
-            rest = rest | left
-            if len(rest) > 1 and not self.machine.is_alive(rest):
-                rest = None
-        return None if rest is None else Micro(need.move, need.into, vector, rest)
+        rest = need.border | left
+        if vector == NOWHERE or (len(rest) > 1 and not self.machine.is_alive(rest)):
+            return None
+        return Micro(need.move, need.into, vector, rest)
 
     def _micro(self, raw: Micro) -> int:
         """The number of a micro point, DEAD_POINT where nothing goes on after it."""
@@ -145,9 +143,9 @@ class Points:
         if raw.into != LEXER:
             outcome = self._on(raw, raw.into)
             return self._rests.setdefault(outcome, len(self._rests)) if outcome != NOTHING else DEAD_POINT
-        vector, some = self._vectors.vectors[raw.vector], False
+        some = False
         found: list[tuple[Outcome, object]] = []  # and what else it needs
-        for effect in vector[list(states)].tolist():
+        for effect in (self._vectors.effect(raw.vector, state) for state in self._vectors.closed(states)):
             here = self._vectors.effects[effect]
             own = [need for need, v in here.waits if v == SELF]
             if own:  # they lead to this very rest again, so they are compared by what they need
@@ -224,7 +222,7 @@ class Points:
         """What remains, read from a state."""
         if micro.vector == ENDED:
             return Outcome(frozenset(), self.ends_of(self.machine.control(state)))
-        effect = int(self._vectors.vectors[micro.vector][state])
+        effect = self._vectors.effect(micro.vector, state)
         return self.outcome(effect, micro.vector, micro.left)
 
     def _emit(self, symbols: int, pushed: Local, outcome: Outcome, found: list[Rule]) -> None:
