@@ -22,6 +22,7 @@ from grammarlm.grammars.regular.terms import ANYTHING, Term
 from grammarlm.layout.stack import CALL, END, ENTER, LEX, LINE, POP
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
 
+from .lexers import Lexemes
 from .needs import DROP, FAIL, LOOK, REDUCE, RETURN, SHIFT, Local, Move
 from .parser import FIRST, Parser
 
@@ -62,6 +63,7 @@ class Bytewise:
         self.program = program
         self.columns = len(program.byte_sets.samples)
         self.parser = None if program.lr is None else Parser(program.lr)
+        self.lexemes_in = None if program.lr is None else Lexemes(program, program.lr)
         self.states: list[Any] = []
         self._state_numbers: dict[object, int] = {}
         self.symbols: list[Any] = [None]  # return states (objects) and LR states (ints)
@@ -80,9 +82,9 @@ class Bytewise:
         self.lexers: dict[
             int, int
         ] = {}  # by state before a lexeme: the LR states, as a set of symbols, in which it begins
-        for symbol in range(FIRST, FIRST + (self.parser.states if self.parser else 0)):
-            state = self.lexer_state(symbol)
-            self.lexers[state] = self.lexers.get(state, 0) | 1 << symbol
+        for lr_state, lexer in self.lexemes_in.of.items() if self.lexemes_in else ():
+            state = self.state(lexer)
+            self.lexers[state] = self.lexers.get(state, 0) | 1 << FIRST + lr_state
         self._states_after: dict[tuple[bool, int], tuple[int, ...]] = {}
         self.lexemes = [self._lexeme(state) for state in self.states]
         self.atom_rows = self._atom_rows([*program.start, *begins])
@@ -94,7 +96,7 @@ class Bytewise:
         for state in range(self.parser.states if self.parser else 0):
             self.symbol(state)
         self.state(program.start_state)
-        for lexer in program.lr.lexers if program.lr else ():
+        for lexer in self.lexemes_in.every if self.lexemes_in else ():
             self.state(lexer)
         while len(self._expanded) < len(self.states):
             program.clock.check()
@@ -141,6 +143,9 @@ class Bytewise:
         return number
 
     def control_of(self, state: object, border: Term) -> int:
+        """That of a thread of a matcher."""
+        if isinstance(state, LexerState) and self.lexemes_in is not None and state.lexer.shifts:
+            state = self.lexemes_in.standing(state)
         return self.control(self.state(state), self.joined(FREE, border))
 
     # ------------------------------------------------------------------ borders
@@ -157,6 +162,11 @@ class Bytewise:
 
     def knows(self, border: Term) -> bool:
         return border is ANYTHING or border in self._atom_numbers
+
+    def _both(self, border: Border, term: Term) -> Border | None:
+        """None where no text satisfies both."""
+        rest = self.joined(border, term)
+        return rest if len(rest) < 2 or self.is_alive(rest) else None
 
     def is_alive(self, border: Border) -> bool:
         """Is there a text that satisfies all atoms? Those of one atom are dropped where they are made."""
@@ -228,10 +238,44 @@ class Bytewise:
         terminal = next(iter(state.terminals)) + state.lexer.offset
         return UNDECIDED if self.parser is None or self.parser.is_ignored(terminal) else terminal
 
-    def decided(self, before: int, after: int) -> int:
-        """The terminal that is decided by the byte from one control to another, or UNDECIDED."""
-        terminal = self.lexemes[self.controls[after][0]]
-        return UNDECIDED if self.lexemes[self.controls[before][0]] == terminal else terminal
+    def has_shifted(self, before: int, control: int) -> bool:
+        """Was the terminal of a lexeme decided before the byte that leads to a control?"""
+        return self.lexemes[self.controls[before][0]] == self.lexemes[self.controls[control][0]]
+
+    def entered(self, thread: Thread, has_shifted: bool = False) -> list[tuple[Thread | None, Need | None]]:
+        """A thread after a byte, and what else it may be, or what it needs.
+
+        Where a lexeme may end, both are followed: that it does, then its terminal is shifted there and then, and that it goes on.
+        The border of the one is never satisfied where the other goes on. Where the byte has decided which terminal the
+        lexeme will be, that is shifted at once, too.
+        """
+        control, local = thread
+        state, border = self.controls[control]
+        edges, moves = self._expanded[state]
+        ends = [(what, rest) for kind, what, other in moves if kind == LEX and (rest := self._both(border, other)) is not None]
+        if not ends and self.lexemes[state] == UNDECIDED:
+            return [(thread, None)]
+        terminal = self.lexemes[state]
+        if terminal != UNDECIDED and not has_shifted:
+            found = self.shifts(local, terminal, state, border) if edges else []
+            for _, rest in ends:
+                found += self.shifts(local, terminal, LEXER, rest)
+            return found
+        found = [(thread, None)] if edges else []
+        for operand, rest in ends:
+            if terminal != UNDECIDED or (self.parser is not None and self.parser.is_ignored(operand)):
+                found.append(self._looked(local, terminal, rest))
+            else:
+                found += self.shifts(local, operand, LEXER, rest)
+        return found
+
+    def _looked(self, local: Local, after: int, border: Border) -> tuple[Thread | None, Need | None]:
+        """The next lexeme begins; the last terminal shifted, if it is known. Where only one lexer may come, nothing is looked at."""
+        if local:
+            return (self.lexer_of(local[-1], border), local), None
+        need = Need((LOOK, after), LEXER, border)
+        states = self.states_after(need.move, LEXER)
+        return ((self.control(states[0], border), ()), None) if len(states) == 1 else (None, need)
 
     # ------------------------------------------------------------------ moves
 
@@ -277,15 +321,8 @@ class Bytewise:
             self._shift(local, self.parser.end, border, waiting, needs)
         else:
             assert kind in (POP, LEX), "blocks of lines have no view"
-            rest = self.joined(border, other)
-            if len(rest) > 1 and not self.is_alive(rest):
-                return
-            if kind == POP:
-                self._leave(local, rest, waiting, needs)
-            elif self.lexemes[state] != UNDECIDED or (self.parser is not None and self.parser.is_ignored(operand)):
-                self._lex(local, self.lexemes[state], rest, waiting, needs)
-            else:
-                self._shift(local, operand, rest, waiting, needs)
+            if kind == POP and (rest := self._both(border, other)) is not None:
+                self._leave(local, rest, waiting, needs)  # where a lexeme ends: see `entered`
 
     def _leave(self, local: Local, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
         """A frame ends."""
@@ -293,13 +330,6 @@ class Bytewise:
             needs.append(Need((RETURN,), LEXER, border))
         elif (state := self.return_state(local[-1])) is not None:
             waiting.append((self.control(state, border), local[:-1]))
-
-    def _lex(self, local: Local, after: int, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
-        """The next lexeme begins; the last terminal shifted, if it is known."""
-        if not local:
-            needs.append(Need((LOOK, after), LEXER, border))
-        else:
-            waiting.append((self.lexer_of(local[-1], border), local))
 
     def _shift(self, local: Local, terminal: int, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
         for thread, need in self.shifts(local, terminal, LEXER, border):
@@ -328,8 +358,8 @@ class Bytewise:
 
     def lexer_state(self, symbol: int) -> int:
         """The state before a lexeme, an LR state on top."""
-        assert self.program.lr is not None
-        return self.state(self.program.lr.lexers[self.symbols[symbol]])
+        assert self.lexemes_in is not None
+        return self.state(self.lexemes_in.of[self.symbols[symbol]])
 
     def states_after(self, move: Move, into: int) -> tuple[int, ...]:
         """The states that may read on after a move."""
@@ -339,7 +369,8 @@ class Bytewise:
         key = move[0] in (SHIFT, LOOK, REDUCE), terminal
         known = self._states_after.get(key)
         if known is None:
-            found = dict.fromkeys(state for _, state in self.returns)
+            ends = not key[0] or (self.parser is not None and terminal == self.parser.end)
+            found = dict.fromkeys(state for _, state in self.returns) if ends else {}
             if key[0] and terminal < 0:
                 found.update(dict.fromkeys(self.lexers))
             elif key[0] and self.parser is not None and terminal != self.parser.end:

@@ -74,19 +74,9 @@ class Points:
         return known
 
     def _add(self, need: Need, vector: int, left: Border, threads: set[Thread], micros: set[int]) -> None:
-        """Adds what a wait comes to. Where only one lexer may come, nothing has to be looked at."""
+        """Adds what a wait comes to."""
         raw = self._left(need, vector, left)
-        if raw is None:
-            return
-        if (
-            raw.move[0] == LOOK
-            and raw.vector != ENDED
-            and len(states := self.machine.states_after(raw.move, LEXER)) == 1
-        ):
-            outcome = self._on(raw, states[0])
-            threads |= outcome.threads
-            micros |= outcome.micros
-        elif (micro := self._micro(raw)) != DEAD_POINT:
+        if raw is not None and (micro := self._micro(raw)) != DEAD_POINT:
             micros.add(micro)
 
     def _bound(self, control: int, left: Border) -> int | None:

@@ -21,7 +21,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .bytewise import DEAD, FREE, LEXER, SATISFIED, UNDECIDED, Border, Bytewise, Need, Thread
+from .bytewise import DEAD, FREE, LEXER, SATISFIED, Border, Bytewise, Need, Thread
 from .needs import Move
 
 SELF = -1
@@ -287,14 +287,8 @@ class TokenVectors:
         return self.scopes[self.scope_after(need)].identity
 
     def _enter(self, before: int, thread: Thread, threads: set[Thread], waits: set[Wait]) -> None:
-        """Adds a thread after a byte; where that byte decides which terminal the lexeme will be, it is shifted there and then."""
-        machine, (control, local) = self._machine, thread
-        terminal = machine.decided(before, control)
-        if terminal == UNDECIDED:
-            threads.add(thread)
-            return
-        state, border = machine.controls[control]
-        for after, need in machine.shifts(local, terminal, state, border):
+        """Adds what a thread after a byte may be."""
+        for after, need in self._machine.entered(thread, self._machine.has_shifted(before, thread[0])):
             if after is not None:
                 threads.add(after)
             if need is not None:
