@@ -11,7 +11,7 @@ The rules of a grammar are asked of masks/machines/stack/program.py, so this rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,10 +23,12 @@ from grammarlm.layout.stack import CALL, END, ENTER, LEX, LINE, POP
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
 
 from .lexers import Lexemes
-from .needs import DROP, FAIL, LOOK, REDUCE, RETURN, SHIFT, Local, Move
+from .needs import BELOW, DROP, LOOK, REDUCE, RETURN, SHIFT, Local, Move
+from .network import Network, NoNetwork
 from .parser import FIRST, Parser
 
 if TYPE_CHECKING:
+    from grammarlm.grammars.lark.tables import LrTables
     from grammarlm.masks.machines.stack.program import StackProgram
     from grammarlm.masks.machines.stack.program import Thread as ProgramThread
 
@@ -62,8 +64,10 @@ class Bytewise:
         """`begins`: threads besides that of a text's beginning, where a matcher may stand."""
         self.program = program
         self.columns = len(program.byte_sets.samples)
-        self.parser = None if program.lr is None else Parser(program.lr)
-        self.lexemes_in = None if program.lr is None else Lexemes(program, program.lr)
+        self.parser: Parser | Network | None = None
+        if program.lr is not None:
+            self.lexemes_in = Lexemes(program, program.lr)
+            self.parser = parser_of(program.lr, self.lexemes_in, program.clock.check)
         self.states: list[Any] = []
         self._state_numbers: dict[object, int] = {}
         self.symbols: list[Any] = [None]  # return states (objects) and LR states (ints)
@@ -82,9 +86,9 @@ class Bytewise:
         self.lexers: dict[
             int, int
         ] = {}  # by state before a lexeme: the LR states, as a set of symbols, in which it begins
-        for lr_state, lexer in self.lexemes_in.of.items() if self.lexemes_in else ():
+        for on_top, lexer in self.parser.lexers.items() if self.parser else ():
             state = self.state(lexer)
-            self.lexers[state] = self.lexers.get(state, 0) | 1 << FIRST + lr_state
+            self.lexers[state] = self.lexers.get(state, 0) | 1 << FIRST + on_top
         self._states_after: dict[tuple[bool, int], tuple[int, ...]] = {}
         self.lexemes = [self._lexeme(state) for state in self.states]
         self.atom_rows = self._atom_rows([*program.start, *begins])
@@ -96,7 +100,7 @@ class Bytewise:
         for state in range(self.parser.states if self.parser else 0):
             self.symbol(state)
         self.state(program.start_state)
-        for lexer in self.lexemes_in.every if self.lexemes_in else ():
+        for lexer in self.parser.lexers.values() if self.parser else ():
             self.state(lexer)
         while len(self._expanded) < len(self.states):
             program.clock.check()
@@ -144,7 +148,7 @@ class Bytewise:
 
     def control_of(self, state: object, border: Term) -> int:
         """That of a thread of a matcher."""
-        if isinstance(state, LexerState) and self.lexemes_in is not None and state.lexer.shifts:
+        if isinstance(state, LexerState) and state.lexer.shifts:
             state = self.lexemes_in.standing(state)
         return self.control(self.state(state), self.joined(FREE, border))
 
@@ -315,7 +319,9 @@ class Bytewise:
             under = local if other is None else (*local, self.symbol(other))
             waiting.append((self.control(self.state(operand), border), under))
         elif kind == ENTER:
-            waiting.append((self.lexer_of(self.symbol(operand), border), (*local, self.symbol(operand))))
+            assert self.parser is not None
+            begin = self.symbol(self.parser.entrance(operand))
+            waiting.append((self.lexer_of(begin, border), (*local, begin)))
         elif kind == END:
             assert self.parser is not None
             self._shift(local, self.parser.end, border, waiting, needs)
@@ -325,30 +331,33 @@ class Bytewise:
                 self._leave(local, rest, waiting, needs)  # where a lexeme ends: see `entered`
 
     def _leave(self, local: Local, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
+        _noted(self._left(local, border), waiting, needs)
+
+    def _left(self, local: Local, border: Border) -> list[tuple[Thread | None, Need | None]]:
         """A frame ends."""
         if not local:
-            needs.append(Need((RETURN,), LEXER, border))
-        elif (state := self.return_state(local[-1])) is not None:
-            waiting.append((self.control(state, border), local[:-1]))
+            return [(None, Need((RETURN,), LEXER, border))]
+        state = self.return_state(local[-1])
+        return [] if state is None else [((self.control(state, border), local[:-1]), None)]
 
     def _shift(self, local: Local, terminal: int, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
-        for thread, need in self.shifts(local, terminal, LEXER, border):
-            if thread is not None:
-                waiting.append(thread)
-            elif need is not None and need.move == (DROP, 0):
-                self._leave(local[:-2], border, waiting, needs)
-            elif need is not None:
-                needs.append(need)
+        _noted(self.shifts(local, terminal, LEXER, border), waiting, needs)
 
     def shifts(self, local: Local, terminal: int, into: int, border: Border) -> list[tuple[Thread | None, Need | None]]:
         """Reductions and the shift of a terminal: the thread after them, or what it needs; nothing where it cannot be shifted."""
         if not local:
             return [(None, Need((SHIFT, terminal), into, border))]
         assert self.parser is not None
-        move, local = self.parser.shifted(local, terminal)
-        if move is None:
-            return [((self.lexer_of(local[-1], border) if into == LEXER else self.control(into, border), local), None)]
-        return [] if move[0] == FAIL else [(None, Need(move, into, border))]
+        found: list[tuple[Thread | None, Need | None]] = []
+        for move, known in self.parser.shifted(local, terminal):
+            if move is None:
+                control = self.lexer_of(known[-1], border) if into == LEXER else self.control(into, border)
+                found.append(((control, known), None))
+            elif move == (DROP, 0):
+                found += self._left(known, border)
+            else:
+                found.append((None, Need(move, into, border)))
+        return found
 
     # ------------------------------------------------------------------ symbols
 
@@ -358,15 +367,15 @@ class Bytewise:
 
     def lexer_state(self, symbol: int) -> int:
         """The state before a lexeme, an LR state on top."""
-        assert self.lexemes_in is not None
-        return self.state(self.lexemes_in.of[self.symbols[symbol]])
+        assert self.parser is not None
+        return self.state(self.parser.lexers[self.symbols[symbol]])
 
     def states_after(self, move: Move, into: int) -> tuple[int, ...]:
         """The states that may read on after a move."""
         if into != LEXER:
             return (into,)
-        terminal = move[3] if move[0] == REDUCE else move[1] if move[0] in (SHIFT, LOOK) else -1
-        key = move[0] in (SHIFT, LOOK, REDUCE), terminal
+        terminal = move[3] if move[0] == REDUCE else move[1] if move[0] in (SHIFT, LOOK, BELOW) else -1
+        key = move[0] in (SHIFT, LOOK, REDUCE, BELOW), terminal
         known = self._states_after.get(key)
         if known is None:
             ends = not key[0] or (self.parser is not None and terminal == self.parser.end)
@@ -382,3 +391,16 @@ class Bytewise:
         """The state that a symbol stands for, None for LR states."""
         state = self.symbols[symbol]
         return None if isinstance(state, int) else self.state(state)
+
+
+def _noted(found: list[tuple[Thread | None, Need | None]], waiting: list[Thread], needs: list[Need]) -> None:
+    waiting += [thread for thread, _ in found if thread is not None]
+    needs += [need for _, need in found if need is not None]
+
+
+def parser_of(lr: LrTables, lexemes: Lexemes, check: Callable[[], None]) -> Parser | Network:
+    """The parser's tables themselves are read where they say more than its rules."""
+    try:
+        return Network(lr, lexemes, check)
+    except NoNetwork:
+        return Parser(lr, lexemes)

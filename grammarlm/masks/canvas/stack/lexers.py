@@ -30,7 +30,6 @@ class Lexemes:
         begins = [state for state, items in enumerate(lr.items) if any(not item.read for item in items)]
         self._stands_for = joined_lexers(program, (lr.lexers[state] for state in sorted({*reached, *begins})))
         self.of = {state: self._stands_for[lr.lexers[state]] for state in sorted({*reached, *begins})}
-        self.every = list(dict.fromkeys(self.of.values()))
         self._standing: dict[LexerState, LexerState] | None = None
 
     def standing(self, state: LexerState) -> LexerState:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from grammarlm.errors import LimitExceeded
 
 from .bytewise import FREE, LEXER, Border, Bytewise, Need, Thread
-from .needs import DROP, FAIL, LOOK, REDUCE, RETURN, SHIFT, Local, Move
+from .needs import BELOW, DROP, LOOK, REDUCE, RETURN, SHIFT, Local, Move
 from .vectors import NOWHERE, SELF, TokenVectors
 
 ENDED = -1  # in place of a vector: the text ends
@@ -192,9 +192,9 @@ class Points:
                 if state in self.machine.states_after(move, LEXER):
                     self._emit(symbols, (), self._on(here, state), found)
         else:
-            for after, pushed, symbols in parser.plan(move):
+            for after, pushed, symbols, pops in parser.plan(move):
                 if after is None:
-                    self._emit(symbols, pushed, self._after(here, pushed), found)
+                    self._emit(symbols, pushed, self._after(here, pushed), found, pops)
                 else:
                     self._pop(symbols, after, here, found)
         return found
@@ -215,14 +215,19 @@ class Points:
         effect = self._vectors.effect(micro.vector, state)
         return self.outcome(effect, micro.vector, micro.left)
 
-    def _emit(self, symbols: int, pushed: Local, outcome: Outcome, found: list[Rule]) -> None:
-        """Rules for what an outcome comes to on symbols that stay, with others pushed on them."""
-        found += [Rule(symbols, False, pushed + local, control, DEAD_POINT) for control, local in outcome.threads]
+    def _emit(self, symbols: int, pushed: Local, outcome: Outcome, found: list[Rule], pops: bool = False) -> None:
+        """Rules for what an outcome comes to on symbols that stay, or are popped, with others pushed then."""
+        found += [Rule(symbols, pops, pushed + local, control, DEAD_POINT) for control, local in outcome.threads]
         for micro in outcome.micros:
-            self._settle(symbols, pushed, self.micros[micro], micro, found)
+            self._settle(symbols, pushed, self.micros[micro], micro, found, pops)
 
-    def _settle(self, symbols: int, pushed: Local, here: Micro, micro: int, found: list[Rule]) -> None:
+    def _settle(
+        self, symbols: int, pushed: Local, here: Micro, micro: int, found: list[Rule], pops: bool = False
+    ) -> None:
         """What a micro point does on symbols that are known, and what is below."""
+        if not pushed and pops:
+            found.append(Rule(symbols, True, (), DEAD_POINT, micro))
+            return
         if not pushed:
             found += [
                 rule._replace(symbols=rule.symbols & symbols) for rule in self.rules(micro) if rule.symbols & symbols
@@ -232,23 +237,26 @@ class Points:
         if kind == RETURN:
             state = machine.return_state(pushed[-1])
             if state is not None:
-                self._emit(symbols, pushed[:-1], self._on(here, state), found)
+                self._emit(symbols, pushed[:-1], self._on(here, state), found, pops)
         elif kind == LOOK:
-            self._emit(symbols, pushed, self._on(here, machine.lexer_state(pushed[-1])), found)
+            self._emit(symbols, pushed, self._on(here, machine.lexer_state(pushed[-1])), found, pops)
         else:
             assert machine.parser is not None
             assert kind == SHIFT, "reductions are those of symbols that are known, or of none"
-            after, local = machine.parser.shifted(pushed, here.move[1])
-            if after is None:
-                self._emit(symbols, local, self._after(here, local), found)
-            elif after == (DROP, 0):
-                self._settle_micro(symbols, local, (RETURN,), here, found)
-            elif after[0] == REDUCE and after[1] == 0:
-                self._settle_micro(symbols, (), after, here, found)
-            elif after[0] != FAIL:
-                self._pop(symbols, (after[0], after[1] - 1, *after[2:]), here, found)
+            for after, local in machine.parser.shifted(pushed, here.move[1]):
+                if after is None:
+                    self._emit(symbols, local, self._after(here, local), found, pops)
+                elif after == (DROP, 0):
+                    self._settle_micro(symbols, local, (RETURN,), here, found, pops)
+                elif after[0] == BELOW or (after[0] == REDUCE and after[1] == 0):
+                    self._settle_micro(symbols, (), after, here, found, pops)
+                else:
+                    assert not pops
+                    self._pop(symbols, (after[0], after[1] - 1, *after[2:]), here, found)
 
-    def _settle_micro(self, symbols: int, pushed: Local, move: Move, here: Micro, found: list[Rule]) -> None:
+    def _settle_micro(
+        self, symbols: int, pushed: Local, move: Move, here: Micro, found: list[Rule], pops: bool
+    ) -> None:
         micro = self._micro(here._replace(move=move))
         if micro != DEAD_POINT:
-            self._settle(symbols, pushed, self.micros[micro], micro, found)
+            self._settle(symbols, pushed, self.micros[micro], micro, found, pops)
