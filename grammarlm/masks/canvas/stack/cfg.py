@@ -16,7 +16,7 @@ from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
 from .arena import TableArrays
-from .bytewise import UNDECIDED, Bytewise
+from .bytewise import Bytewise
 from .columns import Columns, row_numbers
 from .grid import Stack, StackGrid
 from .nodes import members
@@ -86,18 +86,13 @@ class CfgView:
         return CfgView(self._automaton, threads).grid(length, after, room, check)
 
     def _starts_of(self, threads: Iterable[Thread]) -> list[Start]:
-        """Where threads of a matcher stand. Where the terminal of a lexeme is decided it has been shifted."""
+        """Where threads of a matcher stand. Where the terminal of a lexeme is decided, or may end, it has been shifted."""
         machine, found = self._machine, list[Start]()
         for thread in threads:
             stack = tuple(machine.symbol(symbol) for symbol in reversed(thread.stack))
             control = machine.control_of(thread.state, _border_of(thread))
-            state, rest = machine.controls[control]
-            if (terminal := machine.lexemes[state]) == UNDECIDED:
-                found.append((control, stack))
-            else:
-                shifted = machine.shifts(stack, terminal, state, rest)
-                found += [after for after, _ in shifted if after is not None]
-        return found
+            found += [after for after, _ in machine.entered((control, stack)) if after is not None]
+        return list(dict.fromkeys(found))
 
 
 def _border_of(thread: Thread) -> Term:

@@ -98,9 +98,8 @@ class Columns:
         for here in parted(self._like((state, *(vectors.states + atom for atom in sorted(border))))):
             effect = vectors.effects[int(self._matrix[here[0], state])]
             if own := [need for need, vector in effect.waits if vector == SELF]:
-                states = dict.fromkeys(s for need in own for s in machine.states_after(need.move, need.into))
-                atoms = sorted({vectors.states + atom for need in own for atom in need.border})
-                for some in parted(self._like((*states, *atoms))[here]):
+                states = vectors.closed(s for need in own for s in machine.states_after(need.move, need.into))
+                for some in parted(self._like(states)[here]):
                     note(here[some])
             elif effect.threads or effect.waits:
                 note(here)
