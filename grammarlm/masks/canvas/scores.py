@@ -26,6 +26,10 @@ class SoftmaxDraw:
     def __init__(self, rng: np.random.Generator):
         self.uniform = rng.random
 
+    def uniforms(self, count: int) -> np.ndarray:
+        """float64 [count]."""
+        return np.asarray(self.uniform(count))
+
     def __call__(self, logs: np.ndarray) -> int:
         sums = np.cumsum(np.exp(logs - logs.max()), dtype=np.float64)
         below = int(np.searchsorted(sums, self.uniform() * sums[-1], "right"))
