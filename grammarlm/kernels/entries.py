@@ -72,7 +72,6 @@ GROUPS = {
         "class_row": "canvas.rows",
         "class_maxima": "canvas.rows",
         "class_sums": "canvas.rows",
-        "first_member": "canvas.rows",
         "drawn_member": "canvas.rows",
     },
     "lattice": {

@@ -17,9 +17,10 @@ from tests.masks.canvas.stack_tables import all_rows, grid_of, random_single_tab
 DRAWS = 1000
 
 
-def some_rows(
-    first: int, count: int, make: Callable[..., StackTable] = random_table
-) -> Iterator[tuple[np.random.Generator, StackPasses, np.ndarray]]:
+Rows = Iterator[tuple[np.random.Generator, StackPasses, np.ndarray]]
+
+
+def some_rows(first: int, count: int, make: Callable[..., StackTable] = random_table) -> Rows:
     """Partly filled rows of random tables that can be completed, and all their completions."""
     for seed in range(first, first + count):
         rng = np.random.default_rng(seed)

@@ -1,8 +1,8 @@
 """Completions drawn exactly, by rejection: a text is drawn token by token as if the bounds of what follows (guide.py) were sums.
 
 In a place with the bound a, whose edges have the weights w and lead to places with the bounds b, each edge is taken with the
-probability w b / a, and with what is left of 1 the try ends. So a completion is drawn with the product of its weights, over the bound
-of the beginning: in proportion to its weight. Right only where each row has one derivation.
+probability w b / a, and with what is left of 1 the try ends. So a completion is drawn with the product of its weights, over the
+bound of the beginning: in proportion to its weight. Right only where each row has one derivation.
 """
 
 import numpy as np
@@ -74,9 +74,9 @@ def one_try(address, guide_address, uniforms, found, edges):
 
 @kernel("int64(int64, int64, int64, int64, int64)", seconds=4)
 def guided_draw(address, guide_address, uniforms_address, tries, shares_address):
-    """Writes a completion into a row of classes that has a guide of sums: the first of some tries that does not end early, each with
-    its uniform numbers, float64 [tries, STEPS]; then `shares`, float64 [STEPS], choose the classes. Returns the steps that all tries
-    made; 0 where all ended early, -1 where there is no room."""
+    """Writes a completion into a row of classes that has a guide of sums: the first of some tries that does not end early, each
+    with its uniform numbers, float64 [tries, STEPS]; then `shares`, float64 [STEPS], choose the classes. Returns which try it was,
+    from 1 on; 0 where all ended early, -1 where there is no room."""
     arena, guide = sets_arena(address), guide_of(guide_address)
     steps = guide[Guide.STEPS]
     uniforms = carray(pointer(uniforms_address), (tries, steps), np.float64)

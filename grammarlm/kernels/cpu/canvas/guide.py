@@ -1,8 +1,8 @@
 """How good what follows can be at most: bounds from the right that forget what is on the stack.
 
-Of each control at a boundary, and of each point within a token, the best sum of scores to the right edge (or the log of the sum over
-completions) if after each pop the symbol is the one that is best. No completion from there, whatever its stack, has more.
-kernels/reference/guided.py says the same without kernels; search.py and draws.py are led by it.
+Of each control at a boundary, and of each point within a token, the best sum of scores to the right edge (or the log of the sum
+over completions) if at each pop the symbol on top is the one that is best. No completion from there, whatever its stack, has more.
+search.py and draws.py are led by these bounds.
 """
 
 import numpy as np

@@ -86,8 +86,8 @@ class Guided:
         return self._row if looked_at else None
 
     def drawn(self, draw: SoftmaxDraw, check: Callable[[], None]) -> np.ndarray | None:
-        """int32 [L]: the classes of a completion by the softmax of its score, where each row has one derivation; None where too many
-        tries end early."""
+        """int32 [L]: the classes of a completion by the softmax of its score, where each row has one derivation; None where too
+        many tries end early."""
         steps = len(self._row)
         shares = draw.uniforms(steps)
         for tries in TRIES:
