@@ -15,6 +15,8 @@ from grammarlm.layout.stack_sets import Guide, StackSets
 from .arrays import lowest, on_top
 from .records import MIX, sets_arena, words_of
 
+LEAST = -50.0  # the log of a share that changes no sum of float64
+
 
 @inlined
 def guide_of(address):
@@ -58,7 +60,7 @@ def has_class(kinds, kind, token_class):
 def joined(a, b, is_sum):
     """Of two ways: the better, or the log of their sum."""
     high, low = max(a, b), min(a, b)
-    if is_sum and low > -np.inf:
+    if is_sum and low > high + LEAST:
         high += np.log1p(np.exp(low - high))
     return high
 
@@ -145,7 +147,16 @@ def bound_controls(address, guide_address, step, stamps):
             if stamps[kind] != step + 1:
                 stamps[kind] = int32(step + 1)
                 weight[kind] = 0.0 if given >= 0 else kind_weight(address, guide_address, step, kind)
-            best = joined(best, weight[kind] + ahead[step + 1, point], is_sum)
+            best = max(best, weight[kind] + ahead[step + 1, point])
+        if is_sum and best > -np.inf:
+            total = 0.0
+            for e in range(starts[c], starts[c + 1]):
+                kind, point = int64(kind_of[e]), int64(points[e])
+                if live[1 + point] and (given < 0 or has_class(kinds, kind, given)):
+                    value = weight[kind] + ahead[step + 1, point] - best
+                    if value > LEAST:
+                        total += np.exp(value)
+            best += np.log(total)
         ahead[step, c] = best
 
 
