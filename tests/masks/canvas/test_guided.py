@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from grammarlm.masks.canvas.scores import LOWEST, SoftmaxDraw
-from grammarlm.masks.canvas.stack import guided
+from grammarlm.masks.canvas.stack import arena, guided
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.canvas.stack.paths import Paths
 from grammarlm.masks.canvas.stack.table import StackTable
-from tests.masks.canvas.canvas_law import matching
+from tests.masks.canvas.canvas_law import Choices, matching
 from tests.masks.canvas.stack_tables import all_rows, grid_of, random_single_table, random_starts, random_table
 
 DRAWS = 1000
@@ -127,6 +127,23 @@ def test_what_is_not_found_soon_is_found_by_all_values(monkeypatch: pytest.Monke
         assert sums_of(passes, passes.best(scores)[None], scores)[0] == pytest.approx(sums.max())
         assert (left == passes.sample(scores, SoftmaxDraw(rng))).all(1).any()
     assert given_up > 10
+
+
+def test_a_row_counts_once_however_many_texts_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the table of costs is too large, room is made of masked steps, and a row had a derivation for each way to fill these."""
+    monkeypatch.setattr(arena, "MOST_COSTS", 0)
+    monkeypatch.setattr(guided, "TRIES", ())
+    several = 0
+    for rng, passes, left in some_rows(0, 40, random_single_table):
+        if not passes.grid.room or not 2 <= len(left) <= 40:
+            continue
+        scores = rng.standard_normal((len(passes.row), passes.grid.table.classes))
+        sums = sums_of(passes, left, scores)
+        law = Choices().ways(lambda draw: passes.sample(scores, draw).tolist())  # noqa: B023
+        want = np.exp(sums - np.logaddexp.reduce(sums))
+        assert [law.get(tuple(row), 0.0) for row in left.tolist()] == pytest.approx(want)
+        several += Paths(passes, scores, is_sum=True).total > np.logaddexp.reduce(sums) + 1e-6
+    assert several > 3
 
 
 def test_equal_seeds_give_equal_samples() -> None:

@@ -31,6 +31,7 @@ def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray
     is_single = passes.grid.table.is_deterministic and len(passes.grid.starts) == 1  # each row has one derivation
     if is_single and isinstance(draw, SoftmaxDraw) and (tried := passes.tried(scores, draw)) is not None:
         return tried
+    is_single = is_single and not passes.grid.workshop.spells_room
     if not is_single:
         try:
             return Subsets(passes, scores).classes(draw)
