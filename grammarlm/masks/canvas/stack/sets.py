@@ -59,6 +59,11 @@ class StackSets:
         self._rows: dict[tuple[int, int], np.ndarray] = {}
         self._store.words[At.EMPTY_STACK] = self._store.record([Record.SET, ROOT, 0])
 
+    @property
+    def address(self) -> int:
+        """Of the arena, for kernels that only read; the lock is held."""
+        return self._store.address
+
     def admit(self, starts: Iterable[tuple[int, Stack]]) -> None:
         """Rows begin at these places (and those admitted before): stacks that nothing leads to from there are left out, where until
         the first are admitted all are followed. Numbers of before mean nothing where this adds any."""
