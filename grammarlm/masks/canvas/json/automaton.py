@@ -10,18 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from grammarlm.layout.json import Kind
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL, STEP
 
-from .explored import Explored
-
 Way = tuple[Any, ...]  # the first word says which
-IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 ALL_RETURNS = 0  # the number of the vector that leaves each state as it is after a pop
+
+
+class ByteTable(Protocol):
+    """What each byte does to each state, as the JSON machine is unrolled (explored.py)."""
+
+    @property
+    def next(self) -> np.ndarray: ...
+
+    @property
+    def specials(self) -> np.ndarray: ...
+
+    @property
+    def accepts(self) -> np.ndarray: ...
+
+    @property
+    def is_text(self) -> np.ndarray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,18 +46,19 @@ class ByteAutomaton:
     accepts: np.ndarray  # bool [S]
     block_of: np.ndarray  # int32: the state of each unrolled state
     returns: np.ndarray  # int32: the states that are symbols
-    in_string: np.ndarray  # bool [S]: is the text within a string?
+    is_text: np.ndarray  # bool [S]: are blanks text there, and not white space between tokens of JSON?
 
     @property
     def states(self) -> int:
         return len(self.next)
 
 
-def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomaton:
+def byte_automaton(explored: ByteTable, check: Callable[[], None]) -> ByteAutomaton:
     """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart."""
     columns, class_of = _byte_classes(explored.next)
     chains = _chains(explored, columns)
-    block = _blocks(columns, explored.accepts, chains, check)
+    is_text = explored.is_text
+    block = _blocks(columns, explored.accepts.astype(np.int64) + 2 * is_text, chains, check)
     first = np.unique(block, return_index=True)[1]
     entries, effects = _entries(columns, block, chains)
     assert (entries == entries[first[block]]).all(), "two states were taken for one"
@@ -53,7 +66,7 @@ def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomat
     returns = np.unique(block[sorted(symbols)]) if symbols else np.zeros(0, np.int64)
     return ByteAutomaton(
         entries[first].astype(np.int32), class_of.astype(np.uint8), effects, explored.accepts[first],
-        block.astype(np.int32), returns.astype(np.int32), np.isin(explored.states[first, 0] & 31, IN_STRINGS),
+        block.astype(np.int32), returns.astype(np.int32), is_text[first],
     )  # fmt: skip
 
 
@@ -65,9 +78,9 @@ def _byte_classes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _blocks(
-    columns: np.ndarray, accepts: np.ndarray, chains: dict[int, list[tuple[int, int, int]]], check: Callable[[], None]
+    columns: np.ndarray, kinds: np.ndarray, chains: dict[int, list[tuple[int, int, int]]], check: Callable[[], None]
 ) -> np.ndarray:
-    """The coarsest partition in which states of a block do alike; compared by hashes, which the caller checks."""
+    """The coarsest partition in which states of a block are of one kind and do alike; by hashes, which the caller checks."""
     rng = np.random.default_rng(0)
     weights = rng.integers(1, 1 << 63, columns.shape[1] + 1, np.uint64) * np.uint64(2) + np.uint64(1)
     special = columns <= SPECIAL
@@ -75,7 +88,7 @@ def _blocks(
     parts = [(-entry, *way) for entry, chain in chains.items() for way in chain]
     of, operations, symbols, states = np.array(parts, np.int64).reshape(-1, 4).T
     sums = np.zeros(-int(columns.min(initial=0)) + 1, np.uint64)
-    block, blocks = accepts.astype(np.int64), 0
+    block, blocks = kinds, 0
     with np.errstate(over="ignore"):
         while True:
             check()
@@ -96,7 +109,7 @@ def _blocks(
             blocks = found
 
 
-def _chains(explored: Explored, columns: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
+def _chains(explored: ByteTable, columns: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
     """(operation, symbol, state) of each special entry."""
     found = {}
     for entry in np.unique(columns[columns <= SPECIAL]).tolist():

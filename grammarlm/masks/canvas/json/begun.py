@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammarlm.layout.json import Kind
 
 if TYPE_CHECKING:
-    from grammarlm.masks.matcher import Matcher
+    from grammarlm.masks.machines.json.configs import Config
 
 LONGEST_MANTISSA = 25
 CHARACTERS = 24  # bit offset in y: of a string's characters
@@ -21,13 +23,11 @@ class Begun(NamedTuple):
     is_blank: bool = False  # in a gap that has blanks
 
 
-def begun_of(matcher: Matcher | None) -> Begun:
-    if matcher is None or matcher.is_finished:
-        return Begun()
-    epoch, state = matcher._head[1:3]
+def begun_of(configs: Iterable[Config]) -> Begun:
+    """`configs`: of the schemas in which a matcher stands."""
     digits = characters = 0
     is_blank = False
-    for c, _, y, _, _ in epoch.terms[state]:
+    for c, _, y, _, _ in chain.from_iterable(configs):
         kind = c & 31
         if kind == Kind.NUMBER:
             digits = LONGEST_MANTISSA

@@ -25,6 +25,7 @@ from .places import Places
 from .tracked import long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
+IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 MOST_STATES = 1 << 16
 SHORT = 1  # digits of a number before an exponent that states follow in any row
 OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
@@ -51,6 +52,11 @@ class Explored:
     specials: np.ndarray  # int32 [N, 4]
     accepts: np.ndarray  # bool [S]
     start: int
+
+    @property
+    def is_text(self) -> np.ndarray:
+        """bool [S]: are blanks text there, and not white space between tokens of JSON?"""
+        return np.isin(self.states[:, 0] & 31, IN_STRINGS)
 
 
 class LeftOut(Exception):

@@ -33,7 +33,7 @@ from .explored import SHORT, LeftOut, States
 from .keys import runs_of, spelling_tokens, tight_keys
 
 if TYPE_CHECKING:
-    from .view import JsonView
+    from .view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
@@ -47,12 +47,12 @@ NO_TOKENS = np.zeros(0, np.int64)
 class JsonGrid:
     """Rows of one length; passes are made of tokens, since a key is more than classes."""
 
-    def __init__(self, view: JsonView, length: int, after: Matcher | None, room: int, check: Callable[[], None]):
+    def __init__(self, view: UnrolledView, length: int, after: Matcher | None, room: int, check: Callable[[], None]):
         self._view, self.length, self._after, self._room, self._check = view, length, after, room, check
         self.vocab = view.vocab
         self.stops = frozenset(self.vocab.stop_ids)
         self._grids: dict[States, StackGrid] = {}
-        self._begun = begun_of(after)
+        self._begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
 
@@ -274,18 +274,24 @@ def costs_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
 
 
 def keys_twice(text: bytes) -> list[bytes]:
-    """The keys that some object of a text, or of its beginning, has twice."""
+    """The keys that some object of a text, or of its beginning, has twice; the text may have other parts around it."""
     found: set[str] = set()
 
     def look(pairs: list[tuple[str, object]]) -> None:
         found.update(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
 
-    for closing in closings(text):
-        try:
-            json.loads(text + closing, object_pairs_hook=look)
+    reader, left = json.JSONDecoder(object_pairs_hook=look), text.decode(errors="replace")
+    while (at := left.find("{")) >= 0:
+        left = left[at:]
+        for closing in (b"", *closings(left.encode())):
+            try:
+                _, end = reader.raw_decode(left + closing.decode())
+            except ValueError:
+                continue
+            left = left[end:]
             break
-        except ValueError:
-            continue
+        else:
+            left = left[1:]
     return sorted(key.encode() for key in found)
 
 

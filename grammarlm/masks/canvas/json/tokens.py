@@ -43,7 +43,7 @@ class TokenEffects:
         self.effects: list[Ways] = list(automaton.effects)
         self._effect_numbers = {ways: self._states + i for i, ways in enumerate(self.effects)}
         # By class of byte and effect: first the states', then the special effects'; the last is that of NONE.
-        self._moved = np.full((self._classes, self._states + 256), UNKNOWN, np.int32)
+        self._moved = np.full((self._classes, self._states + len(self.effects) + 256), UNKNOWN, np.int32)
         self._moved[:, : self._states] = automaton.next.T
         self._moved[:, NONE] = NONE
 
@@ -66,15 +66,28 @@ class TokenEffects:
         return found[: vocab.size]
 
     def forbid_long_blanks(self, vocab: Vocabulary, vectors: np.ndarray) -> None:
-        """Of tokens with more blanks in one place than are allowed between tokens of JSON: they stand in strings alone."""
-        for token, before in long_blanks(vocab):
+        """Of tokens with more blanks in one place than are allowed between tokens of JSON: they stand in text alone, or begin there
+        and leave no more for a gap."""
+        for token, is_over in long_blanks(vocab):
             reached = IDENTITY
-            for byte in before:
+            for byte, over in zip(vocab.token_bytes(token), is_over, strict=True):
                 reached = self._move(reached, int(self._automaton.class_of[byte]))
-            there, after = self.vectors[reached], self.vectors[vectors[token]]
-            is_state = (there >= 0) & (there < self._states)
-            in_string = is_state & self._automaton.in_string[np.where(is_state, there, 0)]
-            vectors[token] = self._vectors.number(np.where(in_string, after, NONE).astype(np.int32))
+                if over:
+                    reached = self._in_text(reached)
+            vectors[token] = reached
+
+    def _in_text(self, vector: int) -> int:
+        """A vector without the ways that end between tokens of JSON."""
+        effects = self.vectors[vector].copy()
+        for effect in np.unique(effects[effects != NONE]).tolist():
+            ways = set[Way]()
+            for way in self.ways_of(effect):
+                if way[0] != POP and self._automaton.is_text[way[-1]]:
+                    ways.add(way)
+                elif way[0] == POP and (rest := self._in_text(way[1])) != NOWHERE:
+                    ways.add((POP, rest))
+            effects[effects == effect] = self._effect(frozenset(ways))
+        return NOWHERE if (effects == NONE).all() else self._vectors.number(effects)
 
     @property
     def vectors(self) -> np.ndarray:
@@ -138,15 +151,20 @@ class TokenEffects:
 
 
 @lru_cache(maxsize=4)
-def long_blanks(vocab: Vocabulary) -> list[tuple[int, bytes]]:
-    """The tokens with a run of white space of more than LONGEST_RUN blanks and tabs, and what precedes the run in them."""
+def long_blanks(vocab: Vocabulary) -> list[tuple[int, list[bool]]]:
+    """The tokens with a run of white space of more than LONGEST_RUN blanks and tabs; of each byte, do more than these follow in its
+    run, itself with them?"""
     found = []
     for token in np.flatnonzero(np.diff(vocab.offsets) > LONGEST_RUN).tolist():
         spelled = vocab.token_bytes(token)
+        is_over = [False] * len(spelled)
         for run in RUN.finditer(spelled):
-            if len(run[0].translate(None, b"\r\n")) > LONGEST_RUN:
-                found.append((token, spelled[: run.start()]))
-                break
+            blanks = 0
+            for at in range(run.end() - 1, run.start() - 1, -1):
+                blanks += spelled[at] in b" \t"
+                is_over[at] = blanks > LONGEST_RUN
+        if any(is_over):
+            found.append((token, is_over))
     return found
 
 

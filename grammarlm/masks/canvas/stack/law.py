@@ -27,7 +27,7 @@ MOST_TRIES = 10_000
 
 def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray:
     """The classes of a completion, by the softmax of the sum of its scores."""
-    if not passes.grid.table.is_deterministic:
+    if not passes.grid.is_deterministic:
         try:
             return Subsets(passes, scores).classes(draw)
         except TooMany:
@@ -37,7 +37,7 @@ def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray
         raise ValueError("the logits give every completion of the row the probability 0")
     for _ in range(MOST_TRIES):
         row = derivations.classes(draw)
-        if passes.grid.table.is_deterministic:
+        if passes.grid.is_deterministic:
             return row
         ways = Paths(type(passes)(passes.grid, row), np.zeros_like(scores), is_sum=True).total
         if ways < RARELY_MORE or draw(np.array([-ways, np.log1p(-np.exp(-ways))])) == 0:
