@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import lark
+
 import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case
 from tests.masks.canvas.json_cases import by_schema
@@ -39,6 +41,20 @@ def text(until: str) -> Piece:
             return False
 
     return gl.Text(until=until), accepts
+
+
+def rules(grammar: Any, in_lark: str | None = None, parser: str = "lalr") -> Piece:
+    """A Lark grammar, or one in another notation and its texts in stock lark's."""
+    reader = lark.Lark(in_lark or grammar.text, parser=parser)
+
+    def accepts(data: bytes) -> bool:
+        try:
+            reader.parse(data.decode())
+        except (lark.exceptions.UnexpectedInput, UnicodeDecodeError):
+            return False
+        return True
+
+    return grammar, lru_cache(None)(accepts)
 
 
 def one_after_another(*pieces: Piece) -> Piece:

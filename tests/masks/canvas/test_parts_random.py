@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case, holes_of, ids_in
-from tests.masks.canvas.parts_cases import Piece, one_after_another, one_of, regex, schema, text
+from tests.masks.canvas.parts_cases import Piece, one_after_another, one_of, regex, rules, schema, text
 from tests.masks.canvas.substituted import check_partial, completions
 
-FEW, MANY = 12, 400
+FEW, MANY = 8, 400
 ALL = bytes(range(256))
 WHITE = b" \t\r\n"
 DIGITS = b"0123456789-+.eE"
@@ -48,6 +49,21 @@ SCHEMAS = [
          (b"1", b'"1"', b"12")),
     Part(schema({"type": "string", "maxLength": 2}), ALL, (b'"a"', b'""', b'"\\n1"')),
 ]  # fmt: skip
+RULED = [
+    Part(rules(gl.Lark('start: pair*\npair: "(" pair* ")" | "[" pair* "]"\n')), b"()[]", (b"()", b"", b"[()]()", b"[]")),
+    Part(rules(gl.Lark('start: NUM NUM\nNUM: /[0-9]+/\n%ignore " "\n')), b"0123456789 ", (b"1 2", b"12 1 ", b" 7 0")),
+    Part(rules(gl.Lark('start: ("if" NAME | NAME "=" NAME ";")+\nNAME: /[a-z]+/\n%ignore " "\n')),
+         b"abcdefghijklmnopqrstuvwxyz=; ", (b"if a", b"a=b;", b"if a b=if;")),
+    Part(rules(gl.Lark('start: A | B B\nA: /ab/\nB: /[ab]/\n')), b"ab", (b"ab", b"ba", b"bb")),
+    Part(rules(gl.Lark('start: "a" start "a" | "b" start "b" | "a" | "b" | "a" "a" | "b" "b"\n'), parser="earley"), b"ab",
+         (b"aba", b"b", b"babab", b"baab")),
+    Part(rules(gl.Gbnf('root ::= item ("," " "? item)*\nitem ::= [0-9]+ | "<" root ">"\n'),
+               'start: item ("," " "? item)*\nitem: /[0-9]/+ | "<" start ">"\n'), b"0123456789,<> ", (b"1,2", b"<1, 2>", b"<<1>>")),
+    Part(rules(gl.Gbnf('root ::= "a" root tail? | "b"\ntail ::= "c" root? "d"?\n'),
+               'start: "a" start tail? | "b"\ntail: "c" start? "d"?\n', "earley"), b"abcd", (b"b", b"abcbd", b"aabc")),
+    Part(rules(gl.Lark('start: start start | "a" | "aa"\n')), b"a", (b"a", b"aaa")),
+]  # fmt: skip
+POOLS = {"regular": PARTS, "rules": RULED}
 
 
 def random_part(rng: random.Random, pool: list[Part]) -> Part:
@@ -58,9 +74,12 @@ def random_part(rng: random.Random, pool: list[Part]) -> Part:
     return part
 
 
-def random_parts(rng: random.Random) -> list[Part]:
-    parts = [random_part(rng, PARTS if rng.random() < 0.5 else SCHEMAS) for _ in range(rng.choice([1, 1, 2]))]
-    parts.insert(rng.randrange(len(parts) + 1), random_part(rng, SCHEMAS))
+def random_parts(rng: random.Random, pool: list[Part]) -> list[Part]:
+    """Schemas, and parts of a pool between them: two of these side by side would be one part."""
+    parts = [random_part(rng, pool if rng.random() < 0.6 else SCHEMAS)]
+    parts.insert(rng.randrange(2), random_part(rng, SCHEMAS))
+    if rng.random() < 0.3:
+        parts.append(random_part(rng, pool if parts[-1] in SCHEMAS else SCHEMAS))
     return parts
 
 
@@ -74,9 +93,9 @@ def cut(rng: random.Random, data: bytes) -> list[bytes]:
     return found
 
 
-def random_case(rng: random.Random) -> tuple[Case, list[int]]:
+def random_case(rng: random.Random, pool: list[Part]) -> tuple[Case, list[int]]:
     """A composition over all bytes and tokens from its texts, and the tokens of one."""
-    parts = random_parts(rng)
+    parts = random_parts(rng, pool)
     grammar, accepts = one_after_another(*(part.piece for part in parts))
     texts = [cut(rng, b"".join(rng.choice(part.examples) for part in parts)) for _ in range(4)]
     extra = sorted({token for tokens in texts for token in tokens if len(token) > 1})
@@ -97,21 +116,23 @@ def random_row(rng: random.Random, case: Case, row: list[int]) -> list[int]:
     return row
 
 
+@pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.proof)])
-def test_random_compositions(count: int) -> None:
+def test_random_compositions(pool: str, count: int) -> None:
     rng, completable = random.Random(3), 0
     for _ in range(count):
-        case, row = random_case(rng)
+        case, row = random_case(rng, POOLS[pool])
         assert case.accepts(b"".join(case.tokens[token] for token in row))
         completable += check_partial(case, random_row(rng, case, row))
     assert 0 < completable < count
 
 
+@pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.proof)])
-def test_behind_a_matcher(count: int) -> None:
+def test_behind_a_matcher(pool: str, count: int) -> None:
     rng, made = random.Random(4), 0
     for _ in range(count):
-        case, row = random_case(rng)
+        case, row = random_case(rng, POOLS[pool])
         partial = random_row(rng, case, row)
         first = rng.randrange(partial.index(-1) + 1)
         matcher = case.constraint.matcher()

@@ -30,7 +30,8 @@ class ByteTable(Protocol):
     def specials(self) -> np.ndarray: ...
 
     @property
-    def accepts(self) -> np.ndarray: ...
+    def accepts(self) -> np.ndarray:
+        """int or bool [S]: 0 where a text cannot end, else what may follow its end, by numbers (parts/machines.py)."""
 
     @property
     def is_text(self) -> np.ndarray: ...
@@ -43,7 +44,7 @@ class ByteAutomaton:
     next: np.ndarray  # int32 [S, C]: effects
     class_of: np.ndarray  # uint8 [256]
     effects: list[frozenset[Way]]  # those from S on
-    accepts: np.ndarray  # bool [S]
+    accepts: np.ndarray  # int or bool [S], as of ByteTable
     block_of: np.ndarray  # int32: the state of each unrolled state
     returns: np.ndarray  # int32: the states that are symbols
     is_text: np.ndarray  # bool [S]: are blanks text there, and not white space between tokens of JSON?
@@ -58,7 +59,7 @@ def byte_automaton(explored: ByteTable, check: Callable[[], None]) -> ByteAutoma
     columns, class_of = _byte_classes(explored.next)
     chains = _chains(explored, columns)
     is_text = explored.is_text
-    block = _blocks(columns, explored.accepts.astype(np.int64) + 2 * is_text, chains, check)
+    block = _blocks(columns, 2 * explored.accepts.astype(np.int64) + is_text, chains, check)
     first = np.unique(block, return_index=True)[1]
     entries, effects = _entries(columns, block, chains)
     assert (entries == entries[first[block]]).all(), "two states were taken for one"

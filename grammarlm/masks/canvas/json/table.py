@@ -93,7 +93,7 @@ class JsonTable:
         ways = [[self._number(p) for p in self._special.get(states + i, ())] for i in range(most)]
         starts = np.cumsum([0, *map(len, ways)]).astype(np.int32)
         ends = np.array([p for of in ways for p in of], np.int32)
-        accepts, edge_of = self._automaton.accepts.astype(np.uint8), np.empty(points, np.int32)
+        accepts, edge_of = (self._automaton.accepts != 0).astype(np.uint8), np.empty(points, np.int32)
         wide, arena = -(-(FIRST + classes) // 64), np.zeros(Effects.LENGTH, np.int64)
         for place, number in (
             (Effects.STATES, states), (Effects.CLASSES, classes), (Effects.MATRIX, address_of(matrix)), (Effects.SPECIALS, most),

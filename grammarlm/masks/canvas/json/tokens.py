@@ -10,13 +10,15 @@ in a vector, too, that of the rest over all return states. It is `ALL_RETURNS` w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
+from grammarlm.vocab.byte_trie import ByteTrie
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .automaton import ALL_RETURNS, ByteAutomaton, Way
@@ -25,6 +27,33 @@ from .vectors import UNKNOWN, Vectors
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
 RUN = re.compile(rb"[ \t\r\n]+")
 Ways = frozenset[Way]
+
+
+class TrieVocabulary(Protocol):
+    """As much of a vocabulary as is walked."""
+
+    @property
+    def trie(self) -> ByteTrie: ...
+
+    @property
+    def words(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def stop_ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def special_ids(self) -> tuple[int, ...]: ...
+
+
+class LongBlanks(NamedTuple):
+    """A token with more blanks than may stand between tokens of JSON."""
+
+    token: int
+    spelled: bytes
+    is_over: list[bool]  # of each byte: do more than these follow in its run, itself with them?
 
 
 class TokenEffects:
@@ -47,7 +76,7 @@ class TokenEffects:
         self._moved[:, : self._states] = automaton.next.T
         self._moved[:, NONE] = NONE
 
-    def of_tokens(self, vocab: Vocabulary) -> np.ndarray:
+    def of_tokens(self, vocab: TrieVocabulary) -> np.ndarray:
         """int32 [V]: the number of each text token's vector, NOWHERE where no state reads it."""
         trie, class_of = vocab.trie, self._automaton.class_of
         found = np.full(vocab.words * 32 + 1, NOWHERE, np.int32)
@@ -65,15 +94,18 @@ class TokenEffects:
         found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
         return found[: vocab.size]
 
-    def forbid_long_blanks(self, vocab: Vocabulary, vectors: np.ndarray) -> None:
+    def forbid_long_blanks(self, tokens: Iterable[LongBlanks], vectors: np.ndarray) -> None:
         """Of tokens with more blanks in one place than are allowed between tokens of JSON: they stand in text alone, or begin there
         and leave no more for a gap."""
-        for token, is_over in long_blanks(vocab):
+        class_of, known = self._automaton.class_of.tolist(), dict[tuple[int, int, bool], int]()
+        for token, spelled, is_over in tokens:
             reached = IDENTITY
-            for byte, over in zip(vocab.token_bytes(token), is_over, strict=True):
-                reached = self._move(reached, int(self._automaton.class_of[byte]))
-                if over:
-                    reached = self._in_text(reached)
+            for byte, over in zip(spelled, is_over, strict=True):
+                key = reached, class_of[byte], over
+                if key not in known:
+                    moved = self._move(reached, key[1])
+                    known[key] = self._in_text(moved) if over else moved
+                reached = known[key]
             vectors[token] = reached
 
     def _in_text(self, vector: int) -> int:
@@ -151,21 +183,25 @@ class TokenEffects:
 
 
 @lru_cache(maxsize=4)
-def long_blanks(vocab: Vocabulary) -> list[tuple[int, list[bool]]]:
-    """The tokens with a run of white space of more than LONGEST_RUN blanks and tabs; of each byte, do more than these follow in its
-    run, itself with them?"""
+def long_blanks(vocab: Vocabulary) -> list[LongBlanks]:
+    """The tokens with a run of white space of more than LONGEST_RUN blanks and tabs."""
     found = []
     for token in np.flatnonzero(np.diff(vocab.offsets) > LONGEST_RUN).tolist():
         spelled = vocab.token_bytes(token)
-        is_over = [False] * len(spelled)
-        for run in RUN.finditer(spelled):
-            blanks = 0
-            for at in range(run.end() - 1, run.start() - 1, -1):
-                blanks += spelled[at] in b" \t"
-                is_over[at] = blanks > LONGEST_RUN
-        if any(is_over):
-            found.append((token, is_over))
+        if any(is_over := over_the_cap(spelled)):
+            found.append(LongBlanks(token, spelled, is_over))
     return found
+
+
+def over_the_cap(spelled: bytes) -> list[bool]:
+    """Of each byte: is it white space, and does its run have more than LONGEST_RUN blanks and tabs from there on?"""
+    is_over = [False] * len(spelled)
+    for run in RUN.finditer(spelled):
+        blanks = 0
+        for at in range(run.end() - 1, run.start() - 1, -1):
+            blanks += spelled[at] in b" \t"
+            is_over[at] = blanks > LONGEST_RUN
+    return is_over
 
 
 def _joined(symbols: tuple[int, ...], way: Way) -> Way:

@@ -27,7 +27,7 @@ from .places import Places
 from .residue import LEVELS, MOST_FOLLOWED, JsonGrid
 from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL, JsonTable
-from .tokens import NOWHERE, TokenEffects
+from .tokens import NOWHERE, LongBlanks, TokenEffects, TrieVocabulary, long_blanks
 from .tracked import long_strings
 
 if TYPE_CHECKING:
@@ -68,23 +68,24 @@ def unrolled(
     table: ByteTable,
     has_loose: bool,
     begins: Starts,
-    has_cap: bool,
     most_states: int | None = None,
+    long: Sequence[LongBlanks] = (),
+    vocab: TrieVocabulary | None = None,
 ) -> Unrolled:
-    """`has_cap`: white space may have so many blanks that states do not count; `most_states`: beyond which it is not made,
-    LimitExceeded."""
+    """`most_states`: beyond which it is not made, LimitExceeded; `long`: tokens with more blanks than may stand between tokens of
+    JSON, where states do not count them; `vocab`: if not the program's."""
     program: Any = automaton.program
+    over: TrieVocabulary = vocab or program.vocab
     clock = Clock(program.limits)
     machine = byte_automaton(table, clock.check)
     if most_states is not None and machine.states > most_states:
         raise LimitExceeded(f"a canvas over this schema needs more than {most_states:,} states")
     effects = TokenEffects(machine, program.limits.max_bytes, clock.check)
-    kinds = effects.of_tokens(program.vocab)
-    if has_cap:
-        effects.forbid_long_blanks(program.vocab, kinds)
+    kinds = effects.of_tokens(over)
+    effects.forbid_long_blanks(long, kinds)
     kinds[kinds == NOWHERE] = -1
-    kinds[list(program.vocab.special_ids)] = -1
-    classes, vectors = classes_of(kinds + 1, program.vocab.stop_ids)
+    kinds[list(over.special_ids)] = -1
+    classes, vectors = classes_of(kinds + 1, over.stop_ids)
     made = JsonTable(machine, effects, (vectors - 1).tolist())
     return Unrolled(source, machine, classes, made.table, TableArrays(made.table), made.symbol_of, has_loose, begins)
 
@@ -173,6 +174,10 @@ class UnrolledView:
             found, starts = self._after(found, after)
         return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays)
 
+    def long_blanks(self, states: States) -> list[LongBlanks]:
+        """The tokens with more blanks than may stand between tokens of JSON, where states do not count them."""
+        return long_blanks(self.vocab) if self.has_cap and not states.counts_blanks else []
+
     def _of(self, states: States) -> Unrolled:
         found = self._known.get(states)
         if found is None:
@@ -223,9 +228,9 @@ class JsonView(UnrolledView):
 
     def _explored(self, explorer: Explorer, most: int | None = None) -> Unrolled:
         explored = explorer.run(start_thread(self.program))
-        has_cap = self.has_cap and not explorer.states.counts_blanks
         begins: Starts = [(explored.start, ())]
-        return unrolled(self._automaton, explorer, explored, explorer.has_loose, begins, has_cap, most)
+        long = self.long_blanks(explorer.states)
+        return unrolled(self._automaton, explorer, explored, explorer.has_loose, begins, most, long)
 
     def _after(self, found: Unrolled, matcher: Matcher) -> tuple[Unrolled, Starts]:
         explorer: Explorer = found.source

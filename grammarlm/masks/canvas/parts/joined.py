@@ -33,7 +33,7 @@ class Table:
 
     next: np.ndarray  # int32 [S, 256]
     specials: np.ndarray  # int32 [N, 4]
-    accepts: np.ndarray  # bool [S]
+    accepts: np.ndarray  # int or bool [S]
     is_text: np.ndarray  # bool [S]
 
 
@@ -42,11 +42,13 @@ class Joined(Table):
     """Of all parts."""
 
     first: tuple[int, ...]  # state 0 of each part
-    starts: tuple[int, ...]
+    begins: tuple[int, ...]  # the state in which texts of each part begin
+    starts: tuple[int, ...]  # where those of the whole do
 
 
-def joined(parts: Sequence[Part], graph: PartGraph, check: Callable[[], None]) -> Joined:
-    """One table of the states of all parts; `graph` says which parts follow one another."""
+def joined(parts: Sequence[Part], graph: PartGraph, ends: Sequence[int], check: Callable[[], None]) -> Joined:
+    """One table of the states of all parts; `graph` says which parts follow one another, `ends` what states accept in which a part
+    may end."""
     first = [0, *np.cumsum([len(part.table.accepts) for part in parts]).tolist()]
     tables, specials = [], list[np.ndarray]()
     for part, offset in zip(parts, first, strict=False):
@@ -54,19 +56,26 @@ def joined(parts: Sequence[Part], graph: PartGraph, check: Callable[[], None]) -
         tables.append(_moved(part.table.next, offset, known))
         specials.append(_moved_specials(part.table.specials, offset, known))
     table, accepts = np.concatenate(tables), np.concatenate([part.table.accepts for part in parts])
-    unions, may_end = _Unions(np.concatenate(specials)), accepts.copy()
+    unions, end_of = _Unions(np.concatenate(specials)), np.zeros(len(accepts), np.int64)
     rows = [table[offset + part.start].copy() for part, offset in zip(parts, first, strict=False)]
     is_empty = [bool(part.table.accepts[part.start]) for part in parts]
     for number, (begin, end) in enumerate(pairwise(first)):
-        after = entered(graph, graph.follow[number], is_empty)
-        ends = begin + np.flatnonzero(accepts[begin:end])
-        may_end[ends] = number in graph.lasts or any(is_empty[a] and a in graph.lasts for a in after)
-        for a in after:
+        here = begin + np.flatnonzero(accepts[begin:end])
+        end_of[here] = ends[number]
+        for after in entered(graph, graph.follow[number], is_empty):
             check()
-            table[ends] = unions.of_rows(table[ends], rows[a])
-    starts = tuple(first[part] + parts[part].start for part in graph.firsts)
+            table[here] = unions.of_rows(table[here], rows[after])
+    begins = tuple(offset + part.start for part, offset in zip(parts, first, strict=False))
     is_text = np.concatenate([part.table.is_text for part in parts])
-    return Joined(table, unions.specials(), may_end, is_text, tuple(first[:-1]), starts)
+    return Joined(
+        table,
+        unions.specials(),
+        end_of,
+        is_text,
+        tuple(first[:-1]),
+        begins,
+        tuple(begins[part] for part in graph.firsts),
+    )
 
 
 def entered(graph: PartGraph, parts: Iterable[int], is_empty: Sequence[bool]) -> list[int]:
