@@ -9,23 +9,19 @@ in a vector, too, that of the rest over all return states. It is `ALL_RETURNS` w
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from functools import lru_cache
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
-from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.byte_trie import ByteTrie
-from grammarlm.vocab.vocabulary import Vocabulary
 
 from .automaton import ALL_RETURNS, ByteAutomaton, Way
+from .capped import Capped, LongBlanks
 from .vectors import UNKNOWN, Vectors
 
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
-RUN = re.compile(rb"[ \t\r\n]+")
 Ways = frozenset[Way]
 
 
@@ -48,16 +44,10 @@ class TrieVocabulary(Protocol):
     def special_ids(self) -> tuple[int, ...]: ...
 
 
-class LongBlanks(NamedTuple):
-    """A token with more blanks than may stand between tokens of JSON."""
-
-    token: int
-    spelled: bytes
-    is_over: list[bool]  # of each byte: do more than these follow in its run, itself with them?
-
-
 class TokenEffects:
     """Vectors: int32 [S], effects as in automaton.py."""
+
+    none = NOWHERE
 
     def __init__(self, automaton: ByteAutomaton, max_bytes: int, check: Callable[[], None]):
         self._automaton, self._check = automaton, check
@@ -95,31 +85,41 @@ class TokenEffects:
         return found[: vocab.size]
 
     def forbid_long_blanks(self, tokens: Iterable[LongBlanks], vectors: np.ndarray) -> None:
-        """Of tokens with more blanks in one place than are allowed between tokens of JSON: they stand in text alone, or begin there
-        and leave no more for a gap."""
-        class_of, known = self._automaton.class_of.tolist(), dict[tuple[int, int, bool], int]()
-        for token, spelled, is_over in tokens:
-            reached = IDENTITY
-            for byte, over in zip(spelled, is_over, strict=True):
-                key = reached, class_of[byte], over
-                if key not in known:
-                    moved = self._move(reached, key[1])
-                    known[key] = self._in_text(moved) if over else moved
-                reached = known[key]
-            vectors[token] = reached
+        """Of tokens with more blanks in one place than are allowed between tokens of JSON: there they are refused."""
+        capped = Capped(self)
+        for token, spelled in tokens:
+            vectors[token] = capped.read(IDENTITY, spelled)
 
-    def _in_text(self, vector: int) -> int:
-        """A vector without the ways that end between tokens of JSON."""
-        effects = self.vectors[vector].copy()
-        for effect in np.unique(effects[effects != NONE]).tolist():
-            ways = set[Way]()
+    def move(self, vector: int, byte: int) -> int:
+        return self._move(vector, int(self._automaton.class_of[byte]))
+
+    def parted(self, vector: int) -> tuple[int, int]:
+        """The ways of a vector that end in text, and those that end between tokens of JSON."""
+        found = np.stack([self.vectors[vector]] * 2)
+        for effect in np.unique(found[0][found[0] != NONE]).tolist():
+            ways: tuple[set[Way], set[Way]] = set(), set()
             for way in self.ways_of(effect):
-                if way[0] != POP and self._automaton.is_text[way[-1]]:
-                    ways.add(way)
-                elif way[0] == POP and (rest := self._in_text(way[1])) != NOWHERE:
-                    ways.add((POP, rest))
-            effects[effects == effect] = self._effect(frozenset(ways))
-        return NOWHERE if (effects == NONE).all() else self._vectors.number(effects)
+                if way[0] != POP:
+                    ways[not self._automaton.is_text[way[-1]]].add(way)
+                    continue
+                for of, rest in zip(ways, self.parted(way[1]), strict=True):
+                    of.update({(POP, rest)} if rest != NOWHERE else ())
+            for row, of in zip(found, ways, strict=True):
+                row[row == effect] = self._effect(frozenset(of))
+        return self._number(found[0]), self._number(found[1])
+
+    def united(self, vectors: Sequence[int]) -> int:
+        """The vector with the ways of some."""
+        rows = self.vectors[list(vectors)]
+        kinds, of = np.unique(rows, axis=1, return_inverse=True)
+        unions = [
+            self._effect(frozenset().union(*(self.ways_of(effect) for effect in kind if effect != NONE)))
+            for kind in kinds.T.tolist()
+        ]
+        return self._number(np.array(unions, np.int32)[of.reshape(-1)])
+
+    def _number(self, vector: np.ndarray) -> int:
+        return NOWHERE if (vector == NONE).all() else self._vectors.number(vector.astype(np.int32))
 
     @property
     def vectors(self) -> np.ndarray:
@@ -180,28 +180,6 @@ class TokenEffects:
         if entry == NONE:
             return set()
         return {_joined(symbols, after) for after in self.ways_of(entry)}
-
-
-@lru_cache(maxsize=4)
-def long_blanks(vocab: Vocabulary) -> list[LongBlanks]:
-    """The tokens with a run of white space of more than LONGEST_RUN blanks and tabs."""
-    found = []
-    for token in np.flatnonzero(np.diff(vocab.offsets) > LONGEST_RUN).tolist():
-        spelled = vocab.token_bytes(token)
-        if any(is_over := over_the_cap(spelled)):
-            found.append(LongBlanks(token, spelled, is_over))
-    return found
-
-
-def over_the_cap(spelled: bytes) -> list[bool]:
-    """Of each byte: is it white space, and does its run have more than LONGEST_RUN blanks and tabs from there on?"""
-    is_over = [False] * len(spelled)
-    for run in RUN.finditer(spelled):
-        blanks = 0
-        for at in range(run.end() - 1, run.start() - 1, -1):
-            blanks += spelled[at] in b" \t"
-            is_over[at] = blanks > LONGEST_RUN
-    return is_over
 
 
 def _joined(symbols: tuple[int, ...], way: Way) -> Way:

@@ -20,6 +20,7 @@ from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton, ByteTable, byte_automaton
+from .capped import LongBlanks, long_blanks
 from .explored import MOST_STATES, SHORT, Explorer, States, has_cap, start_thread
 from .few import partly_given, spellings
 from .keys import spelling_tokens, tight_keys
@@ -27,7 +28,7 @@ from .places import Places
 from .residue import LEVELS, MOST_FOLLOWED, JsonGrid
 from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL, JsonTable
-from .tokens import NOWHERE, LongBlanks, TokenEffects, TrieVocabulary, long_blanks
+from .tokens import NOWHERE, TokenEffects, TrieVocabulary
 from .tracked import long_strings
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grammarlm.masks.canvas.json.capped import Capped
+
 from .machines import Machines
 from .nodes import ROOT_NODE, NodeVocabulary
 
@@ -64,18 +66,15 @@ def _without_long_blanks(
     """Tokens with more blanks in one place than are allowed between tokens of JSON are read again, without those."""
     of, again = machines.machines[owner].classes.of, list[tuple[int, int, int]]()
     tokens = [long for long in vocab.long_blanks if vocab.is_token[long.token]]
-    for node, spelled, is_over in tokens:
+    capped = Capped(machines)
+    for node, spelled in tokens:
         cuts, prefix, at = [(0, EMPTY)], node, len(spelled)
         while at > 1:
             prefix, at = int(vocab.trie.parent[prefix]), at - 1
             if vocab.is_cut[prefix] and ends[of[prefix]]:
                 cuts.append((at, int(of[prefix])))
         for begin, kind in cuts:
-            places = machines.begins[number]
-            for byte, over in zip(spelled[begin:], is_over[begin:], strict=True):
-                places = machines.after(places, byte)
-                places = machines.in_text(places) if over else places
-            if places:
+            if places := capped.read(machines.begins[number], spelled[begin:]):
                 again.append((node, kind, places))
     kept = ~np.isin(found.node, [long.token for long in tokens])
     rows = np.concatenate([np.stack(found, 1)[kept], np.array(again, np.int64).reshape(-1, 3)])

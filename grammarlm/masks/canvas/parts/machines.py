@@ -149,7 +149,18 @@ class Machines:
     def _inner(self, machine: int, control: int) -> int:
         return control - int(self.first_control[machine]) + FIRST_CONTROL
 
-    def in_text(self, places: int) -> int:
-        """The set without places between tokens of JSON."""
-        kept = [p for p in self.sets[places] if self.machines[k := self.owner(p[0])].is_text[self._inner(k, p[0])]]
-        return self.number(frozenset(kept))
+    # ------------------------------------------------------------------ as readings (json/capped.py)
+
+    none = 0
+
+    def move(self, reading: int, byte: int) -> int:
+        return self.after(reading, byte)
+
+    def parted(self, reading: int) -> tuple[int, int]:
+        """The places in text, and those between tokens of JSON."""
+        places = self.sets[reading]
+        text = frozenset(p for p in places if self.machines[k := self.owner(p[0])].is_text[self._inner(k, p[0])])
+        return self.number(text), self.number(places - text)
+
+    def united(self, readings: Sequence[int]) -> int:
+        return self.number(NOWHERE.union(*(self.sets[reading] for reading in readings)))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from grammarlm.masks.canvas.json.tokens import LongBlanks, over_the_cap
+from grammarlm.masks.canvas.json.capped import LongBlanks, is_long
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -69,6 +69,6 @@ class NodeVocabulary:
         found = []
         for node in np.flatnonzero((self.trie.depth > LONGEST_RUN) & (self.is_token | self.is_cut)).tolist():
             spelled = self.spelled(node)
-            if any(is_over := over_the_cap(spelled)):
-                found.append(LongBlanks(node, spelled, is_over))
+            if is_long(spelled):
+                found.append(LongBlanks(node, spelled))
         return found
