@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.json import SHARED_BIT
+from grammarlm.layout.json_canvas import MARKS
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
 from grammarlm.masks.canvas.protocol import TokenGrid
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
     from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
     from grammarlm.masks.matcher import Matcher
+    from grammarlm.vocab.vocabulary import Vocabulary
 
 MOST_KNOWN = 32
 Starts = list[tuple[int, tuple[int, ...]]]
@@ -47,9 +51,10 @@ class Unrolled:
     machine: ByteAutomaton
     classes: TokenClasses
     table: StackTable
-    arrays: TableArrays
+    arrays: TableArrays | None
     symbol_of: dict[int, int]
     start: int
+    byte_classes: np.ndarray  # int32 [256]: the class of each byte, and of each mark; NEVER where no state reads it
 
     def starts(self, found: Starts) -> Starts:
         """(control, stack) of (state, states to return to)."""
@@ -70,19 +75,35 @@ def unrolled(program: JsonSchemaProgram, explorer: Explorer, most_states: int | 
     kinds = effects.of_tokens(program.vocab)
     if has_cap(program.tables.blanks) and not explorer.states.counts_blanks:
         effects.forbid_long_blanks(program.vocab, kinds)
+    marks, byte_classes, has_tokens = explorer.states.marks, np.zeros(256, np.int32), None
+    kinds[list(program.vocab.special_ids)] = NOWHERE
+    if marks:
+        kinds[marked_tokens(program.vocab)] = NOWHERE
+        kinds = np.concatenate([kinds, effects.of_bytes()])
     kinds[kinds == NOWHERE] = -1
-    kinds[list(program.vocab.special_ids)] = -1
     classes, vectors = classes_of(kinds + 1, program.vocab.stop_ids)
-    table = JsonTable(machine, effects, (vectors - 1).tolist())
+    if marks:
+        of, byte_classes = classes.of[: program.vocab.size], classes.of[program.vocab.size :]
+        classes = TokenClasses(of, classes.count)
+        has_tokens = classes.sizes > 0
+    table = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens)
     return Unrolled(
         explorer,
         machine,
         classes,
         table.table,
-        TableArrays(table.table),
+        None if marks else TableArrays(table.table),
         table.symbol_of,
         int(machine.block_of[explored.start]),
+        byte_classes,
     )
+
+
+@lru_cache(maxsize=4)
+def marked_tokens(vocab: Vocabulary) -> np.ndarray:
+    """The tokens with bytes that are marks."""
+    before = np.concatenate([[0], np.cumsum(np.isin(vocab.data, MARKS))])
+    return np.flatnonzero(np.diff(before[vocab.offsets]))
 
 
 class JsonView:
@@ -168,6 +189,15 @@ class JsonView:
             found, starts = self._after(found, after)
         return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays)
 
+    def marked(
+        self, states: States, after: Matcher | None, keys: tuple[bytes, ...], begun: int
+    ) -> tuple[Unrolled, Starts]:
+        """States that know marks, and (control, stack) where rows begin: see Explorer.starts_of."""
+        found = self._of(states._replace(keys=tuple(sorted({*states.keys, *self._spelled}))))
+        if after is not None and not after.is_finished:
+            return self._after(found, after, keys, begun)
+        return found, [(FINISHED if after is not None else FIRST_CONTROL + found.start, ())]
+
     def _of(self, states: States) -> Unrolled:
         found = self._known.get(states)
         if found is None:
@@ -192,11 +222,12 @@ class JsonView:
         self._known[states] = found
         return found
 
-    def _after(self, found: Unrolled, matcher: Matcher) -> tuple[Unrolled, Starts]:
+    def _after(
+        self, found: Unrolled, matcher: Matcher, keys: tuple[bytes, ...] = (), begun: int = -1
+    ) -> tuple[Unrolled, Starts]:
         """Where a matcher stands: its states are there, but for texts that no token of the vocabulary spells."""
         epoch, state = matcher._head[1:3]
-        count = found.explorer.count
-        begins = found.explorer.starts_of(epoch.terms[state])
-        if found.explorer.count > count:
-            found = unrolled(self._program, found.explorer)
+        begins = found.explorer.starts_of(epoch.terms[state], keys, begun)
+        if found.explorer.count > len(found.machine.block_of):
+            found = self._keep(found.explorer.states, unrolled(self._program, found.explorer))
         return found, found.starts(begins)
