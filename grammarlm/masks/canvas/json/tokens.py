@@ -84,6 +84,10 @@ class TokenEffects:
         found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
         return found[: vocab.size]
 
+    def of_bytes(self) -> np.ndarray:
+        """int32 [256]: the number of the vector of each byte."""
+        return self._moved_all(np.full(256, IDENTITY), self._automaton.class_of.astype(np.int64))
+
     def forbid_long_blanks(self, tokens: Iterable[LongBlanks], vectors: np.ndarray) -> None:
         """Of tokens with more blanks in one place than are allowed between tokens of JSON: there they are refused."""
         capped = Capped(self)

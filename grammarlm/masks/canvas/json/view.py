@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.json import SHARED_BIT
+from grammarlm.layout.json_canvas import MARKS
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
 from grammarlm.masks.canvas.protocol import TokenGrid
@@ -42,6 +45,14 @@ MOST_KNOWN = 32
 Starts = list[tuple[int, tuple[int, ...]]]
 
 
+class Tokens(NamedTuple):
+    """A vocabulary as some states read it."""
+
+    vocab: TrieVocabulary
+    long: Sequence[LongBlanks]  # with more blanks than may stand between tokens of JSON, where states do not count them
+    marked: np.ndarray | None  # with bytes that are marks; None where states know none
+
+
 @dataclass(frozen=True, eq=False)
 class Unrolled:
     """All states of a text from some beginnings, with what tokens do to them. `source` says where they are from."""
@@ -50,10 +61,11 @@ class Unrolled:
     machine: ByteAutomaton
     classes: TokenClasses
     table: StackTable
-    arrays: TableArrays
+    arrays: TableArrays | None
     symbol_of: dict[int, int]
     has_loose: bool
     begins: Starts  # where texts begin, of unrolled states
+    byte_classes: np.ndarray  # int32 [256]: the class of each byte, and of each mark; NEVER where no state reads it
 
     def starts(self, found: Starts) -> Starts:
         """(control, stack) of (unrolled state, states to return to)."""
@@ -69,26 +81,39 @@ def unrolled(
     table: ByteTable,
     has_loose: bool,
     begins: Starts,
+    tokens: Tokens,
     most_states: int | None = None,
-    long: Sequence[LongBlanks] = (),
-    vocab: TrieVocabulary | None = None,
 ) -> Unrolled:
-    """`most_states`: beyond which it is not made, LimitExceeded; `long`: tokens with more blanks than may stand between tokens of
-    JSON, where states do not count them; `vocab`: if not the program's."""
+    """`most_states`: beyond which it is not made, LimitExceeded."""
     program: Any = automaton.program
-    over: TrieVocabulary = vocab or program.vocab
     clock = Clock(program.limits)
     machine = byte_automaton(table, clock.check)
     if most_states is not None and machine.states > most_states:
         raise LimitExceeded(f"a canvas over this schema needs more than {most_states:,} states")
     effects = TokenEffects(machine, program.limits.max_bytes, clock.check)
-    kinds = effects.of_tokens(over)
-    effects.forbid_long_blanks(long, kinds)
+    kinds = effects.of_tokens(tokens.vocab)
+    effects.forbid_long_blanks(tokens.long, kinds)
+    kinds[list(tokens.vocab.special_ids)] = NOWHERE
+    byte_classes, has_tokens, size = np.zeros(256, np.int32), None, len(kinds)
+    if tokens.marked is not None:
+        kinds[tokens.marked] = NOWHERE
+        kinds = np.concatenate([kinds, effects.of_bytes()])
     kinds[kinds == NOWHERE] = -1
-    kinds[list(over.special_ids)] = -1
-    classes, vectors = classes_of(kinds + 1, over.stop_ids)
-    made = JsonTable(machine, effects, (vectors - 1).tolist())
-    return Unrolled(source, machine, classes, made.table, TableArrays(made.table), made.symbol_of, has_loose, begins)
+    classes, vectors = classes_of(kinds + 1, tokens.vocab.stop_ids)
+    if tokens.marked is not None:
+        byte_classes = classes.of[size:]
+        classes = TokenClasses(classes.of[:size], classes.count)
+        has_tokens = classes.sizes > 0
+    made = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens)
+    arrays = None if tokens.marked is not None else TableArrays(made.table)
+    return Unrolled(source, machine, classes, made.table, arrays, made.symbol_of, has_loose, begins, byte_classes)
+
+
+@lru_cache(maxsize=4)
+def marked_tokens(vocab: Vocabulary) -> np.ndarray:
+    """The tokens with bytes that are marks."""
+    before = np.concatenate([[0], np.cumsum(np.isin(vocab.data, MARKS))])
+    return np.flatnonzero(np.diff(before[vocab.offsets]))
 
 
 class UnrolledView:
@@ -112,8 +137,11 @@ class UnrolledView:
         """LimitExceeded where it has more than `most` states."""
         raise NotImplementedError
 
-    def _after(self, found: Unrolled, matcher: Matcher) -> tuple[Unrolled, Starts]:
-        """Where a matcher stands: its states are there, but for texts that no token of the vocabulary spells."""
+    def _after(
+        self, found: Unrolled, matcher: Matcher, keys: tuple[bytes, ...] = (), begun: int = -1
+    ) -> tuple[Unrolled, Starts]:
+        """Where a matcher stands: its states are there, but for texts that no token of the vocabulary spells. `keys` and `begun`:
+        see Explorer.starts_of."""
         raise NotImplementedError
 
     def configs_of(self, matcher: Matcher) -> list[Config]:
@@ -175,9 +203,23 @@ class UnrolledView:
             found, starts = self._after(found, after)
         return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays)
 
-    def long_blanks(self, states: States) -> list[LongBlanks]:
-        """The tokens with more blanks than may stand between tokens of JSON, where states do not count them."""
-        return long_blanks(self.vocab) if self.has_cap and not states.counts_blanks else []
+    def marked(
+        self, states: States, after: Matcher | None, keys: tuple[bytes, ...], begun: int
+    ) -> tuple[Unrolled, Starts]:
+        """States that know marks, and (control, stack) where rows begin: see Explorer.starts_of."""
+        found = self._of(states._replace(keys=tuple(sorted({*states.keys, *self.spelled}))))
+        if after is not None and not after.is_finished:
+            return self._after(found, after, keys, begun)
+        return found, [(FINISHED, ())] if after is not None else found.starts(found.begins)
+
+    def tokens(self, states: States) -> Tokens:
+        """The tokens as these states read them."""
+        is_capped = self.has_cap and not states.counts_blanks
+        return Tokens(
+            self.vocab,
+            long_blanks(self.vocab) if is_capped else [],
+            marked_tokens(self.vocab) if states.marks else None,
+        )
 
     def _of(self, states: States) -> Unrolled:
         found = self._known.get(states)
@@ -230,16 +272,17 @@ class JsonView(UnrolledView):
     def _explored(self, explorer: Explorer, most: int | None = None) -> Unrolled:
         explored = explorer.run(start_thread(self.program))
         begins: Starts = [(explored.start, ())]
-        long = self.long_blanks(explorer.states)
-        return unrolled(self._automaton, explorer, explored, explorer.has_loose, begins, most, long)
+        tokens = self.tokens(explorer.states)
+        return unrolled(self._automaton, explorer, explored, explorer.has_loose, begins, tokens, most)
 
-    def _after(self, found: Unrolled, matcher: Matcher) -> tuple[Unrolled, Starts]:
+    def _after(
+        self, found: Unrolled, matcher: Matcher, keys: tuple[bytes, ...] = (), begun: int = -1
+    ) -> tuple[Unrolled, Starts]:
         explorer: Explorer = found.source
-        count = explorer.count
         (config,) = self.configs_of(matcher)
-        begins = explorer.starts_of(config)
-        if explorer.count > count:
-            found = self._explored(explorer)
+        begins = explorer.starts_of(config, keys, begun)
+        if explorer.count > len(found.machine.block_of):
+            found = self._keep(explorer.states, self._explored(explorer))
         return found, found.starts(begins)
 
     def configs_of(self, matcher: Matcher) -> list[Config]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
+from grammarlm.layout.json_canvas import MARKS
 from grammarlm.masks.canvas.classes import NEVER, STOP, TokenClasses, classes_of
 from grammarlm.masks.canvas.stack.table import ROOT, StackTable, on_top, stays
 from grammarlm.masks.protocol import FINISHED
@@ -22,6 +23,7 @@ from grammarlm.masks.protocol import FINISHED
 from .crossings import EMPTY, Crossings, crossings
 from .machines import FIRST_CONTROL, Machines
 from .nodes import NodeVocabulary
+from .states import PASSED_MARKS
 
 CONTROL, PUSH, MICRO = range(3)
 MOST_EDGES, MOST_POINTS = 1 << 21, 1 << 17
@@ -40,8 +42,9 @@ class End(NamedTuple):
 class Assembly:
     """Makes the table."""
 
-    def __init__(self, machines: Machines, vocab: NodeVocabulary, is_capped: bool):
-        self._machines, self._vocab = machines, vocab
+    def __init__(self, machines: Machines, vocab: NodeVocabulary, is_capped: bool, marked: np.ndarray | None):
+        """`marked`: the classes of bytes and marks of the first machine, where it knows marks."""
+        self._machines, self._vocab, self._marked = machines, vocab, marked
         tables = [machine.table for machine in machines.machines]
         self._first_push = np.cumsum([0, *(len(t.push_pairs) for t in tables)]).tolist()
         self._first_micro = np.cumsum([0, *(t.points - t.first_micro for t in tables)]).tolist()
@@ -54,6 +57,9 @@ class Assembly:
             for e, owner in enumerate(each.machine for each in machines.exits)
         ]
         self.classes, self._class_of = self._token_classes()
+        self.byte_classes = np.zeros(256, np.int32)
+        if marked is not None:
+            self._add_marks(marked)
         self.table = self._table()
 
     # ------------------------------------------------------------------ classes
@@ -81,6 +87,19 @@ class Assembly:
         samples = first[found_kinds - 1]
         of = [np.concatenate([[NEVER, STOP], m.classes.of[samples]]) for m in machines]
         return classes, of
+
+    def _add_marks(self, marked: np.ndarray) -> None:
+        """Classes of the marks, which have no tokens, and of single bytes."""
+        first, bytes_of = self.classes.count, np.array(self._vocab.byte_nodes)
+        self.byte_classes = np.where(bytes_of >= 0, self.classes.of[bytes_of], NEVER).astype(np.int32)
+        self.byte_classes[list(MARKS)] = first + np.arange(len(MARKS))
+        self.classes = TokenClasses(self.classes.of, first + len(MARKS))
+        of_first, *others = self._class_of
+        never = np.zeros(len(MARKS), np.int64)
+        self._class_of = [
+            np.concatenate([of_first, marked[list(MARKS)]]),
+            *(np.concatenate([of, never]) for of in others),
+        ]
 
     # ------------------------------------------------------------------ points
 
@@ -174,6 +193,11 @@ class Assembly:
                 if control >= FIRST_CONTROL and kinds[kind].any():
                     edges.append((machines.control(machine, control), self._joint(machine, point)))
                     rows.append(kinds[kind])
+            if machine and self._marked is not None:
+                stays = np.isin(np.arange(count), self.byte_classes[PASSED_MARKS])
+                own = range(machines.first_control[machine], machines.first_control[machine + 1])
+                edges += [(control, (CONTROL, control)) for control in own]
+                rows += [stays] * len(own)
             for control, point in self._ways[machine].stops:
                 if machines.exits[each.exit_of[control]].is_last:
                     edges.append((machines.control(machine, control), self._joint(machine, point)))
@@ -205,7 +229,9 @@ class Assembly:
         for (control, point), row in zip(edges, rows, strict=True):
             key = control, number(point)
             united[key] = united[key] | row if key in united else row
-        keys = sorted(united)
+        has_tokens = self.classes.sizes > 0 if self._marked is not None else np.ones(self.classes.count, bool)
+        given = {key for key, row in united.items() if not (row & has_tokens).any()}
+        keys = [*sorted(set(united) - given), *sorted(given)]
         matrix = np.array([united[key] for key in keys], bool).reshape(len(keys), -1)
         packed = np.packbits(np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % 64))), axis=1, bitorder="little").view(
             np.uint64
@@ -223,6 +249,7 @@ class Assembly:
             np.ascontiguousarray(kinds),
             np.array([(symbol, number(point)) for symbol, point in pushes], np.int32).reshape(-1, 2),
             np.array(numbered, np.int32).reshape(-1, 3),
+            len(given),
         )
 
 

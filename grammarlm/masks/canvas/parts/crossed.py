@@ -59,10 +59,12 @@ def crossed(
     source: Any, flat: Unrolled, machines: Machines, begins: Iterable[tuple[int, Place]], nodes: NodeVocabulary, is_capped: bool
 ) -> Crossed:  # fmt: skip
     """`begins`: where texts begin, by machine."""
-    made = Assembly(machines, nodes, is_capped)
+    made = Assembly(machines, nodes, is_capped, None if flat.arrays else flat.byte_classes)
     places = [machines.joint(machine, place) for machine, place in begins]
-    classes, arrays = of_ids(made.classes, nodes), TableArrays(made.table)
-    return Crossed(source, flat.machine, classes, made.table, arrays, {}, flat.has_loose, places, machines)
+    classes, arrays = of_ids(made.classes, nodes), TableArrays(made.table) if flat.arrays else None
+    return Crossed(
+        source, flat.machine, classes, made.table, arrays, {}, flat.has_loose, places, made.byte_classes, machines
+    )  # fmt: skip
 
 
 def of_ids(classes: TokenClasses, nodes: NodeVocabulary) -> TokenClasses:

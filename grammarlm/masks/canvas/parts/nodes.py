@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from grammarlm.layout.json_canvas import MARKS
 from grammarlm.masks.canvas.json.capped import LongBlanks, is_long
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -46,6 +47,14 @@ class NodeVocabulary:
         found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
         found[self.vocab.words * 32] = -1
         return found[: self.vocab.size]
+
+    @cached_property
+    def marked(self) -> np.ndarray:
+        """The nodes with a byte that is a mark."""
+        found = np.zeros(len(self.trie.byte) + 1, bool)  # the last is that of the root
+        for level in self.trie.levels:
+            found[level] = found[self.trie.parent[level]] | np.isin(self.trie.byte[level], MARKS)
+        return np.flatnonzero(found)
 
     @cached_property
     def byte_nodes(self) -> list[int]:

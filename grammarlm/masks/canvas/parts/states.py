@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from grammarlm.layout.json_canvas import NONE
+from grammarlm.layout.json_canvas import AVOID, BEGIN, END, MOST_MARKS, NONE
 from grammarlm.masks.canvas.finite.regular import collected
 from grammarlm.masks.canvas.json.explored import States, start_thread
 from grammarlm.masks.canvas.json.view import JsonView, Starts
@@ -17,6 +17,7 @@ from .joined import Part, Table
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
 
+PASSED_MARKS = [END, AVOID, *range(BEGIN, BEGIN + MOST_MARKS)]  # that leave other states as they are
 TEXTS = FINISHED + 1  # the first control of a regular machine that is a text
 
 
@@ -32,8 +33,8 @@ class PartStates(Protocol):
 
     def table(self) -> Part: ...
 
-    def starts_of(self, term: Any) -> Starts:
-        """Where a matcher stands."""
+    def starts_of(self, term: Any, keys: tuple[bytes, ...] = (), begun: int = -1) -> Starts:
+        """Where a matcher stands; `keys` and `begun` as of Explorer.starts_of."""
 
 
 class SchemaStates:
@@ -61,8 +62,9 @@ class RegularStates:
 
     has_loose = False
 
-    def __init__(self, automaton: Automaton):
-        self._automaton = automaton
+    def __init__(self, automaton: Automaton, has_marks: bool):
+        """`has_marks`: a row has marks around keys of schemas; here these are no bytes at all."""
+        self._automaton, self._has_marks = automaton, has_marks
         self._begins = [automaton.program.start]
         self._collect()
 
@@ -74,6 +76,8 @@ class RegularStates:
             class_of = automaton.program.byte_sets.class_of
         after = table[TEXTS:, class_of].astype(np.int32) - TEXTS
         is_text = np.ones(len(after), bool)
+        if self._has_marks:
+            after[:, PASSED_MARKS] = np.arange(len(after))[:, None]
         self._table = Table(np.where(after < 0, NONE, after), np.zeros((0, 4), np.int32), accepting[TEXTS:], is_text)
 
     @property
@@ -83,7 +87,7 @@ class RegularStates:
     def table(self) -> Part:
         return Part(self._table, self._numbers[self._begins[0]] - TEXTS)
 
-    def starts_of(self, term: Any) -> Starts:
+    def starts_of(self, term: Any, keys: tuple[bytes, ...] = (), begun: int = -1) -> Starts:
         if term not in self._numbers:
             self._begins.append(term)
             self._collect()

@@ -16,7 +16,7 @@ from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import PartGraph
 from grammarlm.masks.canvas.json.explored import States
-from grammarlm.masks.canvas.json.view import JsonView, Starts, Unrolled, UnrolledView, unrolled
+from grammarlm.masks.canvas.json.view import JsonView, Starts, Tokens, Unrolled, UnrolledView, unrolled
 from grammarlm.masks.canvas.stack.cfg import CfgView
 from grammarlm.masks.machines.registry import machine_of
 from grammarlm.masks.runtime.limits import Clock
@@ -157,7 +157,11 @@ class PartsView(UnrolledView):
             automaton = self._automata[part]
             if id(automaton) not in of:
                 schema = self._schemas.get(id(automaton))
-                of[id(automaton)] = RegularStates(automaton) if schema is None else SchemaStates(schema, states, most)
+                of[id(automaton)] = (
+                    RegularStates(automaton, states.marks > 0)
+                    if schema is None
+                    else SchemaStates(schema, states, most)
+                )
         return self._joined(states, {part: of[id(self._automata[part])] for part in self._plain}, most)
 
     def _joined(
@@ -172,17 +176,22 @@ class PartsView(UnrolledView):
         table = joined([tables[id(parts[part])] for part in self._plain], self._plain_graph, self._ends, check)
         has_loose = any(part.has_loose for part in parts.values())
         begins: Starts = [(start, ()) for start in table.starts]
-        long, vocab = self.long_blanks(states), None
         if self._ruled:
-            long, vocab = self._nodes.long_blanks if long else [], self._nodes
             ruled = ruled or {part: Ruled.of(view) for part, view in self._views.items()}
-        flat = unrolled(self._automaton, None, table, has_loose, begins, most, long, vocab)
+        flat = unrolled(self._automaton, None, table, has_loose, begins, self.tokens(states), most)
         source = Source(states, parts, table, flat, ruled or {})
         return self._crossed(source) if self._ruled else replace(flat, source=source)
 
+    def tokens(self, states: States) -> Tokens:
+        found = super().tokens(states)
+        if not self._ruled:
+            return found
+        nodes = self._nodes
+        return Tokens(nodes, nodes.long_blanks if found.long else [], nodes.marked if states.marks else None)
+
     def _crossed(self, source: Source) -> Crossed:
         """With the parts that have rules."""
-        is_capped, check = bool(self.long_blanks(source.states)), Clock(self._program.limits).check
+        is_capped, check = bool(self.tokens(source.states).long), Clock(self._program.limits).check
         exits = [Exit(0, self._begins(source, after), is_last) for after, is_last in self._exits]
         machines = [joined_machine(source.flat)]
         for number, part in enumerate(self._ruled, 1):
@@ -211,7 +220,9 @@ class PartsView(UnrolledView):
 
     # ------------------------------------------------------------------ where a matcher stands
 
-    def _after(self, found: Unrolled, matcher: Matcher) -> tuple[Unrolled, Starts]:
+    def _after(
+        self, found: Unrolled, matcher: Matcher, keys: tuple[bytes, ...] = (), begun: int = -1
+    ) -> tuple[Unrolled, Starts]:
         source: Source = found.source
         terms: dict[int, list[StateTerm]] = {}
         for part, term in self._places(matcher):
@@ -225,7 +236,8 @@ class PartsView(UnrolledView):
                     ruled[part] = Ruled.of(view)
                 starts.append((part, places))
             else:
-                starts.append((part, [start for term in of for start in source.parts[part].starts_of(term)]))
+                found_here = [start for term in of for start in source.parts[part].starts_of(term, keys, begun)]
+                starts.append((part, found_here))
         if [part.count for part in source.parts.values()] != known:
             found = self._joined(source.states, source.parts, None, ruled)
         elif ruled != source.ruled:

@@ -72,9 +72,10 @@ class StackSets:
     def _put_table(self, table: StackTable) -> None:
         micros, (class_start, class_edges) = table.points - table.first_micro, table.class_edges
         pushes, rules = table.push_pairs, table.rule_rows
+        open_edges = len(table.edge_point) - table.given_edges
         for place, array in (
             (At.EDGE_CONTROL, table.edge_control), (At.EDGE_POINT, table.edge_point), (At.EDGE_KIND, table.edge_kind),
-            (At.CONTROL_START, np.searchsorted(table.edge_control, np.arange(table.controls + 1))),
+            (At.CONTROL_START, np.searchsorted(table.edge_control[:open_edges], np.arange(table.controls + 1))),
             (At.CLASS_START, class_start), (At.CLASS_EDGES, class_edges),
             (At.PUSH_SYMBOL, pushes[:, 0]), (At.PUSH_AFTER, pushes[:, 1]),
             (At.RULE_START, np.searchsorted(rules[:, 0], np.arange(table.first_micro, table.points + 1))),
@@ -91,13 +92,13 @@ class StackSets:
         self._put(At.KIND_CLASSES, table.kind_classes)
         for number, value in (
             (At.CONTROLS, table.controls), (At.PUSHES, len(pushes)), (At.POINTS, table.points),
-            (At.EDGES, len(table.edge_point)), (At.CLASSES, table.classes), (At.MICROS, micros), (At.LANDINGS, len(landings)),
+            (At.EDGES, open_edges), (At.CLASSES, table.classes), (At.MICROS, micros), (At.LANDINGS, len(landings)),
             (At.KINDS, len(table.kind_classes)), (At.KIND_WORDS, table.kind_classes.shape[1]),
         ):  # fmt: skip
             self._arena[number] = value
 
     def _put_scratch(self) -> None:
-        edges, points = int(self._arena[At.EDGES]), int(self._arena[At.POINTS])
+        edges, points = len(self.table.edge_point), int(self._arena[At.POINTS])
         every = edges + points + 2
         for place, size in (
             (At.BODY, 3 * every + 2 * points + 64), (At.EDGE_ORDER, edges), (At.COUNTS, points + 2), (At.GROUP_OF, points),

@@ -62,6 +62,7 @@ class StackTable:
     kind_classes: np.ndarray  # uint64 [kinds, words]: the classes of each kind as bits
     push_pairs: np.ndarray  # int32 [P, 2]: of each push point: the symbol, the point after
     rule_rows: np.ndarray  # int32 [R, 3]: a micro point, the symbol that it pops, the point after; sorted
+    given_edges: int = 0  # the last of the edges, ascending for themselves: masked tokens do not take them
 
     @cached_property
     def edges(self) -> list[tuple[int, int]]:
