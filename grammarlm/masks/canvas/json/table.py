@@ -25,9 +25,15 @@ Point = tuple[str, int]  # the kind of a point, and its number among those
 class JsonTable:
     """Makes the table; push and micro points are numbered as they are met, and renumbered at the end."""
 
-    def __init__(self, automaton: ByteAutomaton, effects: TokenEffects, vectors: Sequence[int]):
-        """`vectors`: that of each class from FIRST on."""
-        self._automaton, self._effects = automaton, effects
+    def __init__(
+        self,
+        automaton: ByteAutomaton,
+        effects: TokenEffects,
+        vectors: Sequence[int],
+        has_tokens: np.ndarray | None = None,
+    ):
+        """`vectors`: that of each class from FIRST on. `has_tokens`, bool [K]: classes that masked tokens can have; None: all."""
+        self._automaton, self._effects, self._has_tokens = automaton, effects, has_tokens
         self.symbol_of = {state: FIRST_SYMBOL + i for i, state in enumerate(automaton.returns.tolist())}
         self._controls = FIRST_CONTROL + automaton.states
         self._pushes: dict[tuple[int, Point], int] = {}
@@ -71,6 +77,11 @@ class JsonTable:
         points = self._controls + len(self._pushes) + len(self._micros)
         control, point, bits = self._edges(matrix, points)
         kinds, kind = distinct_rows(bits)
+        given = 0
+        if self._has_tokens is not None:
+            is_given = self._only_given(kinds)[kind]
+            order, given = np.argsort(is_given, kind="stable"), int(is_given.sum())
+            control, point, kind = control[order], point[order], kind[order]
         rules = sorted((self._number(("micro", m)), symbol, self._number(after)) for m, symbol, after in self._rules)
         return StackTable(
             self._controls,
@@ -83,7 +94,16 @@ class JsonTable:
             kinds,
             np.array([(symbol, self._number(after)) for symbol, after in self._pushes], np.int32).reshape(-1, 2),
             np.array(rules, np.int32).reshape(-1, 3),
+            given,
         )
+
+    def _only_given(self, kinds: np.ndarray) -> np.ndarray:
+        """bool [kinds]: those of classes without tokens."""
+        bits = np.zeros(64 * kinds.shape[1], np.uint8)
+        bits[: len(self._has_tokens)] = self._has_tokens
+        of_tokens = np.packbits(bits, bitorder="little").view(np.uint64)
+        found: np.ndarray = ~(kinds & of_tokens).any(1)
+        return found
 
     def _edges(self, matrix: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The control and the point of each edge, and its classes as bits."""
@@ -93,7 +113,7 @@ class JsonTable:
         ways = [[self._number(p) for p in self._special.get(states + i, ())] for i in range(most)]
         starts = np.cumsum([0, *map(len, ways)]).astype(np.int32)
         ends = np.array([p for of in ways for p in of], np.int32)
-        accepts, edge_of = self._automaton.accepts.astype(np.uint8), np.empty(points, np.int32)
+        accepts, edge_of = (self._automaton.accepts != 0).astype(np.uint8), np.empty(points, np.int32)
         wide, arena = -(-(FIRST + classes) // 64), np.zeros(Effects.LENGTH, np.int64)
         for place, number in (
             (Effects.STATES, states), (Effects.CLASSES, classes), (Effects.MATRIX, address_of(matrix)), (Effects.SPECIALS, most),

@@ -68,8 +68,13 @@ class CfgView:
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
         if after is not None and after.is_finished:
             return StackGrid(self.table, self.classes, length, [(FINISHED, ())], room, check, self._arrays)
+        view, starts = self.placed(None if after is None else after._head[1].terms[after._head[2]])
+        return StackGrid(view.table, view.classes, length, starts, room, check, view._arrays)
+
+    def placed(self, term: Iterable[Thread] | None) -> tuple[CfgView, list[tuple[int, Stack]]]:
+        """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""
         with self._automaton.lock:
-            threads = None if after is None else _without_forks(after._head[1].terms[after._head[2]])
+            threads = None if term is None else _without_forks(term)
             knows_all = threads is None or all(self._machine.knows(_border_of(thread)) for thread in threads)
             if knows_all:
                 begins = self._starts
@@ -81,9 +86,9 @@ class CfgView:
                         self._explore(begins)
                 numbers = self._columns.controls
                 starts = [(FIRST_CONTROL + numbers[control], stack) for control, stack in begins]
-                return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays)
+                return self, starts
         assert threads is not None
-        return CfgView(self._automaton, threads).grid(length, after, room, check)
+        return CfgView(self._automaton, threads).placed(threads)
 
     def _starts_of(self, threads: Iterable[Thread]) -> list[Start]:
         """Where threads of a matcher stand. Where the terminal of a lexeme is decided, or may end, it has been shifted."""

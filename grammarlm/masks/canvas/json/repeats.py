@@ -1,0 +1,296 @@
+"""Which tokens would make an object have a key twice, whatever else is filled in.
+
+What the states of a row do not know are the free keys of its objects. A row spells some of them (spans.py); two equal ones are apart
+in one object only if its states are followed with marks around them (marks.py). That takes a lattice a key, so bounds come first:
+
+    most     the row without marks: every completion, and those that have a key twice
+    least    every place that may be a key like another, with a masked token beside it, is no such key; keys that are given twice,
+             with their quotes, and can meet have marks. All of this are completions.
+
+Where both allow the same, that is what is allowed. What is between them is looked at with marks around the keys beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.layout.json_canvas import MOST_MARKS
+from grammarlm.masks.canvas.classes import NEVER
+
+from .explored import States
+from .keys import spelling_tokens
+from .marks import ASKED, AVOIDED, FREE, MET, Asked, Marked, MarkedRow, touch
+from .spans import Run, Span, all_spans, run_of, runs_in, spans_of
+
+if TYPE_CHECKING:
+    from grammarlm.masks.canvas.classes import TokenClasses
+
+    from .residue import JsonGrid
+
+MOST_TOGETHER = MOST_MARKS - 1  # keys given twice that are followed at once
+
+
+class Repeats:
+    """The keys of one row that may come twice."""
+
+    def __init__(self, grid: JsonGrid, tokens: list[int], states: States):
+        self._grid, self._tokens, self._states, self._vocab = grid, tokens, states, grid.vocab
+        begun = grid.begun
+        self.text = grid.text(tokens)
+        self._is_open = len(self.text) == len(tokens) and grid.room > 0
+        self.runs = runs_in(self.text, self._vocab, begun.key, self._is_open)
+        self.spans: dict[bytes, list[Span]] = {}
+        for span in all_spans(self.runs):
+            self.spans.setdefault(span.key, []).append(span)
+        self.had = begun.keys
+        self._rows: dict[object, MarkedRow] = {}
+
+    @cached_property
+    def twins(self) -> list[bytes]:
+        """The keys that may come twice."""
+        return [key for key, spans in self.spans.items() if len(spans) > 1 or key in self.had]
+
+    @property
+    def matters(self) -> bool:
+        """Is there any key that another may be like?"""
+        return bool(self.spans or self.had)
+
+    # ------------------------------------------------------------------ rows with marks
+
+    def _row(self, marked: Sequence[Marked], keys: tuple[bytes, ...]) -> MarkedRow:
+        """The row with these marks, `keys` being those of mark 0, 1 and so on."""
+        count = max(len(keys), 1)
+        name = count, tuple(marked), keys
+        if name not in self._rows:
+            table = self._grid.marked(self._states, count)
+            self._rows[name] = MarkedRow(table, self._tokens, self._vocab, marked, keys)
+        return self._rows[name]
+
+    def _loose(self, key: bytes) -> list[Span]:
+        """The places of a key with a masked token beside them."""
+        return [span for span in self.spans.get(key, ()) if not span.is_given]
+
+    def _given(self, key: bytes) -> list[Span]:
+        return [span for span in self.spans.get(key, ()) if span.is_given]
+
+    def _least_with(
+        self, keys: tuple[bytes, ...], avoided: Iterable[bytes], free: Iterable[Span] = (), ignored: bytes | None = None
+    ) -> MarkedRow:
+        """Marks around the given places of some keys, and around `free` where those are of such a key; no place of the keys
+        `avoided` that has a masked token beside it is one, but for those of `free`. `ignored`: one of the keys, without marks."""
+        marked: list[Marked] = []
+        avoided, free = set(avoided), list(free)
+        for key in dict.fromkeys((*keys, *sorted(avoided))):
+            number = keys.index(key) if key in keys else 0
+            if key in keys and key != ignored:
+                marked += [(span, number, FREE) for span in self._given(key)]
+                marked += [(span, number, FREE) for span in self._loose(key) if span in free]
+            if key in avoided:
+                marked += [(span, number, AVOIDED) for span in self._loose(key) if span not in free]
+        return self._row(marked, keys)
+
+    def _with(self, key: bytes) -> MarkedRow:
+        """Marks around all places of a key, and around no other."""
+        return self._row([(span, 0, FREE) for span in self.spans.get(key, ())], (key,))
+
+    @cached_property
+    def most(self) -> MarkedRow:
+        return self._row([], ())
+
+    @cached_property
+    def together(self) -> tuple[bytes, ...] | None:
+        """Keys given twice that are followed at once, so that no completion of `least` has any key twice; None: too many."""
+        return self._apart(self.twins)
+
+    @cached_property
+    def enough(self) -> tuple[bytes, ...] | None:
+        """The same of `_wider`."""
+        return self._apart(())
+
+    def _apart(self, avoided: Sequence[bytes]) -> tuple[bytes, ...] | None:
+        """Keys given twice, so that no other key that is can meet itself where these do not."""
+        twice = [key for key in self.twins if len(self._given(key)) + (key in self.had) > 1]
+        found: tuple[bytes, ...] = ()
+        while True:
+            meeting = [
+                key for key in twice if key not in found and self._can_meet(key, found, self._given(key), avoided)
+            ]
+            if not meeting:
+                return found
+            if len(found) == MOST_TOGETHER:
+                return None
+            found = (*found, max(meeting, key=lambda key: len(self._given(key))))
+
+    def _can_meet(
+        self, key: bytes, others: tuple[bytes, ...], spans: Sequence[Span], avoided: Iterable[bytes] = ()
+    ) -> bool:
+        """Has some completion, in which none of the others comes twice, this key twice in an object, in two of these places?"""
+        keys, number, avoided = (*others, key), len(others), set(avoided)
+        row = self._least_with(keys, avoided, spans)
+        behind = self._least_with(keys, avoided, spans, ignored=key)
+
+        def meets(span: Span) -> bool:
+            first, end = span.begin[0], _end_of(span)
+            return row.leads_on(first, self._tokens[first:end], [(span, number, MET)], keys, behind)
+
+        return any(map(meets, spans[0 if key in self.had else 1 :]))
+
+    @cached_property
+    def least(self) -> MarkedRow | None:
+        return None if self.together is None else self._least_with(self.together, self.twins)
+
+    @cached_property
+    def _wider(self) -> MarkedRow | None:
+        """`least`, where only those keys are avoided that two places can be of in one object."""
+        if self.enough is None:
+            return None
+        others = [key for key in self.twins if key not in self.enough and self._loose(key)]
+        avoided = {key for key in others if self._can_meet(key, self.enough, self.spans[key])}
+        return self._least_with(self.enough, avoided | set(self.enough))
+
+    # ------------------------------------------------------------------ what a row asks
+
+    @cached_property
+    def is_completable(self) -> bool | None:
+        """None: that is not decided."""
+        if not self.most.is_completable:
+            return False
+        if not self.twins or (self.least is not None and self.least.is_completable):
+            return True
+        if not all(self._with(key).is_completable for key in self.twins):
+            return False
+        if len(self.twins) == 1 or (self._wider is not None and self._wider.is_completable):
+            return True
+        return self._all.is_completable if self._all is not None else None
+
+    @cached_property
+    def _all(self) -> MarkedRow | None:
+        """Marks around all keys that may come twice."""
+        keys = tuple(self.twins)
+        if len(keys) > MOST_MARKS:
+            return None
+        return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans[key]], keys)
+
+    def classes_at(self, position: int, classes: TokenClasses) -> np.ndarray:
+        """bool: those of other classes that `most` allows at a masked position. They tell less tokens apart."""
+        found = np.zeros(classes.count, bool)
+        found[self.most.table.coarser(classes)[self.most.classes_at(position)]] = True
+        found[NEVER] = False
+        return found
+
+    def refused(self, position: int) -> np.ndarray:
+        """The tokens of a masked position that are allowed by `most`, and by no completion."""
+        allowed = self.most.classes_at(position)
+        classes = self.most.classes
+        doubted = np.flatnonzero(allowed & (classes.sizes > 0)) if self.twins else np.zeros(0, np.int64)
+        found = set[int]()
+        if len(doubted):
+            heads = classes.order[classes.starts[doubted]]  # a token of each: all do alike in any row with marks
+            refused = self._refused_heads(position, heads)
+            for token_class in doubted[np.isin(heads, refused)].tolist():
+                found.update(classes.members(token_class).tolist())
+        for token, key in self._spelling(position, allowed):
+            if token not in found and self._makes_second(position, token, key):
+                found.add(token)
+        return np.array(sorted(found), np.int64)
+
+    def _refused_heads(self, position: int, heads: np.ndarray) -> np.ndarray:
+        """Of some tokens those that no completion has at a masked position."""
+
+        def left(row: MarkedRow | None, some: np.ndarray) -> np.ndarray:
+            """Those that a row with marks does not allow."""
+            return some if row is None or not len(some) else some[~row.classes_at(position)[row.classes.of[some]]]
+
+        doubted, refused = left(self.least, heads), list[np.ndarray]()
+        beside = [
+            span
+            for key in self.twins
+            for span in self._loose(key)
+            if span.begin == (position + 1, 0) or span.end == (position, 0)
+        ]
+        if len(doubted) and beside and self.together is not None:
+            doubted = left(self._freed(beside), doubted)
+        if len(doubted) and self.least is not None and not self.least.is_completable:
+            doubted = left(self._wider, doubted)
+        keys = dict.fromkeys((*(span.key for span in beside), *(self.together or ()), *self.twins))
+        for key in keys if len(doubted) else ():
+            still = left(self._with(key), doubted)
+            refused.append(still)
+            doubted = np.setdiff1d(doubted, still)
+            if not len(doubted):
+                break
+        if len(doubted) and len(self.twins) > 1:
+            if self._all is not None:
+                refused.append(left(self._all, doubted))
+        return np.concatenate([*refused, NO_TOKENS])
+
+    def _freed(self, spans: list[Span]) -> MarkedRow | None:
+        """`least` with these places as keys, too."""
+        together = self.together or ()
+        keys = [span.key for span in spans]
+        new = tuple(
+            key for key in dict.fromkeys(keys)
+            if key not in together and (keys.count(key) > 1 or self._given(key) or key in self.had)
+        )  # fmt: skip
+        if len(together) + len(new) > MOST_MARKS:
+            return None
+        return self._least_with((*together, *new), self.twins, spans)
+
+    # ------------------------------------------------------------------ single tokens that spell a key
+
+    def _spelling(self, position: int, allowed: np.ndarray) -> Iterator[tuple[int, bytes]]:
+        """(token, key): tokens that a masked position may have, with which given tokens beside it are all of a key of the row."""
+        spelling, of = spelling_tokens(self._vocab), self.most.classes.of
+        at = next((i for i, run in enumerate(self.runs) if run.end == position), None)
+        if at is None or at + 1 >= len(self.runs):
+            return  # behind a stop id
+        before, after = self.runs[at], self.runs[at + 1]
+        for key in dict.fromkeys((*self.spans, *self.had)):
+            for token in spelling.of(key, before, after):
+                if allowed[of[token]]:
+                    yield token, key
+
+    def _makes_second(self, position: int, token: int, key: bytes) -> bool:
+        """Does the token at the position make a second key like this one, whatever else is filled in?"""
+        run = self._joined(position, token)
+        made = [s for s in spans_of(run) if s.key == key and s.begin[0] <= position and s.end >= (position, 1)]
+        made = [s for s in made if _end_of(s) > position]
+        others = [s for s in self.spans.get(key, ()) if not any(touch(s, one) for one in made)]
+        if not made or not (others or key in self.had):
+            return False
+        first = min(position, *(span.begin[0] for span in made))
+        end = max(position + 1, *(_end_of(span) for span in made))
+        tokens = [token if i == position else self._tokens[i] for i in range(first, end)]
+
+        def leads(row: MarkedRow, number: int, asked: Asked) -> bool:
+            return row.leads_on(first, tokens, [(span, number, asked) for span in made])
+
+        if not leads(self.most, 0, ASKED):
+            return False  # no key there
+        if self.least is not None and not any(s.is_given for s in made) and leads(self.least, 0, AVOIDED):
+            return False  # it need not be one
+        together = self.together
+        if together is not None and (key in together or len(together) < MOST_MARKS):
+            keys = together if key in together else (*together, key)
+            if leads(self._least_with(keys, {*self.twins, key}), keys.index(key), FREE):
+                return False
+        return not leads(self._with(key), 0, FREE)
+
+    def _joined(self, position: int, token: int) -> Run:
+        """The run around a masked position that has a token."""
+        first = next(run.first for run in self.runs if run.end == position)
+        end = next(run.end for run in self.runs if run.first == position + 1)
+        tokens = [*self.text[:position], token, *self.text[position + 1 :]]
+        return run_of(tokens, first, end, self._vocab, self._grid.begun.key, self._is_open)
+
+
+NO_TOKENS = np.zeros(0, np.int64)
+
+
+def _end_of(span: Span) -> int:
+    """The first position behind a span."""
+    return span.end[0] + (span.end[1] > 0)
