@@ -160,6 +160,6 @@ def test_what_has_no_view_is_refused_by_name() -> None:
 
 def test_a_table_that_outgrows_its_limit_is_refused() -> None:
     vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"<s>", b"."], [257], [256, 257])
-    constraint = gl.compile(gl.Lark.library("arithmetic"), vocab, limits=gl.Limits(max_states=250))
-    with pytest.raises(gl.LimitExceeded, match="more than 250 different things"):
+    constraint = gl.compile(gl.Lark.library("arithmetic"), vocab, limits=gl.Limits(max_states=100))
+    with pytest.raises(gl.LimitExceeded, match="more than 100 different things"):
         constraint.canvas(4)

@@ -105,18 +105,7 @@ def _smallest(
                 alive.add(state)
                 waiting.append(state)
     kept = [{letter: target for letter, target in here.items() if target in alive} for here in edges]
-    groups: dict[Hashable, int] = {}
-    of = [groups.setdefault((final[s], labels[s]), len(groups)) for s in range(len(edges))]
-    while True:
-        check()
-        finer: dict[Hashable, int] = {}
-        now = [
-            finer.setdefault((of[s], frozenset((letter, of[target]) for letter, target in kept[s].items())), len(finer))
-            for s in range(len(edges))
-        ]
-        if len(finer) == len(groups):
-            break
-        groups, of = finer, now
+    of = alike(kept, final, labels, check)
     # Numbered as they are met from the first state on.
     place = {of[0]: 0}
     order = [0]
@@ -130,3 +119,21 @@ def _smallest(
             here[letter] = place[of[target]]
         found.append(here)
     return Automaton(found, [final[s] for s in order], [labels[s] for s in order])
+
+
+def alike(
+    edges: list[dict[Letter, int]], final: list[bool], labels: list[Label], check: Callable[[], None]
+) -> list[int]:
+    """A number for each state, the same for states that do the same."""
+    groups: dict[Hashable, int] = {}
+    of = [groups.setdefault((final[s], labels[s]), len(groups)) for s in range(len(edges))]
+    while True:
+        check()
+        finer: dict[Hashable, int] = {}
+        now = [
+            finer.setdefault((of[s], frozenset((letter, of[target]) for letter, target in edges[s].items())), len(finer))
+            for s in range(len(edges))
+        ]
+        if len(finer) == len(groups):
+            return of
+        groups, of = finer, now

@@ -11,6 +11,7 @@ The rules of a grammar are asked of masks/machines/stack/program.py, so this rea
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -152,6 +153,18 @@ class Bytewise:
             state = self.lexemes_in.standing(state)
         return self.control(self.state(state), self.joined(FREE, border))
 
+    def stacks(self, stack: Iterable[object]) -> list[Local]:
+        """The symbols of a matcher's stack, the top last. LR states stand together, from one in which texts begin on."""
+        found: list[Local] = [()]
+        for is_lr, some in itertools.groupby(stack, lambda symbol: isinstance(symbol, int)):
+            symbols = list(some)
+            if is_lr:
+                assert self.parser is not None
+                found = [after for below in found for after in self.parser.stacks(below, symbols)]
+            else:
+                found = [(*below, *map(self.symbol, symbols)) for below in found]
+        return found
+
     # ------------------------------------------------------------------ borders
 
     def joined(self, border: Border, term: Term) -> Border:
@@ -162,7 +175,7 @@ class Bytewise:
         if number is None:
             number = self._atom_numbers[term] = len(self._atoms)
             self._atoms.append(term)
-        return border | {number}
+        return border if number == SATISFIED else border | {number}
 
     def knows(self, border: Term) -> bool:
         return border is ANYTHING or border in self._atom_numbers
@@ -205,7 +218,26 @@ class Bytewise:
                 raise LimitExceeded(
                     "a canvas: the grammar's borders need more states than limits.max_states; simplify it"
                 )
-        return np.array(rows, np.int32).reshape(-1, self.columns)
+        return self._merged(np.array(rows, np.int32).reshape(-1, self.columns))
+
+    def _merged(self, rows: np.ndarray) -> np.ndarray:
+        """Rows in which atoms that the same texts satisfy are one: the first of them. Terms are not equal whenever they could be:
+        after `wh` a name may end where no letter follows, and where not `ile` and then no letter follow."""
+        count = len(rows)
+        ends = [atom.nullable for atom in self._atoms]
+        groups = np.array([*ends, True, 2], np.int64)  # the last two: SATISFIED and DEAD, of whose rows each leads to itself
+        whole = np.where(rows == SATISFIED, count, np.where(rows == DEAD, count + 1, rows))
+        whole = np.concatenate([whole, np.full((1, self.columns), count), np.full((1, self.columns), count + 1)])
+        size = 0
+        while size != (size := len(np.unique(groups))):
+            self.program.clock.check()
+            _, groups = np.unique(np.column_stack([groups, groups[whole]]), axis=0, return_inverse=True)
+            groups = groups.ravel()
+        first: dict[int, int] = {int(groups[count]): SATISFIED, int(groups[count + 1]): DEAD}
+        stands = np.array([first.setdefault(group, atom) for atom, group in enumerate(groups[:count].tolist())], np.int64)
+        for term, atom in self._atom_numbers.items():
+            self._atom_numbers[term] = int(stands[atom])
+        return np.where(rows >= 0, stands[np.maximum(rows, 0)] if count else rows, rows).astype(np.int32)
 
     def after_border(self, border: Border, column: int) -> Border | None:
         """The border after a byte; None where it cannot be satisfied any more."""

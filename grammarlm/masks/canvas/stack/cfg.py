@@ -94,9 +94,9 @@ class CfgView:
         """Where threads of a matcher stand. Where the terminal of a lexeme is decided, or may end, it has been shifted."""
         machine, found = self._machine, list[Start]()
         for thread in threads:
-            stack = tuple(machine.symbol(symbol) for symbol in reversed(thread.stack))
             control = machine.control_of(thread.state, _border_of(thread))
-            found += [after for after, _ in machine.entered((control, stack)) if after is not None]
+            for stack in machine.stacks(reversed(thread.stack)):
+                found += [after for after, _ in machine.entered((control, stack)) if after is not None]
         return list(dict.fromkeys(found))
 
 

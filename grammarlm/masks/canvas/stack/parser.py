@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,10 @@ class Parser:
     def entrance(self, lr_state: int) -> int:
         """The state on top where a text begins."""
         return lr_state
+
+    def stacks(self, below: Local, lr_states: Sequence[int]) -> Iterator[Local]:
+        """What a stack of LR states is here, on other symbols."""
+        yield (*below, *(state + FIRST for state in lr_states))
 
     def shifted(self, local: Local, terminal: int) -> tuple[Result, ...]:
         """After reductions and the shift of a terminal on symbols that are known, at least one: (None, the symbols then), or what

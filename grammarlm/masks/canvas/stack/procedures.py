@@ -91,9 +91,19 @@ class Procedures:
         """The automata of nonterminals that begin, or end, with each other.
 
         Where a large one stands in several places with something else after each, copies of it would be most of the states: it is
-        called there. In levels of expressions copies become one.
+        called there, and wherever else, if it is called in the middle of some rule. In levels of expressions copies become one.
         """
         own = set(group)
+        procedures = {~body[at] for _, body, at in self._called}
+        self._called |= {
+            place
+            for place in self._places()
+            if place not in self._called
+            and place[0] in own
+            and (other := ~place[1][place[2]]) in procedures
+            and other not in own
+            and len(self.of[other].edges) > LARGE
+        }
         self._draw_group(group, own)
         inner = {~body[at] for n, body, at in self._places() if n in own and ~body[at] not in own and (n, body, at) not in self._called}
         large = {n for n in inner if len(self.of[n].edges) > LARGE}

@@ -22,7 +22,7 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .bytewise import DEAD, FREE, LEXER, SATISFIED, Border, Bytewise, Need, Thread
-from .needs import Move
+from .needs import BELOW, LOOK, SHIFT, Move
 
 SELF = -1
 IDENTITY, NOWHERE = 0, 1  # vectors; NOWHERE stands for that of any scope in which nothing goes on
@@ -89,6 +89,7 @@ class TokenVectors:
         self._after = np.full((256, self._columns), UNKNOWN, np.int32)
         self._after[NOWHERE] = NOWHERE
         self._narrowed: dict[tuple[int, int], int] = {}
+        self._fits: dict[tuple[int, int], int] = {}
 
     def of_tokens(self, vocab: Vocabulary) -> np.ndarray:
         """int32 [V]: the number of each text token's vector, NOWHERE where no state reads it."""
@@ -269,7 +270,7 @@ class TokenVectors:
         waits: set[Wait] = set()
         for need, vector in here.waits:
             if (border := machine.after_border(need.border, column)) is not None:
-                after = SELF if vector == SELF else self._move(vector, column)
+                after = SELF if vector == SELF else self._fitting(self._move(vector, column), need.move)
                 self._wait(need._replace(border=border), after, waits)
         for thread in here.threads:
             closed = machine.closure(thread)
@@ -279,9 +280,32 @@ class TokenVectors:
                     self._enter(control, (after, local), threads, waits)
             for need in closed.needs:
                 if (border := machine.after_border(need.border, column)) is not None:
-                    after = SELF if effect < self.states else self._move(self._identity(need), column)
+                    after = SELF
+                    if effect >= self.states:
+                        after = self._fitting(self._move(self._identity(need), column), need.move)
                     self._wait(need._replace(border=border), after, waits)
         self._moved[column, effect] = self._effect(Effect(frozenset(threads), frozenset(waits)))
+
+    def _fitting(self, vector: int, move: Move) -> int:
+        """A vector without the waits for terminals that no text has after that of a move."""
+        parser = self._machine.parser
+        if vector == NOWHERE or parser is None or move[0] not in (SHIFT, BELOW, LOOK) or not 0 <= move[1] < parser.end:
+            return vector
+        key = vector, move[1]
+        known = self._fits.get(key)
+        if known is None:
+            may_follow, effects = parser.may_follow[move[1]], self.vectors[vector]
+            found = effects.copy()
+            roots = found[: self.scopes[self._scope_of[vector]].roots]
+            for effect in np.unique(roots).tolist():
+                here = self.effects[effect]
+                kept = frozenset(
+                    wait for wait in here.waits if wait[0].move[0] != SHIFT or wait[0].move[1] in may_follow
+                )
+                if len(kept) < len(here.waits):
+                    roots[roots == effect] = self._effect(Effect(here.threads, kept))
+            known = self._fits[key] = self._number(found, self._scope_of[vector])
+        return known
 
     def _identity(self, need: Need) -> int:
         return self.scopes[self.scope_after(need)].identity
