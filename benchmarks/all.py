@@ -21,6 +21,8 @@ NAMES = (
     "generate",
     "suffix_store",
     "drafts",
+    "canvases",
+    "samplers",
 )
 
 
