@@ -141,7 +141,10 @@ class JsonView:
         if self._of(States(self._spelled)).machine.states > most:
             return SHORT  # those that follow more are no fewer
         enough = next((level for level in LEVELS if level >= room), LEVELS[-1])
-        for digits in reversed([level for level in LEVELS if level <= enough]):
+        levels = [level for level in LEVELS if level <= enough]
+        if self._of_at_most(States(self._spelled, levels[0]), most) is None:
+            return SHORT
+        for digits in reversed(levels):
             if self._of_at_most(States(self._spelled, digits), most) is not None:
                 return digits
         return SHORT
