@@ -118,7 +118,7 @@ def test_samples_by_tries_have_the_law_of_rows(first: int, count: int) -> None:
 
 def test_what_is_not_found_soon_is_found_by_all_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guided, "MOST_PLACES", 1)
-    monkeypatch.setattr(guided, "TRIES", ())
+    monkeypatch.setattr(guided, "ROUNDS", ())
     given_up = 0
     for rng, passes, left in some_rows(0, 20):
         scores = rng.standard_normal((len(passes.row), passes.grid.table.classes))
@@ -130,9 +130,9 @@ def test_what_is_not_found_soon_is_found_by_all_values(monkeypatch: pytest.Monke
 
 
 def test_a_row_counts_once_however_many_texts_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the table of costs is too large, room is made of masked steps, and a row had a derivation for each way to fill these."""
+    """Where the table of costs is too large, room is made of masked steps: a row has a derivation a way to fill them."""
     monkeypatch.setattr(arena, "MOST_COSTS", 0)
-    monkeypatch.setattr(guided, "TRIES", ())
+    monkeypatch.setattr(guided, "ROUNDS", ())
     several = 0
     for rng, passes, left in some_rows(0, 40, random_single_table):
         if not passes.grid.room or not 2 <= len(left) <= 40:

@@ -82,24 +82,25 @@ def one_try(address, guide_address, uniforms, found, edges):
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", seconds=4)
-def guided_draw(address, guide_address, uniforms_address, tries, shares_address):
-    """Writes a completion into a row of classes that has a guide of sums: the first of some tries that does not end early, each
-    with its uniform numbers, float64 [tries, STEPS]; then `shares`, float64 [STEPS], choose the classes. Returns which try it was,
-    from 1 on; 0 where all ended early, -1 where there is no room."""
+def guided_draw(address, guide_address, uniforms_address, count, shares_address):
+    """Writes a completion into a row of classes that has a guide of sums: that of the first try that does not end early. Tries take
+    their uniform numbers, float64 [count], one after the other, and none begins that could run out of them; then `shares`, float64
+    [STEPS], choose the classes. Returns 1; 0 where all tries ended early, -1 where there is no room."""
     arena, guide = sets_arena(address), guide_of(guide_address)
     steps = guide[Guide.STEPS]
-    uniforms = carray(pointer(uniforms_address), (tries, steps), np.float64)
+    uniforms = carray(pointer(uniforms_address), count, np.float64)
     shares = carray(pointer(shares_address), steps, np.float64)
     row = carray(pointer(guide[Guide.ROW]), steps, np.int32)
     edge_kind = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EVERY_EDGE], np.int32)
-    found, edges = np.empty((MOST_FOUND, 2), np.int64), np.empty(steps, np.int32)
-    for t in range(tries):
-        made = one_try(address, guide_address, uniforms[t], found, edges)
+    found, edges, used = np.empty((MOST_FOUND, 2), np.int64), np.empty(steps, np.int32), int64(0)
+    while used + steps <= count:
+        made = one_try(address, guide_address, uniforms[used : used + steps], found, edges)
         if made < 0:
             return int64(-1)
         if made == steps:
             for i in range(steps):
                 if row[i] < 0:
                     row[i] = int32(drawn_class(address, guide_address, i, int64(edge_kind[edges[i]]), shares[i]))
-            return t + int64(1)
+            return int64(1)
+        used += made + 1
     return int64(0)

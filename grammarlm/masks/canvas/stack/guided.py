@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner
 FIRST_STACKS = 1 << 18
-TRIES = (8, 64, 1024, 4096)  # of a draw, group by group
+ROUNDS = (
+    8,
+    *16 * [512],
+)  # of uniform numbers for whole rows, one after the other; most tries that end early take few of them
 
 
 class Guided:
@@ -94,10 +97,10 @@ class Guided:
         many tries end early."""
         steps = len(self._row)
         shares = draw.uniforms(steps)
-        for tries in TRIES:
-            uniforms = draw.uniforms(tries * steps)
+        for rounds in ROUNDS:
+            uniforms = draw.uniforms(rounds * steps)
             made = entries.guided_draw(
-                self._sets.address, address_of(self._words), address_of(uniforms), tries, address_of(shares)
+                self._sets.address, address_of(self._words), address_of(uniforms), len(uniforms), address_of(shares)
             )
             if made:
                 return self._row if made > 0 else None
