@@ -72,7 +72,6 @@ GROUPS = {
         "class_row": "canvas.rows",
         "class_maxima": "canvas.rows",
         "class_sums": "canvas.rows",
-        "first_member": "canvas.rows",
         "drawn_member": "canvas.rows",
     },
     "lattice": {
@@ -87,6 +86,10 @@ GROUPS = {
         "sets_classes": "canvas.set_passes",
         "sets_meet": "canvas.set_passes",
         "sets_walk": "canvas.set_walk",
+        "guide_row": "canvas.guide",
+        "guide_stack": "canvas.guide",
+        "guided_best": "canvas.search",
+        "guided_draw": "canvas.draws",
         "sets_record": "canvas.set_passes",
         "sets_rehash": "canvas.set_passes",
         "table_edges": "canvas.table_edges",

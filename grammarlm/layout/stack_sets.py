@@ -99,6 +99,30 @@ class Walk(Constants):
     SYMBOLS = 3  # the first of them, the top last
 
 
+class Guide(Constants):
+    """Indices into the arena of a row's guide (kernels/cpu/canvas/guide.py), int64: addresses of arrays, and numbers."""
+
+    STEPS = 0
+    ROW = 1  # int32 [STEPS]: classes
+    BEFORE = 2  # int32 [STEPS + 1]: states from the left
+    INNER = 3  # int32 [STEPS]: states within each token from the right
+    SCORES = 4  # float64 [STEPS, CLASSES]
+    IS_SUM = 5  # 1: logs of sums over completions, 0: the best of them
+    WEIGHT = 6  # float64 [STEPS, KINDS]: of the classes of each kind, where an edge of the kind is looked at
+    AHEAD = 7  # float64 [STEPS + 1, POINTS]: by boundary, a bound from controls at it, and from points within the token before it
+    STARTS = 8
+    START_CONTROL = 9  # int32 [STARTS]
+    START_STACK = 10  # int32 [STARTS]: its place among the stacks
+    # stacks: 0 is the empty one
+    STACKS = 11  # used
+    STACK_CAPACITY = 12
+    STACK_BELOW = 13  # int32 [STACK_CAPACITY]: the stack without its top
+    STACK_SYMBOL = 14  # int32 [STACK_CAPACITY]: the top
+    STACK_SLOTS = 15  # a power of two
+    STACK_SLOT = 16  # int32 [STACK_SLOTS]: stacks by hash, 0: none
+    LENGTH = 17
+
+
 class Effects(Constants):
     """Indices into the arena of kernels/cpu/canvas/table_edges.py, int64."""
 

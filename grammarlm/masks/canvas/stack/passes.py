@@ -15,11 +15,14 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
+from .guided import Guided
 from .law import drawn_row
 from .paths import Paths
 from .reference import ReferencePasses
 
 if TYPE_CHECKING:
+    from grammarlm.masks.canvas.scores import SoftmaxDraw
+
     from .arena import Arena
     from .grid import StackGrid
     from .sets import StackSets
@@ -60,10 +63,22 @@ class StackPasses:
         return self.best(scores) if found is None else found
 
     def best(self, scores: np.ndarray) -> np.ndarray:
+        if self.grid.table.micro_order is not None:
+            with self.grid.table.sets.lock:
+                found = self._known_states().guided(scores, is_sum=False).best()
+            if found is not None:
+                return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
+
+    def tried(self, scores: np.ndarray, draw: SoftmaxDraw) -> np.ndarray | None:
+        """A sample by rejection, where each row has one derivation; None where too many tries fail."""
+        if self.grid.table.micro_order is None:
+            return None
+        with self.grid.table.sets.lock:
+            return self._known_states().guided(scores, is_sum=True).drawn(draw, self.grid.check)
 
     # ------------------------------------------------------------------ inside
 
@@ -118,6 +133,10 @@ class RowStates:
         with self._sets.lock:
             ways = (self._sets.walk(start, self._row, self._inner, scores) for start in self._grid.starts)
             return next((way for way in ways if way is not None), None)
+
+    def guided(self, scores: np.ndarray, is_sum: bool) -> Guided:
+        """Bounds of completions; the lock of the sets is held as long as they are used."""
+        return Guided(self._grid, self._row, self._forward, self._inner, scores, is_sum)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""

@@ -128,10 +128,11 @@ class StackSets:
         self._put(At.SLOT, np.zeros(4 * records, np.int32))
         self._arena[At.RECORD_CAPACITY], self._arena[At.WORD_CAPACITY] = records, words
         self._arena[At.SLOTS], self._arena[At.FULL] = 4 * records, 0
-        entries.sets_rehash(self._address)
+        entries.sets_rehash(self.address)
 
     @property
-    def _address(self) -> int:
+    def address(self) -> int:
+        """Of the arena, for kernels that only read; the lock is held."""
         return address_of(self._arena)
 
     def _make_room(self) -> None:
@@ -156,7 +157,7 @@ class StackSets:
 
     def _record(self, words: Iterable[int]) -> int:
         array = np.array(list(words), np.int32)
-        return self._asked(lambda: entries.sets_record(self._address, address_of(array), len(array)))
+        return self._asked(lambda: entries.sets_record(self.address, address_of(array), len(array)))
 
     # ------------------------------------------------------------------ states
 
@@ -202,7 +203,7 @@ class StackSets:
         for first in range(0, len(row), STEPS):
             part = row[first : first + STEPS]
             here = address_of(states[first:])
-            self._asked(lambda: entries.sets_forward(self._address, address_of(part), len(part), here), check)  # noqa: B023
+            self._asked(lambda: entries.sets_forward(self.address, address_of(part), len(part), here), check)  # noqa: B023
         return states
 
     def backward(
@@ -213,7 +214,7 @@ class StackSets:
         for last in range(len(row), 0, -STEPS):
             first = max(0, last - STEPS)
             places = address_of(row[first:]), last - first, address_of(states[first:]), address_of(inner[first:])
-            self._asked(lambda: entries.sets_backward(self._address, *places), check)  # noqa: B023
+            self._asked(lambda: entries.sets_backward(self.address, *places), check)  # noqa: B023
         return states, inner
 
     def has_stacks(self, state: int) -> bool:
@@ -223,14 +224,14 @@ class StackSets:
 
     def meet(self, left: int, right: int) -> bool:
         """Has some control the same stack in both states?"""
-        return self._asked(lambda: entries.sets_meet(self._address, left, right)) == 1
+        return self._asked(lambda: entries.sets_meet(self.address, left, right)) == 1
 
     def classes(self, before: int, inner: int) -> np.ndarray:
         """bool [K]: the classes that lead from a state before a token to one within it (read only)."""
         known = self._rows.get((before, inner))
         if known is None:
             words = np.zeros(int(self._arena[At.KIND_WORDS]), np.uint64)
-            self._asked(lambda: entries.sets_classes(self._address, before, inner, address_of(words)))
+            self._asked(lambda: entries.sets_classes(self.address, before, inner, address_of(words)))
             bits = np.unpackbits(words.view(np.uint8), bitorder="little")
             known = bits[: self.table.classes].view(bool)
             if len(self._rows) >= ROWS_KEPT:
@@ -249,7 +250,7 @@ class StackSets:
             place[: Walk.SYMBOLS] = control, len(stack), capacity
             place[Walk.SYMBOLS : Walk.SYMBOLS + len(stack)] = stack
             given = address_of(found), len(row), address_of(inner), address_of(scores), address_of(place)
-            if entries.sets_walk(self._address, *given):
+            if entries.sets_walk(self.address, *given):
                 return found
             if place[Walk.DEPTH] < capacity:
                 return None

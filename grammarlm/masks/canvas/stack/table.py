@@ -168,16 +168,25 @@ class StackTable:
         def meet(points: list[int]) -> bool:
             return any(self._meet(a, b, apart) for a, b in itertools.combinations(points, 2))
 
-        for edges in self.edges_by_class:
-            points: dict[int, list[int]] = {}
-            for edge in edges:
-                points.setdefault(self.edges[edge][0], []).append(self.edges[edge][1])
-            if any(map(meet, points.values())):
-                return False
+        if any(self._meet(a, b, apart) for a, b in self._rivals()):
+            return False
         afters: dict[tuple[int, int], list[int]] = {}
         for point, symbol, after in self.rules:
             afters.setdefault((point, on_top(symbol)), []).append(FINISHED if stays(symbol) else after)
         return not any(map(meet, afters.values()))
+
+    def _rivals(self) -> set[tuple[int, int]]:
+        """The pairs of points to which edges with a class in common lead from one control."""
+        found = set[tuple[int, int]]()
+        for apart in range(1, len(self.edge_control)):
+            first = np.flatnonzero(self.edge_control[apart:] == self.edge_control[:-apart])
+            if not len(first):
+                break
+            other = first + apart
+            shared = (self.kind_classes[self.edge_kind[first]] & self.kind_classes[self.edge_kind[other]]).any(1)
+            pairs = self.edge_point[first[shared]].tolist(), self.edge_point[other[shared]].tolist()
+            found.update(zip(*pairs, strict=True))
+        return found
 
     def _meet(self, a: int, b: int, apart: set[tuple[int, int]]) -> bool:
         """Is there a stack on which both points go on?"""
