@@ -45,11 +45,6 @@ class StackGrid:
     def arrays(self) -> TableArrays:
         return self._arrays or TableArrays(self.table)
 
-    @property
-    def is_deterministic(self) -> bool:
-        """Has each row one derivation at most?"""
-        return len(set(self.starts)) <= 1 and self.table.is_deterministic
-
     @cached_property
     def workshop(self) -> Workshop:
         return Workshop(self)
