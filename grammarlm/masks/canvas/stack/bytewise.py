@@ -92,6 +92,8 @@ class Bytewise:
             self.lexers[state] = self.lexers.get(state, 0) | 1 << FIRST + on_top
         self._states_after: dict[tuple[bool, int], tuple[int, ...]] = {}
         self.lexemes = [self._lexeme(state) for state in self.states]
+        # After a lexeme, where it has been shifted or is ignored and one lexer only may come: the state before the next lexeme.
+        self._next = [self._next_of(number) for number in range(len(self.states))]
         self.atom_rows = self._atom_rows([*program.start, *begins])
 
     def _find_states(self) -> None:
@@ -274,6 +276,13 @@ class Bytewise:
         terminal = next(iter(state.terminals)) + state.lexer.offset
         return UNDECIDED if self.parser is None or self.parser.is_ignored(terminal) else terminal
 
+    def _next_of(self, number: int) -> int:
+        ends = [operand for kind, operand, _ in self._expanded[number][1] if kind == LEX]
+        if not ends or self.parser is None or (self.lexemes[number] == UNDECIDED and not all(map(self.parser.is_ignored, ends))):
+            return DEAD
+        states = self.states_after((LOOK, self.lexemes[number]), LEXER)
+        return states[0] if len(states) == 1 else DEAD
+
     def has_shifted(self, before: int, control: int) -> bool:
         """Was the terminal of a lexeme decided before the byte that leads to a control?"""
         return self.lexemes[self.controls[before][0]] == self.lexemes[self.controls[control][0]]
@@ -288,6 +297,9 @@ class Bytewise:
         control, local = thread
         state, border = self.controls[control]
         edges, moves = self._expanded[state]
+        if self._next[state] != DEAD:  # a lexeme's end is no change: see `_move`
+            is_new = self.lexemes[state] != UNDECIDED and not has_shifted
+            return self.shifts(local, self.lexemes[state], state, border) if is_new else [(thread, None)]
         ends = [(what, rest) for kind, what, other in moves if kind == LEX and (rest := self._both(border, other)) is not None]
         if not ends and self.lexemes[state] == UNDECIDED:
             return [(thread, None)]
@@ -359,8 +371,11 @@ class Bytewise:
             self._shift(local, self.parser.end, border, waiting, needs)
         else:
             assert kind in (POP, LEX), "blocks of lines have no view"
-            if kind == POP and (rest := self._both(border, other)) is not None:
-                self._leave(local, rest, waiting, needs)  # where a lexeme ends: see `entered`
+            if (rest := self._both(border, other)) is not None:
+                if kind == POP:
+                    self._leave(local, rest, waiting, needs)
+                elif self._next[state] != DEAD:  # elsewhere, where a lexeme ends: see `entered`
+                    waiting.append((self.control(self._next[state], rest), local))
 
     def _leave(self, local: Local, border: Border, waiting: list[Thread], needs: list[Need]) -> None:
         _noted(self._left(local, border), waiting, needs)

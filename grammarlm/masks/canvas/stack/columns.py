@@ -28,6 +28,7 @@ class Columns:
         self.used = self.used[self.used != NOWHERE]
         self._matrix = np.array([vectors.vectors[number] for number in self.used.tolist()], np.int32)
         self._matrix = self._matrix.reshape(len(self.used), vectors.states + vectors.atoms)
+        self._used: list[int] = self.used.tolist()
         self._alike: dict[tuple[int, ...], np.ndarray] = {}
         self.controls: dict[int, int] = {}  # numbered as they are met
         self._order: list[int] = []
@@ -86,12 +87,14 @@ class Columns:
         numbers = {NOTHING: 0}
         column = np.zeros(len(self.used), np.int32)
 
+        used, own_effect = self._used, self._matrix[:, state]
+
         def note(where: np.ndarray) -> None:
             """Of vectors that do the same."""
-            vector = int(self.used[where[0]])
+            vector = used[where[0]]
             left = vectors.after_border(border, vector)
             if left is not None:
-                effect = int(vectors.vectors[vector][state])
+                effect = int(own_effect[where[0]])
                 outcome = self._points.outcome(effect, vector, left)
                 column[where] = numbers.setdefault(outcome, len(numbers))
 
@@ -123,9 +126,12 @@ def row_numbers(rows: np.ndarray) -> np.ndarray:
     rows = np.ascontiguousarray(rows)
     if rows.shape[1] == 0:
         return np.zeros(len(rows), np.int64)
-    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    numbers: dict[bytes, int] = {}
-    return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in whole], np.int64)
+    numbers = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        values, own = np.unique(column, return_inverse=True)
+        if len(values) > 1:
+            _, numbers = np.unique(numbers * len(values) + own, return_inverse=True)
+    return numbers
 
 
 def parted(numbers: np.ndarray) -> list[np.ndarray]:

@@ -46,6 +46,14 @@ class Micro(NamedTuple):
     left: Border  # what is left of borders after the vector's bytes
 
 
+Shift = tuple[int, Local, bool]  # on any of these symbols, what is pushed, whether they are popped
+
+
+class Shifts(NamedTuple):
+    moves: list[tuple[int, Move]]  # these symbols are popped, and then the move
+    shifts: dict[int, list[Shift]]  # by the state to go on in
+
+
 class Points:
     """All micro points, and their rules on demand."""
 
@@ -57,15 +65,17 @@ class Points:
         self._outcomes: dict[tuple[int, int, Border], Outcome] = {}
         self._rules: dict[int, tuple[Rule, ...]] = {}
         self._rests: dict[object, int] = {}
+        self._plans: dict[tuple[Move, int], Shifts] = {}
+        self._taken: dict[tuple[Move, int, int], list[Shift]] = {}
 
     # ------------------------------------------------------------------ outcomes
 
     def outcome(self, effect: int, vector: int, left: Border) -> Outcome:
         """What an effect in a vector comes to, with what is left of a border besides."""
-        here = self._vectors.effects[effect]
-        key = effect, vector if any(v == SELF for _, v in here.waits) else SELF, left
+        key = effect, vector if self._vectors.waits_here(effect) else SELF, left
         known = self._outcomes.get(key)
         if known is None:
+            here = self._vectors.effects[effect]
             threads = {(c, local) for control, local in here.threads if (c := self._bound(control, left)) is not None}
             micros = set[int]()
             for need, v in here.waits:
@@ -166,11 +176,11 @@ class Points:
         if known is None:
             self.check()
             self._rules[micro] = ()  # where it leads to itself without popping anything, that adds nothing
-            found: dict[Rule, int] = {}
-            for rule in self._found_rules(micro):
-                key = rule._replace(symbols=0)
-                found[key] = found.get(key, 0) | rule.symbols
-            known = self._rules[micro] = tuple(rule._replace(symbols=symbols) for rule, symbols in found.items())
+            found: dict[tuple[bool, Local, int, int], int] = {}
+            for symbols, *what in self._found_rules(micro):
+                key = tuple(what)
+                found[key] = found.get(key, 0) | symbols
+            known = self._rules[micro] = tuple(Rule(symbols, *what) for what, symbols in found.items())
         return known
 
     def _found_rules(self, micro: int) -> list[Rule]:
@@ -192,12 +202,46 @@ class Points:
                 if state in self.machine.states_after(move, LEXER):
                     self._emit(symbols, (), self._on(here, state), found)
         else:
-            for after, pushed, symbols, pops in parser.plan(move):
-                if after is None:
-                    self._emit(symbols, pushed, self._after(here, pushed), found, pops)
-                else:
-                    self._pop(symbols, after, here, found)
+            plan = self._plan(move, here.into)
+            for symbols, after in plan.moves:
+                self._pop(symbols, after, here, found)
+            for state, shifts in plan.shifts.items():
+                outcome = self._on(here, state)
+                for control, local in outcome.threads:
+                    found += [Rule(symbols, pops, pushed + local, control, DEAD_POINT) for symbols, pushed, pops in shifts]
+                for other in outcome.micros:
+                    point = self.micros[other]
+                    for symbols, pushed, pops in self._taking(move, here.into, state, point.move):
+                        self._settle(symbols, pushed, point, other, found, pops)
         return found
+
+    def _plan(self, move: Move, into: int) -> Shifts:
+        """A parser's plan by the state to go on in."""
+        key = move, into if into == LEXER else 0
+        known = self._plans.get(key)
+        if known is None:
+            assert self.machine.parser is not None
+            known = self._plans[key] = Shifts([], {})
+            for after, pushed, symbols, pops in self.machine.parser.plan(move):
+                if after is None:
+                    state = self.machine.lexer_state(pushed[-1]) if into == LEXER else 0
+                    known.shifts.setdefault(state, []).append((symbols, pushed, pops))
+                else:
+                    known.moves.append((symbols, after))
+        return known if into == LEXER else Shifts(known.moves, {into: shifts for shifts in known.shifts.values()})
+
+    def _taking(self, move: Move, into: int, state: int, then: Move) -> list[Shift]:
+        """Those of a plan's shifts after which another move may come."""
+        shifts = self._plan(move, into).shifts[state]
+        if then[0] != SHIFT:
+            return shifts
+        key = move, state if into == LEXER else LEXER, then[1]
+        known = self._taken.get(key)
+        if known is None:
+            parser = self.machine.parser
+            assert parser is not None
+            known = self._taken[key] = [shift for shift in shifts if parser.shifted(shift[1], then[1])]
+        return known
 
     def _pop(self, symbols: int, move: Move, here: Micro, found: list[Rule]) -> None:
         after = self._micro(here._replace(move=move))

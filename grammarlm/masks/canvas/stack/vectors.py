@@ -119,6 +119,10 @@ class TokenVectors:
         rest = frozenset(left)
         return rest if len(rest) < 2 or self._machine.is_alive(rest) else None
 
+    def waits_here(self, effect: int) -> bool:
+        """Has it waits before the first byte?"""
+        return bool(self._waits_here[effect])
+
     def effect(self, vector: int, state: int) -> int:
         """What a vector does to a state of its scope."""
         if vector == NOWHERE:
