@@ -141,13 +141,12 @@ class JsonView:
         if self._of(States(self._spelled)).machine.states > most:
             return SHORT  # those that follow more are no fewer
         enough = next((level for level in LEVELS if level >= room), LEVELS[-1])
-        levels = [level for level in LEVELS if level <= enough]
-        if self._of_at_most(States(self._spelled, levels[0]), most) is None:
-            return SHORT
-        for digits in reversed(levels):
-            if self._of_at_most(States(self._spelled, digits), most) is not None:
-                return digits
-        return SHORT
+        found = SHORT
+        for digits in (level for level in LEVELS if level <= enough):
+            if self._of_at_most(States(self._spelled, digits), most) is None:
+                break
+            found = digits
+        return found
 
     def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
         """The spellings of partly given keys that have less than there are such keys; LimitExceeded where they are not known."""
