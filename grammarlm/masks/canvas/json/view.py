@@ -189,13 +189,12 @@ class UnrolledView:
         if self._of(States(self.spelled)).machine.states > most:
             return SHORT  # those that follow more are no fewer
         enough = next((level for level in LEVELS if level >= room), LEVELS[-1])
-        levels = [level for level in LEVELS if level <= enough]
-        if self._of_at_most(States(self.spelled, levels[0]), most) is None:
-            return SHORT
-        for digits in reversed(levels):
-            if self._of_at_most(States(self.spelled, digits), most) is not None:
-                return digits
-        return SHORT
+        found = SHORT
+        for digits in (level for level in LEVELS if level <= enough):
+            if self._of_at_most(States(self.spelled, digits), most) is None:
+                break
+            found = digits
+        return found
 
     def lattice(
         self, states: States, length: int, after: Matcher | None, room: int, check: Callable[[], None]
