@@ -40,7 +40,8 @@ class Lexemes:
         """
         if self._standing is None:
             self._standing = {}
-            self._standing.update(self._stands_for)
+            for lexer, joined in self._stands_for.items():
+                self._standing[lexer] = joined
             waiting: list[tuple[LexerState, LexerState]] = list(self._stands_for.items())
             for one, other in waiting:
                 self._program.clock.check()
