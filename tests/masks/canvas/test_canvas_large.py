@@ -8,71 +8,12 @@ import pytest
 
 import grammarlm as gl
 
+C_WORDS = b"int main ( ) { } ; return x = 1 + * if else , () ); 0; while x( ++ void & /* */ ? : [ ]"
+SQL_WORDS = b"SELECT x * FROM t = 1 ( ) , AND OR NOT IN 'a' . AS BY ORDER ; BETWEEN -- + || IS NULL WHERE"
 WORDS = {
-    "c": [
-        "int",
-        "main",
-        "(",
-        ")",
-        "{",
-        "}",
-        ";",
-        "return",
-        "x",
-        "=",
-        "1",
-        "+",
-        "*",
-        "if",
-        "else",
-        ",",
-        "()",
-        ");",
-        "0;",
-        "while",
-        "x(",
-        "++",
-        "void",
-        "&",
-        "/*",
-        "*/",
-        "?",
-        ":",
-        "[",
-        "]",
-    ],
-    "sqlite": [
-        "SELECT",
-        "x",
-        "*",
-        "FROM",
-        "t",
-        "=",
-        "1",
-        "(",
-        ")",
-        ",",
-        "AND",
-        "OR",
-        "NOT",
-        "IN",
-        "'a'",
-        ".",
-        "AS",
-        "BY",
-        "ORDER",
-        ";",
-        "BETWEEN",
-        "--",
-        "+",
-        "||",
-        "IS",
-        "NULL",
-        "WHERE",
-    ],
+    "c": [*C_WORDS.split(), b" ", b" x", b"y = "],
+    "sqlite": [*SQL_WORDS.split(), b" ", b"\n", b" x", b" WHERE ", b" BY", b" AS "],
 }
-WORDS["c"] += [" ", " x", "y = "]
-WORDS["sqlite"] += [" ", "\n", " x", " WHERE ", " BY", " AS "]
 TEXTS = {
     "c": [
         "int main(void){int x=1;if(x)return x;else y = x+1*x;}",
@@ -91,7 +32,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", WORDS)
 @pytest.mark.parametrize("count", [1, pytest.param(20, marks=pytest.mark.proof)])
 def test_two_holes(name: str, count: int) -> None:
-    rng, words = random.Random(count), [word.encode() for word in WORDS[name]]
+    rng, words = random.Random(count), WORDS[name]
     tokens = [b"<s>", *words, *(bytes([b]) for b in range(256) if bytes([b]) not in words), b"."]
     stop, likely = len(tokens) - 1, range(1, len(words) + 1)
     constraint = gl.compile(
