@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from grammarlm.errors import LimitExceeded
@@ -57,7 +57,7 @@ class Drawing:
 
     def automaton(self, start: int, final: int) -> Automaton:
         """What leads from one state to another."""
-        first = self._closed([start]), None
+        first: tuple[frozenset[int], Label] = (self._closed([start]), None)
         numbers: dict[tuple[frozenset[int], Label], int] = {first: 0}
         order, edges = [first], list[dict[Letter, int]]()
         for states, _ in order:
@@ -122,7 +122,7 @@ def _smallest(
 
 
 def alike(
-    edges: list[dict[Letter, int]], final: list[bool], labels: list[Label], check: Callable[[], None]
+    edges: list[dict[Letter, int]], final: list[bool], labels: Sequence[Label], check: Callable[[], None]
 ) -> list[int]:
     """A number for each state, the same for states that do the same."""
     groups: dict[Hashable, int] = {}
@@ -131,7 +131,9 @@ def alike(
         check()
         finer: dict[Hashable, int] = {}
         now = [
-            finer.setdefault((of[s], frozenset((letter, of[target]) for letter, target in edges[s].items())), len(finer))
+            finer.setdefault(
+                (of[s], frozenset((letter, of[target]) for letter, target in edges[s].items())), len(finer)
+            )
             for s in range(len(edges))
         ]
         if len(finer) == len(groups):

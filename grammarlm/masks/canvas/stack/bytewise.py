@@ -162,7 +162,8 @@ class Bytewise:
             symbols = list(some)
             if is_lr:
                 assert self.parser is not None
-                found = [after for below in found for after in self.parser.stacks(below, symbols)]
+                states = [symbol for symbol in symbols if isinstance(symbol, int)]
+                found = [after for below in found for after in self.parser.stacks(below, states)]
             else:
                 found = [(*below, *map(self.symbol, symbols)) for below in found]
         return found
@@ -227,7 +228,9 @@ class Bytewise:
         after `wh` a name may end where no letter follows, and where not `ile` and then no letter follow."""
         count = len(rows)
         ends = [atom.nullable for atom in self._atoms]
-        groups = np.array([*ends, True, 2], np.int64)  # the last two: SATISFIED and DEAD, of whose rows each leads to itself
+        groups = np.array(
+            [*ends, True, 2], np.int64
+        )  # the last two: SATISFIED and DEAD, of whose rows each leads to itself
         whole = np.where(rows == SATISFIED, count, np.where(rows == DEAD, count + 1, rows))
         whole = np.concatenate([whole, np.full((1, self.columns), count), np.full((1, self.columns), count + 1)])
         size = 0
@@ -236,7 +239,9 @@ class Bytewise:
             _, groups = np.unique(np.column_stack([groups, groups[whole]]), axis=0, return_inverse=True)
             groups = groups.ravel()
         first: dict[int, int] = {int(groups[count]): SATISFIED, int(groups[count + 1]): DEAD}
-        stands = np.array([first.setdefault(group, atom) for atom, group in enumerate(groups[:count].tolist())], np.int64)
+        stands = np.array(
+            [first.setdefault(group, atom) for atom, group in enumerate(groups[:count].tolist())], np.int64
+        )
         for term, atom in self._atom_numbers.items():
             self._atom_numbers[term] = int(stands[atom])
         return np.where(rows >= 0, stands[np.maximum(rows, 0)] if count else rows, rows).astype(np.int32)
@@ -278,7 +283,11 @@ class Bytewise:
 
     def _next_of(self, number: int) -> int:
         ends = [operand for kind, operand, _ in self._expanded[number][1] if kind == LEX]
-        if not ends or self.parser is None or (self.lexemes[number] == UNDECIDED and not all(map(self.parser.is_ignored, ends))):
+        if (
+            not ends
+            or self.parser is None
+            or (self.lexemes[number] == UNDECIDED and not all(map(self.parser.is_ignored, ends)))
+        ):
             return DEAD
         states = self.states_after((LOOK, self.lexemes[number]), LEXER)
         return states[0] if len(states) == 1 else DEAD
@@ -300,7 +309,11 @@ class Bytewise:
         if self._next[state] != DEAD:  # a lexeme's end is no change: see `_move`
             is_new = self.lexemes[state] != UNDECIDED and not has_shifted
             return self.shifts(local, self.lexemes[state], state, border) if is_new else [(thread, None)]
-        ends = [(what, rest) for kind, what, other in moves if kind == LEX and (rest := self._both(border, other)) is not None]
+        ends = [
+            (what, rest)
+            for kind, what, other in moves
+            if kind == LEX and (rest := self._both(border, other)) is not None
+        ]
         if not ends and self.lexemes[state] == UNDECIDED:
             return [(thread, None)]
         terminal = self.lexemes[state]
@@ -318,7 +331,7 @@ class Bytewise:
         return found
 
     def _looked(self, local: Local, after: int, border: Border) -> tuple[Thread | None, Need | None]:
-        """The next lexeme begins; the last terminal shifted, if it is known. Where only one lexer may come, nothing is looked at."""
+        """The next lexeme begins; the last terminal shifted, if it is known. Where one lexer only may come, nobody looks."""
         if local:
             return (self.lexer_of(local[-1], border), local), None
         need = Need((LOOK, after), LEXER, border)

@@ -9,7 +9,7 @@ import numpy as np
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.regular.terms import ANYTHING, Term
-from grammarlm.masks.canvas.classes import FIRST, STOP, classes_of
+from grammarlm.masks.canvas.classes import FIRST, STOP, TokenClasses, classes_of
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
 from grammarlm.masks.machines.stack.program import Fork, StackProgram, Thread
 from grammarlm.masks.protocol import FINISHED
@@ -19,6 +19,7 @@ from .arena import TableArrays
 from .bytewise import Bytewise
 from .columns import Columns, row_numbers
 from .grid import Stack, StackGrid
+from .network import Network
 from .nodes import members
 from .points import Points
 from .table import ROOT, StackTable, TableMaker
@@ -62,7 +63,9 @@ class CfgView:
     def _explore(self, starts: list[Start]) -> None:
         self._columns.explore(control for control, _ in starts)
         self.classes, _ = classes_of(_kinds(self._columns, self._of_tokens), self._program.vocab.stop_ids)
-        self.table = _table(self._columns, self._points, self._of_tokens, self.classes.of, self.classes.count)
+        # A grammar of which an LR parser is made without conflicts gives a text one derivation.
+        one_way = self._program.is_lark and isinstance(self._machine.parser, Network)
+        self.table = _table(self._columns, self._points, self._of_tokens, self.classes, one_way)
         self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
@@ -135,11 +138,11 @@ def _by_token(values: np.ndarray, columns: Columns, of_tokens: np.ndarray) -> np
     return found
 
 
-def _table(columns: Columns, points: Points, of_tokens: np.ndarray, class_of: np.ndarray, count: int) -> StackTable:
+def _table(columns: Columns, points: Points, of_tokens: np.ndarray, kinds: TokenClasses, one_way: bool) -> StackTable:
     maker = TableMaker(FIRST_CONTROL + len(columns.controls), len(points.machine.symbols))
     micros = [maker.micro(number) for number in range(len(points.micros))]
     numbers = columns.controls
-    classes, first = np.unique(class_of, return_index=True)
+    classes, first = np.unique(kinds.of, return_index=True)
     places = np.searchsorted(columns.used, of_tokens[first])[classes >= FIRST]
     classes = classes[classes >= FIRST]
     for here, (column, outcomes, ends) in enumerate(zip(columns.columns, columns.outcomes, columns.ends, strict=True)):
@@ -164,4 +167,4 @@ def _table(columns: Columns, points: Points, of_tokens: np.ndarray, class_of: np
                 else:
                     add = maker.pop if rule.pops else maker.keep
                     add(micro, symbol, FIRST_CONTROL + numbers[rule.control], rule.pushes)
-    return maker.table(count)
+    return maker.table(kinds.count, one_way)

@@ -13,6 +13,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 
 from .needs import REDUCE
+from .parser import Parser
 from .points import DEAD_POINT, NOTHING, Outcome, Points, Rule
 from .vectors import NOWHERE, SELF, TokenVectors
 
@@ -73,7 +74,7 @@ class Columns:
         while waiting:
             number = waiting.pop()
             for rule in self.rules[number]:
-                if rule.micro != DEAD_POINT and found[rule.micro] != EVERY and parser is not None:
+                if rule.micro != DEAD_POINT and found[rule.micro] != EVERY and isinstance(parser, Parser):
                     more = parser.below(rule.symbols & found[number]) & ~found[rule.micro]
                     if more:
                         found[rule.micro] |= more

@@ -1,7 +1,7 @@
 """Fewer lexers: those of LR states that may be read with one and the same, since no text tells them apart.
 
-A contextual lexer tries the terminals that an LR state accepts. With a few more it does the same wherever none of these matches where
-one of its own does: such a terminal is found only where the lexer by itself finds nothing, and then the parser refuses it. So
+A contextual lexer tries the terminals that an LR state accepts. With a few more it does the same as long as none of these matches
+where one of its own does: such a terminal is found only where the lexer by itself finds nothing, and then the parser refuses it. So
 lexers are joined where each keeps that; a language stays what it is, but what remains of a token is the same after many terminals.
 """
 
@@ -39,7 +39,9 @@ class Lexemes:
         the first, it can in each of these, and what it can become besides the parser refuses.
         """
         if self._standing is None:
-            self._standing = dict(self._stands_for)
+            self._standing = {}
+            for lexer, joined in self._stands_for.items():
+                self._standing[lexer] = joined
             waiting: list[tuple[LexerState, LexerState]] = list(self._stands_for.items())
             for one, other in waiting:
                 self._program.clock.check()
@@ -108,9 +110,7 @@ def _common_order(group: Sequence[LexerStart]) -> dict[int, int] | None:
 def _fits(cluster: Sequence[LexerStart], match: Callable[[int, int], bool]) -> bool:
     """Does no lexer get a terminal that matches where one of its own does?"""
     every = frozenset[int]().union(*(lexer.terminals for lexer in cluster))
-    return not any(
-        match(more, own) for lexer in cluster for more in every - lexer.terminals for own in lexer.terminals
-    )
+    return not any(match(more, own) for lexer in cluster for more in every - lexer.terminals for own in lexer.terminals)
 
 
 class Together:

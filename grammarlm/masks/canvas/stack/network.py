@@ -25,7 +25,7 @@ from grammarlm.grammars.lark.tables import WHOLE, Item, LrTables
 
 from .automata import Letter, alike
 from .lexers import Lexemes
-from .needs import BELOW, DROP, RETURN, SHIFT, Local, Move
+from .needs import BELOW, DROP, RETURN, Local, Move
 from .parser import FIRST, Plan, Result, may_follow
 from .procedures import Called, Procedures, Read, Symbols
 
@@ -100,7 +100,9 @@ class Network:
         moved = [[(letter, place[of[after]]) for letter, after in edges[state].items()] for state in chosen]
         self._edges = [[(letter, after) for letter, after in here if isinstance(letter, Read)] for here in moved]
         # The procedure called, the state after.
-        self._calls = [[(letter.nonterminal, after) for letter, after in here if isinstance(letter, Called)] for here in moved]
+        self._calls = [
+            [(letter.nonterminal, after) for letter, after in here if isinstance(letter, Called)] for here in moved
+        ]
         first = {nonterminal: place[of[at]] for nonterminal, at in first.items()}
         self._first = first
         self._entrances: dict[int, int] = {}
@@ -178,7 +180,7 @@ class Network:
             states = self._returns.values() if move[0] == BELOW else range(self.states)
             for state in states:
                 if move[0] == BELOW:
-                    results = tuple((None, way) for way in self.ways(state, move[1], True))
+                    results: tuple[Result, ...] = tuple((None, way) for way in self.ways(state, move[1], True))
                 else:
                     results = self.shifted((state + FIRST,), move[1])
                 for after, pushed in results:
@@ -204,7 +206,7 @@ class Network:
         if self.final[after]:
             found[way] = None
         if after in self._returns:
-            found[self._returns[after] + FIRST, *way] = None
+            found[(self._returns[after] + FIRST, *way)] = None
 
     def ways(self, state: int, terminal: int, calls: bool) -> Ways:
         """What may replace a state when a terminal is shifted, in a procedure that it `calls`, or there only."""

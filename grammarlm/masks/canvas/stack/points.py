@@ -177,8 +177,8 @@ class Points:
             self.check()
             self._rules[micro] = ()  # where it leads to itself without popping anything, that adds nothing
             found: dict[tuple[bool, Local, int, int], int] = {}
-            for symbols, *what in self._found_rules(micro):
-                key = tuple(what)
+            for symbols, pops, pushes, control, then in self._found_rules(micro):
+                key = pops, pushes, control, then
                 found[key] = found.get(key, 0) | symbols
             known = self._rules[micro] = tuple(Rule(symbols, *what) for what, symbols in found.items())
         return known
@@ -208,7 +208,9 @@ class Points:
             for state, shifts in plan.shifts.items():
                 outcome = self._on(here, state)
                 for control, local in outcome.threads:
-                    found += [Rule(symbols, pops, pushed + local, control, DEAD_POINT) for symbols, pushed, pops in shifts]
+                    found += [
+                        Rule(symbols, pops, pushed + local, control, DEAD_POINT) for symbols, pushed, pops in shifts
+                    ]
                 for other in outcome.micros:
                     point = self.micros[other]
                     for symbols, pushed, pops in self._taking(move, here.into, state, point.move):
@@ -228,7 +230,7 @@ class Points:
                     known.shifts.setdefault(state, []).append((symbols, pushed, pops))
                 else:
                     known.moves.append((symbols, after))
-        return known if into == LEXER else Shifts(known.moves, {into: shifts for shifts in known.shifts.values()})
+        return known if into == LEXER else Shifts(known.moves, {into: known.shifts[0]} if known.shifts else {})
 
     def _taking(self, move: Move, into: int, state: int, then: Move) -> list[Shift]:
         """Those of a plan's shifts after which another move may come."""

@@ -47,7 +47,8 @@ class Procedures:
     nullable: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._called = self._calls()
+        self._called: set[Place] = set()
+        self._find_calls()
         for group in components(self._graph(), self.check):
             self._solve(group)
         self.nullable = {nonterminal for nonterminal, automaton in self.of.items() if automaton.final[0]}
@@ -69,9 +70,8 @@ class Procedures:
                 graph[place[0]].append(~place[1][place[2]])
         return graph
 
-    def _calls(self) -> set[Place]:
+    def _find_calls(self) -> None:
         """The places of calls: recursion that is neither at the left nor at the right end of rules, or at both."""
-        self._called: set[Place] = set()
         while True:
             of = {n: number for number, group in enumerate(components(self._graph(), self.check)) for n in group}
             inside = [
@@ -84,7 +84,7 @@ class Procedures:
                 left = {of[n] for n, body, at in inside if at == 0 and len(body) > 1}
                 more = {(n, body, at) for n, body, at in inside if of[n] in left and at > 0}
             if not more:
-                return self._called
+                return
             self._called |= more
 
     def _solve(self, group: Sequence[int]) -> None:
@@ -105,7 +105,11 @@ class Procedures:
             and len(self.of[other].edges) > LARGE
         }
         self._draw_group(group, own)
-        inner = {~body[at] for n, body, at in self._places() if n in own and ~body[at] not in own and (n, body, at) not in self._called}
+        inner = {
+            ~body[at]
+            for n, body, at in self._places()
+            if n in own and ~body[at] not in own and (n, body, at) not in self._called
+        }
         large = {n for n in inner if len(self.of[n].edges) > LARGE}
         most = max((len(self.of[n].edges) for n in inner), default=0)
         is_level = any(len(body) == 1 or ~body[0] in own for n in group for body in self.bodies[n] if body)

@@ -63,6 +63,7 @@ class StackTable:
     push_pairs: np.ndarray  # int32 [P, 2]: of each push point: the symbol, the point after
     rule_rows: np.ndarray  # int32 [R, 3]: a micro point, the symbol that it pops, the point after; sorted
     given_edges: int = 0  # the last of the edges, ascending for themselves: masked tokens do not take them
+    one_way: bool = False  # does who made it know that each row has one derivation at most?
 
     @cached_property
     def edges(self) -> list[tuple[int, int]]:
@@ -168,6 +169,8 @@ class StackTable:
     @cached_property
     def is_deterministic(self) -> bool:
         """Has each row one derivation at most, whatever is on the stack?"""
+        if self.one_way:
+            return True
         apart: set[tuple[int, int]] = (
             set()
         )  # pairs of points that no stack lets go on together, or that are being looked at
@@ -278,7 +281,7 @@ class TableMaker:
             point = ("micro", here)
         return point
 
-    def table(self, classes: int) -> StackTable:
+    def table(self, classes: int, one_way: bool = False) -> StackTable:
         def number(point: Any) -> int:
             kind, at = point
             first: int = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}[kind]
@@ -302,4 +305,5 @@ class TableMaker:
             np.packbits(bits, axis=1, bitorder="little").view(np.uint64),
             np.array([(symbol, number(point)) for symbol, point in self._pushes], np.int32).reshape(-1, 2),
             np.array(rules, np.int32).reshape(-1, 3),
+            one_way,
         )
