@@ -32,15 +32,12 @@ class SetStore:
 
     def __init__(self, table: StackTable):
         self.words = np.zeros(At.LENGTH, np.int64)
+        self.address = address_of(self.words)
         self.arrays: dict[At, np.ndarray] = {}
         self._put_table(table)
         self._put_scratch()
         self._put_pairs(FIRST_PAIRS, FIRST_FRAMES)
         self.forget()
-
-    @property
-    def address(self) -> int:
-        return address_of(self.words)
 
     @property
     def has_much(self) -> bool:
