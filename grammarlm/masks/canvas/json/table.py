@@ -131,6 +131,8 @@ class JsonTable:
             arena[place] = address_of(array[1:])
         entries.table_edges(address_of(arena))
         control[0], point[0], bits[0, STOP >> 6] = FINISHED, FINISHED, 1 << (STOP & 63)
+        for mark in self._marks:
+            bits[0, mark >> 6] |= np.uint64(1 << (mark & 63))
         return control, point, bits
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.json import SHARED_BIT
-from grammarlm.layout.json_canvas import MARKS
+from grammarlm.layout.json_canvas import MARKS, MARKS_BEHIND
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
 from grammarlm.masks.canvas.protocol import TokenGrid
@@ -86,7 +86,8 @@ def unrolled(program: JsonSchemaProgram, explorer: Explorer, most_states: int | 
         of, byte_classes = classes.of[: program.vocab.size], classes.of[program.vocab.size :]
         classes = TokenClasses(of, classes.count)
         has_tokens = classes.sizes > 0
-    table = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens)
+    behind = byte_classes[list(MARKS_BEHIND)].tolist() if marks else []
+    table = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens, behind)
     return Unrolled(
         explorer,
         machine,
