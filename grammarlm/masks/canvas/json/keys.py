@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -112,17 +112,24 @@ class SpellingTokens:
         the ends, without escapes: in groups that have the key's bytes in the same place."""
         return self._plain.groups(key, begins, ends)
 
-    def with_escapes(self, key: bytes, before: Run, after: Run, is_escaped: bool, is_loose: bool) -> set[int]:
-        """Those with which it would be the key, with an escape in the place or, `is_escaped`, in the key's other one. `is_loose`: a
-        masked token beside the place may be its quote."""
+    def with_escapes(
+        self, keys: Iterable[tuple[bytes, bool]], before: Run, after: Run, is_loose: bool
+    ) -> dict[bytes, set[int]]:
+        """By key, those with which it would be the key, where an escape is in the place or, if said so, in the key's other one.
+        `is_loose`: a masked token beside the place may be its quote."""
         opened, rest = ESCAPED_FROM_QUOTE.search(before.text), ESCAPED_TO_QUOTE.match(after.text)
         begun, end = decoded(opened[1]) if opened else None, decoded(rest[1]) if rest else None
         begins, ends = {text for text in (begun,) if text is not None}, {text for text in (end,) if text is not None}
         if is_loose:
             begins, ends = begins | begins_of(before, True), ends | ends_of(after, True)
-        found = self._escaped.of(key, begins, ends)
-        if is_escaped or (opened and b"\\" in opened[1]) or (rest and b"\\" in rest[1]):
-            found |= self._plain.of(key, begins, ends)
+        has_escape = bool((opened and b"\\" in opened[1]) or (rest and b"\\" in rest[1]))
+        found = {}
+        for key, is_escaped in keys:
+            tokens = self._escaped.of(key, begins, ends)
+            if is_escaped or has_escape:
+                tokens |= self._plain.of(key, begins, ends)
+            if tokens:
+                found[key] = tokens
         return found
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from grammarlm.masks.matcher import Matcher
     from grammarlm.vocab.vocabulary import Vocabulary
 
-    from .view import JsonView, Starts, Unrolled
     from .explored import States
+    from .view import JsonView, Starts, Unrolled
 
 Marks = dict[Place, list[int]]
 Asked = tuple[int, ...]

@@ -9,8 +9,8 @@ are in one object is followed by marks around them (marks.py). That takes a latt
 
 Where both allow the same, that is what is allowed. What is between them is looked at with marks around the keys beside it.
 
-In rows of more than SHORT_ROW tokens a place with a masked token beside it counts only if that token can be nothing but its quote,
-whatever else is filled in; then it counts as given.
+In rows of more than SHORT_ROW tokens a place with a masked token beside it counts only if that token is alone between given ones,
+and can be nothing but its quote, whatever else is filled in; then it counts as given.
 """
 
 from __future__ import annotations
@@ -268,8 +268,8 @@ class Repeats:
     # ------------------------------------------------------------------ single tokens that spell a key
 
     def _spelling(self, position: int, allowed: np.ndarray) -> Iterator[tuple[bytes, list[int]]]:
-        """(key, tokens): tokens that a masked position may have, with which given tokens beside it are all of a key of the row. They
-        are of one class, and all do alike."""
+        """(key, tokens): tokens that a masked position may have, and that are all of a key of the row with given tokens beside it.
+        They are of one class, and all do alike."""
         beside = self.beside(position)
         if beside is None:
             return
@@ -279,7 +279,7 @@ class Repeats:
         is_ended = self.is_short or self._is_quote(after.end, begins)
         starts, rests = begins_of(before, is_begun), ends_of(after, is_ended)
         spelling, of = spelling_tokens(self._vocab), self._classes.of
-        for key in dict.fromkeys((*self._all_spans, *self.had)):
+        for key in self._keys if starts or rests else self._keys_of_one_token:
             for group in spelling.of(key, starts, rests):
                 by_class: dict[int, list[int]] = {}
                 for token in group:
@@ -288,10 +288,23 @@ class Repeats:
                 for tokens in by_class.values():
                     yield key, tokens
 
+    @cached_property
+    def _keys(self) -> list[bytes]:
+        return list(dict.fromkeys((*self._all_spans, *self.had)))
+
+    @cached_property
+    def _keys_of_one_token(self) -> list[bytes]:
+        """Those that some token has from quote to quote."""
+        spelling = spelling_tokens(self._vocab)
+        return [key for key in self._keys if spelling.of(key, set(), set())]
+
     def _is_quote(self, position: int, quotes: np.ndarray) -> bool:
         """Is a masked token at the position a quote at one end, whatever else is filled in? `quotes`: the classes that are."""
-        if not 0 <= position < len(self.text) or self.text[position] != MASKED:
+        text = self.text
+        if not 0 <= position < len(text) or text[position] != MASKED:
             return False
+        if MASKED in text[max(0, position - 1) : position] or MASKED in text[position + 1 : position + 2]:
+            return False  # another token beside it leaves it some choice
         if position not in self._at:
             self._at[position] = self._passes.classes_at(position)
         return not self._at[position][~quotes].any()
@@ -334,7 +347,8 @@ class Repeats:
     def _joined(self, position: int, token: int) -> Run:
         """The run around a masked position that has a token."""
         before, after = self.beside(position) or (None, None)
-        assert before is not None and after is not None
+        assert before is not None
+        assert after is not None
         tokens = [*self.text[:position], token, *self.text[position + 1 :]]
         return run_of(tokens, before.first, after.end, self._vocab, self._grid.begun.key, self._is_open)
 

@@ -262,15 +262,11 @@ class JsonPasses:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
         repeats = self._repeats
         beside = None if repeats is None else repeats.beside(position)
-        if beside is None:
+        if repeats is None or beside is None:
             return NO_TOKENS
-        spelling, found = spelling_tokens(self.grid.vocab), set[int]()
-        for key, is_escaped in self._keys:
-            tokens = spelling.with_escapes(key, *beside, is_escaped, repeats.is_short)
-            if not tokens:
-                continue
-            allowed = self.classes_at(position)
-            tokens = {token for token in tokens if allowed[self.classes.of[token]]}
+        spelling, found, allowed = spelling_tokens(self.grid.vocab), set[int](), self.classes_at(position)
+        for key, every in spelling.with_escapes(self._keys, *beside, repeats.is_short).items():
+            tokens = [token for token in every if allowed[self.classes.of[token]]]
             if tokens and key not in self.states.keys:
                 states = self.states._replace(keys=tuple(sorted({*self.states.keys, key})))
                 if key not in self._tracking:
