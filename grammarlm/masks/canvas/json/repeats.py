@@ -285,8 +285,9 @@ class Repeats:
                 for token in group:
                     if allowed[of[token]]:
                         by_class.setdefault(int(of[token]), []).append(token)
-                for tokens in by_class.values():
-                    yield key, tokens
+                if by_class and (self.spans(key) or key in self.had):
+                    for tokens in by_class.values():
+                        yield key, tokens
 
     @cached_property
     def _keys(self) -> list[bytes]:
@@ -309,9 +310,13 @@ class Repeats:
             self._at[position] = self._passes.classes_at(position)
         return not self._at[position][~quotes].any()
 
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [run.end for run in self.runs]
+
     def beside(self, position: int) -> tuple[Run, Run] | None:
         """The runs before and after a masked position; None behind a stop id."""
-        at = bisect_left([run.end for run in self.runs], position)
+        at = bisect_left(self._ends, position)
         return (self.runs[at], self.runs[at + 1]) if at + 1 < len(self.runs) else None
 
     def _makes_second(self, position: int, token: int, key: bytes) -> bool:
