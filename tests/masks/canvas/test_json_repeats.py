@@ -9,7 +9,7 @@ from tests.masks.canvas.canvas_law import Case, holes_of, ids_in
 from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
 
 PIECES = [b'{"', b'":', b',"', b'"}', b'":1', b'":{}', b'{"a":', b"true", b"12", b"},", b'"ab', b'":1,"', b'},{"',
-          b'{"a":1,']  # fmt: skip
+          b'{"a":1,', b"\\u0061"]  # fmt: skip
 OPEN: dict[str, Any] = {"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "number"}]}}
 LIST: dict[str, Any] = {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "number"}}}
 DECLARED: dict[str, Any] = {
@@ -47,10 +47,27 @@ def open_case(schema: Any, declared: tuple[str, ...] = ()) -> Case:
 
 @pytest.mark.parametrize("schema", [OPEN, DECLARED], ids=["any", "declared"])
 def test_a_quote_alone(schema: Any) -> None:
-    case, found = open_case(schema, tuple(schema.get("properties", ()))), []
-    for row in A_QUOTE_ALONE:
-        found.append(check_partial(case, row_of(case, len(row) + 1, *row)))
+    case = open_case(schema, tuple(schema.get("properties", ())))
+    found = [check_partial(case, row_of(case, len(row) + 1, *row)) for row in A_QUOTE_ALONE]
     assert any(found)
+
+
+@pytest.mark.parametrize("row", A_QUOTE_ALONE[:2], ids=range(2))
+def test_a_quote_alone_in_a_long_row(row: Row) -> None:
+    case = open_case(OPEN)
+    assert check_partial(case, row_of(case, 24, *row))
+
+
+def test_keys_behind_the_end_of_a_text() -> None:
+    """Two masked tokens may be the quotes of an empty key, or stop ids."""
+    schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": {"const": 1}}
+    case = open_case(schema, ("a",))
+    assert check_partial(case, row_of(case, 5, b'{"', b'":1', b"}", None, None))
+
+
+def test_an_escape_in_a_key_with_a_masked_quote() -> None:
+    case = open_case(OPEN)
+    assert check_partial(case, row_of(case, 8, b'{"', b"a", b'":{}', None, None, b'":{}', b"}"))
 
 
 @pytest.mark.parametrize("row", IN_TWO, ids=range(len(IN_TWO)))

@@ -19,6 +19,9 @@ from grammarlm.vocab.vocabulary import Vocabulary
 RUN = re.compile(rb"[ \t\r\n]+")
 
 
+Within = tuple[int, tuple[tuple[int, int], ...]]  # what is in text; what is in gaps, with the fewest blanks of each
+
+
 class LongBlanks(NamedTuple):
     token: int
     spelled: bytes
@@ -62,6 +65,7 @@ class Capped:
     def __init__(self, readings: Readings):
         self._readings = readings
         self._moved: dict[tuple[int, int], int] = {}
+        self._steps: dict[tuple[Within, int], Within] = {}
         self._parts: dict[int, tuple[int, int]] = {}
 
     def read(self, reading: int, spelled: bytes) -> int:
@@ -79,18 +83,22 @@ class Capped:
 
     def _through(self, reading: int, run: bytes) -> int:
         text, gap = self._part(reading)
-        gaps = {gap: 0}  # with the fewest blanks
+        here: Within = text, ((gap, 0),)
         for byte in run:
-            is_blank, waiting = byte in b" \t", [(self._move(text, byte), 0)]
-            waiting += [(self._move(gap, byte), blanks) for gap, blanks in gaps.items()]
-            texts, gaps = [], {}
-            for moved, blanks in waiting:
-                text, gap = self._part(moved)
-                texts.append(text)
-                if blanks + is_blank <= LONGEST_RUN:
-                    gaps[gap] = min(gaps.get(gap, LONGEST_RUN), blanks + is_blank)
-            text = self._united(texts)
-        return self._united([text, *gaps])
+            key = here, byte
+            if key not in self._steps:
+                self._steps[key] = self._step(here, byte)
+            here = self._steps[key]
+        return self._united([here[0], *(gap for gap, _ in here[1])])
+
+    def _step(self, here: Within, byte: int) -> Within:
+        texts, gaps, is_blank = list[int](), dict[int, int](), byte in b" \t"
+        for reading, blanks in ((here[0], 0), *here[1]):
+            text, gap = self._part(self._move(reading, byte))
+            texts.append(text)
+            if gap != self._readings.none and blanks + is_blank <= LONGEST_RUN:
+                gaps[gap] = min(gaps.get(gap, LONGEST_RUN), blanks + is_blank)
+        return self._united(texts), tuple(sorted(gaps.items()))
 
     def _move(self, reading: int, byte: int) -> int:
         if reading == self._readings.none:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -94,28 +95,41 @@ class SpellingTokens:
 
     def _add_escaped(self, token: int, spelled: bytes) -> None:
         parts = self._escaped
-        for body, found in (
-            (spelled, parts.by_bytes), (ESCAPED_TO_QUOTE.match(spelled), parts.closing), (ESCAPED_FROM_QUOTE.search(spelled), parts.opening)
-        ):  # fmt: skip
-            text = body if isinstance(body, bytes) else body[1] if body else b""
+        closing, opening = ESCAPED_TO_QUOTE.match(spelled), ESCAPED_FROM_QUOTE.search(spelled)
+        for text, found in (
+            (spelled, parts.by_bytes),
+            (closing[1] if closing else b"", parts.closing),
+            (opening[1] if opening else b"", parts.opening),
+        ):
             if b"\\" in text and (key := decoded(text)) is not None:
                 found.setdefault(key, []).append(token)
 
     def is_token(self, spelled: bytes) -> bool:
         return spelled in self._plain.by_bytes
 
-    def of(self, key: bytes, before: Run, after: Run) -> set[int]:
-        """The tokens with which a masked token between two runs would make a place that may be the key's, without escapes."""
-        return self._plain.of(key, _begins(before), _ends(after))
+    def of(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> list[list[int]]:
+        """The tokens with which a masked token would make a place that may be the key's, between one of the beginnings and one of
+        the ends, without escapes: in groups that have the key's bytes in the same place."""
+        return self._plain.groups(key, begins, ends)
 
-    def with_escapes(self, key: bytes, before: bytes, after: bytes) -> set[int]:
-        """Those with which it would be the key between the bytes of two runs, an escape in one of the three."""
-        opened, rest = ESCAPED_FROM_QUOTE.search(before), ESCAPED_TO_QUOTE.match(after)
+    def with_escapes(
+        self, keys: Iterable[tuple[bytes, bool]], before: Run, after: Run, is_loose: bool
+    ) -> dict[bytes, set[int]]:
+        """By key, those with which it would be the key, where an escape is in the place or, if said so, in the key's other one.
+        `is_loose`: a masked token beside the place may be its quote."""
+        opened, rest = ESCAPED_FROM_QUOTE.search(before.text), ESCAPED_TO_QUOTE.match(after.text)
         begun, end = decoded(opened[1]) if opened else None, decoded(rest[1]) if rest else None
-        begins, ends = {begun} - {None}, {end} - {None}
-        found = self._escaped.of(key, begins, ends)
-        if (opened and b"\\" in opened[1]) or (rest and b"\\" in rest[1]):
-            found |= self._plain.of(key, begins, ends)
+        begins, ends = {text for text in (begun,) if text is not None}, {text for text in (end,) if text is not None}
+        if is_loose:
+            begins, ends = begins | begins_of(before, True), ends | ends_of(after, True)
+        has_escape = bool((opened and b"\\" in opened[1]) or (rest and b"\\" in rest[1]))
+        found = {}
+        for key, is_escaped in keys:
+            tokens = self._escaped.of(key, begins, ends)
+            if is_escaped or has_escape:
+                tokens |= self._plain.of(key, begins, ends)
+            if tokens:
+                found[key] = tokens
         return found
 
 
@@ -130,34 +144,38 @@ class Parts:
 
     def of(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> set[int]:
         """Those that make a key of one of the beginnings before them and one of the ends behind."""
-        found = set(self.whole.get(key, ()))
-        for begun in begins:
-            if key.startswith(begun):
-                found.update(self.closing.get(key[len(begun) :], ()))
-        for end in ends:
-            if key.endswith(end):
-                found.update(self.opening.get(key[: len(key) - len(end)], ()))
-        for begun in begins:
-            for end in ends:
-                if len(begun) + len(end) < len(key) and key.startswith(begun) and key.endswith(end):
-                    found.update(self.by_bytes.get(key[len(begun) : len(key) - len(end)], ()))
-        return found
+        return {token for group in self.groups(key, begins, ends) for token in group}
+
+    def groups(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> list[list[int]]:
+        rests = [key[len(begun) :] for begun in begins if key.startswith(begun)]
+        starts = [key[: len(key) - len(end)] for end in ends if key.endswith(end)]
+        inside = [
+            key[len(begun) : len(key) - len(end)]
+            for begun, end in product(begins, ends)
+            if len(begun) + len(end) < len(key) and key.startswith(begun) and key.endswith(end)
+        ]
+        return [
+            *([token] for token in self.whole.get(key, ())),
+            *(self.closing[rest] for rest in rests if rest in self.closing),
+            *(self.opening[start] for start in starts if start in self.opening),
+            *(self.by_bytes[text] for text in inside if text in self.by_bytes),
+        ]
 
 
-def _begins(run: Run) -> set[bytes]:
-    """What a run may have at its end of a key that goes on behind it."""
+def begins_of(run: Run, is_loose: bool) -> set[bytes]:
+    """What a run may have at its end of a key that goes on behind it. `is_loose`: the quote may be masked."""
     opened = OPEN_KEY.search(run.text)
     found = {opened[1]} if opened else set()
-    if run.has_left and INSIDE.fullmatch(run.text):
+    if (is_loose or run.first == 0) and run.has_left and INSIDE.fullmatch(run.text):
         found.add(run.begun + run.text)
     return found
 
 
-def _ends(run: Run) -> set[bytes]:
+def ends_of(run: Run, is_loose: bool) -> set[bytes]:
     """What a run may have at its beginning of a key that has begun before it."""
     rest = REST_OF_KEY.match(run.text)
     found = {rest[1]} if rest else set()
-    if run.has_right and INSIDE.fullmatch(run.text):
+    if is_loose and run.has_right and INSIDE.fullmatch(run.text):
         found.add(run.text)
     return found
 

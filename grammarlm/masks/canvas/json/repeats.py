@@ -1,33 +1,41 @@
 """Which tokens would make an object have a key twice, whatever else is filled in.
 
-What the states of a row do not know are the free keys of its objects. A row spells some of them (spans.py); two equal ones are apart
-in one object only if its states are followed with marks around them (marks.py). That takes a lattice a key, so bounds come first:
+What the states of a row do not know are the free keys of its objects. A row spells some of them (spans.py); whether two equal ones
+are in one object is followed by marks around them (marks.py). That takes a lattice a key, so bounds come first:
 
     most     the row without marks: every completion, and those that have a key twice
     least    every place that may be a key like another, with a masked token beside it, is no such key; keys that are given twice,
              with their quotes, and can meet have marks. All of this are completions.
 
 Where both allow the same, that is what is allowed. What is between them is looked at with marks around the keys beside it.
+
+In rows of more than SHORT_ROW tokens a place with a masked token beside it counts only if that token is alone between given ones,
+and can be nothing but its quote, whatever else is filled in; then it counts as given.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.layout.json_canvas import MOST_MARKS
-from grammarlm.masks.canvas.classes import NEVER
+from grammarlm.masks.canvas.classes import STOP
+from grammarlm.masks.canvas.protocol import MASKED
 
 from .explored import States
-from .keys import spelling_tokens
+from .keys import begins_of, ends_of, spelling_tokens
 from .marks import ASKED, AVOIDED, FREE, MET, Asked, Marked, MarkedRow, touch
 from .spans import Run, Span, all_spans, run_of, runs_in, spans_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
+    from grammarlm.masks.canvas.stack.passes import StackPasses
+    from grammarlm.vocab.vocabulary import Vocabulary
 
     from .residue import JsonGrid
 
@@ -37,27 +45,54 @@ MOST_TOGETHER = MOST_MARKS - 1  # keys given twice that are followed at once
 class Repeats:
     """The keys of one row that may come twice."""
 
-    def __init__(self, grid: JsonGrid, tokens: list[int], states: States):
+    def __init__(self, grid: JsonGrid, tokens: list[int], states: States, passes: StackPasses, classes: TokenClasses):
+        """`passes` over the row without marks, and their classes."""
         self._grid, self._tokens, self._states, self._vocab = grid, tokens, states, grid.vocab
+        self._passes, self._classes = passes, classes
+        self.is_short = grid.length + grid.room <= SHORT_ROW
         begun = grid.begun
         self.text = grid.text(tokens)
         self._is_open = len(self.text) == len(tokens) and grid.room > 0
         self.runs = runs_in(self.text, self._vocab, begun.key, self._is_open)
-        self.spans: dict[bytes, list[Span]] = {}
+        self._all_spans: dict[bytes, list[Span]] = {}
         for span in all_spans(self.runs):
-            self.spans.setdefault(span.key, []).append(span)
+            self._all_spans.setdefault(span.key, []).append(span)
+        self._spans: dict[bytes, list[Span]] = {}
         self.had = begun.keys
         self._rows: dict[object, MarkedRow] = {}
+        self._at: dict[int, np.ndarray] = {}  # classes of positions
+
+    def spans(self, key: bytes) -> list[Span]:
+        """The places that count."""
+        if key not in self._spans:
+            found = self._all_spans.get(key, [])
+            self._spans[key] = (
+                found if self.is_short else [replace(s, is_given=True) for s in found if self._is_tight(s)]
+            )
+        return self._spans[key]
+
+    def _is_tight(self, span: Span, position: int = -1) -> bool:
+        """Are both quotes of a place given, or the masked tokens beside it nothing but quotes there? `position`: has a token."""
+        if span.is_given:
+            return True
+        (first, inside), (end, behind), text = span.begin, span.end, self.text
+        if end == len(text) and not behind:
+            return False
+        left = inside == 0 and first > 0 and first - 1 != position and text[first - 1] == MASKED
+        right = behind == 0 and end != position and text[end] == MASKED
+        ends, begins = self._grid.quotes(self._classes)
+        return (not left or self._is_quote(first - 1, ends)) and (not right or self._is_quote(end, begins))
 
     @cached_property
     def twins(self) -> list[bytes]:
         """The keys that may come twice."""
-        return [key for key, spans in self.spans.items() if len(spans) > 1 or key in self.had]
+        several = [key for key, spans in self._all_spans.items() if len(spans) > 1 or key in self.had]
+        return [key for key in several if len(self.spans(key)) + (key in self.had) > 1]
 
     @property
     def matters(self) -> bool:
         """Is there any key that another may be like?"""
-        return bool(self.spans or self.had)
+        return bool(self._all_spans or self.had)
 
     # ------------------------------------------------------------------ rows with marks
 
@@ -72,10 +107,10 @@ class Repeats:
 
     def _loose(self, key: bytes) -> list[Span]:
         """The places of a key with a masked token beside them."""
-        return [span for span in self.spans.get(key, ()) if not span.is_given]
+        return [span for span in self.spans(key) if not span.is_given]
 
     def _given(self, key: bytes) -> list[Span]:
-        return [span for span in self.spans.get(key, ()) if span.is_given]
+        return [span for span in self.spans(key) if span.is_given]
 
     def _least_with(
         self, keys: tuple[bytes, ...], avoided: Iterable[bytes], free: Iterable[Span] = (), ignored: bytes | None = None
@@ -95,7 +130,7 @@ class Repeats:
 
     def _with(self, key: bytes) -> MarkedRow:
         """Marks around all places of a key, and around no other."""
-        return self._row([(span, 0, FREE) for span in self.spans.get(key, ())], (key,))
+        return self._row([(span, 0, FREE) for span in self.spans(key)], (key,))
 
     @cached_property
     def most(self) -> MarkedRow:
@@ -149,7 +184,7 @@ class Repeats:
         if self.enough is None:
             return None
         others = [key for key in self.twins if key not in self.enough and self._loose(key)]
-        avoided = {key for key in others if self._can_meet(key, self.enough, self.spans[key])}
+        avoided = {key for key in others if self._can_meet(key, self.enough, self.spans(key))}
         return self._least_with(self.enough, avoided | set(self.enough))
 
     # ------------------------------------------------------------------ what a row asks
@@ -157,8 +192,6 @@ class Repeats:
     @cached_property
     def is_completable(self) -> bool | None:
         """None: that is not decided."""
-        if not self.most.is_completable:
-            return False
         if not self.twins or (self.least is not None and self.least.is_completable):
             return True
         if not all(self._with(key).is_completable for key in self.twins):
@@ -173,29 +206,22 @@ class Repeats:
         keys = tuple(self.twins)
         if len(keys) > MOST_MARKS:
             return None
-        return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans[key]], keys)
-
-    def classes_at(self, position: int, classes: TokenClasses) -> np.ndarray:
-        """bool: those of other classes that `most` allows at a masked position. They tell less tokens apart."""
-        found = np.zeros(classes.count, bool)
-        found[self.most.table.coarser(classes)[self.most.classes_at(position)]] = True
-        found[NEVER] = False
-        return found
+        return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans(key)], keys)
 
     def refused(self, position: int) -> np.ndarray:
         """The tokens of a masked position that are allowed by `most`, and by no completion."""
-        allowed = self.most.classes_at(position)
-        classes = self.most.classes
-        doubted = np.flatnonzero(allowed & (classes.sizes > 0)) if self.twins else np.zeros(0, np.int64)
-        found = set[int]()
-        if len(doubted):
+        allowed, found = self._passes.classes_at(position), set[int]()
+        if self.twins:
+            table = self.most.table
+            classes = table.unrolled.classes
+            doubted = np.flatnonzero(allowed[table.coarser(self._classes)] & (classes.sizes > 0))
             heads = classes.order[classes.starts[doubted]]  # a token of each: all do alike in any row with marks
             refused = self._refused_heads(position, heads)
             for token_class in doubted[np.isin(heads, refused)].tolist():
                 found.update(classes.members(token_class).tolist())
-        for token, key in self._spelling(position, allowed):
-            if token not in found and self._makes_second(position, token, key):
-                found.add(token)
+        for key, tokens in self._spelling(position, allowed):
+            if self._makes_second(position, tokens[0], key):
+                found.update(tokens)
         return np.array(sorted(found), np.int64)
 
     def _refused_heads(self, position: int, heads: np.ndarray) -> np.ndarray:
@@ -223,9 +249,8 @@ class Repeats:
             doubted = np.setdiff1d(doubted, still)
             if not len(doubted):
                 break
-        if len(doubted) and len(self.twins) > 1:
-            if self._all is not None:
-                refused.append(left(self._all, doubted))
+        if len(doubted) and len(self.twins) > 1 and self._all is not None:
+            refused.append(left(self._all, doubted))
         return np.concatenate([*refused, NO_TOKENS])
 
     def _freed(self, spans: list[Span]) -> MarkedRow | None:
@@ -242,25 +267,67 @@ class Repeats:
 
     # ------------------------------------------------------------------ single tokens that spell a key
 
-    def _spelling(self, position: int, allowed: np.ndarray) -> Iterator[tuple[int, bytes]]:
-        """(token, key): tokens that a masked position may have, with which given tokens beside it are all of a key of the row."""
-        spelling, of = spelling_tokens(self._vocab), self.most.classes.of
-        at = next((i for i, run in enumerate(self.runs) if run.end == position), None)
-        if at is None or at + 1 >= len(self.runs):
-            return  # behind a stop id
-        before, after = self.runs[at], self.runs[at + 1]
-        for key in dict.fromkeys((*self.spans, *self.had)):
-            for token in spelling.of(key, before, after):
-                if allowed[of[token]]:
-                    yield token, key
+    def _spelling(self, position: int, allowed: np.ndarray) -> Iterator[tuple[bytes, list[int]]]:
+        """(key, tokens): tokens that a masked position may have, and that are all of a key of the row with given tokens beside it.
+        They are of one class, and all do alike."""
+        beside = self.beside(position)
+        if beside is None:
+            return
+        before, after = beside
+        ends, begins = self._grid.quotes(self._classes)
+        is_begun = self.is_short or self._is_quote(before.first - 1, ends)
+        is_ended = self.is_short or self._is_quote(after.end, begins)
+        starts, rests = begins_of(before, is_begun), ends_of(after, is_ended)
+        spelling, of = spelling_tokens(self._vocab), self._classes.of
+        for key in self._keys if starts or rests else self._keys_of_one_token:
+            for group in spelling.of(key, starts, rests):
+                by_class: dict[int, list[int]] = {}
+                for token in group:
+                    if allowed[of[token]]:
+                        by_class.setdefault(int(of[token]), []).append(token)
+                if by_class and (self.spans(key) or key in self.had):
+                    for tokens in by_class.values():
+                        yield key, tokens
+
+    @cached_property
+    def _keys(self) -> list[bytes]:
+        return list(dict.fromkeys((*self._all_spans, *self.had)))
+
+    @cached_property
+    def _keys_of_one_token(self) -> list[bytes]:
+        """Those that some token has from quote to quote."""
+        spelling = spelling_tokens(self._vocab)
+        return [key for key in self._keys if spelling.of(key, set(), set())]
+
+    def _is_quote(self, position: int, quotes: np.ndarray) -> bool:
+        """Is a masked token at the position a quote at one end, whatever else is filled in? `quotes`: the classes that are."""
+        text = self.text
+        if not 0 <= position < len(text) or text[position] != MASKED:
+            return False
+        if MASKED in text[max(0, position - 1) : position] or MASKED in text[position + 1 : position + 2]:
+            return False  # another token beside it leaves it some choice
+        if position not in self._at:
+            self._at[position] = self._passes.classes_at(position)
+        return not self._at[position][~quotes].any()
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [run.end for run in self.runs]
+
+    def beside(self, position: int) -> tuple[Run, Run] | None:
+        """The runs before and after a masked position; None behind a stop id."""
+        at = bisect_left(self._ends, position)
+        return (self.runs[at], self.runs[at + 1]) if at + 1 < len(self.runs) else None
 
     def _makes_second(self, position: int, token: int, key: bytes) -> bool:
         """Does the token at the position make a second key like this one, whatever else is filled in?"""
         run = self._joined(position, token)
         made = [s for s in spans_of(run) if s.key == key and s.begin[0] <= position and s.end >= (position, 1)]
         made = [s for s in made if _end_of(s) > position]
-        others = [s for s in self.spans.get(key, ()) if not any(touch(s, one) for one in made)]
-        if not made or not (others or key in self.had):
+        if not made or not (self.is_short or any(self._is_tight(span, position) for span in made)):
+            return False
+        others = [s for s in self.spans(key) if not any(touch(s, one) for one in made)]
+        if not (others or key in self.had):
             return False
         first = min(position, *(span.begin[0] for span in made))
         end = max(position + 1, *(_end_of(span) for span in made))
@@ -269,6 +336,8 @@ class Repeats:
         def leads(row: MarkedRow, number: int, asked: Asked) -> bool:
             return row.leads_on(first, tokens, [(span, number, asked) for span in made])
 
+        if not self.is_short:
+            return not leads(self._with(key), 0, FREE)
         if not leads(self.most, 0, ASKED):
             return False  # no key there
         if self.least is not None and not any(s.is_given for s in made) and leads(self.least, 0, AVOIDED):
@@ -282,13 +351,29 @@ class Repeats:
 
     def _joined(self, position: int, token: int) -> Run:
         """The run around a masked position that has a token."""
-        first = next(run.first for run in self.runs if run.end == position)
-        end = next(run.end for run in self.runs if run.first == position + 1)
+        before, after = self.beside(position) or (None, None)
+        assert before is not None
+        assert after is not None
         tokens = [*self.text[:position], token, *self.text[position + 1 :]]
-        return run_of(tokens, first, end, self._vocab, self._grid.begun.key, self._is_open)
+        return run_of(tokens, before.first, after.end, self._vocab, self._grid.begun.key, self._is_open)
+
+
+def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
+    """bool [K], two times: end all tokens of a class with a quote, do they begin with one?"""
+    size = min(vocab.size, len(vocab.offsets) - 1)
+    first, last = vocab.offsets[:size], vocab.offsets[1 : size + 1] - 1
+    has_bytes = last >= first
+    ends, begins = np.ones(classes.count, bool), np.ones(classes.count, bool)
+    for found, places in ((ends, last), (begins, first)):
+        is_quote = has_bytes & (vocab.data[np.minimum(places, len(vocab.data) - 1)] == QUOTE)
+        np.logical_and.at(found, classes.of[:size], is_quote)
+        found[STOP] = False
+    return ends, begins
 
 
 NO_TOKENS = np.zeros(0, np.int64)
+QUOTE = 34
+SHORT_ROW = 16  # tokens
 
 
 def _end_of(span: Span) -> int:

@@ -33,8 +33,7 @@ from .doubts import Room, blanks_break, blanks_may_break, fewest_characters, num
 from .explored import SHORT, LeftOut, States
 from .keys import escaped_twice, runs_of, spelled_keys_of, spelling_tokens
 from .marks import MarkedTable
-from .repeats import Repeats
-from .spans import Run
+from .repeats import Repeats, quotes_of
 
 if TYPE_CHECKING:
     from .view import UnrolledView
@@ -57,6 +56,7 @@ class JsonGrid:
         self.stops = frozenset(self.vocab.stop_ids)
         self._grids: dict[States, StackGrid] = {}
         self._marked: dict[States, MarkedTable] = {}
+        self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
@@ -83,6 +83,12 @@ class JsonGrid:
         if states not in self._marked:
             self._marked[states] = MarkedTable(self._view, states, self._after, self.room, self._check)
         return self._marked[states]
+
+    def quotes(self, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
+        """See quotes_of."""
+        if id(classes) not in self._quotes:
+            self._quotes[id(classes)] = classes, quotes_of(self.vocab, classes)
+        return self._quotes[id(classes)][1]
 
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""
@@ -162,13 +168,13 @@ class JsonPasses:
         self.grid, self.tokens, self.states = grid, tokens, states
         self._lattice = grid.grid(states)
         self.classes: TokenClasses = self._lattice.classes
-        self.is_completable = self._inner.is_completable if self._repeats is None else self._repeats.most.is_completable
+        self.is_completable = self._inner.is_completable
         self._given: dict[int, JsonPasses] = {}
         self._tracking: dict[bytes, JsonPasses] = {}
 
     @cached_property
     def _inner(self) -> StackPasses:
-        """The row without marks: it has the fewest states."""
+        """The row without marks."""
         given = np.array(self.tokens)
         row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
         return self._lattice.passes(row, None)
@@ -193,7 +199,7 @@ class JsonPasses:
     def _repeats(self) -> Repeats | None:
         """The keys that may come twice; None where there are none."""
         may_repeat = self.grid.has_free_keys and not self._is_circular
-        found = Repeats(self.grid, self.tokens, self.states) if may_repeat else None
+        found = Repeats(self.grid, self.tokens, self.states, self._inner, self.classes) if may_repeat else None
         return found if found is not None and found.matters else None
 
     @cached_property
@@ -262,18 +268,13 @@ class JsonPasses:
 
     def _refused_escapes(self, position: int) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
-        hole = int(np.count_nonzero(np.array(self.tokens[:position]) == MASKED))
-        runs = self._runs
-        if hole + 1 >= len(runs):
-            return NO_TOKENS  # behind a stop id
-        spelling, found = spelling_tokens(self.grid.vocab), set[int]()
-        before, after = runs[hole], runs[hole + 1]
-        for key, is_escaped in self._keys:
-            tokens = spelling.with_escapes(key, before, after)
-            if is_escaped:
-                tokens |= spelling.of(key, Run.alone(before), Run.alone(after))
-            allowed = self.classes_at(position)
-            tokens = {token for token in tokens if allowed[self.classes.of[token]]}
+        repeats = self._repeats
+        beside = None if repeats is None else repeats.beside(position)
+        if repeats is None or beside is None:
+            return NO_TOKENS
+        spelling, found, allowed = spelling_tokens(self.grid.vocab), set[int](), self.classes_at(position)
+        for key, every in spelling.with_escapes(self._keys, *beside, repeats.is_short).items():
+            tokens = [token for token in every if allowed[self.classes.of[token]]]
             if tokens and key not in self.states.keys:
                 states = self.states._replace(keys=tuple(sorted({*self.states.keys, key})))
                 if key not in self._tracking:
@@ -310,9 +311,7 @@ class JsonPasses:
     def classes_at(self, position: int) -> np.ndarray:
         if not self.is_completable:
             return np.zeros(self.classes.count, bool)
-        if self._repeats is None or self.tokens[position] != MASKED:
-            return self._inner.classes_at(position)
-        return self._repeats.classes_at(position, self.classes)
+        return self._inner.classes_at(position)
 
     def reads(self, position: int, token_class: int) -> bool:
         return self._inner.reads(position, token_class)

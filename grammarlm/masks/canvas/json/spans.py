@@ -34,11 +34,6 @@ class Run:
     has_right: bool  # may it end after it?
     begun: bytes = b""  # of a key, by a matcher
 
-    @classmethod
-    def alone(cls, text: bytes) -> Run:
-        """Bytes without what is masked beside them."""
-        return cls(0, [0], text, has_left=False, has_right=False)
-
     @property
     def end(self) -> int:
         return self.first + len(self.starts)

@@ -31,9 +31,11 @@ class JsonTable:
         effects: TokenEffects,
         vectors: Sequence[int],
         has_tokens: np.ndarray | None = None,
+        marks: Sequence[int] = (),
     ):
-        """`vectors`: that of each class from FIRST on. `has_tokens`, bool [K]: classes that masked tokens can have; None: all."""
-        self._automaton, self._effects, self._has_tokens = automaton, effects, has_tokens
+        """`vectors`: that of each class from FIRST on. `has_tokens`, bool [K]: classes that masked tokens can have; None: all.
+        `marks`: classes that may stand behind the end of a text."""
+        self._automaton, self._effects, self._has_tokens, self._marks = automaton, effects, has_tokens, marks
         self.symbol_of = {state: FIRST_SYMBOL + i for i, state in enumerate(automaton.returns.tolist())}
         self._controls = FIRST_CONTROL + automaton.states
         self._pushes: dict[tuple[int, Point], int] = {}
@@ -131,6 +133,8 @@ class JsonTable:
             arena[place] = address_of(array[1:])
         entries.table_edges(address_of(arena))
         control[0], point[0], bits[0, STOP >> 6] = FINISHED, FINISHED, 1 << (STOP & 63)
+        for mark in self._marks:
+            bits[0, mark >> 6] |= np.uint64(1 << (mark & 63))
         return control, point, bits
 
 

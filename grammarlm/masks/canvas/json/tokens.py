@@ -99,17 +99,19 @@ class TokenEffects:
 
     def parted(self, vector: int) -> tuple[int, int]:
         """The ways of a vector that end in text, and those that end between tokens of JSON."""
-        found = np.stack([self.vectors[vector]] * 2)
-        for effect in np.unique(found[0][found[0] != NONE]).tolist():
+        here, is_text = self.vectors[vector], self._automaton.is_text
+        of_text = is_text[np.where((here >= 0) & (here < self._states), here, 0)]
+        found = np.stack([np.where(of_text, here, NONE), np.where(of_text, NONE, here)])
+        for effect in np.unique(here[here >= self._states]).tolist():
             ways: tuple[set[Way], set[Way]] = set(), set()
             for way in self.ways_of(effect):
                 if way[0] != POP:
-                    ways[not self._automaton.is_text[way[-1]]].add(way)
+                    ways[not is_text[way[-1]]].add(way)
                     continue
                 for of, rest in zip(ways, self.parted(way[1]), strict=True):
                     of.update({(POP, rest)} if rest != NOWHERE else ())
             for row, of in zip(found, ways, strict=True):
-                row[row == effect] = self._effect(frozenset(of))
+                row[here == effect] = self._effect(frozenset(of))
         return self._number(found[0]), self._number(found[1])
 
     def united(self, vectors: Sequence[int]) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.json import SHARED_BIT
-from grammarlm.layout.json_canvas import MARKS
+from grammarlm.layout.json_canvas import MARKS, MARKS_BEHIND
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
 from grammarlm.masks.canvas.protocol import TokenGrid
@@ -104,7 +104,8 @@ def unrolled(
         byte_classes = classes.of[size:]
         classes = TokenClasses(classes.of[:size], classes.count)
         has_tokens = classes.sizes > 0
-    made = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens)
+    behind = byte_classes[list(MARKS_BEHIND)].tolist() if tokens.marked is not None else []
+    made = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens, behind)
     arrays = None if tokens.marked is not None else TableArrays(made.table)
     return Unrolled(source, machine, classes, made.table, arrays, made.symbol_of, has_loose, begins, byte_classes)
 

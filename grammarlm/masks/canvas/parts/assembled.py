@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.layout.json_canvas import MARKS
+from grammarlm.layout.json_canvas import MARKS, MARKS_BEHIND
 from grammarlm.masks.canvas.classes import NEVER, STOP, TokenClasses, classes_of
 from grammarlm.masks.canvas.stack.table import ROOT, StackTable, on_top, stays
 from grammarlm.masks.protocol import FINISHED
@@ -23,7 +23,6 @@ from grammarlm.masks.protocol import FINISHED
 from .crossings import EMPTY, Crossings, crossings
 from .machines import FIRST_CONTROL, Machines
 from .nodes import NodeVocabulary
-from .states import PASSED_MARKS
 
 CONTROL, PUSH, MICRO = range(3)
 MOST_EDGES, MOST_POINTS = 1 << 21, 1 << 17
@@ -179,6 +178,9 @@ class Assembly:
 
     def _table(self) -> StackTable:
         machines, count = self._machines, self.classes.count
+        passed = np.zeros(count, bool)  # the marks that leave places as they are
+        if self._marked is not None:
+            passed[self.byte_classes[list(MARKS_BEHIND)]] = True
         crossing = self._crossing_edges()
         edges = [(at, point) for at, point in crossing]
         rows = [*crossing.values()]
@@ -194,10 +196,9 @@ class Assembly:
                     edges.append((machines.control(machine, control), self._joint(machine, point)))
                     rows.append(kinds[kind])
             if machine and self._marked is not None:
-                stays = np.isin(np.arange(count), self.byte_classes[PASSED_MARKS])
                 own = range(machines.first_control[machine], machines.first_control[machine + 1])
                 edges += [(control, (CONTROL, control)) for control in own]
-                rows += [stays] * len(own)
+                rows += [passed] * len(own)
             for control, point in self._ways[machine].stops:
                 if machines.exits[each.exit_of[control]].is_last:
                     edges.append((machines.control(machine, control), self._joint(machine, point)))
@@ -211,7 +212,7 @@ class Assembly:
                 for micro, symbol, after in table.rules
             ]
         edges.append((FINISHED, (CONTROL, FINISHED)))
-        rows.append(np.arange(count) == STOP)
+        rows.append(passed | (np.arange(count) == STOP))
         return self._numbered(edges, rows, [*pushes, *self._pushes], [*rules, *self._rules])
 
     def _numbered(

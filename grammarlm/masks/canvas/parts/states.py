@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from grammarlm.layout.json_canvas import AVOID, BEGIN, END, MOST_MARKS, NONE
+from grammarlm.layout.json_canvas import MARKS_BEHIND, NONE
 from grammarlm.masks.canvas.finite.regular import collected
 from grammarlm.masks.canvas.json.explored import States, start_thread
 from grammarlm.masks.canvas.json.view import JsonView, Starts
@@ -17,7 +17,6 @@ from .joined import Part, Table
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
 
-PASSED_MARKS = [END, AVOID, *range(BEGIN, BEGIN + MOST_MARKS)]  # that leave other states as they are
 TEXTS = FINISHED + 1  # the first control of a regular machine that is a text
 
 
@@ -77,7 +76,7 @@ class RegularStates:
         after = table[TEXTS:, class_of].astype(np.int32) - TEXTS
         is_text = np.ones(len(after), bool)
         if self._has_marks:
-            after[:, PASSED_MARKS] = np.arange(len(after))[:, None]
+            after[:, list(MARKS_BEHIND)] = np.arange(len(after))[:, None]
         self._table = Table(np.where(after < 0, NONE, after), np.zeros((0, 4), np.int32), accepting[TEXTS:], is_text)
 
     @property

@@ -158,9 +158,7 @@ class PartsView(UnrolledView):
             if id(automaton) not in of:
                 schema = self._schemas.get(id(automaton))
                 of[id(automaton)] = (
-                    RegularStates(automaton, states.marks > 0)
-                    if schema is None
-                    else SchemaStates(schema, states, most)
+                    RegularStates(automaton, states.marks > 0) if schema is None else SchemaStates(schema, states, most)
                 )
         return self._joined(states, {part: of[id(self._automata[part])] for part in self._plain}, most)
 

@@ -1,4 +1,4 @@
-"""Marks in a row, around a key that is tracked: what they do to a state, as the range of tracked keys of it (layout/json_canvas.py).
+"""Marks in a row, around a key that is tracked: what they do to a state's range of tracked keys (layout/json_canvas.py).
 
 A key may be declared in one object and free in another; only free ones are marked, declared ones are in SEEN of the frame.
 """
