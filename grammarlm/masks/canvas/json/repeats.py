@@ -322,8 +322,7 @@ class Repeats:
     def _makes_second(self, position: int, token: int, key: bytes) -> bool:
         """Does the token at the position make a second key like this one, whatever else is filled in?"""
         run = self._joined(position, token)
-        made = [s for s in spans_of(run) if s.key == key and s.begin[0] <= position and s.end >= (position, 1)]
-        made = [s for s in made if _end_of(s) > position]
+        made = [s for s in spans_of(run) if s.key == key and s.begin <= (position + 1, 0) and s.end >= (position, 0)]
         if not made or not (self.is_short or any(self._is_tight(span, position) for span in made)):
             return False
         others = [s for s in self.spans(key) if not any(touch(s, one) for one in made)]
