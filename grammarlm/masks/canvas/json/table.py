@@ -134,8 +134,8 @@ def only_given(kinds: np.ndarray, has_tokens: np.ndarray) -> np.ndarray:
     """bool [kinds]: those of classes without tokens."""
     bits = np.zeros(64 * kinds.shape[1], np.uint8)
     bits[: len(has_tokens)] = has_tokens
-    found: np.ndarray = (kinds & np.packbits(bits, bitorder="little").view(np.uint64)).any(axis=1)
-    return np.logical_not(found)
+    found: np.ndarray = np.bitwise_or.reduce(kinds & np.packbits(bits, bitorder="little").view(np.uint64), axis=1) == 0
+    return found
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
