@@ -120,8 +120,7 @@ class SpellingTokens:
         opened, rest = ESCAPED_FROM_QUOTE.search(before.text), ESCAPED_TO_QUOTE.match(after.text)
         begun, end = decoded(opened[1]) if opened else None, decoded(rest[1]) if rest else None
         begins, ends = {text for text in (begun,) if text is not None}, {text for text in (end,) if text is not None}
-        if is_loose:
-            begins, ends = begins | begins_of(before, True), ends | ends_of(after, True)
+        begins, ends = begins | begins_of(before, is_loose), ends | ends_of(after, is_loose)
         has_escape = bool((opened and b"\\" in opened[1]) or (rest and b"\\" in rest[1]))
         found = {}
         for key, is_escaped in keys:

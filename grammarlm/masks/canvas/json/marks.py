@@ -127,6 +127,8 @@ class MarkedRow:
         self.table, self._tokens, self._vocab, self._keys = table, tokens, vocab, keys
         self._spans, self._marks = spans, marks_of(spans)
         self._generation: object = None
+        self._known_forward: np.ndarray | None = None
+        self._known_backward: tuple[np.ndarray, np.ndarray] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -142,7 +144,7 @@ class MarkedRow:
             self._at = [*at, len(row)]
             row += table.unrolled.byte_classes[self._marks.get((len(self._tokens), 0), [])].tolist()
             self._row, self._first, self._last = np.array(row, np.int32), begin, end
-            self._known_forward = self._known_backward = None
+            self._known_forward, self._known_backward = None, None
 
     @property
     def _forward(self) -> np.ndarray:
@@ -186,12 +188,13 @@ class MarkedRow:
         self._begin()
         behind._begin()
         sets, table, end = self.table.sets, self.table, first + len(tokens)
-        kept = [
-            one
-            for one in self._spans
-            if first <= one[0].begin[0] < end and not any(touch(one[0], new[0]) for new in spans)
-        ]
-        marks = marks_of([*kept, *spans])
+        marks: Marks = {}
+        kept = [one for one in self._spans if not any(touch(one[0], new[0]) for new in spans)]
+        for span, _, asked in kept:
+            if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
+                marks.setdefault(span.end, []).extend((END, *asked))
+        for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
+            marks.setdefault(place, []).extend(more)
         with sets.lock:
             here = int(self._forward[self._at[first]])
             if first == 0:

@@ -285,8 +285,8 @@ class Repeats:
                 for token in group:
                     if allowed[of[token]]:
                         by_class.setdefault(int(of[token]), []).append(token)
-                if by_class and (self.spans(key) or key in self.had):
-                    for tokens in by_class.values():
+                for tokens in by_class.values():
+                    if self.spans(key) or key in self.had or self._vocab.token_bytes(tokens[0]).count(b'"') > 1:
                         yield key, tokens
 
     @cached_property
@@ -322,12 +322,11 @@ class Repeats:
     def _makes_second(self, position: int, token: int, key: bytes) -> bool:
         """Does the token at the position make a second key like this one, whatever else is filled in?"""
         run = self._joined(position, token)
-        made = [s for s in spans_of(run) if s.key == key and s.begin[0] <= position and s.end >= (position, 1)]
-        made = [s for s in made if _end_of(s) > position]
+        made = [s for s in spans_of(run) if s.key == key and s.begin <= (position + 1, 0) and s.end >= (position, 0)]
         if not made or not (self.is_short or any(self._is_tight(span, position) for span in made)):
             return False
         others = [s for s in self.spans(key) if not any(touch(s, one) for one in made)]
-        if not (others or key in self.had):
+        if not (others or key in self.had or len(made) > 1):
             return False
         first = min(position, *(span.begin[0] for span in made))
         end = max(position + 1, *(_end_of(span) for span in made))

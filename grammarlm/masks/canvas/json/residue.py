@@ -292,7 +292,7 @@ class JsonPasses:
     @cached_property
     def _keys(self) -> list[tuple[bytes, bool]]:
         """The keys that are given, and whether an escape spells one."""
-        found: dict[bytes, bool] = {}
+        found = dict.fromkeys(sorted(self.grid.begun.keys), False)
         for key, body in spelled_keys_of(self._runs):
             found[key] = found.get(key, False) or key != body
         if self._is_circular:

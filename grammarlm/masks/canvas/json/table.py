@@ -81,7 +81,7 @@ class JsonTable:
         kinds, kind = distinct_rows(bits)
         given = 0
         if self._has_tokens is not None:
-            is_given = self._only_given(kinds)[kind]
+            is_given = only_given(kinds, self._has_tokens)[kind]
             order, given = np.argsort(is_given, kind="stable"), int(is_given.sum())
             control, point, kind = control[order], point[order], kind[order]
         rules = sorted((self._number(("micro", m)), symbol, self._number(after)) for m, symbol, after in self._rules)
@@ -98,14 +98,6 @@ class JsonTable:
             np.array(rules, np.int32).reshape(-1, 3),
             given,
         )
-
-    def _only_given(self, kinds: np.ndarray) -> np.ndarray:
-        """bool [kinds]: those of classes without tokens."""
-        bits = np.zeros(64 * kinds.shape[1], np.uint8)
-        bits[: len(self._has_tokens)] = self._has_tokens
-        of_tokens = np.packbits(bits, bitorder="little").view(np.uint64)
-        found: np.ndarray = ~(kinds & of_tokens).any(1)
-        return found
 
     def _edges(self, matrix: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The control and the point of each edge, and its classes as bits."""
@@ -136,6 +128,14 @@ class JsonTable:
         for mark in self._marks:
             bits[0, mark >> 6] |= np.uint64(1 << (mark & 63))
         return control, point, bits
+
+
+def only_given(kinds: np.ndarray, has_tokens: np.ndarray) -> np.ndarray:
+    """bool [kinds]: those of classes without tokens."""
+    bits = np.zeros(64 * kinds.shape[1], np.uint8)
+    bits[: len(has_tokens)] = has_tokens
+    found: np.ndarray = np.bitwise_or.reduce(kinds & np.packbits(bits, bitorder="little").view(np.uint64), axis=1) == 0
+    return found
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
