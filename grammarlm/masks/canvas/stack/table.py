@@ -305,5 +305,5 @@ class TableMaker:
             np.packbits(bits, axis=1, bitorder="little").view(np.uint64),
             np.array([(symbol, number(point)) for symbol, point in self._pushes], np.int32).reshape(-1, 2),
             np.array(rules, np.int32).reshape(-1, 3),
-            one_way,
+            one_way=one_way,
         )
