@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
+MOST_MARKED = 20_000  # states whose objects marks are followed through: twice to five times as many
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 SHORT_TOKEN = 4  # bytes
@@ -198,19 +199,23 @@ class JsonPasses:
     @cached_property
     def _repeats(self) -> Repeats | None:
         """The keys that may come twice; None where there are none."""
-        may_repeat = self.grid.has_free_keys and not self._is_circular
+        may_repeat = self.grid.has_free_keys and not self._tracks_by_tables
         found = Repeats(self.grid, self.tokens, self.states, self._inner, self.classes) if may_repeat else None
         return found if found is not None and found.matters else None
 
     @cached_property
-    def _is_circular(self) -> bool:
-        """Do micro points go round in a circle, as those of some rules beside a schema? Then there are no sets of stacks to follow
-        marks by, and each key that may come twice is tracked by a table of its own."""
-        return self.grid.has_free_keys and self._lattice.table.micro_order is None
+    def _tracks_by_tables(self) -> bool:
+        """Is each key that may come twice tracked by a table of its own, instead of marks in the row?
+
+        So it is where micro points go round in a circle, as those of some rules beside a schema: then there are no sets of stacks to
+        follow marks by. And where there are many states, which marks would make too many.
+        """
+        table = self._lattice.table
+        return self.grid.has_free_keys and (table.micro_order is None or table.controls > MOST_MARKED)
 
     def _has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
-        if self._is_circular:
+        if self._tracks_by_tables:
             count = Counter([*(key for key, _ in spelled_keys_of(self._runs)), *self.grid.begun.keys])
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self._repeats is None or not self._repeats.twins or self._repeats.is_completable
@@ -287,7 +292,7 @@ class JsonPasses:
     @cached_property
     def _runs(self) -> list[bytes]:
         found, begun = runs_of(self.tokens, self.grid.vocab, self.grid.stops), self.grid.begun.key
-        return found if begun is None or not self._is_circular else [b'"' + begun + found[0], *found[1:]]
+        return found if begun is None or not self._tracks_by_tables else [b'"' + begun + found[0], *found[1:]]
 
     @cached_property
     def _keys(self) -> list[tuple[bytes, bool]]:
@@ -295,7 +300,7 @@ class JsonPasses:
         found = dict.fromkeys(sorted(self.grid.begun.keys), False)
         for key, body in spelled_keys_of(self._runs):
             found[key] = found.get(key, False) or key != body
-        if self._is_circular:
+        if self._tracks_by_tables:
             found = dict.fromkeys([*found, *self.grid.begun.keys], True)
         return list(found.items())
 

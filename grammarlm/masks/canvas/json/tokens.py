@@ -22,6 +22,7 @@ from .capped import Capped, LongBlanks
 from .vectors import UNKNOWN, Vectors
 
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
+AT_ONCE = 1 << 24  # states that bytes move between two looks at the clock
 Ways = frozenset[Way]
 
 
@@ -146,8 +147,10 @@ class TokenEffects:
         return int(self._moved_all(np.array([vector]), np.array([column]))[0])
 
     def _move_pairs(self, pairs: np.ndarray) -> None:
-        self._check()
-        self._vectors.move(np.ascontiguousarray(pairs), lambda: self._moved, self._moved_effect)
+        most = max(1, AT_ONCE // max(1, self._states))
+        for at in range(0, len(pairs), most):
+            self._check()
+            self._vectors.move(np.ascontiguousarray(pairs[at : at + most]), lambda: self._moved, self._moved_effect)
 
     def _moved_effect(self, effect: int, column: int) -> None:
         ways: set[Way] = set()
