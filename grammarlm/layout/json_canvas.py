@@ -4,6 +4,9 @@ A state is a thread whose frames are cut at the barrier: BARRIER is around the o
 open objects are left out of it, so states are finite in number, and say less than the thread in one respect only: which free keys
 were read before. Some of those are tracked: a bit for each in TEXT of the object's frame, and while a key is read the range of
 tracked keys that begin like it. The same bits say which items an array has that must differ.
+
+Or a row says itself where a key is that is tracked, whatever its text: by marks around it, bytes that no text has. Those have the
+next bits of TEXT, and while a key is read, MARK of the range says how far it is one of them; a key with escapes is none.
 """
 
 from .constants import Constants
@@ -40,8 +43,23 @@ class Explore(Constants):
     LARGEST_EXPONENT = 25  # that is followed; up to OPEN_EXPONENT, any is valid where a number has neither
     IS_STRICT = 26  # not 0: loose numbers, see below, are left out
     LEFT_OUT = 27  # not 0: there are loose numbers
-    LENGTH = 28
+    MARKS = 28  # keys that marks in the row stand around, see below
+    LENGTH = 29
 
+
+# Marks: bytes of a row that are no text. A state stays as it is where nothing else is said.
+BEGIN = 0xF8  # and 3 more: where nothing of a key is read, it may be that of mark 0 to 3
+END = 0xC0  # where it has begun like that: if the key ends here, it is this key
+AVOID = 0xC1  # then the key may not end here
+ONLY = 0xFE  # all others are left out
+NEED = 0xFF  # and those of objects that have not had the key before; others have it twice, and go on without the mark
+MOST_MARKS = 4
+MARKS_BEHIND = (END, AVOID, *range(BEGIN, BEGIN + MOST_MARKS))  # may stand between stop ids, too
+MARKS = (*MARKS_BEHIND, ONLY, NEED)
+MARK = 56  # bit offset in the range of tracked keys: 0, FRESH: nothing is read, BEGUN + 2 m, ENDED + 2 m, AVOIDED
+FRESH, BEGUN, ENDED = 1, 2, 3
+AVOIDED = ENDED + 2 * MOST_MARKS
+RANGE = (1 << MARK) - 1
 
 STATE_WORDS = 7  # c, x and y as compared, frame, range of tracked keys; x and y
 NONE, SPECIAL = -1, -2

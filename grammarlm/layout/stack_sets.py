@@ -1,7 +1,7 @@
 """Layout of the arena of a stack table's interned sets (masks/canvas/stack/sets.py makes it, kernels/cpu/canvas/ fill it).
 
-A **record** is a run of int32 words with a number; equal words, one number. The first word says what it is. A record whose
-words are a question keeps the answer as its value. Number 0 is no record: the empty set of stacks, or an answer not known.
+A **record** is a run of int32 words with a number; equal words, one number. The first word says what it is. Number 0 is no record:
+the empty set of stacks. An **answer** is a number that is kept for a question: what is asked, of which two numbers.
 """
 
 from .constants import Constants
@@ -11,17 +11,23 @@ class Record(Constants):
     """The first word of a record, and what follows it."""
 
     SET = 1  # (symbol, set of what may stand below it), ascending; ROOT, 0: the empty stack
-    PATTERN = 2  # of each point a number, 0: no stack
+    PATTERN = 2  # (point, a number from 1 on) of each point that has stacks, ascending
     STATE = 3  # a pattern, and the set of stacks of each of its numbers from 1 on
     BODY = 4  # of a plan
-    UNION = 5  # two sets: their union
-    MEET = 6  # two sets: have they a stack in common? YES or NO
-    FORWARD = 7  # state, class: the state after a token of that class
-    INNER = 8  # state after a token: the state of all points within it
-    BACKWARD = 9  # state of the points within a token, class: the state before it
-    PLAN_FORWARD = 10  # pattern, class: a body
-    PLAN_BACKWARD = 11
-    SHAPE = 12  # a plan or pattern, which of its sets are equal: a body
+    SHAPE = 5  # a plan or pattern, which of its sets are equal; its value: a body
+
+
+class Question(Constants):
+    """What is asked, and of what."""
+
+    UNION = 1  # two sets: their union
+    MEET = 2  # two sets: have they a stack in common? YES or NO
+    FORWARD = 3  # state, class: the state after a token of that class
+    INNER = 4  # state after a token: the state of all points within it
+    BACKWARD = 5  # state of the points within a token, class: the state before it
+    PLAN_FORWARD = 6  # pattern, class: a body
+    PLAN_BACKWARD = 7
+    FEASIBLE = 8  # a set, a symbol: the stacks that it can stand on
 
 
 YES, NO = 1, 2
@@ -36,8 +42,8 @@ class StackSets(Constants):
     POINTS = 2
     EDGES = 3
     CLASSES = 4
-    EDGE_CONTROL = 5  # int32 [EDGES], ascending
-    EDGE_POINT = 6  # int32 [EDGES]
+    EDGE_CONTROL = 5  # int32 [EVERY_EDGE], ascending to EDGES
+    EDGE_POINT = 6  # int32 [EVERY_EDGE]
     CONTROL_START = 7  # int32 [CONTROLS + 1]
     CLASS_START = 8  # int32 [CLASSES + 1]
     CLASS_EDGES = 9  # int32: the edges of each class, ascending
@@ -51,12 +57,12 @@ class StackSets(Constants):
     LANDINGS = 17
     LANDING = 18  # int32 [LANDINGS]: controls that rules and pushes lead to
     LANDING_OF = 19  # int32 [CONTROLS]: the place of each among those, -1: it is none
-    EDGE_KIND = 20  # int32 [EDGES]: edges of one kind are taken by the same classes
+    EDGE_KIND = 20  # int32 [EVERY_EDGE]: edges of one kind are taken by the same classes
     KINDS = 21
     KIND_WORDS = 22  # of a set of classes
     KIND_CLASSES = 23  # uint64 [KINDS, KIND_WORDS]
     # records
-    FULL = 24  # 1: records or words are full, 2: scratch is; nothing is written any more
+    FULL = 24  # 1: records or words are full, 2: scratch is, 3: answers are; nothing is written any more
     RECORDS = 25  # used, with record 0
     RECORD_CAPACITY = 26
     WORDS = 27  # used
@@ -76,18 +82,36 @@ class StackSets(Constants):
     PAIR_CAPACITY = 40
     BODY = 41  # int32 [BODY_CAPACITY]: a record that is being made
     BODY_CAPACITY = 42
-    EDGE_ORDER = 43  # int32 [EDGES]
-    COUNTS = 44  # int32 [POINTS + 2]
-    GROUP_OF = 45  # int32 [POINTS]
-    REFINED = 46  # int32 [EDGES + POINTS + 2]
-    STAMP = 47  # int32 [EDGES + POINTS + 2]
-    TOUCHED = 48  # int32 [POINTS]
-    SETS = 49  # int32 [EDGES + POINTS + 2]: of groups
-    HERE = 50  # int32 [POINTS]: sets of points
-    CHOSEN = 51  # int32 [EDGES + POINTS + 2]: sets that make a state
-    PLACE = 52  # int32 [POINTS]: of each point which of those
-    QUESTION = 53  # two words: int32 [4], a record that is asked for
-    LENGTH = 55
+    EDGE_ORDER = 43  # int32 [EVERY_EDGE]
+    SOURCES = 44  # int32 [POINTS]: points that have stacks, by their numbers
+    COUNTS = 45  # int32 [POINTS + 2]
+    NUMBER_OF = 46  # int32 [POINTS]: of each point the number that a pattern gives it; zero between uses
+    GROUP_OF = 47  # int32 [POINTS]; zero between uses
+    TOUCHED = 48  # int32 [POINTS]; zero between uses
+    MET = 49  # uint64 [POINTS / 64 + 1]: bits of points; zero between uses
+    REFINED = 50  # int32 [EDGES + POINTS + 2]
+    STAMP = 51  # int32 [EDGES + POINTS + 2]
+    SETS = 52  # int32 [EDGES + POINTS + 2]: of groups
+    HERE = 53  # int32 [POINTS]: sets of points
+    CHOSEN = 54  # int32 [EDGES + POINTS + 2]: sets that make a state
+    REACHED = 55  # int32 [POINTS]: the points that may have some, ascending
+    PLACE = 56  # int32 [POINTS]: which of those sets each of these has
+    PAIR = 57  # two words: int32 [4], a record of three words
+    # answers
+    ANSWERS = 59  # used
+    ANSWER_SLOTS = 60  # a power of two
+    ASKED = 61  # uint64 [ANSWER_SLOTS]: questions, by hash; 0: none
+    ANSWER = 62  # int32 [ANSWER_SLOTS]
+    # edges by the point they lead to
+    POINT_START = 63  # int32 [POINTS + 1]
+    POINT_FROM = 64  # int32 [EDGES]: their controls
+    # symbols, as bits of SYMBOL_WORDS words
+    SYMBOLS = 65
+    SYMBOL_WORDS = 66
+    TOPS = 67  # uint64 [POINTS, SYMBOL_WORDS]: which can be on top at a point
+    BELOWS = 68  # uint64 [SYMBOLS, SYMBOL_WORDS]: which a symbol can stand on
+    EVERY_EDGE = 69  # EDGES, which masked tokens take, and behind them those that only given ones take
+    LENGTH = 70
 
 
 class Walk(Constants):
@@ -97,6 +121,36 @@ class Walk(Constants):
     DEPTH = 1
     CAPACITY = 2  # symbols
     SYMBOLS = 3  # the first of them, the top last
+
+
+class Guide(Constants):
+    """Indices into the arena of a row's guide (kernels/cpu/canvas/guide.py), int64: addresses of arrays, and numbers."""
+
+    STEPS = 0
+    ROW = 1  # int32 [STEPS]: classes
+    BEFORE = 2  # int32 [STEPS + 1]: states from the left
+    INNER = 3  # int32 [STEPS]: states within each token from the right
+    SCORES = 4  # float64 [STEPS, CLASSES]
+    IS_SUM = 5  # 1: logs of sums over completions, 0: the best of them
+    WEIGHT = 6  # float64 [STEPS, KINDS]: of the classes of each kind, where an edge of the kind is looked at
+    AHEAD = 7  # float64 [STEPS + 1, POINTS]: by boundary, a bound from controls at it, and from points within the token before it
+    STARTS = 8
+    START_CONTROL = 9  # int32 [STARTS]
+    START_STACK = 10  # int32 [STARTS]: its place among the stacks
+    # stacks: 0 is the empty one
+    STACKS = 11  # used
+    STACK_CAPACITY = 12
+    STACK_BELOW = 13  # int32 [STACK_CAPACITY]: the stack without its top
+    STACK_SYMBOL = 14  # int32 [STACK_CAPACITY]: the top
+    STACK_SLOTS = 15  # a power of two
+    STACK_SLOT = 16  # int32 [STACK_SLOTS]: stacks by hash, 0: none
+    LIVE = (
+        17  # int32 [STEPS, POINTS]: of each point within a token the number of its stacks in the state INNER, 0: none
+    )
+    REACHED = 18  # int32 [STEPS + 1, CONTROLS]: the same of the controls at each boundary and BEFORE
+    EDGE_START = 19  # int32 [CONTROLS + 1]
+    EDGE = 20  # int32 [EVERY_EDGE]: by control
+    LENGTH = 21
 
 
 class Effects(Constants):
@@ -143,3 +197,22 @@ class Vectors(Constants):
     SLOTS = 14  # a power of two
     SLOT = 15  # int32 [SLOTS]: vectors by hash, number + 1
     LENGTH = 16
+
+
+class Refine(Constants):
+    """Indices into the arena of kernels/cpu/canvas/blocks.py, int64."""
+
+    STATES = 0
+    COLUMNS = 1
+    STEPS = 2  # int32 [STATES, COLUMNS]: indices into VALUES
+    WEIGHTS = 3  # uint64 [COLUMNS]
+    VALUES = 4  # uint64: of states, of no step, of special steps by their numbers
+    PARTS = 5
+    PART = 6  # int64 [PARTS, 4]: of special steps: the number, what is done, a symbol's state, a state
+    SPECIALS = 7
+    BLOCK = 8  # int64 [STATES]: at first, whether states accept
+    NEXT = 9  # int64 [STATES]: scratch
+    SLOTS = 10  # a power of two, more than twice STATES
+    SLOT = 11  # int64 [SLOTS]: scratch
+    HASHES = 12  # uint64 [STATES]: scratch
+    LENGTH = 13

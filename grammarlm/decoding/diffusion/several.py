@@ -1,6 +1,6 @@
 """Canvases made of several: a row is allowed where one of them allows it.
 
-`EitherCanvas` is that of a | b, where a or b has a view for canvases and both together have none (a JSON Schema or a regex).
+`EitherCanvas` is that of a | b, where a or b has a view for canvases and both together have none (items or a regex).
 What is said is exact. Of draws from whole rows it is the law of each position, not of the row.
 """
 

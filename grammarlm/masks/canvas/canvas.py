@@ -94,7 +94,8 @@ class Canvas:
         """A new row with these ids at these positions; ValueError where it could not be completed.
 
         With `partial` an id is set only where the row can still be completed, in the order given: the longest prefix that can
-        be set together, found by bisection, then each later id.
+        be set together, found by bisection, then all later ids but the first of them, or, if they don't fit, each. So k ids of
+        which one does not fit take at most 2 + log2 k questions, if what is asked last was about the row.
         """
         row = self._read(tokens)
         places = [self._position(position) for position in positions]
@@ -113,8 +114,10 @@ class Canvas:
         if not self._passes(row).is_completable:
             raise ValueError("the row cannot be completed, whatever is set")
         most = self._longest_prefix(row, setting)
-        row = _with(row, setting[:most])
-        for one in setting[most + 1 :]:
+        row, later = _with(row, setting[:most]), setting[most + 1 :]
+        if len(later) > 1 and self._passes(after := _with(row, later)).is_completable:
+            return after
+        for one in later:
             after = _with(row, [one])
             if self._passes(after).is_completable:
                 row = after

@@ -31,7 +31,8 @@ class TokenClasses:
     @cached_property
     def order(self) -> np.ndarray:
         """int32 [V]: all ids, class by class, ascending within each."""
-        return np.argsort(self.of, kind="stable").astype(np.int32)
+        short = self.of.astype(np.uint16) if self.count <= 1 << 16 else self.of  # sorted by digits, in half the time
+        return np.argsort(short, kind="stable").astype(np.int32)
 
     @cached_property
     def starts(self) -> np.ndarray:

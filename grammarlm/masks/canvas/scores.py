@@ -26,6 +26,10 @@ class SoftmaxDraw:
     def __init__(self, rng: np.random.Generator):
         self.uniform = rng.random
 
+    def uniforms(self, count: int) -> np.ndarray:
+        """float64 [count]."""
+        return np.asarray(self.uniform(count))
+
     def __call__(self, logs: np.ndarray) -> int:
         sums = np.cumsum(np.exp(logs - logs.max()), dtype=np.float64)
         below = int(np.searchsorted(sums, self.uniform() * sums[-1], "right"))
@@ -42,15 +46,22 @@ class Scores:
         entries.load("canvas")
 
     @cached_property
-    def highest(self) -> np.ndarray:
-        """float32 [L, K]: the highest logit of each class at masked positions, 0 elsewhere; -inf for none."""
+    def _highest(self) -> tuple[np.ndarray, np.ndarray]:
+        """`highest`, and int32 [L, K]: the first token of each class that has it, -1 where it is -inf."""
         classes = self._classes
         found = np.zeros((len(self._row), classes.count), np.float32)
+        first = np.empty(found.shape, np.int32)
         of, size = address_of(classes.of), len(classes.of)
         for i in self._holes:
-            if entries.class_maxima(address_of(self._logits[i]), of, size, address_of(found[i]), classes.count):
+            out = address_of(found[i]), address_of(first[i])
+            if entries.class_maxima(address_of(self._logits[i]), of, size, *out, classes.count):
                 raise wrong_logits(i)
-        return found
+        return found, first
+
+    @property
+    def highest(self) -> np.ndarray:
+        """float32 [L, K]: the highest logit of each class at masked positions, 0 elsewhere; -inf for none."""
+        return self._highest[0]
 
     @property
     def maxima(self) -> np.ndarray:
@@ -76,11 +87,8 @@ class Scores:
 
     def best_token(self, position: int, token_class: int) -> int:
         """The token of a class with the highest logit, of those that are equal the first."""
-        members = self._classes.members(token_class)
-        highest = np.array([self.highest[position, token_class]], np.float64)
-        logits = self._logits[position]
-        place = entries.first_member(address_of(logits), address_of(members), len(members), address_of(highest))
-        return int(members[place])
+        first = int(self._highest[1][position, token_class])
+        return first if first >= 0 else int(self._classes.members(token_class)[0])
 
     def drawn_token(self, position: int, token_class: int, draw: Draw) -> int:
         """A token of a class by the softmax of its logits."""

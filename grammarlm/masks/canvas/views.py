@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 HOMES = {  # machine: "module:function" that makes a constraint's view; imported on first use
     "items": ".items:ItemsView",
     "json": ".json.view:JsonView",
+    "parts": ".parts.view:PartsView",
     "stack": ".stack.cfg:CfgView",
     "regular": ".finite.regular:RegularView",
 }

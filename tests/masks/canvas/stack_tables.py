@@ -98,6 +98,32 @@ def random_table(rng: np.random.Generator) -> StackTable:
     return maker.table(classes)
 
 
+def random_single_table(rng: np.random.Generator) -> StackTable:
+    """What a class does hangs on the control and the symbol on top: each row has one derivation."""
+    controls, symbols, classes = int(rng.integers(3, 6)), 3, FIRST + 3
+    maker = TableMaker(controls, symbols)
+
+    def pushed() -> Stack:
+        return tuple(rng.integers(1, symbols, rng.choice([0, 0, 1, 1, 2])).tolist())
+
+    for control in range(BEGIN, controls):
+        for token_class in range(FIRST, classes):
+            if rng.random() < 0.3:
+                continue
+            if rng.random() < 0.5:
+                maker.effect(control, token_class, int(rng.integers(BEGIN, controls)), (), pushed())
+                continue
+            here = maker.micro((control, token_class))
+            maker.enter(control, token_class, here)
+            for symbol in range(symbols):
+                if rng.random() < 0.7:
+                    act = maker.pop if rng.random() < 0.7 else maker.keep
+                    act(here, symbol, int(rng.integers(BEGIN, controls)), pushed())
+        if rng.random() < 0.6:
+            maker.end(control, ((), (1,))[int(rng.integers(2))])
+    return maker.table(classes)
+
+
 def random_starts(table: StackTable, rng: np.random.Generator) -> list[Start]:
     if rng.random() < 0.6:
         return [(BEGIN, ())]

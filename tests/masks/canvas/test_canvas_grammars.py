@@ -43,6 +43,15 @@ NULLABLE_IN_LARK = 'start: "a" start tail? | "b"\ntail: "c" start? "d"?\n'
 OPTIONAL = 'start: "a" empty "b" | "a" other "c"\nempty: "x"?\nother: "x"? "y"?\n'
 DANGLING = 'start: "i" start | "i" start "e" start | "s"\n'
 CALLS = 'start: NAME "(" (sum ("," sum)*)? ")" ";"\nsum: NAME | sum "+" NAME\nNAME: /[a-z]+/\n%ignore " "\n'
+GENERICS = 'start: type "=" shift\ntype: NAME ["<" type ">"]\nshift: NAME (">>" NAME)*\nNAME: /[a-z]/\n'
+LEVELS = """start: test
+?test: either ["?" test ":" test]
+?either: sum ("|" sum)*
+?sum: unary ("+" unary)*
+?unary: "-" unary | postfix
+?postfix: atom | postfix "[" test "]"
+?atom: "x" | "(" test ")"
+"""
 CASES = {
     "brackets": (
         Case(gl.Lark(BRACKETS), [b"?", b"(", b")", b"[", b"]", b"()", b"])", b"([", b"."], by_lark(BRACKETS), balanced),
@@ -78,6 +87,16 @@ CASES = {
     "tokens of several terminals": (
         Case(gl.Lark(CALLS), [b"?", b"a", b"b(", b"(", b")", b");", b"+a", b",", b",b+", b"(a,", b" ", b";", b"a(a+b);", b"."],
              by_lark(CALLS), lambda d: re.fullmatch(rb" *([a-z][a-z (,+);]*)?", d) is not None),
+        (2, 4),
+    ),
+    "a terminal that one lexer knows": (
+        Case(gl.Lark(GENERICS), [b"?", b"a", b"<", b">", b">>", b"=", b"<a", b"a>", b">=", b"=a", b">a", b"a<a<a>", b"."],
+             by_lark(GENERICS), lambda d: re.fullmatch(rb"(a(<a)*(<?|>*(=(a(>>a)*>{0,2})?)?))?", d) is not None),
+        (3, 5),
+    ),
+    "levels of expressions": (
+        Case(gl.Lark(LEVELS), [b"?", b"x", b"+", b"-", b"|", b"?", b":", b"(", b")", b"[x", b"]", b"."],
+             by_lark(LEVELS), lambda d: d[:1] not in (b"+", b"|", b"?", b":", b")", b"[", b"]")),
         (2, 4),
     ),
     "lists in GBNF": (
@@ -160,6 +179,6 @@ def test_what_has_no_view_is_refused_by_name() -> None:
 
 def test_a_table_that_outgrows_its_limit_is_refused() -> None:
     vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"<s>", b"."], [257], [256, 257])
-    constraint = gl.compile(gl.Lark.library("arithmetic"), vocab, limits=gl.Limits(max_states=250))
-    with pytest.raises(gl.LimitExceeded, match="more than 250 different things"):
+    constraint = gl.compile(gl.Lark.library("arithmetic"), vocab, limits=gl.Limits(max_states=100))
+    with pytest.raises(gl.LimitExceeded, match="more than 100 different things"):
         constraint.canvas(4)

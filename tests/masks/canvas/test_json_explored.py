@@ -96,3 +96,18 @@ def test_merged_states_do_alike(name: str) -> None:
     merged = machine.next[machine.block_of][:, machine.class_of]
     assert (merged[plain] == machine.block_of[explored.next[plain]]).all()
     assert ((explored.next == NONE) == (merged == NONE)).all()
+
+
+@pytest.mark.parametrize("whitespace", ["flexible", "natural"])
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_bound_of_states_that_count_blanks(name: str, whitespace: str) -> None:
+    """It is found without them, says more than the states without counts are, and never more than those with counts."""
+    grammar = gl.JsonSchema(DOCUMENTS[name][0], whitespace=whitespace)
+    program = program_of(gl.compile(grammar, gl.Vocabulary(TOKENS, [257], [0, 257])))
+    start = start_thread(program)
+    few, many = (
+        byte_automaton(Explorer(program, States(counts_blanks=counts)).run(start), lambda: None)
+        for counts in (False, True)
+    )
+    assert few.states < few.states_by_blanks <= many.states
+    assert whitespace != "flexible" or few.states_by_blanks > 0.9 * many.states

@@ -1,15 +1,19 @@
 """Sets of stacks by kernels against sets of tuples, and what they are asked again after they were forgotten."""
 
+import dataclasses
+import functools
 import itertools
 
 import numpy as np
 import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
-from grammarlm.masks.canvas.stack import sets as stack_sets
-from grammarlm.masks.canvas.stack.table import StackTable
+from grammarlm.masks.canvas.stack import set_store
+from grammarlm.masks.canvas.stack.reference import ReferencePasses
+from grammarlm.masks.canvas.stack.sets import StackSets
+from grammarlm.masks.canvas.stack.table import ROOT, StackTable, on_top, stays
 from grammarlm.masks.protocol import FINISHED
-from tests.masks.canvas.stack_tables import BEGIN, following, grid_of, random_starts, random_table
+from tests.masks.canvas.stack_tables import BEGIN, all_rows, following, grid_of, random_starts, random_table
 
 Place = tuple[int, tuple[int, ...]]
 
@@ -24,24 +28,48 @@ def acyclic_tables(first: int, count: int):
 
 
 def after(table: StackTable, places: set[Place], token_class: int) -> set[Place]:
-    classes = range(STOP, table.classes) if token_class < 0 else [token_class]
-    return set().union(*(following(table, frozenset(places), k) for k in classes))
+    if token_class >= 0:
+        return set(following(table, frozenset(places), token_class))
+    open_table = opened(table)
+    return set().union(*(following(open_table, frozenset(places), k) for k in range(STOP, table.classes)))
 
 
-def state_of(sets: stack_sets.StackSets, places: set[Place]) -> int:
+@functools.cache
+def opened(table: StackTable) -> StackTable:
+    """Without the edges that masked tokens do not take."""
+    count = len(table.edge_control) - table.given_edges
+    return ordered(table, np.arange(count), 0)
+
+
+def ordered(table: StackTable, order: np.ndarray, given: int) -> StackTable:
+    control, point, kind = (edges[order] for edges in (table.edge_control, table.edge_point, table.edge_kind))
+    return dataclasses.replace(table, edge_control=control, edge_point=point, edge_kind=kind, given_edges=given)
+
+
+def with_given_edges(table: StackTable) -> StackTable:
+    """The edges that class FIRST alone takes are for given tokens."""
+    is_given = np.array([classes == (FIRST,) for classes in table.edge_classes])
+    return ordered(table, np.argsort(is_given, kind="stable"), int(is_given.sum()))
+
+
+def state_of(sets: StackSets, places: set[Place]) -> int:
     stacks: dict[int, set[tuple[int, ...]]] = {}
     for control, stack in places:
         stacks.setdefault(control, set()).add(stack)
     return sets.state(stacks)
 
 
+@pytest.mark.parametrize("kind", ["all stacks", "admitted", "given edges"])
 @pytest.mark.parametrize(("first", "count"), [(0, 25), pytest.param(25, 2000, marks=pytest.mark.proof)])
-def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int) -> None:
+def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int, kind: str) -> None:
     """Forward: the state of all (control, stack) that plain enumeration finds has the very number. Backward: a place is in the
     state iff some completion of the rest leads to the end; that of points is looked at through the classes."""
     tried = 0
-    for seed, rng, table in acyclic_tables(first, count):
+    for seed, rng, made in acyclic_tables(first, count):
+        table = with_given_edges(made) if kind == "given edges" else made
         starts, sets = random_starts(table, rng), table.sets
+        if kind != "all stacks":  # then stacks that nothing leads to are left out: no place that is met here
+            sets.admit(starts)
         places, row = set(starts), rng.integers(STOP, table.classes, 4).astype(np.int32)
         row[rng.random(4) < 0.6] = -1
         states = sets.forward(state_of(sets, places), row)
@@ -54,7 +82,7 @@ def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int) -> None
             allowed = [
                 k
                 for k in range(STOP, table.classes)
-                if ends_within(table, after(table, places, k), row[i + 1 :].tolist())
+                if ends_within(table, after(opened(table), places, k), row[i + 1 :].tolist())
             ]
             assert np.flatnonzero(sets.classes(int(states[i]), int(inner[i]))).tolist() == allowed, (seed, i)
             places = after(table, places, token_class)
@@ -67,6 +95,88 @@ def ends_within(table: StackTable, places: set[Place], row: list[int]) -> bool:
     for token_class in row:
         places = after(table, places, token_class)
     return any(control == FINISHED and not stack for control, stack in places | after(table, places, STOP))
+
+
+def feasible(table: StackTable, starts: list[Place]) -> tuple[list[int], list[int]]:
+    """By point the symbols that can be on top, by symbol those that it can stand on, as bits: rule by rule until nothing is new."""
+    tops, belows = [0] * table.points, [0] * table.symbols
+    for control, stack in starts:
+        tops[control] |= 1 << (ROOT, *stack)[-1]
+        for above, under in zip(stack, (ROOT, *stack), strict=False):
+            belows[above] |= 1 << under
+    known = None
+    while known != (tops, belows):
+        known = list(tops), list(belows)
+        for control, point in table.edges:
+            tops[point] |= tops[control]
+        for push, (symbol, after) in enumerate(table.pushes, table.controls):
+            belows[symbol] |= tops[push]
+            tops[after] |= bool(tops[push]) << symbol
+        for point, symbol, after in table.rules:
+            if tops[point] >> on_top(symbol) & 1:
+                tops[after] |= 1 << on_top(symbol) if stays(symbol) else belows[symbol]
+    return tops, belows
+
+
+def test_symbols_that_something_leads_to() -> None:
+    """From the places admitted so far; what none of them leads to is what the sets leave out."""
+    left_out = 0
+    for seed, rng, table in acyclic_tables(0, 60):
+        sets, every = table.sets, list[Place]()
+        for _ in range(2):
+            starts = random_starts(table, rng)
+            every += starts
+            sets.admit(starts)
+            tops, belows = feasible(table, every)
+            assert sets.tops[:, 0].tolist() == tops, seed
+            assert sets.belows[:, 0].tolist() == belows, seed
+        left_out += sum(bits.bit_count() < table.symbols for bits in tops)
+    assert left_out > 100
+
+
+def test_a_place_that_nothing_led_to_is_admitted_later() -> None:
+    """Grids of one table that begin in different places: each allows what enumeration finds, also by passes made before."""
+    grown = 0
+    for seed, rng, table in acyclic_tables(0, 40):
+        first = grid_of(table, 3, [(BEGIN, ())], room=1)
+        row = np.full(3, -1, np.int32)
+        before = first.passes(row, None)
+        known = [before.classes_at(i).tolist() for i in range(3)]
+        generation = table.sets.generation
+        starts = [(BEGIN, tuple(rng.integers(1, table.symbols, 3).tolist()))]
+        other = grid_of(table, 3, starts, room=1).passes(row, None)
+        for grid_starts, passes in ((starts, other), ([(BEGIN, ())], before)):
+            rows = all_rows(table, 3, grid_starts, 1)
+            assert passes.is_completable == bool(len(rows)), seed
+            for i in range(3):
+                assert np.flatnonzero(passes.classes_at(i)).tolist() == np.unique(rows[:, i]).tolist(), (seed, i)
+        assert [before.classes_at(i).tolist() for i in range(3)] == known, seed
+        grown += table.sets.generation is not generation
+    assert grown > 5
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 10), pytest.param(10, 300, marks=pytest.mark.proof)])
+def test_long_rows_of_several_regions(first: int, count: int) -> None:
+    """Rows longer than enumeration goes, with runs of masked tokens before, between and after given ones, from stacks deeper than
+    the room closes or not: each class of each position is put in its place, and the passes of the reference are asked."""
+    impossible = 0
+    for seed, rng, table in acyclic_tables(first, count):
+        length, room = int(rng.integers(8, 14)), int(rng.integers(0, 9))
+        starts = [(BEGIN, tuple(rng.integers(1, table.symbols, rng.integers(0, 6)).tolist()))]
+        grid = grid_of(table, length, starts, room)
+        whole = grid.passes(np.full(length, -1, np.int32), None)
+        row = whole.some(rng.random((length, table.classes))) if whole.is_completable else whole.row.copy()
+        row[np.repeat(rng.random(length) < 0.7, rng.integers(1, 4, length))[:length]] = -1
+        passes = grid.passes(row, None)
+        for i in range(length):
+            for k in range(STOP, table.classes):
+                put = row.copy()
+                put[i] = k
+                expected = passes.is_completable and ReferencePasses(grid, put).is_completable
+                assert passes.classes_at(i)[k] == expected, (seed, row, i, k)
+        assert passes.is_completable == ReferencePasses(grid, row).is_completable
+        impossible += not passes.is_completable
+    assert 0 < impossible < count
 
 
 def test_a_set_has_one_number_however_it_is_made() -> None:
@@ -90,7 +200,7 @@ def test_what_was_forgotten_is_found_again(monkeypatch) -> None:
         ]
         passes = [grid.passes(row, None) for row in rows]
         known = [[one.classes_at(i).tolist() for i in range(4)] for one in passes]
-        monkeypatch.setattr(stack_sets, "MANY_RECORDS", 0)
+        monkeypatch.setattr(set_store, "MANY_RECORDS", 0)
         fresh = [grid.passes(row, None) for row in rows]
         assert [[one.classes_at(i).tolist() for i in range(4)] for one in fresh] == known, seed
         assert [[one.classes_at(i).tolist() for i in range(4)] for one in passes] == known, seed
@@ -102,10 +212,10 @@ def test_small_arrays_grow(monkeypatch) -> None:
     for seed, rng, table in acyclic_tables(0, 20):
         starts, row = random_starts(table, rng), np.full(6, -1, np.int32)
         with monkeypatch.context() as patch:
-            for name, size in (("FIRST_RECORDS", 2), ("FIRST_WORDS", 8), ("FIRST_PAIRS", 8), ("FIRST_FRAMES", 2)):
-                patch.setattr(stack_sets, name, size)
-            small = stack_sets.StackSets(table)
-        large = stack_sets.StackSets(table)
+            for name, size in (("RECORDS", 2), ("WORDS", 8), ("PAIRS", 8), ("FRAMES", 2), ("ANSWERS", 2)):
+                patch.setattr(set_store, f"FIRST_{name}", size)
+            small = StackSets(table)
+        large = StackSets(table)
         found = []
         for sets in (small, large):
             states = sets.forward(state_of(sets, set(starts)), row)

@@ -3,8 +3,9 @@
 A pattern says of each point which of a state's sets it has. From a pattern, the edges of a class (or of all) and a direction
 follow the groups of sets that meet in a point; only their unions depend on the sets. A body is
 
-    groups G, used U, (group before, set added) of each group from 1 on, the groups that plain points have [U], and of each point:
-    its place among those, or for points that the step goes on with, its group
+    groups G, used U, (group before, set added) of each group from 1 on, the groups that plain points have [U], and of each point
+    that has a group, ascending: the point, and the place of its group among those, or for points that the step goes on with the
+    group itself
 
 and the body of a shape: the pattern reached, and for each of its numbers from 1 on the first of the sets given that it has.
 """
@@ -12,105 +13,194 @@ and the body of a shape: the pattern reached, and for each of its numbers from 1
 import numpy as np
 from numba import carray, int32, int64
 
-from grammarlm.kernels.cpu.jit import part, pointer
-from grammarlm.layout.stack_sets import Record, StackSets
+from grammarlm.kernels.cpu.jit import inlined, part, pointer
+from grammarlm.layout.stack_sets import Question, Record, StackSets
 
+from .patterns import clear, list_met, note_met, spread
 from .records import answer, keep_answer, record, sets_arena, words_of
 
 HEAD = 3  # words of a body before the groups: what it is, G, U
 
 
+@inlined
+def points_at(body):
+    """Where the points of a plan's body begin."""
+    return HEAD + 2 * int64(body[1]) + int64(body[2])
+
+
 @part
-def order_edges(address, pattern, token_class, is_forward):
+def order_sources(address, pattern):
+    """SOURCES: the points of a pattern by their numbers. Returns how many."""
+    arena = sets_arena(address)
+    points, words = arena[StackSets.POINTS], words_of(arena, pattern)
+    counts = carray(pointer(arena[StackSets.COUNTS]), points + 2, np.int32)
+    sources = carray(pointer(arena[StackSets.SOURCES]), points, np.int32)
+    most = int64(0)
+    for i in range(1, len(words), 2):
+        most = max(most, int64(words[i + 1]))
+    for v in range(most + 2):
+        counts[v] = 0
+    for i in range(1, len(words), 2):
+        counts[words[i + 1] + 1] += 1
+    for v in range(1, most + 2):
+        counts[v] += counts[v - 1]
+    for i in range(1, len(words), 2):
+        v = words[i + 1]
+        sources[counts[v]] = words[i]
+        counts[v] += 1
+    return int64(len(words) - 1) // 2
+
+
+@part
+def order_class(address, pattern, token_class, is_forward):
     """EDGE_ORDER: the edges of a class that start (backward: end) in a point with stacks, by the set it has. Returns how many."""
     arena = sets_arena(address)
-    edges = arena[StackSets.EDGES]
-    controls, points = (
-        carray(pointer(arena[StackSets.EDGE_CONTROL]), edges, np.int32),
-        carray(pointer(arena[StackSets.EDGE_POINT]), edges, np.int32),
-    )
+    edges, points = arena[StackSets.EDGES], arena[StackSets.POINTS]
+    sources = carray(pointer(arena[StackSets.EDGE_CONTROL if is_forward else StackSets.EDGE_POINT]), edges, np.int32)
     class_start = carray(pointer(arena[StackSets.CLASS_START]), arena[StackSets.CLASSES] + 1, np.int32)
     class_edges = carray(pointer(arena[StackSets.CLASS_EDGES]), class_start[arena[StackSets.CLASSES]], np.int32)
-    numbers, order = words_of(arena, pattern), carray(pointer(arena[StackSets.EDGE_ORDER]), edges, np.int32)
-    counts = carray(pointer(arena[StackSets.COUNTS]), arena[StackSets.POINTS] + 2, np.int32)
-    first, end = int64(0), edges
-    if token_class >= 0:
-        first, end = int64(class_start[token_class]), int64(class_start[token_class + 1])
-    counts[:] = 0
+    order = carray(pointer(arena[StackSets.EDGE_ORDER]), edges, np.int32)
+    counts = carray(pointer(arena[StackSets.COUNTS]), points + 2, np.int32)
+    numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
+    first, end = int64(class_start[token_class]), int64(class_start[token_class + 1])
+    spread(address, pattern)
+    most = int64(0)
     for k in range(first, end):
-        e = int64(k) if token_class < 0 else int64(class_edges[k])
-        counts[numbers[1 + (controls[e] if is_forward else points[e])] + 1] += 1
-    skipped = int64(counts[1])
+        most = max(most, int64(numbers[sources[class_edges[k]]]))
+    for v in range(most + 2):
+        counts[v] = 0
+    for k in range(first, end):
+        counts[numbers[sources[class_edges[k]]] + 1] += 1
+    found = (end - first) - int64(counts[1])
     counts[1] = 0
-    for v in range(2, len(counts)):
+    for v in range(2, most + 2):
         counts[v] += counts[v - 1]
     for k in range(first, end):
-        e = int64(k) if token_class < 0 else int64(class_edges[k])
-        v = numbers[1 + (controls[e] if is_forward else points[e])]
+        v = numbers[sources[class_edges[k]]]
         if v:
-            order[counts[v]] = e
+            order[counts[v]] = class_edges[k]
             counts[v] += 1
-    return end - first - skipped
+    clear(address, pattern)
+    return found
+
+
+@part
+def add_to_group(address, point, v, groups):
+    """A point that has a set for the first time goes on to its group with that set. Returns how many groups there are."""
+    arena = sets_arena(address)
+    size, points = arena[StackSets.EDGES] + arena[StackSets.POINTS] + 2, arena[StackSets.POINTS]
+    group_of = carray(pointer(arena[StackSets.GROUP_OF]), points, np.int32)
+    refined, stamp = (
+        carray(pointer(arena[StackSets.REFINED]), size, np.int32),
+        carray(pointer(arena[StackSets.STAMP]), size, np.int32),
+    )
+    before = int64(group_of[point])
+    if before == 0:
+        note_met(carray(pointer(arena[StackSets.MET]), points // 64 + 1, np.uint64), point)
+    if stamp[before] != v:  # groups made for this very set are not looked at: each point is touched once
+        body = carray(pointer(arena[StackSets.BODY]), arena[StackSets.BODY_CAPACITY], np.int32)
+        groups += 1
+        stamp[before], refined[before], stamp[groups] = v, groups, 0
+        body[HEAD + 2 * groups - 2], body[HEAD + 2 * groups - 1] = before, v
+    group_of[point] = refined[before]
+    return groups
+
+
+@part
+def group_all(address, pattern, is_forward):
+    """GROUP_OF, after all edges that start (backward: end) in points with stacks, set by set. Returns how many groups there are."""
+    arena = sets_arena(address)
+    points, edges = arena[StackSets.POINTS], arena[StackSets.EDGES]
+    sources = carray(pointer(arena[StackSets.SOURCES]), points, np.int32)
+    numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
+    touched = carray(pointer(arena[StackSets.TOUCHED]), points, np.int32)
+    size = arena[StackSets.CONTROLS] if is_forward else points
+    starts = carray(
+        pointer(arena[StackSets.CONTROL_START if is_forward else StackSets.POINT_START]), size + 1, np.int32
+    )
+    targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.POINT_FROM]), edges, np.int32)
+    carray(pointer(arena[StackSets.STAMP]), 1, np.int32)[0] = 0
+    count, groups = order_sources(address, pattern), int64(0)
+    spread(address, pattern)
+    for i in range(count):
+        source = int64(sources[i])
+        v = numbers[source]
+        for j in range(starts[source], starts[source + 1]):
+            q = int64(targets[j])
+            if touched[q] != v:
+                touched[q] = v
+                groups = add_to_group(address, q, int64(v), groups)
+    clear(address, pattern)
+    return groups
+
+
+@part
+def group_class(address, pattern, token_class, is_forward):
+    """The same after the edges of a class."""
+    arena = sets_arena(address)
+    points, edges = arena[StackSets.POINTS], arena[StackSets.EDGES]
+    order = carray(pointer(arena[StackSets.EDGE_ORDER]), edges, np.int32)
+    numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
+    touched = carray(pointer(arena[StackSets.TOUCHED]), points, np.int32)
+    sources = carray(pointer(arena[StackSets.EDGE_CONTROL if is_forward else StackSets.EDGE_POINT]), edges, np.int32)
+    targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.EDGE_CONTROL]), edges, np.int32)
+    carray(pointer(arena[StackSets.STAMP]), 1, np.int32)[0] = 0
+    count, groups = order_class(address, pattern, token_class, is_forward), int64(0)
+    spread(address, pattern)
+    for k in range(count):
+        e = int64(order[k])
+        v, q = numbers[sources[e]], int64(targets[e])
+        if touched[q] != v:
+            touched[q] = v
+            groups = add_to_group(address, q, int64(v), groups)
+    clear(address, pattern)
+    return groups
 
 
 @part
 def plan(address, pattern, token_class, is_forward):
     """The body of a plan."""
-    kind = int64(Record.PLAN_FORWARD) if is_forward else int64(Record.PLAN_BACKWARD)
-    found = answer(address, kind, pattern, token_class)
-    if found:
-        return found
+    kind = int64(Question.PLAN_FORWARD) if is_forward else int64(Question.PLAN_BACKWARD)
+    known = answer(address, kind, pattern, token_class)
+    if known:
+        return known
     arena = sets_arena(address)
-    edges, size = arena[StackSets.EDGES], arena[StackSets.EDGES] + arena[StackSets.POINTS] + 2
-    count = order_edges(address, pattern, token_class, is_forward)
-    order, numbers = carray(pointer(arena[StackSets.EDGE_ORDER]), edges, np.int32), words_of(arena, pattern)
-    sources = carray(pointer(arena[StackSets.EDGE_CONTROL if is_forward else StackSets.EDGE_POINT]), edges, np.int32)
-    targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.EDGE_CONTROL]), edges, np.int32)
-    wide = arena[StackSets.POINTS] if is_forward else arena[StackSets.CONTROLS]
+    points, controls = arena[StackSets.POINTS], arena[StackSets.CONTROLS]
+    groups = (
+        group_all(address, pattern, is_forward)
+        if token_class < 0
+        else group_class(address, pattern, token_class, is_forward)
+    )
     group_of, touched = (
-        carray(pointer(arena[StackSets.GROUP_OF]), arena[StackSets.POINTS], np.int32),
-        carray(pointer(arena[StackSets.TOUCHED]), arena[StackSets.POINTS], np.int32),
+        carray(pointer(arena[StackSets.GROUP_OF]), points, np.int32),
+        carray(pointer(arena[StackSets.TOUCHED]), points, np.int32),
     )
-    refined, stamp = (
-        carray(pointer(arena[StackSets.REFINED]), size, np.int32),
-        carray(pointer(arena[StackSets.STAMP]), size, np.int32),
-    )
+    stamp = carray(pointer(arena[StackSets.STAMP]), arena[StackSets.EDGES] + points + 2, np.int32)
     body = carray(pointer(arena[StackSets.BODY]), arena[StackSets.BODY_CAPACITY], np.int32)
-    for q in range(wide):
-        group_of[q], touched[q] = 0, 0
-    groups = int64(0)
-    stamp[0] = 0
-    for k in range(count):
-        e = int64(order[k])
-        v, q = int64(numbers[1 + sources[e]]), int64(targets[e])
-        if touched[q] == v:
-            continue
-        touched[q] = v
-        before = int64(group_of[q])
-        if stamp[before] != v:  # groups made for this very set are not looked at: each point is touched once
-            groups += 1
-            stamp[before], refined[before], stamp[groups] = v, groups, 0
-            body[HEAD + 2 * groups - 2], body[HEAD + 2 * groups - 1] = before, v
-        group_of[q] = refined[before]
-    used, at = int64(0), HEAD + 2 * groups
+    reached, landing = (
+        carray(pointer(arena[StackSets.REACHED]), points, np.int32),
+        carray(pointer(arena[StackSets.LANDING_OF]), controls, np.int32),
+    )
+    reaches, used, at = list_met(address), int64(0), HEAD + 2 * groups
     for g in range(groups + 1):
         stamp[g] = 0
-    landing = carray(pointer(arena[StackSets.LANDING_OF]), arena[StackSets.CONTROLS], np.int32)
-    controls = arena[StackSets.CONTROLS]
-    for q in range(controls):
+    for i in range(reaches):
+        q = int64(reached[i])
         g = int64(group_of[q])
-        if g and (not is_forward or landing[q] < 0):
-            if stamp[g] == 0:
-                used += 1
-                stamp[g] = used
-                body[at + used - 1] = g
+        if q < controls and (not is_forward or landing[q] < 0) and stamp[g] == 0:
+            used += 1
+            stamp[g] = used
+            body[at + used - 1] = g
     at += used
-    for q in range(wide):
+    for i in range(reaches):
+        q = int64(reached[i])
         g = int64(group_of[q])
         is_plain = q < controls and (not is_forward or landing[q] < 0)
-        body[at + q] = stamp[g] if is_plain else g
+        body[at], body[at + 1] = q, stamp[g] if is_plain else g
+        at += 2
+        group_of[q], touched[q] = 0, 0
     body[0], body[1], body[2] = Record.BODY, groups, used
-    made = record(address, arena[StackSets.BODY], at + wide, int64(1))
+    made = record(address, arena[StackSets.BODY], at, int64(1))
     keep_answer(address, kind, pattern, token_class, made)
     return made
 
@@ -136,28 +226,35 @@ def shape(address, of, count):
 
 
 @part
-def finish_shape(address, shape_of, wide):
-    """The body of a shape: PLACE says which of the sets each of `wide` points has."""
+def finish_shape(address, shape_of, count):
+    """The body of a shape: PLACE says which of the sets each of `count` points of REACHED has."""
     arena = sets_arena(address)
-    place = carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32)
+    points = arena[StackSets.POINTS]
+    reached, place = (
+        carray(pointer(arena[StackSets.REACHED]), points, np.int32),
+        carray(pointer(arena[StackSets.PLACE]), points, np.int32),
+    )
     body = carray(pointer(arena[StackSets.BODY]), arena[StackSets.BODY_CAPACITY], np.int32)
     equal = words_of(arena, shape_of)  # from 2 on
-    count, points = len(equal) - 2, arena[StackSets.POINTS]
-    renumbered = carray(pointer(arena[StackSets.REFINED]), count + 1, np.int32)
-    for i in range(count + 1):
+    sets = len(equal) - 2
+    renumbered = carray(pointer(arena[StackSets.REFINED]), sets + 1, np.int32)
+    for i in range(sets + 1):
         renumbered[i] = 0
-    most = int64(0)
-    at = int64(points) + 1  # behind the pattern
+    most, used = int64(0), int64(1)
+    at = 2 * count + 1  # behind the pattern
     body[0] = Record.PATTERN
-    for q in range(points):
-        i = int64(place[q]) if q < wide else int64(0)
+    for j in range(count):
+        i = int64(place[j])
         kind = int64(equal[1 + i]) if i else int64(0)
-        if kind and renumbered[kind] == 0:
+        if kind == 0:
+            continue
+        if renumbered[kind] == 0:
             most += 1
             renumbered[kind] = most
             body[at + 2 + most - 1] = i
-        body[1 + q] = renumbered[kind] if kind else 0
-    pattern = record(address, arena[StackSets.BODY], points + 1, int64(1))
+        body[used], body[used + 1] = reached[j], renumbered[kind]
+        used += 2
+    pattern = record(address, arena[StackSets.BODY], used, int64(1))
     body[at], body[at + 1] = Record.BODY, pattern
     made = record(address, arena[StackSets.BODY] + 4 * at, most + 2, int64(1))
     if arena[StackSets.FULL] == 0:

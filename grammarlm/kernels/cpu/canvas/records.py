@@ -27,8 +27,10 @@ def record(address, words_address, count, adds):
     arena = sets_arena(address)
     words = carray(pointer(words_address), count, np.int32)
     hashed = uint64(count)
-    for i in range(count):
-        hashed = mixed(hashed, int64(words[i]))
+    for i in range(1, count, 2):
+        hashed = mixed(hashed, uint64(np.uint32(words[i - 1])) | uint64(np.uint32(words[i])) << uint64(32))
+    if count & 1:
+        hashed = mixed(hashed, uint64(np.uint32(words[count - 1])))
     slots, mask = carray(pointer(arena[StackSets.SLOT]), arena[StackSets.SLOTS], np.int32), arena[StackSets.SLOTS] - 1
     capacity = arena[StackSets.RECORD_CAPACITY]
     hashes, starts = (
@@ -63,30 +65,63 @@ def record(address, words_address, count, adds):
     return n
 
 
+@inlined
+def question(kind, a, b):
+    """What is asked as one word: numbers of records are below MOST_RECORDS (masks/canvas/stack/sets.py), a class may be MASKED."""
+    return uint64(kind) << uint64(56) | uint64(a) << uint64(28) | uint64(int64(b) + 1)
+
+
+@inlined
+def slot_of(word, mask):
+    return int64((word ^ word >> uint64(23)) * uint64(MIX) >> uint64(20)) & mask
+
+
 @part
 def answer(address, kind, a, b):
     """The value that was kept for a question, 0: none."""
     arena = sets_arena(address)
-    n = record(address, asked(arena, address, kind, a, b), int64(3), int64(0))
-    return (
-        int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[n]) if n else int64(0)
-    )
+    mask, word = arena[StackSets.ANSWER_SLOTS] - 1, question(kind, a, b)
+    asked = carray(pointer(arena[StackSets.ASKED]), arena[StackSets.ANSWER_SLOTS], np.uint64)
+    at = slot_of(word, mask)
+    while asked[at] != 0:
+        if asked[at] == word:
+            return int64(carray(pointer(arena[StackSets.ANSWER]), arena[StackSets.ANSWER_SLOTS], np.int32)[at])
+        at = (at + 1) & mask
+    return int64(0)
 
 
 @part
 def keep_answer(address, kind, a, b, value):
     arena = sets_arena(address)
-    n = record(address, asked(arena, address, kind, a, b), int64(3), int64(1))
-    if n and arena[StackSets.FULL] == 0:
-        carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[n] = int32(value)
+    if arena[StackSets.FULL]:
+        return
+    if 2 * arena[StackSets.ANSWERS] >= arena[StackSets.ANSWER_SLOTS]:
+        arena[StackSets.FULL] = 3
+        return
+    put_answer(address, question(kind, a, b), value)
+
+
+@part
+def put_answer(address, word, value):
+    """There is room, and the question has no answer so far."""
+    arena = sets_arena(address)
+    mask = arena[StackSets.ANSWER_SLOTS] - 1
+    asked = carray(pointer(arena[StackSets.ASKED]), arena[StackSets.ANSWER_SLOTS], np.uint64)
+    at = slot_of(word, mask)
+    while asked[at] != 0 and asked[at] != word:
+        at = (at + 1) & mask
+    if asked[at] == 0:
+        arena[StackSets.ANSWERS] += 1
+    asked[at] = word
+    carray(pointer(arena[StackSets.ANSWER]), arena[StackSets.ANSWER_SLOTS], np.int32)[at] = int32(value)
 
 
 @inlined
-def asked(arena, address, kind, a, b):
-    """The words of a question, at an address."""
-    found = address + int64(8) * int64(StackSets.QUESTION)
-    question = carray(pointer(found), 3, np.int32)
-    question[0], question[1], question[2] = int32(kind), int32(a), int32(b)
+def three_words(address, first, second, third):
+    """Where they lie until they are a record."""
+    found = address + int64(8) * int64(StackSets.PAIR)
+    words = carray(pointer(found), 3, np.int32)
+    words[0], words[1], words[2] = int32(first), int32(second), int32(third)
     return found
 
 

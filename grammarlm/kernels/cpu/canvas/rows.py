@@ -31,19 +31,22 @@ def class_row(allowed_address, classes, order_address, starts_address, large_add
                 out[order[j] >> 5] |= uint32(1) << uint32(order[j] & 31)
 
 
-@kernel("int64(int64, int64, int64, int64, int64)")
-def class_maxima(logits_address, class_address, size, out_address, classes):
-    """float32 [classes]: the highest logit of each class, of float32 [size]. Returns 1 where a logit is NaN or +inf."""
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
+def class_maxima(logits_address, class_address, size, out_address, first_address, classes):
+    """float32 [classes]: the highest logit of each class, of float32 [size]; int32 [classes]: the first token that has it, -1 where
+    it is -inf. Returns 1 where a logit is NaN or +inf."""
     logits, class_of = carray(pointer(logits_address), size, np.float32), carray(pointer(class_address), size, np.int32)
-    out = carray(pointer(out_address), classes, np.float32)
+    out, first = carray(pointer(out_address), classes, np.float32), carray(pointer(first_address), classes, np.int32)
     for k in range(classes):
-        out[k] = -np.inf
+        out[k], first[k] = -np.inf, -1
     wrong = int64(0)
     for t in range(size):
-        value = logits[t]
-        if not value < np.inf:
-            wrong = int64(1)
-        out[class_of[t]] = max(out[class_of[t]], value)
+        k, value = class_of[t], logits[t]
+        if not value <= out[k]:  # rarely: NaN, or higher than all before
+            if value < np.inf:
+                out[k], first[k] = value, t
+            else:
+                wrong = int64(1)
     return wrong
 
 
@@ -64,18 +67,6 @@ def class_sums(logits_address, class_address, size, maxima_address, out_address,
             out[k] += np.exp(float64(below))
     for k in range(classes):
         out[k] = float64(maxima[k]) + np.log(out[k]) if out[k] > 0.0 else -np.inf
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def first_member(logits_address, members_address, count, highest_address):
-    """The place of the first of some ids (int32 [count], ascending) whose logit is at least `highest` (float64 [1])."""
-    highest = carray(pointer(highest_address), 1, np.float64)[0]
-    members = carray(pointer(members_address), count, np.int32)
-    logits = carray(pointer(logits_address), int64(members[count - 1]) + 1, np.float32)
-    for j in range(count):
-        if float64(logits[members[j]]) >= highest:
-            return int64(j)
-    return int64(0)
 
 
 @kernel("int64(int64, int64, int64, int64)")

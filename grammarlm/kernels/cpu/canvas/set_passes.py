@@ -10,7 +10,8 @@ from numba import carray, int64, uint64
 from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.stack_sets import StackSets
 
-from .records import record, sets_arena, words_of
+from .patterns import clear, pattern_of, spread
+from .records import put_answer, record, sets_arena, words_of
 from .stack_sets import meet
 from .steps import backward_step, forward_step, inner_state
 
@@ -59,7 +60,10 @@ def sets_classes(address, before, inner, out_address):
     arena = sets_arena(address)
     out = carray(pointer(out_address), arena[StackSets.KIND_WORDS], np.uint64)
     out[:] = uint64(0)
-    from_, to = words_of(arena, int64(words_of(arena, before)[1])), words_of(arena, int64(words_of(arena, inner)[1]))
+    from_, to = (
+        words_of(arena, pattern_of(arena, before)),
+        carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32),
+    )
     sizes = int64(len(words_of(arena, before))), int64(len(words_of(arena, inner)))
     known = np.zeros(sizes[0] * sizes[1], np.uint8)
     starts = carray(pointer(arena[StackSets.CONTROL_START]), arena[StackSets.CONTROLS] + 1, np.int32)
@@ -69,16 +73,16 @@ def sets_classes(address, before, inner, out_address):
     classes = carray(
         pointer(arena[StackSets.KIND_CLASSES]), (arena[StackSets.KINDS], arena[StackSets.KIND_WORDS]), np.uint64
     )
-    for c in range(arena[StackSets.CONTROLS]):
-        a = int64(from_[1 + c])
-        if a == 0:
-            continue
+    spread(address, pattern_of(arena, inner))
+    for i in range(1, len(from_), 2):
+        c, a = int64(from_[i]), int64(from_[i + 1])
         for e in range(starts[c], starts[c + 1]):
-            b = int64(to[1 + points[e]])
+            b = int64(to[points[e]])
             if b and taken[kinds[e]] == 0 and meeting(address, before, inner, known, a, b):
                 taken[kinds[e]] = 1
                 for w in range(len(out)):
                     out[w] |= classes[kinds[e], w]
+    clear(address, pattern_of(arena, inner))
     return arena[StackSets.FULL]
 
 
@@ -86,14 +90,20 @@ def sets_classes(address, before, inner, out_address):
 def sets_meet(address, left, right):
     """Has some control of two states a stack in common? 1 or 0, -1 where it must be asked again."""
     arena = sets_arena(address)
-    first, second = words_of(arena, int64(words_of(arena, left)[1])), words_of(arena, int64(words_of(arena, right)[1]))
+    first, second = words_of(arena, pattern_of(arena, left)), words_of(arena, pattern_of(arena, right))
     known = np.zeros(int64(len(words_of(arena, left))) * int64(len(words_of(arena, right))), np.uint8)
-    found = int64(0)
-    for c in range(arena[StackSets.CONTROLS]):
-        a, b = int64(first[1 + c]), int64(second[1 + c])
-        if a and b and meeting(address, left, right, known, a, b):
+    found, i, j = int64(0), int64(1), int64(1)
+    while i < len(first) and j < len(second):
+        if first[i] < second[j]:
+            i += 2
+        elif first[i] > second[j]:
+            j += 2
+        elif meeting(address, left, right, known, int64(first[i + 1]), int64(second[j + 1])):
             found = int64(1)
             break
+        else:
+            i += 2
+            j += 2
     return found if arena[StackSets.FULL] == 0 else int64(-1)
 
 
@@ -114,3 +124,13 @@ def sets_rehash(address):
         while slots[at]:
             at = (at + 1) & mask
         slots[at] = n
+
+
+@kernel("void(int64, int64, int64, int64)")
+def sets_remember(address, asked_address, answers_address, slots):
+    """Takes the answers of an arena that had as many slots."""
+    asked = carray(pointer(asked_address), slots, np.uint64)
+    answers = carray(pointer(answers_address), slots, np.int32)
+    for at in range(slots):
+        if asked[at] != 0:
+            put_answer(address, asked[at], int64(answers[at]))

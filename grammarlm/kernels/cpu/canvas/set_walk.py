@@ -8,6 +8,7 @@ from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import StackSets, Walk
 
 from .arrays import lowest, on_top
+from .patterns import number_at, pattern_of
 from .records import sets_arena, words_of
 
 
@@ -36,7 +37,7 @@ def has_stack(address, stacks, place_address, depth):
 def has_point(address, inner, point, place_address, depth):
     """Can a point within a token be completed on the stack?"""
     arena = sets_arena(address)
-    number = int64(words_of(arena, int64(words_of(arena, inner)[1]))[1 + point])
+    number = number_at(address, pattern_of(arena, inner), point)
     return number > 0 and has_stack(address, int64(words_of(arena, inner)[1 + number]), place_address, depth)
 
 

@@ -8,9 +8,9 @@ from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.layout.canvas import ROOT
-from grammarlm.layout.stack_sets import NO, YES, Record, StackSets
+from grammarlm.layout.stack_sets import NO, YES, Question, Record, StackSets
 
-from .records import answer, asked, keep_answer, record, sets_arena, words_of
+from .records import answer, keep_answer, record, sets_arena, three_words, words_of
 
 LONGEST_FRAME = 6  # words
 
@@ -35,8 +35,7 @@ def with_top(address, symbol, stacks):
     """All stacks of a set, with one more symbol on top of each."""
     if stacks == 0:
         return int64(0)
-    arena = sets_arena(address)
-    return record(address, asked(arena, address, Record.SET, symbol, stacks), int64(3), int64(1))
+    return record(address, three_words(address, Record.SET, symbol, stacks), int64(3), int64(1))
 
 
 @part
@@ -58,7 +57,7 @@ def union(address, first, second):
     if is_known(first, second):
         return max(first, second)
     low, high = min(first, second), max(first, second)
-    found = answer(address, Record.UNION, low, high)
+    found = answer(address, Question.UNION, low, high)
     if found:
         return found
     arena = sets_arena(address)
@@ -93,7 +92,7 @@ def union(address, first, second):
                 j += 2
             else:
                 x, y = int64(min(left[i + 1], right[j + 1])), int64(max(left[i + 1], right[j + 1]))
-                known = y if x == y else answer(address, Record.UNION, x, y)
+                known = y if x == y else answer(address, Question.UNION, x, y)
                 symbol = int64(left[i])
                 i += 2
                 j += 2
@@ -111,7 +110,7 @@ def union(address, first, second):
         if descends:
             continue
         merged = record(address, arena[StackSets.PAIRS] + 4 * start, used - start, int64(1))
-        keep_answer(address, Record.UNION, a, b, merged)
+        keep_answer(address, Question.UNION, a, b, merged)
         used = start
         depth -= 1
     return merged
@@ -125,7 +124,7 @@ def meet(address, first, second):
     if first == second:
         return True
     low, high = min(first, second), max(first, second)
-    found = answer(address, Record.MEET, low, high)
+    found = answer(address, Question.MEET, low, high)
     if found:
         return found == YES
     arena = sets_arena(address)
@@ -147,7 +146,7 @@ def meet(address, first, second):
                 j += 2
             else:
                 x, y = int64(min(left[i + 1], right[j + 1])), int64(max(left[i + 1], right[j + 1]))
-                known = int64(YES) if x == y else answer(address, Record.MEET, x, y)
+                known = int64(YES) if x == y else answer(address, Question.MEET, x, y)
                 i += 2
                 j += 2
                 if known == YES:
@@ -163,8 +162,8 @@ def meet(address, first, second):
             continue
         if is_met:
             for d in range(depth, -1, -1):
-                keep_answer(address, Record.MEET, frames[d, 0], frames[d, 1], int64(YES))
+                keep_answer(address, Question.MEET, frames[d, 0], frames[d, 1], int64(YES))
             return True
-        keep_answer(address, Record.MEET, a, b, int64(NO))
+        keep_answer(address, Question.MEET, a, b, int64(NO))
         depth -= 1
     return False

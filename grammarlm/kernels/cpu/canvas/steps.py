@@ -5,9 +5,12 @@ from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import part, pointer
 from grammarlm.layout.canvas import ROOT
-from grammarlm.layout.stack_sets import Record, StackSets
+from grammarlm.layout.stack_sets import Question, StackSets
 
-from .plans import HEAD, finish_shape, plan, shape, state_of
+from .arrays import on_top
+from .feasible import feasible_below, has_bit, tops_of
+from .patterns import clear, pattern_of, spread
+from .plans import HEAD, finish_shape, plan, points_at, shape, state_of
 from .records import answer, keep_answer, sets_arena, words_of
 from .stack_sets import below, kept_or_below, union, with_top
 
@@ -34,19 +37,43 @@ def unite(address, body_of, state):
 
 
 @part
+def place_controls(address, planned, used):
+    """REACHED and PLACE after a step forward: plain controls have the sets of their groups, landings those behind. Returns how
+    many."""
+    arena = sets_arena(address)
+    body, controls, landings = words_of(arena, planned), arena[StackSets.CONTROLS], arena[StackSets.LANDINGS]
+    reached, place = (
+        carray(pointer(arena[StackSets.REACHED]), arena[StackSets.POINTS], np.int32),
+        carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32),
+    )
+    landing = carray(pointer(arena[StackSets.LANDING]), landings, np.int32)
+    i, j, count = points_at(body), int64(0), int64(0)
+    while i < len(body) or j < landings:
+        if i < len(body) and (body[i] >= controls or (j < landings and body[i] == landing[j])):
+            i += 2
+        elif j >= landings or (i < len(body) and body[i] < landing[j]):
+            reached[count], place[count] = body[i], body[i + 1]
+            i += 2
+            count += 1
+        else:
+            reached[count], place[count] = landing[j], 1 + used + j
+            j += 1
+            count += 1
+    return count
+
+
+@part
 def forward_step(address, state, token_class):
     """The state after a token."""
-    found = answer(address, Record.FORWARD, state, token_class)
+    found = answer(address, Question.FORWARD, state, token_class)
     if found:
         return found
     arena = sets_arena(address)
-    planned = plan(address, int64(words_of(arena, state)[1]), token_class, True)
+    planned = plan(address, pattern_of(arena, state), token_class, True)
     if arena[StackSets.FULL]:
         return int64(0)
     used = unite(address, planned, state)
     body = words_of(arena, planned)
-    groups = int64(body[1])
-    at = HEAD + 2 * groups + used
     controls, pushes, points = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.POINTS]
     size = arena[StackSets.EDGES] + points + 2
     sets, chosen = (
@@ -55,10 +82,15 @@ def forward_step(address, state, token_class):
     )
     here = carray(pointer(arena[StackSets.HERE]), points, np.int32)
     landing = carray(pointer(arena[StackSets.LANDING]), arena[StackSets.LANDINGS], np.int32)
+    landing_of = carray(pointer(arena[StackSets.LANDING_OF]), controls, np.int32)
     for i in range(arena[StackSets.LANDINGS]):
-        here[landing[i]] = sets[body[at + landing[i]]]
+        here[landing[i]] = 0
     for q in range(controls, points):
-        here[q] = sets[body[at + q]]
+        here[q] = 0
+    for i in range(points_at(body), len(body), 2):
+        q = int64(body[i])
+        if q >= controls or landing_of[q] >= 0:
+            here[q] = sets[body[i + 1]]
     first_micro = controls + pushes
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), arena[StackSets.MICROS], np.int32)
     rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
@@ -91,33 +123,33 @@ def forward_step(address, state, token_class):
         return int64(0)
     made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
     if made == 0:
-        place = carray(pointer(arena[StackSets.PLACE]), points, np.int32)
-        landing_of = carray(pointer(arena[StackSets.LANDING_OF]), controls, np.int32)
-        for c in range(controls):
-            place[c] = body[at + c] if landing_of[c] < 0 else 1 + used + landing_of[c]
-        made = finish_shape(address, shaped, controls)
+        made = finish_shape(address, shaped, place_controls(address, planned, used))
     if arena[StackSets.FULL]:
         return int64(0)
     after_state = state_of(address, made)
-    keep_answer(address, Record.FORWARD, state, token_class, after_state)
+    keep_answer(address, Question.FORWARD, state, token_class, after_state)
     return after_state
 
 
 @part
 def inner_state(address, state):
     """From the state behind a token: on which stacks each point within it can be completed."""
-    found = answer(address, Record.INNER, state, int64(0))
+    found = answer(address, Question.INNER, state, int64(0))
     if found:
         return found
     arena = sets_arena(address)
-    pattern, sets = int64(words_of(arena, state)[1]), words_of(arena, state)
-    numbers = words_of(arena, pattern)
     controls, pushes, points = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.POINTS]
+    if points == controls:
+        return state
+    pattern, sets = pattern_of(arena, state), words_of(arena, state)
+    numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
     here = carray(pointer(arena[StackSets.HERE]), points, np.int32)
     landing = carray(pointer(arena[StackSets.LANDING]), arena[StackSets.LANDINGS], np.int32)
+    spread(address, pattern)
     for i in range(arena[StackSets.LANDINGS]):
-        number = numbers[1 + landing[i]]
+        number = numbers[landing[i]]
         here[landing[i]] = sets[1 + number] if number else 0
+    clear(address, pattern)
     push_symbol, push_after = (
         carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32),
         carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32),
@@ -132,6 +164,7 @@ def inner_state(address, state):
         carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32),
         carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32),
     )
+    tops = tops_of(arena)
     for i in range(arena[StackSets.MICROS] - 1, -1, -1):
         m = int64(order[i])
         stacks = int64(0)
@@ -139,7 +172,12 @@ def inner_state(address, state):
             rest = int64(here[afters[r]])
             if rest:
                 symbol = int64(symbols[r])
-                more = with_top(address, symbol, rest) if symbol > ROOT else kept_or_below(address, rest, symbol)
+                if not has_bit(tops, m, on_top(symbol)):
+                    continue
+                if symbol > ROOT:
+                    more = with_top(address, symbol, feasible_below(address, rest, symbol))
+                else:
+                    more = kept_or_below(address, rest, symbol)
                 stacks = union(address, stacks, more)
         here[m] = stacks
     count = int64(len(words_of(arena, state))) - 2
@@ -154,25 +192,33 @@ def inner_state(address, state):
         return int64(0)
     made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
     if made == 0:
-        place = carray(pointer(arena[StackSets.PLACE]), points, np.int32)
-        for q in range(points):
-            place[q] = numbers[1 + q] if q < controls else 1 + count + q - controls
-        made = finish_shape(address, shaped, points)
+        reached, place = (
+            carray(pointer(arena[StackSets.REACHED]), points, np.int32),
+            carray(pointer(arena[StackSets.PLACE]), points, np.int32),
+        )
+        words, n = words_of(arena, pattern), int64(0)
+        for i in range(1, len(words), 2):
+            reached[n], place[n] = words[i], words[i + 1]
+            n += 1
+        for q in range(controls, points):
+            reached[n], place[n] = q, 1 + count + q - controls
+            n += 1
+        made = finish_shape(address, shaped, n)
     if arena[StackSets.FULL]:
         return int64(0)
     inner = state_of(address, made)
-    keep_answer(address, Record.INNER, state, int64(0), inner)
+    keep_answer(address, Question.INNER, state, int64(0), inner)
     return inner
 
 
 @part
 def backward_step(address, inner, token_class):
     """From the state within a token of a class: on which stacks each control before it can be completed."""
-    found = answer(address, Record.BACKWARD, inner, token_class)
+    found = answer(address, Question.BACKWARD, inner, token_class)
     if found:
         return found
     arena = sets_arena(address)
-    planned = plan(address, int64(words_of(arena, inner)[1]), token_class, False)
+    planned = plan(address, pattern_of(arena, inner), token_class, False)
     if arena[StackSets.FULL]:
         return int64(0)
     used = unite(address, planned, inner)
@@ -181,14 +227,17 @@ def backward_step(address, inner, token_class):
         return int64(0)
     made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
     if made == 0:
-        body = words_of(arena, planned)
-        at = HEAD + 2 * int64(body[1]) + used
-        place = carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32)
-        for c in range(arena[StackSets.CONTROLS]):
-            place[c] = body[at + c]
-        made = finish_shape(address, shaped, arena[StackSets.CONTROLS])
+        reached, place = (
+            carray(pointer(arena[StackSets.REACHED]), arena[StackSets.POINTS], np.int32),
+            carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32),
+        )
+        body, n = words_of(arena, planned), int64(0)
+        for i in range(points_at(body), len(body), 2):
+            reached[n], place[n] = body[i], body[i + 1]
+            n += 1
+        made = finish_shape(address, shaped, n)
     if arena[StackSets.FULL]:
         return int64(0)
     before = state_of(address, made)
-    keep_answer(address, Record.BACKWARD, inner, token_class, before)
+    keep_answer(address, Question.BACKWARD, inner, token_class, before)
     return before

@@ -32,7 +32,7 @@ class RegularView:
         self._automaton = automaton
         with automaton.lock:
             program.clock.begin_call()
-            self._numbers, table, accepting = _collected(
+            self._numbers, table, accepting = collected(
                 automaton, [program.start, *([] if begins is None else [begins])]
             )
             class_of = program.byte_sets.class_of
@@ -56,7 +56,7 @@ class RegularView:
         return FiniteGrid(self.table, self.classes, length, start, room, check)
 
 
-def _collected(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, int], np.ndarray, np.ndarray]:
+def collected(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, int], np.ndarray, np.ndarray]:
     """The control of each term that bytes lead to from some terms, the transitions by class of byte, and which accept."""
     try:
         return _walk(automaton, begins)

@@ -10,18 +10,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from grammarlm.layout.json import Kind
+from grammarlm.kernels import entries
+from grammarlm.kernels.entries import address_of
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL, STEP
-
-from .explored import Explored
+from grammarlm.layout.stack_sets import Refine
+from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 
 Way = tuple[Any, ...]  # the first word says which
-IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 ALL_RETURNS = 0  # the number of the vector that leaves each state as it is after a pop
+
+
+class ByteTable(Protocol):
+    """What each byte does to each state, as the JSON machine is unrolled (explored.py)."""
+
+    @property
+    def next(self) -> np.ndarray: ...
+
+    @property
+    def specials(self) -> np.ndarray: ...
+
+    @property
+    def accepts(self) -> np.ndarray:
+        """int or bool [S]: 0 where a text cannot end, else what may follow its end, by numbers (parts/machines.py)."""
+
+    @property
+    def is_text(self) -> np.ndarray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,21 +48,33 @@ class ByteAutomaton:
     next: np.ndarray  # int32 [S, C]: effects
     class_of: np.ndarray  # uint8 [256]
     effects: list[frozenset[Way]]  # those from S on
-    accepts: np.ndarray  # bool [S]
+    accepts: np.ndarray  # int or bool [S], as of ByteTable
     block_of: np.ndarray  # int32: the state of each unrolled state
     returns: np.ndarray  # int32: the states that are symbols
-    in_string: np.ndarray  # bool [S]: is the text within a string?
+    is_text: np.ndarray  # bool [S]: are blanks text there, and not white space between tokens of JSON?
 
     @property
     def states(self) -> int:
         return len(self.next)
 
+    @property
+    def states_by_blanks(self) -> int:
+        """How many they are at least if the blanks of a gap are counted: a state that a blank leads to itself, and one within a
+        line's end after it, become one for each number of blanks, of which no two leave room for as many more."""
+        of, every = self.class_of, np.arange(self.states)
+        in_gap = (self.next[:, of[ord(" ")]] == every) & ~self.is_text
+        returned = np.isin(every, self.next[in_gap, of[ord("\r")]]) & ~self.is_text
+        return self.states + (LONGEST_RUN - 1) * int((in_gap | returned).sum())
 
-def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomaton:
+
+def byte_automaton(explored: ByteTable, check: Callable[[], None]) -> ByteAutomaton:
     """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart."""
     columns, class_of = _byte_classes(explored.next)
     chains = _chains(explored, columns)
-    block = _blocks(columns, explored.accepts, chains, check)
+    is_text = explored.is_text
+    check()
+    block = _blocks(columns, 2 * explored.accepts.astype(np.int64) + is_text, chains)
+    check()
     first = np.unique(block, return_index=True)[1]
     entries, effects = _entries(columns, block, chains)
     assert (entries == entries[first[block]]).all(), "two states were taken for one"
@@ -53,7 +82,7 @@ def byte_automaton(explored: Explored, check: Callable[[], None]) -> ByteAutomat
     returns = np.unique(block[sorted(symbols)]) if symbols else np.zeros(0, np.int64)
     return ByteAutomaton(
         entries[first].astype(np.int32), class_of.astype(np.uint8), effects, explored.accepts[first],
-        block.astype(np.int32), returns.astype(np.int32), np.isin(explored.states[first, 0] & 31, IN_STRINGS),
+        block.astype(np.int32), returns.astype(np.int32), is_text[first],
     )  # fmt: skip
 
 
@@ -64,39 +93,39 @@ def _byte_classes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return table[:, first].astype(np.int64), class_of.reshape(-1).astype(np.uint8)
 
 
-def _blocks(
-    columns: np.ndarray, accepts: np.ndarray, chains: dict[int, list[tuple[int, int, int]]], check: Callable[[], None]
-) -> np.ndarray:
-    """The coarsest partition in which states of a block do alike; compared by hashes, which the caller checks."""
-    rng = np.random.default_rng(0)
-    weights = rng.integers(1, 1 << 63, columns.shape[1] + 1, np.uint64) * np.uint64(2) + np.uint64(1)
+def _blocks(columns: np.ndarray, kinds: np.ndarray, chains: dict[int, list[tuple[int, int, int]]]) -> np.ndarray:
+    """The coarsest partition in which states of a block are of one kind and do alike; by hashes, which the caller checks."""
+    entries.load("stack_sets")
+    states, wide = columns.shape
     special = columns <= SPECIAL
-    steps, places = np.where(special, NONE, columns), -columns[special]
-    parts = [(-entry, *way) for entry, chain in chains.items() for way in chain]
-    of, operations, symbols, states = np.array(parts, np.int64).reshape(-1, 4).T
-    sums = np.zeros(-int(columns.min(initial=0)) + 1, np.uint64)
-    block, blocks = accepts.astype(np.int64), 0
-    with np.errstate(over="ignore"):
-        while True:
-            check()
-            names = rng.integers(0, 1 << 63, int(block.max(initial=0)) + 2, np.uint64)  # the last is NONE's
-            named = names[block[steps]] if len(block) else np.zeros(steps.shape, np.uint64)
-            named[steps == NONE] = names[-1]
-            if parts:
-                sums[:] = 0
-                mixed = (names[block[symbols]] * np.uint64(3) + names[block[states]]) ^ operations.astype(np.uint64)
-                np.add.at(sums, of, mixed * np.uint64(0x9E3779B97F4A7C15))
-                named[special] = sums[places]
-            hashes = (named * weights[:-1]).sum(1, dtype=np.uint64) + names[block] * weights[-1]
-            _, block = np.unique(hashes, return_inverse=True)
-            block = block.reshape(-1)
-            found = int(block.max(initial=-1)) + 1
-            if found == blocks:
-                return block
-            blocks = found
+    numbers, places = np.unique(columns[special], return_inverse=True)
+    steps = np.where(columns == NONE, states, columns).astype(np.int32)
+    steps[special] = states + 1 + places.reshape(-1)
+    parts = [(number, *way) for number, entry in enumerate(numbers.tolist()) for way in chains[entry]]
+    slots, arena = 4 << states.bit_length(), np.zeros(Refine.LENGTH, np.int64)
+    block = np.unique(kinds, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    arrays = {
+        Refine.STEPS: np.ascontiguousarray(steps),
+        Refine.WEIGHTS: np.random.default_rng(0).integers(1, 1 << 63, wide, np.uint64) * np.uint64(2) + np.uint64(1),
+        Refine.VALUES: np.zeros(states + 1 + len(numbers), np.uint64),
+        Refine.PART: np.array(parts, np.int64).reshape(-1, 4),
+        Refine.BLOCK: block,
+        Refine.NEXT: np.zeros(states, np.int64),
+        Refine.SLOT: np.zeros(slots, np.int64),
+        Refine.HASHES: np.zeros(states, np.uint64),
+    }
+    for place, array in arrays.items():
+        arena[place] = address_of(array)
+    for place, number in (
+        (Refine.STATES, states), (Refine.COLUMNS, wide), (Refine.PARTS, len(parts)), (Refine.SPECIALS, len(numbers)),
+        (Refine.SLOTS, slots),
+    ):  # fmt: skip
+        arena[place] = number
+    entries.refine_blocks(address_of(arena))
+    return block
 
 
-def _chains(explored: Explored, columns: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
+def _chains(explored: ByteTable, columns: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
     """(operation, symbol, state) of each special entry."""
     found = {}
     for entry in np.unique(columns[columns <= SPECIAL]).tolist():

@@ -15,7 +15,19 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.layout.json import ARRAY_BIT, BARRIER, ESCAPE, NO_FRAME, At, Frame, Kind
-from grammarlm.layout.json_canvas import COMPLETE, NO_ROOM, NONE, OPEN_EXPONENT, STATE_WORDS, TOO_MANY_STATES, Explore
+from grammarlm.layout.json_canvas import (
+    BEGUN,
+    COMPLETE,
+    FRESH,
+    MARK,
+    NO_ROOM,
+    NONE,
+    OPEN_EXPONENT,
+    STATE_WORDS,
+    TOO_MANY_STATES,
+    Explore,
+)
+from grammarlm.layout.json_strings import BODY
 from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
 from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
@@ -25,6 +37,7 @@ from .places import Places
 from .tracked import long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
+IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 MOST_STATES = 1 << 16
 SHORT = 1  # digits of a number before an exponent that states follow in any row
 OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
@@ -40,6 +53,7 @@ class States(NamedTuple):
     is_loose: bool = False  # numbers beyond that are there by their form alone
     counts_blanks: bool = False
     counts_lengths: bool = False
+    marks: int = 0  # keys that marks in a row stand around, whatever their texts (marks.py)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +65,11 @@ class Explored:
     specials: np.ndarray  # int32 [N, 4]
     accepts: np.ndarray  # bool [S]
     start: int
+
+    @property
+    def is_text(self) -> np.ndarray:
+        """bool [S]: are blanks text there, and not white space between tokens of JSON?"""
+        return np.isin(self.states[:, 0] & 31, IN_STRINGS)
 
 
 class LeftOut(Exception):
@@ -82,6 +101,7 @@ class Explorer:
         self.work[Explore.OPEN_ZEROS] = OPEN_ZEROS if states.digits == SHORT else states.digits
         self.work[Explore.LARGEST_EXPONENT] = OPEN_EXPONENT if states.digits == SHORT else ANY_EXPONENT
         self.work[Explore.IS_STRICT] = not states.is_loose
+        self.work[Explore.MARKS] = states.marks
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self._frames(FIRST_FRAMES)
@@ -146,20 +166,26 @@ class Explorer:
             first,
         )
 
-    def starts_of(self, config: Config) -> list[tuple[int, tuple[int, ...]]]:
-        """(state, states to return to, the top last) of each thread of a config."""
+    def starts_of(
+        self, config: Config, marked: Sequence[bytes] = (), begun: int = -1
+    ) -> list[tuple[int, tuple[int, ...]]]:
+        """(state, states to return to, the top last) of each thread of a config. `marked`: the keys of marks; `begun`: the mark of
+        the key that a thread is in."""
         found = []
         for c, x, y, frames, key in config:
             around, stack = int(NO_FRAME), []
             for content in reversed(frames):
-                around, pushed = self._begin_frame(content, around)
+                around, pushed = self._begin_frame(content, around, marked)
                 stack += pushed
             is_key = c & 31 == Kind.KEY
             track = _range_of(self._rows.keys, key) if is_key else 0
+            if is_key and self.states.marks:
+                is_new = not key and c >> 5 & 63 == BODY
+                track |= (BEGUN + 2 * begun if begun >= 0 else FRESH if is_new else 0) << MARK
             found.append((self._begin((c, x, y & ESCAPE if is_key else y, around), track), tuple(stack)))
         return found
 
-    def _begin_frame(self, content: FrameContent, around: int) -> tuple[int, list[int]]:
+    def _begin_frame(self, content: FrameContent, around: int, marked: Sequence[bytes]) -> tuple[int, list[int]]:
         """The kept frame of a matcher's frame, and the state to return to if it pushes."""
         words, others = content[:2]
         row = words[Frame.ROW]
@@ -172,6 +198,9 @@ class Explorer:
             else {k: i for i, k in enumerate(self._rows.keys)}
         )
         kept[Frame.TEXT] = sum(1 << bits[other] for other in others if other in bits)
+        if not row & ARRAY_BIT:
+            has = [i for i, key in enumerate(marked, len(self._rows.keys)) if key in others]
+            kept[Frame.TEXT] += sum(1 << i for i in has)
         scratch = int(self.work[Explore.SCRATCH_FRAMES])
         self.epoch.arrays["frames"][scratch] = kept
         state = self._begin((int(Kind.AFTER), 0, 0, scratch))

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .spans import Run
+
 KEY = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
 OPEN_KEY = re.compile(rb'"((?:[^"\\])*)$')  # to the end of what is given before a masked token
+ESCAPED_FROM_QUOTE = re.compile(rb'"((?:[^"\\]|\\.)*)$', re.S)
+ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"', re.S)
+INSIDE = re.compile(rb'[^"\\]*')
 REST_OF_KEY = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')  # and from the beginning of what is given after it
 
 
@@ -35,13 +43,25 @@ def runs_of(tokens: Sequence[int], vocab: Vocabulary, stops: frozenset[int]) -> 
 def tight_keys(runs: Sequence[bytes]) -> list[bytes]:
     """What may be a key in some run, decoded; each as often as it is there. A quote may open or close: both are tried, but one that
     opens a key is the first of the run, or comes after `{` or `,`."""
+    return [key for key, _ in spelled_keys_of(runs)]
+
+
+def escaped_twice(runs: Sequence[bytes]) -> set[bytes]:
+    """Those that are there twice, once with escapes."""
+    spelled = spelled_keys_of(runs)
+    counts = Counter(key for key, _ in spelled)
+    return {key for key, body in spelled if key != body and counts[key] > 1}
+
+
+def spelled_keys_of(runs: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """(decoded, as it is spelled)."""
     found = []
     for run in runs:
         at = run.find(b'"')
         while at >= 0:
             before = run[:at].rstrip(b" \t\r\n")[-1:]
             if before in (b"", b"{", b",") and (match := KEY.match(run, at)) and (key := decoded(match[1])) is not None:
-                found.append(key)
+                found.append((key, match[1]))
             at = run.find(b'"', at + 1)
     return found
 
@@ -56,40 +76,107 @@ def decoded(body: bytes) -> bytes | None:
 
 
 class SpellingTokens:
-    """The tokens of a vocabulary by what they can add to a key."""
+    """The tokens of a vocabulary by what they can add to a key. Those with escapes stand apart, by the text that they mean."""
 
     def __init__(self, vocab: Vocabulary):
-        self._by_bytes: dict[bytes, list[int]] = {}
-        self._opening: dict[bytes, list[int]] = {}  # by what follows their last quote
-        self._closing: dict[bytes, list[int]] = {}  # by what precedes their first quote
-        self._whole: dict[bytes, list[int]] = {}  # by a key that they have from quote to quote
+        self._plain, self._escaped = Parts(), Parts()
         for token in range(vocab.size):
             spelled = vocab.token_bytes(token)
             if not spelled:
                 continue
-            self._by_bytes.setdefault(spelled, []).append(token)
+            self._plain.by_bytes.setdefault(spelled, []).append(token)
             if b'"' in spelled:
-                self._opening.setdefault(spelled.rpartition(b'"')[2], []).append(token)
-                self._closing.setdefault(spelled.partition(b'"')[0], []).append(token)
+                self._plain.opening.setdefault(spelled.rpartition(b'"')[2], []).append(token)
+                self._plain.closing.setdefault(spelled.partition(b'"')[0], []).append(token)
                 for match in re.finditer(rb'(?="([^"\\]*)")', spelled):
-                    self._whole.setdefault(match[1], []).append(token)
+                    self._plain.whole.setdefault(match[1], []).append(token)
+            if b"\\" in spelled:
+                self._add_escaped(token, spelled)
+
+    def _add_escaped(self, token: int, spelled: bytes) -> None:
+        parts = self._escaped
+        closing, opening = ESCAPED_TO_QUOTE.match(spelled), ESCAPED_FROM_QUOTE.search(spelled)
+        for text, found in (
+            (spelled, parts.by_bytes),
+            (closing[1] if closing else b"", parts.closing),
+            (opening[1] if opening else b"", parts.opening),
+        ):
+            if b"\\" in text and (key := decoded(text)) is not None:
+                found.setdefault(key, []).append(token)
 
     def is_token(self, spelled: bytes) -> bool:
-        return spelled in self._by_bytes
+        return spelled in self._plain.by_bytes
 
-    def of(self, key: bytes, before: bytes, after: bytes) -> set[int]:
-        """The tokens with which a masked token between these bytes would make the key."""
-        found = set(self._whole.get(key, ()))
-        opened, rest = OPEN_KEY.search(before), REST_OF_KEY.match(after)
-        begun = opened[1] if opened and key.startswith(opened[1]) else None
-        end = rest[1] if rest and key.endswith(rest[1]) else None
-        if begun is not None:
-            found.update(self._closing.get(key[len(begun) :], ()))
-        if end is not None:
-            found.update(self._opening.get(key[: len(key) - len(end)], ()))
-        if begun is not None and end is not None and len(begun) + len(end) < len(key):
-            found.update(self._by_bytes.get(key[len(begun) : len(key) - len(end)], ()))
+    def of(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> list[list[int]]:
+        """The tokens with which a masked token would make a place that may be the key's, between one of the beginnings and one of
+        the ends, without escapes: in groups that have the key's bytes in the same place."""
+        return self._plain.groups(key, begins, ends)
+
+    def with_escapes(
+        self, keys: Iterable[tuple[bytes, bool]], before: Run, after: Run, is_loose: bool
+    ) -> dict[bytes, set[int]]:
+        """By key, those with which it would be the key, where an escape is in the place or, if said so, in the key's other one.
+        `is_loose`: a masked token beside the place may be its quote."""
+        opened, rest = ESCAPED_FROM_QUOTE.search(before.text), ESCAPED_TO_QUOTE.match(after.text)
+        begun, end = decoded(opened[1]) if opened else None, decoded(rest[1]) if rest else None
+        begins, ends = {text for text in (begun,) if text is not None}, {text for text in (end,) if text is not None}
+        begins, ends = begins | begins_of(before, is_loose), ends | ends_of(after, is_loose)
+        has_escape = bool((opened and b"\\" in opened[1]) or (rest and b"\\" in rest[1]))
+        found = {}
+        for key, is_escaped in keys:
+            tokens = self._escaped.of(key, begins, ends)
+            if is_escaped or has_escape:
+                tokens |= self._plain.of(key, begins, ends)
+            if tokens:
+                found[key] = tokens
         return found
+
+
+@dataclass
+class Parts:
+    """Tokens by what they have of a key."""
+
+    by_bytes: dict[bytes, list[int]] = field(default_factory=dict)
+    opening: dict[bytes, list[int]] = field(default_factory=dict)  # by what follows their last quote
+    closing: dict[bytes, list[int]] = field(default_factory=dict)  # by what precedes their first quote
+    whole: dict[bytes, list[int]] = field(default_factory=dict)  # by a key that they have from quote to quote
+
+    def of(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> set[int]:
+        """Those that make a key of one of the beginnings before them and one of the ends behind."""
+        return {token for group in self.groups(key, begins, ends) for token in group}
+
+    def groups(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> list[list[int]]:
+        rests = [key[len(begun) :] for begun in begins if key.startswith(begun)]
+        starts = [key[: len(key) - len(end)] for end in ends if key.endswith(end)]
+        inside = [
+            key[len(begun) : len(key) - len(end)]
+            for begun, end in product(begins, ends)
+            if len(begun) + len(end) < len(key) and key.startswith(begun) and key.endswith(end)
+        ]
+        return [
+            *([token] for token in self.whole.get(key, ())),
+            *(self.closing[rest] for rest in rests if rest in self.closing),
+            *(self.opening[start] for start in starts if start in self.opening),
+            *(self.by_bytes[text] for text in inside if text in self.by_bytes),
+        ]
+
+
+def begins_of(run: Run, is_loose: bool) -> set[bytes]:
+    """What a run may have at its end of a key that goes on behind it. `is_loose`: the quote may be masked."""
+    opened = OPEN_KEY.search(run.text)
+    found = {opened[1]} if opened else set()
+    if (is_loose or run.first == 0) and run.has_left and INSIDE.fullmatch(run.text):
+        found.add(run.begun + run.text)
+    return found
+
+
+def ends_of(run: Run, is_loose: bool) -> set[bytes]:
+    """What a run may have at its beginning of a key that has begun before it."""
+    rest = REST_OF_KEY.match(run.text)
+    found = {rest[1]} if rest else set()
+    if is_loose and run.has_right and INSIDE.fullmatch(run.text):
+        found.add(run.text)
+    return found
 
 
 @lru_cache(maxsize=4)

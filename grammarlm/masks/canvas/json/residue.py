@@ -24,18 +24,22 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw, Passes
 from grammarlm.masks.canvas.stack.grid import StackGrid
+from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .begun import begun_of
 from .doubts import Room, blanks_break, blanks_may_break, fewest_characters, number_room
 from .explored import SHORT, LeftOut, States
-from .keys import runs_of, spelling_tokens, tight_keys
+from .keys import escaped_twice, runs_of, spelled_keys_of, spelling_tokens
+from .marks import MarkedTable
+from .repeats import Repeats, quotes_of
 
 if TYPE_CHECKING:
-    from .view import JsonView
+    from .view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
+MOST_MARKED = 20_000  # states whose objects marks are followed through: twice to five times as many
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 SHORT_TOKEN = 4  # bytes
@@ -47,12 +51,14 @@ NO_TOKENS = np.zeros(0, np.int64)
 class JsonGrid:
     """Rows of one length; passes are made of tokens, since a key is more than classes."""
 
-    def __init__(self, view: JsonView, length: int, after: Matcher | None, room: int, check: Callable[[], None]):
-        self._view, self.length, self._after, self._room, self._check = view, length, after, room, check
+    def __init__(self, view: UnrolledView, length: int, after: Matcher | None, room: int, check: Callable[[], None]):
+        self._view, self.length, self._after, self.room, self._check = view, length, after, room, check
         self.vocab = view.vocab
         self.stops = frozenset(self.vocab.stop_ids)
         self._grids: dict[States, StackGrid] = {}
-        self._begun = begun_of(after)
+        self._marked: dict[States, MarkedTable] = {}
+        self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
+        self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
 
@@ -64,7 +70,7 @@ class JsonGrid:
                     f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
                 )
             try:
-                found = self._view.lattice(states, self.length, self._after, self._room, self._check)
+                found = self._view.lattice(states, self.length, self._after, self.room, self._check)
             except LeftOut:
                 if states.digits == LEVELS[-1]:
                     raise LimitExceeded(f"a canvas after a number of more than {LEVELS[-1]} bytes") from None
@@ -72,11 +78,24 @@ class JsonGrid:
             self._grids[states] = found
         return self._grids[states]
 
+    def marked(self, states: States, count: int) -> MarkedTable:
+        """Rows with marks around so many keys, over these states."""
+        states = states._replace(marks=count)
+        if states not in self._marked:
+            self._marked[states] = MarkedTable(self._view, states, self._after, self.room, self._check)
+        return self._marked[states]
+
+    def quotes(self, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
+        """See quotes_of."""
+        if id(classes) not in self._quotes:
+            self._quotes[id(classes)] = classes, quotes_of(self.vocab, classes)
+        return self._quotes[id(classes)][1]
+
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""
         if self._after is not None and self._after.is_finished:
             return not text
-        return self._view.reads(self._after, text, ends or not self._room)
+        return self._view.reads(self._after, text, ends or not self.room)
 
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
@@ -88,11 +107,10 @@ class JsonGrid:
     def _needed(self, tokens: Sequence[int]) -> States:
         """What the given tokens ask of the states."""
         view, free_keys = self._view, set[bytes]()
-        tokens = self._text(tokens)
+        tokens = self.text(tokens)
         if self.has_free_keys:
             runs = runs_of(tokens, self.vocab, self.stops)
-            twice = [key for key, count in Counter(tight_keys(runs)).items() if count > 1]
-            free_keys = {*(twice if len(twice) <= MOST_KEYS else ()), *view.few_spellings(runs)}
+            free_keys = escaped_twice(runs) | view.few_spellings(runs)
         return States(
             tuple(sorted(free_keys)),
             self._digits(tokens),
@@ -104,25 +122,25 @@ class JsonGrid:
         room, view = self._number_room(tokens), self._view
         if not room.most or not view.has_loose():
             return SHORT
-        if self.length + self._room <= SHORT_ROW:
+        if self.length + self.room <= SHORT_ROW:
             return view.digits_followed(room.most, MOST_FOLLOWED)
         return view.digits_followed(room.masked, FEW_STATES) if room.masked else SHORT
 
-    def _text(self, tokens: Sequence[int]) -> list[int]:
+    def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""
         return list(takewhile(lambda token: token not in self.stops, tokens))
 
     def _number_room(self, tokens: Sequence[int]) -> Room:
-        return number_room(self._text(tokens), self.vocab, self._begun.digits, self._room)
+        return number_room(self.text(tokens), self.vocab, self.begun.digits, self.room)
 
     def _counts_blanks(self, tokens: Sequence[int]) -> bool:
         if blanks_break(tokens, self.vocab):
             return True
-        may_break = self._begun.is_blank or blanks_may_break(tokens, self.vocab)
+        may_break = self.begun.is_blank or blanks_may_break(tokens, self.vocab)
         return may_break and self._view.counts_blanks(FEW_STATES)
 
     def _counts_lengths(self, tokens: Sequence[int], least: int) -> bool:
-        return fewest_characters(tokens, self.vocab, self._begun.characters, self._view.is_plain) > least
+        return fewest_characters(tokens, self.vocab, self.begun.characters, self._view.is_plain) > least
 
     def followed_further(self, tokens: Sequence[int], states: States) -> States | None:
         """For a row that cannot be completed in these states: those in which it can, perhaps; None: in none."""
@@ -149,40 +167,58 @@ class JsonPasses:
 
     def __init__(self, grid: JsonGrid, tokens: list[int], states: States):
         self.grid, self.tokens, self.states = grid, tokens, states
-        lattice = grid.grid(states)
-        self.classes: TokenClasses = lattice.classes
-        given = np.array(tokens)
-        self.row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
-        self._inner = lattice.passes(self.row, None)
+        self._lattice = grid.grid(states)
+        self.classes: TokenClasses = self._lattice.classes
         self.is_completable = self._inner.is_completable
-        self._with_key: dict[bytes, JsonPasses] = {}
+        self._given: dict[int, JsonPasses] = {}
+        self._tracking: dict[bytes, JsonPasses] = {}
+
+    @cached_property
+    def _inner(self) -> StackPasses:
+        """The row without marks."""
+        given = np.array(self.tokens)
+        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
+        return self._lattice.passes(row, None)
 
     def settled(self) -> JsonPasses:
         """These, or passes of states that know what matters for the row."""
-        if not self.is_completable:
-            further = self.grid.followed_further(self.tokens, self.states)
-            return self if further is None else JsonPasses(self.grid, self.tokens, further).settled()
-        if all(count < 2 or key in self.states.keys for key, count in self._tight.items()):
-            return self
-        if self._is_read(self.witness(self._inner.some)):  # found at once; what follows finds one of the fewest blanks
-            return self
-        amended = self.amended(self.witness(self._inner.best))
-        return self if amended is None else amended.settled()
+        decided = self.is_completable and self._has_apart_keys()
+        if decided is None:
+            if self._is_read(
+                self.witness(self._inner.some)
+            ):  # found at once; what follows finds one of the fewest blanks
+                return self
+            amended = self.amended(self.witness(self._inner.best))
+            return self if amended is None else amended.settled()
+        self.is_completable = decided
+        further = None if decided else self.grid.followed_further(self.tokens, self.states)
+        return self if further is None else JsonPasses(self.grid, self.tokens, further).settled()
 
     # ------------------------------------------------------------------ equal keys
 
     @cached_property
-    def _runs(self) -> list[bytes]:
-        return runs_of(self.tokens, self.grid.vocab, self.grid.stops)
+    def _repeats(self) -> Repeats | None:
+        """The keys that may come twice; None where there are none."""
+        may_repeat = self.grid.has_free_keys and not self._tracks_by_tables
+        found = Repeats(self.grid, self.tokens, self.states, self._inner, self.classes) if may_repeat else None
+        return found if found is not None and found.matters else None
 
     @cached_property
-    def _holes_before(self) -> np.ndarray:
-        """int64 [L + 1]: the masked tokens before each boundary."""
-        return np.cumsum([0, *(token == MASKED for token in self.tokens)])
+    def _tracks_by_tables(self) -> bool:
+        """Is each key that may come twice tracked by a table of its own, instead of marks in the row?
 
-    @cached_property
-    def _tight(self) -> Counter[bytes]:
-        return Counter(tight_keys(self._runs)) if self.grid.has_free_keys else Counter()
+        So it is where micro points go round in a circle, as those of some rules beside a schema: then there are no sets of stacks to
+        follow marks by. And where there are many states, which marks would make too many.
+        """
+        table = self._lattice.table
+        return self.grid.has_free_keys and (table.micro_order is None or table.controls > MOST_MARKED)
+
+    def _has_apart_keys(self) -> bool | None:
+        """Has the row a completion in which no key comes twice? None: that is not decided."""
+        if self._tracks_by_tables:
+            count = Counter([*(key for key, _ in spelled_keys_of(self._runs)), *self.grid.begun.keys])
+            return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
+        return self._repeats is None or not self._repeats.twins or self._repeats.is_completable
 
     def witness(self, chosen: Callable[[np.ndarray], np.ndarray]) -> list[int]:
         """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
@@ -207,7 +243,10 @@ class JsonPasses:
         if self._is_read(row):
             return None
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
-        if new := set(twice) - set(states.keys):
+        new = set(twice) - set(states.keys)
+        if self._repeats is not None and (enough := new & set(self._repeats.enough or ())):
+            new = enough  # the others are apart then, too
+        if new:
             return self._with(states._replace(keys=tuple(sorted({*states.keys, *new}))))
         if not states.counts_blanks:
             return self._with(states._replace(counts_blanks=True))
@@ -225,25 +264,52 @@ class JsonPasses:
 
     def refused(self, position: int) -> np.ndarray:
         """Single tokens that may not stand at the position though their class may: each makes a second key like a given one."""
-        if not self._tight or self.tokens[position] != MASKED or not self.is_completable:
+        if not self.is_completable or not self.grid.has_free_keys:
             return NO_TOKENS
-        hole = int(self._holes_before[position])
-        if hole >= len(self._runs):
-            return NO_TOKENS  # behind a stop id
-        before, after = self._runs[hole], self._runs[hole + 1] if hole + 1 < len(self._runs) else b""
-        allowed, spelling, found = self._inner.classes_at(position), spelling_tokens(self.grid.vocab), set[int]()
-        for key in self._tight:
-            tokens = [token for token in spelling.of(key, before, after) if allowed[self.classes.of[token]]]
+        if self.tokens[position] != MASKED:
+            return self._without(position).refused(position)
+        found = NO_TOKENS if self._repeats is None else self._repeats.refused(position)
+        return np.union1d(found, self._refused_escapes(position))
+
+    def _refused_escapes(self, position: int) -> np.ndarray:
+        """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
+        repeats = self._repeats
+        beside = None if repeats is None else repeats.beside(position)
+        if repeats is None or beside is None:
+            return NO_TOKENS
+        spelling, found, allowed = spelling_tokens(self.grid.vocab), set[int](), self.classes_at(position)
+        for key, every in spelling.with_escapes(self._keys, *beside, repeats.is_short).items():
+            tokens = [token for token in every if allowed[self.classes.of[token]]]
             if tokens and key not in self.states.keys:
-                tracking = self._tracking_one(key)
+                states = self.states._replace(keys=tuple(sorted({*self.states.keys, key})))
+                if key not in self._tracking:
+                    self._tracking[key] = JsonPasses(self.grid, self.tokens, states)
+                tracking = self._tracking[key]
                 allowed_then = tracking.classes_at(position)
                 found.update(token for token in tokens if not allowed_then[tracking.classes.of[token]])
         return np.array(sorted(found), np.int64)
 
-    def _tracking_one(self, key: bytes) -> JsonPasses:
-        if key not in self._with_key:
-            self._with_key[key] = self._with(self.states._replace(keys=tuple(sorted({*self.states.keys, key}))))
-        return self._with_key[key]
+    @cached_property
+    def _runs(self) -> list[bytes]:
+        found, begun = runs_of(self.tokens, self.grid.vocab, self.grid.stops), self.grid.begun.key
+        return found if begun is None or not self._tracks_by_tables else [b'"' + begun + found[0], *found[1:]]
+
+    @cached_property
+    def _keys(self) -> list[tuple[bytes, bool]]:
+        """The keys that are given, and whether an escape spells one."""
+        found = dict.fromkeys(sorted(self.grid.begun.keys), False)
+        for key, body in spelled_keys_of(self._runs):
+            found[key] = found.get(key, False) or key != body
+        if self._tracks_by_tables:
+            found = dict.fromkeys([*found, *self.grid.begun.keys], True)
+        return list(found.items())
+
+    def _without(self, position: int) -> JsonPasses:
+        """Passes over the row without a given token."""
+        if position not in self._given:
+            tokens = [*self.tokens[:position], MASKED, *self.tokens[position + 1 :]]
+            self._given[position] = JsonPasses(self.grid, tokens, self.states)
+        return self._given[position]
 
     # ------------------------------------------------------------------ what a canvas asks
 
@@ -274,18 +340,24 @@ def costs_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
 
 
 def keys_twice(text: bytes) -> list[bytes]:
-    """The keys that some object of a text, or of its beginning, has twice."""
+    """The keys that some object of a text, or of its beginning, has twice; the text may have other parts around it."""
     found: set[str] = set()
 
     def look(pairs: list[tuple[str, object]]) -> None:
         found.update(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
 
-    for closing in closings(text):
-        try:
-            json.loads(text + closing, object_pairs_hook=look)
+    reader, left = json.JSONDecoder(object_pairs_hook=look), text.decode(errors="replace")
+    while (at := left.find("{")) >= 0:
+        left = left[at:]
+        for closing in (b"", *closings(left.encode())):
+            try:
+                _, end = reader.raw_decode(left + closing.decode())
+            except ValueError:
+                continue
+            left = left[end:]
             break
-        except ValueError:
-            continue
+        else:
+            left = left[1:]
     return sorted(key.encode() for key in found)
 
 

@@ -25,9 +25,17 @@ Point = tuple[str, int]  # the kind of a point, and its number among those
 class JsonTable:
     """Makes the table; push and micro points are numbered as they are met, and renumbered at the end."""
 
-    def __init__(self, automaton: ByteAutomaton, effects: TokenEffects, vectors: Sequence[int]):
-        """`vectors`: that of each class from FIRST on."""
-        self._automaton, self._effects = automaton, effects
+    def __init__(
+        self,
+        automaton: ByteAutomaton,
+        effects: TokenEffects,
+        vectors: Sequence[int],
+        has_tokens: np.ndarray | None = None,
+        marks: Sequence[int] = (),
+    ):
+        """`vectors`: that of each class from FIRST on. `has_tokens`, bool [K]: classes that masked tokens can have; None: all.
+        `marks`: classes that may stand behind the end of a text."""
+        self._automaton, self._effects, self._has_tokens, self._marks = automaton, effects, has_tokens, marks
         self.symbol_of = {state: FIRST_SYMBOL + i for i, state in enumerate(automaton.returns.tolist())}
         self._controls = FIRST_CONTROL + automaton.states
         self._pushes: dict[tuple[int, Point], int] = {}
@@ -71,6 +79,11 @@ class JsonTable:
         points = self._controls + len(self._pushes) + len(self._micros)
         control, point, bits = self._edges(matrix, points)
         kinds, kind = distinct_rows(bits)
+        given = 0
+        if self._has_tokens is not None:
+            is_given = only_given(kinds, self._has_tokens)[kind]
+            order, given = np.argsort(is_given, kind="stable"), int(is_given.sum())
+            control, point, kind = control[order], point[order], kind[order]
         rules = sorted((self._number(("micro", m)), symbol, self._number(after)) for m, symbol, after in self._rules)
         return StackTable(
             self._controls,
@@ -83,6 +96,7 @@ class JsonTable:
             kinds,
             np.array([(symbol, self._number(after)) for symbol, after in self._pushes], np.int32).reshape(-1, 2),
             np.array(rules, np.int32).reshape(-1, 3),
+            given,
         )
 
     def _edges(self, matrix: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -93,7 +107,7 @@ class JsonTable:
         ways = [[self._number(p) for p in self._special.get(states + i, ())] for i in range(most)]
         starts = np.cumsum([0, *map(len, ways)]).astype(np.int32)
         ends = np.array([p for of in ways for p in of], np.int32)
-        accepts, edge_of = self._automaton.accepts.astype(np.uint8), np.empty(points, np.int32)
+        accepts, edge_of = (self._automaton.accepts != 0).astype(np.uint8), np.empty(points, np.int32)
         wide, arena = -(-(FIRST + classes) // 64), np.zeros(Effects.LENGTH, np.int64)
         for place, number in (
             (Effects.STATES, states), (Effects.CLASSES, classes), (Effects.MATRIX, address_of(matrix)), (Effects.SPECIALS, most),
@@ -111,7 +125,17 @@ class JsonTable:
             arena[place] = address_of(array[1:])
         entries.table_edges(address_of(arena))
         control[0], point[0], bits[0, STOP >> 6] = FINISHED, FINISHED, 1 << (STOP & 63)
+        for mark in self._marks:
+            bits[0, mark >> 6] |= np.uint64(1 << (mark & 63))
         return control, point, bits
+
+
+def only_given(kinds: np.ndarray, has_tokens: np.ndarray) -> np.ndarray:
+    """bool [kinds]: those of classes without tokens."""
+    bits = np.zeros(64 * kinds.shape[1], np.uint8)
+    bits[: len(has_tokens)] = has_tokens
+    found: np.ndarray = np.bitwise_or.reduce(kinds & np.packbits(bits, bitorder="little").view(np.uint64), axis=1) == 0
+    return found
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

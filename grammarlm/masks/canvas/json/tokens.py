@@ -9,26 +9,46 @@ in a vector, too, that of the rest over all return states. It is `ALL_RETURNS` w
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
-from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
-from grammarlm.vocab.vocabulary import Vocabulary
+from grammarlm.vocab.byte_trie import ByteTrie
 
 from .automaton import ALL_RETURNS, ByteAutomaton, Way
+from .capped import Capped, LongBlanks
 from .vectors import UNKNOWN, Vectors
 
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
-RUN = re.compile(rb"[ \t\r\n]+")
+AT_ONCE = 1 << 24  # states that bytes move between two looks at the clock
 Ways = frozenset[Way]
+
+
+class TrieVocabulary(Protocol):
+    """As much of a vocabulary as is walked."""
+
+    @property
+    def trie(self) -> ByteTrie: ...
+
+    @property
+    def words(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def stop_ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def special_ids(self) -> tuple[int, ...]: ...
 
 
 class TokenEffects:
     """Vectors: int32 [S], effects as in automaton.py."""
+
+    none = NOWHERE
 
     def __init__(self, automaton: ByteAutomaton, max_bytes: int, check: Callable[[], None]):
         self._automaton, self._check = automaton, check
@@ -43,11 +63,11 @@ class TokenEffects:
         self.effects: list[Ways] = list(automaton.effects)
         self._effect_numbers = {ways: self._states + i for i, ways in enumerate(self.effects)}
         # By class of byte and effect: first the states', then the special effects'; the last is that of NONE.
-        self._moved = np.full((self._classes, self._states + 256), UNKNOWN, np.int32)
+        self._moved = np.full((self._classes, self._states + len(self.effects) + 256), UNKNOWN, np.int32)
         self._moved[:, : self._states] = automaton.next.T
         self._moved[:, NONE] = NONE
 
-    def of_tokens(self, vocab: Vocabulary) -> np.ndarray:
+    def of_tokens(self, vocab: TrieVocabulary) -> np.ndarray:
         """int32 [V]: the number of each text token's vector, NOWHERE where no state reads it."""
         trie, class_of = vocab.trie, self._automaton.class_of
         found = np.full(vocab.words * 32 + 1, NOWHERE, np.int32)
@@ -65,16 +85,48 @@ class TokenEffects:
         found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
         return found[: vocab.size]
 
-    def forbid_long_blanks(self, vocab: Vocabulary, vectors: np.ndarray) -> None:
-        """Of tokens with more blanks in one place than are allowed between tokens of JSON: they stand in strings alone."""
-        for token, before in long_blanks(vocab):
-            reached = IDENTITY
-            for byte in before:
-                reached = self._move(reached, int(self._automaton.class_of[byte]))
-            there, after = self.vectors[reached], self.vectors[vectors[token]]
-            is_state = (there >= 0) & (there < self._states)
-            in_string = is_state & self._automaton.in_string[np.where(is_state, there, 0)]
-            vectors[token] = self._vectors.number(np.where(in_string, after, NONE).astype(np.int32))
+    def of_bytes(self) -> np.ndarray:
+        """int32 [256]: the number of the vector of each byte."""
+        return self._moved_all(np.full(256, IDENTITY), self._automaton.class_of.astype(np.int64))
+
+    def forbid_long_blanks(self, tokens: Iterable[LongBlanks], vectors: np.ndarray) -> None:
+        """Of tokens with more blanks in one place than are allowed between tokens of JSON: there they are refused."""
+        capped = Capped(self)
+        for token, spelled in tokens:
+            vectors[token] = capped.read(IDENTITY, spelled)
+
+    def move(self, vector: int, byte: int) -> int:
+        return self._move(vector, int(self._automaton.class_of[byte]))
+
+    def parted(self, vector: int) -> tuple[int, int]:
+        """The ways of a vector that end in text, and those that end between tokens of JSON."""
+        here, is_text = self.vectors[vector], self._automaton.is_text
+        of_text = is_text[np.where((here >= 0) & (here < self._states), here, 0)]
+        found = np.stack([np.where(of_text, here, NONE), np.where(of_text, NONE, here)])
+        for effect in np.unique(here[here >= self._states]).tolist():
+            ways: tuple[set[Way], set[Way]] = set(), set()
+            for way in self.ways_of(effect):
+                if way[0] != POP:
+                    ways[not is_text[way[-1]]].add(way)
+                    continue
+                for of, rest in zip(ways, self.parted(way[1]), strict=True):
+                    of.update({(POP, rest)} if rest != NOWHERE else ())
+            for row, of in zip(found, ways, strict=True):
+                row[here == effect] = self._effect(frozenset(of))
+        return self._number(found[0]), self._number(found[1])
+
+    def united(self, vectors: Sequence[int]) -> int:
+        """The vector with the ways of some."""
+        rows = self.vectors[list(vectors)]
+        kinds, of = np.unique(rows, axis=1, return_inverse=True)
+        unions = [
+            self._effect(frozenset().union(*(self.ways_of(effect) for effect in kind if effect != NONE)))
+            for kind in kinds.T.tolist()
+        ]
+        return self._number(np.array(unions, np.int32)[of.reshape(-1)])
+
+    def _number(self, vector: np.ndarray) -> int:
+        return NOWHERE if (vector == NONE).all() else self._vectors.number(vector.astype(np.int32))
 
     @property
     def vectors(self) -> np.ndarray:
@@ -95,8 +147,10 @@ class TokenEffects:
         return int(self._moved_all(np.array([vector]), np.array([column]))[0])
 
     def _move_pairs(self, pairs: np.ndarray) -> None:
-        self._check()
-        self._vectors.move(np.ascontiguousarray(pairs), lambda: self._moved, self._moved_effect)
+        most = max(1, AT_ONCE // max(1, self._states))
+        for at in range(0, len(pairs), most):
+            self._check()
+            self._vectors.move(np.ascontiguousarray(pairs[at : at + most]), lambda: self._moved, self._moved_effect)
 
     def _moved_effect(self, effect: int, column: int) -> None:
         ways: set[Way] = set()
@@ -135,19 +189,6 @@ class TokenEffects:
         if entry == NONE:
             return set()
         return {_joined(symbols, after) for after in self.ways_of(entry)}
-
-
-@lru_cache(maxsize=4)
-def long_blanks(vocab: Vocabulary) -> list[tuple[int, bytes]]:
-    """The tokens with a run of white space of more than LONGEST_RUN blanks and tabs, and what precedes the run in them."""
-    found = []
-    for token in np.flatnonzero(np.diff(vocab.offsets) > LONGEST_RUN).tolist():
-        spelled = vocab.token_bytes(token)
-        for run in RUN.finditer(spelled):
-            if len(run[0].translate(None, b"\r\n")) > LONGEST_RUN:
-                found.append((token, spelled[: run.start()]))
-                break
-    return found
 
 
 def _joined(symbols: tuple[int, ...], way: Way) -> Way:

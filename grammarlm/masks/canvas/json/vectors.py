@@ -53,8 +53,9 @@ class Vectors:
 
     def _rehash(self) -> None:
         capacity = int(self._arena[At.CAPACITY])
-        self._put(At.SLOT, np.zeros(4 * capacity, np.int32))
-        self._arena[At.SLOTS] = 4 * capacity
+        slots = 4 << (capacity - 1).bit_length()  # a power of two, as the kernels mask with it
+        self._put(At.SLOT, np.zeros(slots, np.int32))
+        self._arena[At.SLOTS] = slots
         entries.rehash_vectors(address_of(self._arena), int(self._arena[At.COUNT]))
 
     def _make_room(self) -> None:

@@ -112,6 +112,7 @@ class Workshop:
         room = grid.room
         self._by_costs = room > 0 and self._table.has_costs
         self._masked_room = 0 if self._by_costs else room
+        self.spells_room = self._masked_room > 0  # then a row has a derivation for each way to fill its room
         self.length = grid.length if self._by_costs else grid.length + self._masked_room + 1
         self._nodes, self._pool, self._entries, self._back = 1024, 1 << 15, 1 << 12, 1 << 15
         self._scratch: dict[Lattice, np.ndarray] = {}

@@ -9,16 +9,17 @@ import numpy as np
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.regular.terms import ANYTHING, Term
-from grammarlm.masks.canvas.classes import FIRST, STOP, classes_of
+from grammarlm.masks.canvas.classes import FIRST, STOP, TokenClasses, classes_of
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
 from grammarlm.masks.machines.stack.program import Fork, StackProgram, Thread
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
 from .arena import TableArrays
-from .bytewise import UNDECIDED, Bytewise
+from .bytewise import Bytewise
 from .columns import Columns, row_numbers
 from .grid import Stack, StackGrid
+from .network import Network
 from .nodes import members
 from .points import Points
 from .table import ROOT, StackTable, TableMaker
@@ -62,14 +63,21 @@ class CfgView:
     def _explore(self, starts: list[Start]) -> None:
         self._columns.explore(control for control, _ in starts)
         self.classes, _ = classes_of(_kinds(self._columns, self._of_tokens), self._program.vocab.stop_ids)
-        self.table = _table(self._columns, self._points, self._of_tokens, self.classes.of, self.classes.count)
+        # A grammar of which an LR parser is made without conflicts gives a text one derivation.
+        one_way = self._program.is_lark and isinstance(self._machine.parser, Network)
+        self.table = _table(self._columns, self._points, self._of_tokens, self.classes, one_way)
         self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
         if after is not None and after.is_finished:
             return StackGrid(self.table, self.classes, length, [(FINISHED, ())], room, check, self._arrays)
+        view, starts = self.placed(None if after is None else after._head[1].terms[after._head[2]])
+        return StackGrid(view.table, view.classes, length, starts, room, check, view._arrays)
+
+    def placed(self, term: Iterable[Thread] | None) -> tuple[CfgView, list[tuple[int, Stack]]]:
+        """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""
         with self._automaton.lock:
-            threads = None if after is None else _without_forks(after._head[1].terms[after._head[2]])
+            threads = None if term is None else _without_forks(term)
             knows_all = threads is None or all(self._machine.knows(_border_of(thread)) for thread in threads)
             if knows_all:
                 begins = self._starts
@@ -81,23 +89,18 @@ class CfgView:
                         self._explore(begins)
                 numbers = self._columns.controls
                 starts = [(FIRST_CONTROL + numbers[control], stack) for control, stack in begins]
-                return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays)
+                return self, starts
         assert threads is not None
-        return CfgView(self._automaton, threads).grid(length, after, room, check)
+        return CfgView(self._automaton, threads).placed(threads)
 
     def _starts_of(self, threads: Iterable[Thread]) -> list[Start]:
-        """Where threads of a matcher stand. Where the terminal of a lexeme is decided it has been shifted."""
+        """Where threads of a matcher stand. Where the terminal of a lexeme is decided, or may end, it has been shifted."""
         machine, found = self._machine, list[Start]()
         for thread in threads:
-            stack = tuple(machine.symbol(symbol) for symbol in reversed(thread.stack))
             control = machine.control_of(thread.state, _border_of(thread))
-            state, rest = machine.controls[control]
-            if (terminal := machine.lexemes[state]) == UNDECIDED:
-                found.append((control, stack))
-            else:
-                shifted = machine.shifts(stack, terminal, state, rest)
-                found += [after for after, _ in shifted if after is not None]
-        return found
+            for stack in machine.stacks(reversed(thread.stack)):
+                found += [after for after, _ in machine.entered((control, stack)) if after is not None]
+        return list(dict.fromkeys(found))
 
 
 def _border_of(thread: Thread) -> Term:
@@ -135,11 +138,11 @@ def _by_token(values: np.ndarray, columns: Columns, of_tokens: np.ndarray) -> np
     return found
 
 
-def _table(columns: Columns, points: Points, of_tokens: np.ndarray, class_of: np.ndarray, count: int) -> StackTable:
+def _table(columns: Columns, points: Points, of_tokens: np.ndarray, kinds: TokenClasses, one_way: bool) -> StackTable:
     maker = TableMaker(FIRST_CONTROL + len(columns.controls), len(points.machine.symbols))
     micros = [maker.micro(number) for number in range(len(points.micros))]
     numbers = columns.controls
-    classes, first = np.unique(class_of, return_index=True)
+    classes, first = np.unique(kinds.of, return_index=True)
     places = np.searchsorted(columns.used, of_tokens[first])[classes >= FIRST]
     classes = classes[classes >= FIRST]
     for here, (column, outcomes, ends) in enumerate(zip(columns.columns, columns.outcomes, columns.ends, strict=True)):
@@ -164,4 +167,4 @@ def _table(columns: Columns, points: Points, of_tokens: np.ndarray, class_of: np
                 else:
                     add = maker.pop if rule.pops else maker.keep
                     add(micro, symbol, FIRST_CONTROL + numbers[rule.control], rule.pushes)
-    return maker.table(count)
+    return maker.table(kinds.count, one_way)

@@ -13,6 +13,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 
 from .needs import REDUCE
+from .parser import Parser
 from .points import DEAD_POINT, NOTHING, Outcome, Points, Rule
 from .vectors import NOWHERE, SELF, TokenVectors
 
@@ -28,6 +29,7 @@ class Columns:
         self.used = self.used[self.used != NOWHERE]
         self._matrix = np.array([vectors.vectors[number] for number in self.used.tolist()], np.int32)
         self._matrix = self._matrix.reshape(len(self.used), vectors.states + vectors.atoms)
+        self._used: list[int] = self.used.tolist()
         self._alike: dict[tuple[int, ...], np.ndarray] = {}
         self.controls: dict[int, int] = {}  # numbered as they are met
         self._order: list[int] = []
@@ -72,7 +74,7 @@ class Columns:
         while waiting:
             number = waiting.pop()
             for rule in self.rules[number]:
-                if rule.micro != DEAD_POINT and found[rule.micro] != EVERY and parser is not None:
+                if rule.micro != DEAD_POINT and found[rule.micro] != EVERY and isinstance(parser, Parser):
                     more = parser.below(rule.symbols & found[number]) & ~found[rule.micro]
                     if more:
                         found[rule.micro] |= more
@@ -86,21 +88,22 @@ class Columns:
         numbers = {NOTHING: 0}
         column = np.zeros(len(self.used), np.int32)
 
+        used, own_effect = self._used, self._matrix[:, state]
+
         def note(where: np.ndarray) -> None:
             """Of vectors that do the same."""
-            vector = int(self.used[where[0]])
+            vector = used[where[0]]
             left = vectors.after_border(border, vector)
             if left is not None:
-                effect = int(vectors.vectors[vector][state])
+                effect = int(own_effect[where[0]])
                 outcome = self._points.outcome(effect, vector, left)
                 column[where] = numbers.setdefault(outcome, len(numbers))
 
         for here in parted(self._like((state, *(vectors.states + atom for atom in sorted(border))))):
             effect = vectors.effects[int(self._matrix[here[0], state])]
             if own := [need for need, vector in effect.waits if vector == SELF]:
-                states = dict.fromkeys(s for need in own for s in machine.states_after(need.move, need.into))
-                atoms = sorted({vectors.states + atom for need in own for atom in need.border})
-                for some in parted(self._like((*states, *atoms))[here]):
+                states = vectors.closed(s for need in own for s in machine.states_after(need.move, need.into))
+                for some in parted(self._like(states)[here]):
                     note(here[some])
             elif effect.threads or effect.waits:
                 note(here)
@@ -124,9 +127,12 @@ def row_numbers(rows: np.ndarray) -> np.ndarray:
     rows = np.ascontiguousarray(rows)
     if rows.shape[1] == 0:
         return np.zeros(len(rows), np.int64)
-    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    numbers: dict[bytes, int] = {}
-    return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in whole], np.int64)
+    numbers = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        values, own = np.unique(column, return_inverse=True)
+        if len(values) > 1:
+            _, numbers = np.unique(numbers * len(values) + own, return_inverse=True)
+    return numbers
 
 
 def parted(numbers: np.ndarray) -> list[np.ndarray]:

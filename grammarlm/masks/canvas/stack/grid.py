@@ -52,6 +52,7 @@ class StackGrid:
     def borders(self) -> tuple[int, int]:
         """The states at both edges of a row, among the table's sets, whose lock is held."""
         sets = self.table.sets
+        sets.admit(self.starts)
         if self._borders is None or self._borders[0] is not sets.generation:
             begin: dict[int, set[Stack]] = {}
             for control, stack in self.starts:

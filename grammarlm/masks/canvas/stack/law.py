@@ -15,6 +15,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.protocol import Draw
+from grammarlm.masks.canvas.scores import SoftmaxDraw
 
 from .paths import Paths
 from .subsets import Subsets, TooMany
@@ -27,7 +28,11 @@ MOST_TRIES = 10_000
 
 def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray:
     """The classes of a completion, by the softmax of the sum of its scores."""
-    if not passes.grid.table.is_deterministic:
+    is_single = passes.grid.table.is_deterministic and len(set(passes.grid.starts)) == 1  # each row has one derivation
+    if is_single and isinstance(draw, SoftmaxDraw) and (tried := passes.tried(scores, draw)) is not None:
+        return tried
+    is_single = is_single and not passes.grid.workshop.spells_room
+    if not is_single:
         try:
             return Subsets(passes, scores).classes(draw)
         except TooMany:
@@ -37,7 +42,7 @@ def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray
         raise ValueError("the logits give every completion of the row the probability 0")
     for _ in range(MOST_TRIES):
         row = derivations.classes(draw)
-        if passes.grid.table.is_deterministic:
+        if is_single:
             return row
         ways = Paths(type(passes)(passes.grid, row), np.zeros_like(scores), is_sum=True).total
         if ways < RARELY_MORE or draw(np.array([-ways, np.log1p(-np.exp(-ways))])) == 0:

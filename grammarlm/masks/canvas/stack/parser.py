@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,36 +10,51 @@ from .needs import DROP, FAIL, REDUCE, SHIFT, Local, Move
 from .nodes import members
 
 if TYPE_CHECKING:
+    from grammarlm.grammars.lark.lexer import LexerStart
     from grammarlm.grammars.lark.tables import LrTables
 
+    from .lexers import Lexemes
+
 FIRST = 1  # the symbol of LR state 0; they are numbered before all others
-Plan = tuple[tuple[Move | None, Local, int], ...]
+Result = tuple[Move | None, Local]
+Plan = tuple[tuple[Move | None, Local, int, bool], ...]
 
 
 class Parser:
     """LR states are symbols here."""
 
-    def __init__(self, lr: LrTables):
+    def __init__(self, lr: LrTables, lexemes: Lexemes):
+        self.lexers: dict[int, LexerStart] = lexemes.of
+        self._lr = lr
         self.states, self.end = len(lr.action), len(lr.ignored)
         self._action, self._goto, self._rule = lr.action.tolist(), lr.goto.tolist(), lr.rule.tolist()
         self._ignored = lr.ignored.tolist()
-        self._shifted: dict[tuple[Local, int], tuple[Move | None, Local]] = {}
+        self._shifted: dict[tuple[Local, int], Result] = {}
         self._plans: dict[Move, Plan] = {}
         self._goes: dict[int, list[int]] = {}
 
     def is_ignored(self, terminal: int) -> bool:
         return bool(self._ignored[terminal])
 
-    def shifted(self, local: Local, terminal: int) -> tuple[Move | None, Local]:
+    def entrance(self, lr_state: int) -> int:
+        """The state on top where a text begins."""
+        return lr_state
+
+    def stacks(self, below: Local, lr_states: Sequence[int]) -> Iterator[Local]:
+        """What a stack of LR states is here, on other symbols."""
+        yield (*below, *(state + FIRST for state in lr_states))
+
+    def shifted(self, local: Local, terminal: int) -> tuple[Result, ...]:
         """After reductions and the shift of a terminal on symbols that are known, at least one: (None, the symbols then), or what
-        needs more symbols than these; the end of the text is the terminal after all others."""
+        needs more symbols than these, (DROP, 0) with those that are left then; nothing where it cannot be shifted. The end of the
+        text is the terminal after all others."""
         key = local, terminal
         known = self._shifted.get(key)
         if known is None:
             known = self._shifted[key] = self._shift(local, terminal)
-        return known
+        return (known,) if known[0] is None or known[0][0] != FAIL else ()
 
-    def _shift(self, local: Local, terminal: int) -> tuple[Move | None, Local]:
+    def _shift(self, local: Local, terminal: int) -> Result:
         while True:
             what = self._action[local[-1] - FIRST][terminal]
             if what == 0:
@@ -56,8 +72,8 @@ class Parser:
     def plan(self, move: Move) -> Plan:
         """What SHIFT, or REDUCE of no more symbols, does by the symbol revealed, as sets of symbols (bit n = symbol n):
 
-        (None, pushed, symbols)    these stay, and these are pushed on them
-        (move, (), symbols)        these are popped, and then the move
+        (None, pushed, symbols, pops)    these stay, or are popped, and these are pushed
+        (move, (), symbols, True)        these are popped, and then the move
         """
         known = self._plans.get(move)
         if known is None:
@@ -66,7 +82,7 @@ class Parser:
                 result = self._on(symbol, move)
                 if result[0] is None or result[0][0] != FAIL:
                     found[result] = found.get(result, 0) | 1 << symbol
-            known = self._plans[move] = tuple((*result, symbols) for result, symbols in found.items())
+            known = self._plans[move] = tuple((*result, s, result[0] is not None) for result, s in found.items())
         return known
 
     def _candidates(self, move: Move) -> list[int]:
@@ -78,12 +94,12 @@ class Parser:
             known = self._goes[nonterminal] = [s + FIRST for s in range(self.states) if self._goto[s][nonterminal] >= 0]
         return known
 
-    def _on(self, symbol: int, move: Move) -> tuple[Move | None, Local]:
+    def _on(self, symbol: int, move: Move) -> Result:
         """The move on a symbol that is revealed."""
         if move[0] == SHIFT:
-            after, local = self.shifted((symbol,), move[1])
+            after, local = self._shift((symbol,), move[1])
         else:
-            after, local = self.shifted((symbol, self._goto[symbol - FIRST][move[2]] + FIRST), move[3])
+            after, local = self._shift((symbol, self._goto[symbol - FIRST][move[2]] + FIRST), move[3])
         if after is None:
             assert local[0] == symbol
             return None, local[1:]
@@ -111,3 +127,17 @@ class Parser:
     def shifted_to(self, terminal: int) -> list[int]:
         """The symbols of the LR states that a terminal's shift leads to."""
         return sorted({row[terminal] - 1 + FIRST for row in self._action if row[terminal] > 0})
+
+    @cached_property
+    def may_follow(self) -> list[set[int]]:
+        """By terminal those that some text may have after it, and others perhaps."""
+        return may_follow(self._lr)
+
+
+def may_follow(lr: LrTables) -> list[set[int]]:
+    found: list[set[int]] = []
+    for terminal in range(len(lr.ignored)):
+        column = lr.action[:, terminal]
+        after = lr.action[sorted(set((column[column > 0] - 1).tolist()))]
+        found.append(set((after != 0).any(0).nonzero()[0].tolist()))
+    return found

@@ -15,11 +15,14 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
+from .guided import Guided
 from .law import drawn_row
 from .paths import Paths
 from .reference import ReferencePasses
 
 if TYPE_CHECKING:
+    from grammarlm.masks.canvas.scores import SoftmaxDraw
+
     from .arena import Arena
     from .grid import StackGrid
     from .sets import StackSets
@@ -60,10 +63,22 @@ class StackPasses:
         return self.best(scores) if found is None else found
 
     def best(self, scores: np.ndarray) -> np.ndarray:
+        if self.grid.table.micro_order is not None:
+            with self.grid.table.sets.lock:
+                found = self._known_states().guided(scores, is_sum=False).best()
+            if found is not None:
+                return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
+
+    def tried(self, scores: np.ndarray, draw: SoftmaxDraw) -> np.ndarray | None:
+        """A sample by rejection, where each row has one derivation; None where too many tries fail."""
+        if self.grid.table.micro_order is None:
+            return None
+        with self.grid.table.sets.lock:
+            return self._known_states().guided(scores, is_sum=True).drawn(draw, self.grid.check)
 
     # ------------------------------------------------------------------ inside
 
@@ -95,9 +110,9 @@ class RowStates:
         self._sets: StackSets = grid.table.sets
         with self._sets.lock:
             self._sets.begin_row()
-            self._generation = self._sets.generation
             begin, end = grid.borders()
-            self._begin = begin
+            self._generation = self._sets.generation
+            self._forward = [begin]  # states at boundaries, from the left
             before, self._inner = self._sets.backward(row, end, grid.check)
             self.is_completable = self._sets.meet(begin, int(before[0]))
 
@@ -105,13 +120,17 @@ class RowStates:
     def is_current(self) -> bool:
         return self._sets.generation is self._generation
 
-    @cached_property
-    def _forward(self) -> np.ndarray:
-        return self._sets.forward(self._begin, self._row, self._grid.check)
+    def _before(self, position: int) -> int:
+        """The state before a token; those further right are made when they are asked for."""
+        known = len(self._forward) - 1
+        if position > known:
+            more = self._sets.forward(self._forward[-1], self._row[known:position], self._grid.check)
+            self._forward += more[1:].tolist()
+        return self._forward[position]
 
     def classes_at(self, position: int) -> np.ndarray:
         with self._sets.lock:
-            return self._sets.classes(int(self._forward[position]), int(self._inner[position]))
+            return self._sets.classes(self._before(position), int(self._inner[position]))
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
         scores = np.ascontiguousarray(scores, np.float64)
@@ -119,8 +138,13 @@ class RowStates:
             ways = (self._sets.walk(start, self._row, self._inner, scores) for start in self._grid.starts)
             return next((way for way in ways if way is not None), None)
 
+    def guided(self, scores: np.ndarray, is_sum: bool) -> Guided:
+        """Bounds of completions; the lock of the sets is held as long as they are used."""
+        self._before(len(self._row))
+        return Guided(self._grid, self._row, self._forward, self._inner, scores, is_sum)
+
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""
         with self._sets.lock:
-            after = self._sets.forward(int(self._forward[position]), np.array([token_class], np.int32))
+            after = self._sets.forward(self._before(position), np.array([token_class], np.int32))
             return self._sets.has_stacks(int(after[1]))

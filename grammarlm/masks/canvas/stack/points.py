@@ -12,8 +12,8 @@ from typing import NamedTuple
 from grammarlm.errors import LimitExceeded
 
 from .bytewise import FREE, LEXER, Border, Bytewise, Need, Thread
-from .needs import DROP, FAIL, LOOK, REDUCE, RETURN, SHIFT, Local, Move
-from .vectors import SELF, TokenVectors
+from .needs import BELOW, DROP, LOOK, REDUCE, RETURN, SHIFT, Local, Move
+from .vectors import NOWHERE, SELF, TokenVectors
 
 ENDED = -1  # in place of a vector: the text ends
 DEAD_POINT = -1
@@ -46,6 +46,14 @@ class Micro(NamedTuple):
     left: Border  # what is left of borders after the vector's bytes
 
 
+Shift = tuple[int, Local, bool]  # on any of these symbols, what is pushed, whether they are popped
+
+
+class Shifts(NamedTuple):
+    moves: list[tuple[int, Move]]  # these symbols are popped, and then the move
+    shifts: dict[int, list[Shift]]  # by the state to go on in
+
+
 class Points:
     """All micro points, and their rules on demand."""
 
@@ -57,36 +65,28 @@ class Points:
         self._outcomes: dict[tuple[int, int, Border], Outcome] = {}
         self._rules: dict[int, tuple[Rule, ...]] = {}
         self._rests: dict[object, int] = {}
+        self._plans: dict[tuple[Move, int], Shifts] = {}
+        self._taken: dict[tuple[Move, int, int], list[Shift]] = {}
 
     # ------------------------------------------------------------------ outcomes
 
     def outcome(self, effect: int, vector: int, left: Border) -> Outcome:
         """What an effect in a vector comes to, with what is left of a border besides."""
-        here = self._vectors.effects[effect]
-        key = effect, vector if any(v == SELF for _, v in here.waits) else SELF, left
+        key = effect, vector if self._vectors.waits_here(effect) else SELF, left
         known = self._outcomes.get(key)
         if known is None:
+            here = self._vectors.effects[effect]
             threads = {(c, local) for control, local in here.threads if (c := self._bound(control, left)) is not None}
             micros = set[int]()
             for need, v in here.waits:
-                self._add(need, vector if v == SELF else v, left, threads, micros)
+                self._add(need, self._vectors.narrowed(vector, need) if v == SELF else v, left, threads, micros)
             known = self._outcomes[key] = Outcome(frozenset(threads), frozenset(micros))
         return known
 
     def _add(self, need: Need, vector: int, left: Border, threads: set[Thread], micros: set[int]) -> None:
-        """Adds what a wait comes to. Where only one lexer may come, nothing has to be looked at."""
+        """Adds what a wait comes to."""
         raw = self._left(need, vector, left)
-        if raw is None:
-            return
-        if (
-            raw.move[0] == LOOK
-            and raw.vector != ENDED
-            and len(states := self.machine.states_after(raw.move, LEXER)) == 1
-        ):
-            outcome = self._on(raw, states[0])
-            threads |= outcome.threads
-            micros |= outcome.micros
-        elif (micro := self._micro(raw)) != DEAD_POINT:
+        if raw is not None and (micro := self._micro(raw)) != DEAD_POINT:
             micros.add(micro)
 
     def _bound(self, control: int, left: Border) -> int | None:
@@ -107,15 +107,13 @@ class Points:
     # ------------------------------------------------------------------ micro points
 
     def _left(self, need: Need, vector: int, left: Border) -> Micro | None:
-        """A need with what is left of its border, and of another, after a vector's bytes; None where they do not satisfy them."""
+        """A need with what is left of its border and of another; None where nothing satisfies both."""
         if vector == ENDED:
             return Micro(need.move, need.into, vector, FREE) if self.machine.may_end(need.border) else None
-        rest = self._vectors.after_border(need.border, vector)
-        if rest is not None and left:
-            rest = rest | left
-            if len(rest) > 1 and not self.machine.is_alive(rest):
-                rest = None
-        return None if rest is None else Micro(need.move, need.into, vector, rest)
+        rest = need.border | left
+        if vector == NOWHERE or (len(rest) > 1 and not self.machine.is_alive(rest)):
+            return None
+        return Micro(need.move, need.into, vector, rest)
 
     def _micro(self, raw: Micro) -> int:
         """The number of a micro point, DEAD_POINT where nothing goes on after it."""
@@ -145,9 +143,9 @@ class Points:
         if raw.into != LEXER:
             outcome = self._on(raw, raw.into)
             return self._rests.setdefault(outcome, len(self._rests)) if outcome != NOTHING else DEAD_POINT
-        vector, some = self._vectors.vectors[raw.vector], False
+        some = False
         found: list[tuple[Outcome, object]] = []  # and what else it needs
-        for effect in vector[list(states)].tolist():
+        for effect in (self._vectors.effect(raw.vector, state) for state in self._vectors.closed(states)):
             here = self._vectors.effects[effect]
             own = [need for need, v in here.waits if v == SELF]
             if own:  # they lead to this very rest again, so they are compared by what they need
@@ -178,11 +176,11 @@ class Points:
         if known is None:
             self.check()
             self._rules[micro] = ()  # where it leads to itself without popping anything, that adds nothing
-            found: dict[Rule, int] = {}
-            for rule in self._found_rules(micro):
-                key = rule._replace(symbols=0)
-                found[key] = found.get(key, 0) | rule.symbols
-            known = self._rules[micro] = tuple(rule._replace(symbols=symbols) for rule, symbols in found.items())
+            found: dict[tuple[bool, Local, int, int], int] = {}
+            for symbols, pops, pushes, control, then in self._found_rules(micro):
+                key = pops, pushes, control, then
+                found[key] = found.get(key, 0) | symbols
+            known = self._rules[micro] = tuple(Rule(symbols, *what) for what, symbols in found.items())
         return known
 
     def _found_rules(self, micro: int) -> list[Rule]:
@@ -204,12 +202,48 @@ class Points:
                 if state in self.machine.states_after(move, LEXER):
                     self._emit(symbols, (), self._on(here, state), found)
         else:
-            for after, pushed, symbols in parser.plan(move):
-                if after is None:
-                    self._emit(symbols, pushed, self._after(here, pushed), found)
-                else:
-                    self._pop(symbols, after, here, found)
+            plan = self._plan(move, here.into)
+            for symbols, after in plan.moves:
+                self._pop(symbols, after, here, found)
+            for state, shifts in plan.shifts.items():
+                outcome = self._on(here, state)
+                for control, local in outcome.threads:
+                    found += [
+                        Rule(symbols, pops, pushed + local, control, DEAD_POINT) for symbols, pushed, pops in shifts
+                    ]
+                for other in outcome.micros:
+                    point = self.micros[other]
+                    for symbols, pushed, pops in self._taking(move, here.into, state, point.move):
+                        self._settle(symbols, pushed, point, other, found, pops)
         return found
+
+    def _plan(self, move: Move, into: int) -> Shifts:
+        """A parser's plan by the state to go on in."""
+        key = move, into if into == LEXER else 0
+        known = self._plans.get(key)
+        if known is None:
+            assert self.machine.parser is not None
+            known = self._plans[key] = Shifts([], {})
+            for after, pushed, symbols, pops in self.machine.parser.plan(move):
+                if after is None:
+                    state = self.machine.lexer_state(pushed[-1]) if into == LEXER else 0
+                    known.shifts.setdefault(state, []).append((symbols, pushed, pops))
+                else:
+                    known.moves.append((symbols, after))
+        return known if into == LEXER else Shifts(known.moves, {into: known.shifts[0]} if known.shifts else {})
+
+    def _taking(self, move: Move, into: int, state: int, then: Move) -> list[Shift]:
+        """Those of a plan's shifts after which another move may come."""
+        shifts = self._plan(move, into).shifts[state]
+        if then[0] != SHIFT:
+            return shifts
+        key = move, state if into == LEXER else LEXER, then[1]
+        known = self._taken.get(key)
+        if known is None:
+            parser = self.machine.parser
+            assert parser is not None
+            known = self._taken[key] = [shift for shift in shifts if parser.shifted(shift[1], then[1])]
+        return known
 
     def _pop(self, symbols: int, move: Move, here: Micro, found: list[Rule]) -> None:
         after = self._micro(here._replace(move=move))
@@ -224,17 +258,22 @@ class Points:
         """What remains, read from a state."""
         if micro.vector == ENDED:
             return Outcome(frozenset(), self.ends_of(self.machine.control(state)))
-        effect = int(self._vectors.vectors[micro.vector][state])
+        effect = self._vectors.effect(micro.vector, state)
         return self.outcome(effect, micro.vector, micro.left)
 
-    def _emit(self, symbols: int, pushed: Local, outcome: Outcome, found: list[Rule]) -> None:
-        """Rules for what an outcome comes to on symbols that stay, with others pushed on them."""
-        found += [Rule(symbols, False, pushed + local, control, DEAD_POINT) for control, local in outcome.threads]
+    def _emit(self, symbols: int, pushed: Local, outcome: Outcome, found: list[Rule], pops: bool = False) -> None:
+        """Rules for what an outcome comes to on symbols that stay, or are popped, with others pushed then."""
+        found += [Rule(symbols, pops, pushed + local, control, DEAD_POINT) for control, local in outcome.threads]
         for micro in outcome.micros:
-            self._settle(symbols, pushed, self.micros[micro], micro, found)
+            self._settle(symbols, pushed, self.micros[micro], micro, found, pops)
 
-    def _settle(self, symbols: int, pushed: Local, here: Micro, micro: int, found: list[Rule]) -> None:
+    def _settle(
+        self, symbols: int, pushed: Local, here: Micro, micro: int, found: list[Rule], pops: bool = False
+    ) -> None:
         """What a micro point does on symbols that are known, and what is below."""
+        if not pushed and pops:
+            found.append(Rule(symbols, True, (), DEAD_POINT, micro))
+            return
         if not pushed:
             found += [
                 rule._replace(symbols=rule.symbols & symbols) for rule in self.rules(micro) if rule.symbols & symbols
@@ -244,23 +283,26 @@ class Points:
         if kind == RETURN:
             state = machine.return_state(pushed[-1])
             if state is not None:
-                self._emit(symbols, pushed[:-1], self._on(here, state), found)
+                self._emit(symbols, pushed[:-1], self._on(here, state), found, pops)
         elif kind == LOOK:
-            self._emit(symbols, pushed, self._on(here, machine.lexer_state(pushed[-1])), found)
+            self._emit(symbols, pushed, self._on(here, machine.lexer_state(pushed[-1])), found, pops)
         else:
             assert machine.parser is not None
             assert kind == SHIFT, "reductions are those of symbols that are known, or of none"
-            after, local = machine.parser.shifted(pushed, here.move[1])
-            if after is None:
-                self._emit(symbols, local, self._after(here, local), found)
-            elif after == (DROP, 0):
-                self._settle_micro(symbols, local, (RETURN,), here, found)
-            elif after[0] == REDUCE and after[1] == 0:
-                self._settle_micro(symbols, (), after, here, found)
-            elif after[0] != FAIL:
-                self._pop(symbols, (after[0], after[1] - 1, *after[2:]), here, found)
+            for after, local in machine.parser.shifted(pushed, here.move[1]):
+                if after is None:
+                    self._emit(symbols, local, self._after(here, local), found, pops)
+                elif after == (DROP, 0):
+                    self._settle_micro(symbols, local, (RETURN,), here, found, pops)
+                elif after[0] == BELOW or (after[0] == REDUCE and after[1] == 0):
+                    self._settle_micro(symbols, (), after, here, found, pops)
+                else:
+                    assert not pops
+                    self._pop(symbols, (after[0], after[1] - 1, *after[2:]), here, found)
 
-    def _settle_micro(self, symbols: int, pushed: Local, move: Move, here: Micro, found: list[Rule]) -> None:
+    def _settle_micro(
+        self, symbols: int, pushed: Local, move: Move, here: Micro, found: list[Rule], pops: bool
+    ) -> None:
         micro = self._micro(here._replace(move=move))
         if micro != DEAD_POINT:
-            self._settle(symbols, pushed, self.micros[micro], micro, found)
+            self._settle(symbols, pushed, self.micros[micro], micro, found, pops)

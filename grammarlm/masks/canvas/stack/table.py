@@ -62,6 +62,8 @@ class StackTable:
     kind_classes: np.ndarray  # uint64 [kinds, words]: the classes of each kind as bits
     push_pairs: np.ndarray  # int32 [P, 2]: of each push point: the symbol, the point after
     rule_rows: np.ndarray  # int32 [R, 3]: a micro point, the symbol that it pops, the point after; sorted
+    given_edges: int = 0  # the last of the edges, ascending for themselves: masked tokens do not take them
+    one_way: bool = False  # does who made it know that each row has one derivation at most?
 
     @cached_property
     def edges(self) -> list[tuple[int, int]]:
@@ -120,6 +122,13 @@ class StackTable:
         return starts, found
 
     @cached_property
+    def edges_from_controls(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the edges of each control start, int32 [C + 1], and these edges."""
+        order = np.argsort(self.edge_control, kind="stable")
+        starts = np.searchsorted(self.edge_control[order], np.arange(self.controls + 1))
+        return starts.astype(np.int32), order.astype(np.int32)
+
+    @cached_property
     def edges_by_class(self) -> list[list[int]]:
         """The edges that each class takes."""
         starts, found = self.class_edges
@@ -160,6 +169,8 @@ class StackTable:
     @cached_property
     def is_deterministic(self) -> bool:
         """Has each row one derivation at most, whatever is on the stack?"""
+        if self.one_way:
+            return True
         apart: set[tuple[int, int]] = (
             set()
         )  # pairs of points that no stack lets go on together, or that are being looked at
@@ -167,16 +178,25 @@ class StackTable:
         def meet(points: list[int]) -> bool:
             return any(self._meet(a, b, apart) for a, b in itertools.combinations(points, 2))
 
-        for edges in self.edges_by_class:
-            points: dict[int, list[int]] = {}
-            for edge in edges:
-                points.setdefault(self.edges[edge][0], []).append(self.edges[edge][1])
-            if any(map(meet, points.values())):
-                return False
+        if any(self._meet(a, b, apart) for a, b in self._rivals()):
+            return False
         afters: dict[tuple[int, int], list[int]] = {}
         for point, symbol, after in self.rules:
             afters.setdefault((point, on_top(symbol)), []).append(FINISHED if stays(symbol) else after)
         return not any(map(meet, afters.values()))
+
+    def _rivals(self) -> set[tuple[int, int]]:
+        """The pairs of points to which edges with a class in common lead from one control."""
+        found = set[tuple[int, int]]()
+        for apart in range(1, len(self.edge_control)):
+            first = np.flatnonzero(self.edge_control[apart:] == self.edge_control[:-apart])
+            if not len(first):
+                break
+            other = first + apart
+            shared = (self.kind_classes[self.edge_kind[first]] & self.kind_classes[self.edge_kind[other]]).any(1)
+            pairs = self.edge_point[first[shared]].tolist(), self.edge_point[other[shared]].tolist()
+            found.update(zip(*pairs, strict=True))
+        return found
 
     def _meet(self, a: int, b: int, apart: set[tuple[int, int]]) -> bool:
         """Is there a stack on which both points go on?"""
@@ -261,7 +281,7 @@ class TableMaker:
             point = ("micro", here)
         return point
 
-    def table(self, classes: int) -> StackTable:
+    def table(self, classes: int, one_way: bool = False) -> StackTable:
         def number(point: Any) -> int:
             kind, at = point
             first: int = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}[kind]
@@ -285,4 +305,5 @@ class TableMaker:
             np.packbits(bits, axis=1, bitorder="little").view(np.uint64),
             np.array([(symbol, number(point)) for symbol, point in self._pushes], np.int32).reshape(-1, 2),
             np.array(rules, np.int32).reshape(-1, 3),
+            one_way=one_way,
         )

@@ -1,17 +1,19 @@
 """What each token does to all states at once, by one walk of the vocabulary's trie.
 
-The bytes of a token move a **vector**, which has an effect for each state, and for each atom of a border what is left of it.
-Vectors and effects are interned, so each pair of (vector, class of byte) and of (effect, class of byte) is worked out once: a
-vocabulary of 128,000 tokens has 275,000 nodes, but some thousand such pairs.
+The bytes of a token move a **vector**, which has an effect for each state of its **scope**; the scope of tokens has all states, and
+for each atom of a border what is left of it. Vectors and effects are interned, so each pair of (vector, class of byte) and of
+(effect, class of byte) is worked out once: a vocabulary of 128,000 tokens has 275,000 nodes, but some thousand such pairs.
 
 An effect has threads, and **waits**: (need, vector). Where a thread has to look below what it knows, the rest of the token goes on
-from whichever state the symbol revealed there leads to, so a wait ends in a vector, too: that of the rest over all states. A wait
-before the first byte has the vector that it stands in (`SELF`).
+from whichever state the symbol revealed there leads to, so a wait ends in a vector, too: that of the rest over the states that may
+come then (its **roots**), and no others, or texts that differ elsewhere would be told apart. A wait before the first byte has the
+vector that it stands in (`SELF`), so a scope has the states, too, that such waits of its states lead to, while any is alive. Where
+one state only may come its name does not matter any more, only its effect (`SOME`). The border of a need is what is left of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +21,14 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .bytewise import DEAD, FREE, SATISFIED, UNDECIDED, Border, Bytewise, Need, Thread
-from .needs import Move
+from .bytewise import DEAD, FREE, LEXER, SATISFIED, Border, Bytewise, Need, Thread
+from .needs import BELOW, LOOK, SHIFT, Move
 
 SELF = -1
-IDENTITY, NOWHERE = 0, 1  # vectors
+IDENTITY, NOWHERE = 0, 1  # vectors; NOWHERE stands for that of any scope in which nothing goes on
 UNKNOWN = -1
+EVERY_STATE, ONE_STATE = 0, 1  # scopes: that of tokens; that of SOME
+SOME = -2  # in place of the only state that may come
 Wait = tuple[Need, int]
 
 
@@ -35,14 +39,23 @@ class Effect(NamedTuple):
     waits: frozenset[Wait] = frozenset()
 
 
+class Scope(NamedTuple):
+    """Some states, and after them all that their waits before the first byte lead to."""
+
+    states: np.ndarray  # int64 [n]
+    roots: int  # how many of them are first
+    place: dict[int, int]  # by state
+    identity: int  # the vector of which nothing has been read
+
+
 class TokenVectors:
-    """Vectors: int32 [S + A], effects of states, then what is left of atoms."""
+    """Vectors: int32 [n], effects of the states of a scope; in that of tokens what is left of atoms follows, [S + A]."""
 
     def __init__(self, machine: Bytewise, class_of: np.ndarray, max_bytes: int, check: Callable[[], None]):
         self._machine, self._class_of, self._check = machine, class_of, check
         self.states, self.atoms = len(machine.states), len(machine.atom_rows)
         self._columns, size = machine.columns, self.states + self.atoms
-        self._most = max(2, max_bytes // (4 * size + 100))
+        self._most_bytes, self._bytes = max_bytes, 0
         self.none = self.states  # the effect without anything
         self.effects = [
             Effect(frozenset([(machine.control(state), ())]) if state < self.states else frozenset())
@@ -66,9 +79,17 @@ class TokenVectors:
         nowhere = np.concatenate([np.full(self.states, self.none), np.full(self.atoms, self.atoms + 1)])
         self.vectors = [np.arange(size, dtype=np.int32), nowhere.astype(np.int32)]
         self.vectors[IDENTITY][self.states :] -= self.states
-        self._numbers = {vector.tobytes(): number for number, vector in enumerate(self.vectors)}
+        self.scopes = [
+            Scope(np.arange(self.states), self.states, {state: state for state in range(self.states)}, IDENTITY),
+            Scope(np.array([SOME]), 1, {SOME: 0}, NOWHERE),
+        ]
+        self._scope_numbers: dict[tuple[int, ...], int] = {}
+        self._scope_of = [EVERY_STATE, EVERY_STATE]  # by vector
+        self._numbers = {(EVERY_STATE, vector.tobytes()): number for number, vector in enumerate(self.vectors)}
         self._after = np.full((256, self._columns), UNKNOWN, np.int32)
         self._after[NOWHERE] = NOWHERE
+        self._narrowed: dict[tuple[int, int], int] = {}
+        self._fits: dict[tuple[int, int], int] = {}
 
     def of_tokens(self, vocab: Vocabulary) -> np.ndarray:
         """int32 [V]: the number of each text token's vector, NOWHERE where no state reads it."""
@@ -89,7 +110,7 @@ class TokenVectors:
         return found[: vocab.size]
 
     def after_border(self, border: Border, vector: int) -> Border | None:
-        """What is left of a border after a vector's bytes; None where they do not satisfy it."""
+        """What is left of a border after a token's bytes; None where they do not satisfy it."""
         if not border:
             return FREE
         left = set(self.vectors[vector][[self.states + atom for atom in border]].tolist()) - {self.atoms}
@@ -97,6 +118,77 @@ class TokenVectors:
             return None
         rest = frozenset(left)
         return rest if len(rest) < 2 or self._machine.is_alive(rest) else None
+
+    def waits_here(self, effect: int) -> bool:
+        """Has it waits before the first byte?"""
+        return bool(self._waits_here[effect])
+
+    def effect(self, vector: int, state: int) -> int:
+        """What a vector does to a state of its scope."""
+        if vector == NOWHERE:
+            return self.none
+        return int(self.vectors[vector][self.scopes[self._scope_of[vector]].place[state]])
+
+    # ------------------------------------------------------------------ scopes
+
+    def scope_after(self, need: Need) -> int:
+        """The scope of what remains after a need."""
+        states = self._machine.states_after(need.move, need.into)
+        number = self._scope_numbers.get(states)
+        if number is None:
+            number = self._scope_numbers[states] = len(self.scopes)
+            every = self.closed(states)
+            place = {state: at for at, state in enumerate(every)}
+            self.scopes.append(Scope(np.array(every, np.int64), len(states), place, NOWHERE))
+            identity = self._number(np.array(every, np.int32), number)
+            self.scopes[number] = self.scopes[number]._replace(identity=identity)
+        return number
+
+    def closed(self, states: Iterable[int]) -> tuple[int, ...]:
+        """Some states, then those that their waits before the first byte lead to."""
+        machine = self._machine
+        found = dict.fromkeys(states)
+        waiting = [state for state in found if state != SOME]
+        while waiting:
+            for need in machine.closure((machine.control(waiting.pop()), ())).needs:
+                for state in machine.states_after(need.move, need.into):
+                    if state not in found:
+                        found[state] = None
+                        waiting.append(state)
+        return tuple(found)
+
+    def narrowed(self, vector: int, need: Need) -> int:
+        """A vector over the scope of what remains after a need."""
+        scope = self.scope_after(need)
+        if vector == NOWHERE or self._scope_of[vector] == scope:
+            return vector
+        key = vector, scope
+        known = self._narrowed.get(key)
+        if known is None:
+            place = self.scopes[self._scope_of[vector]].place
+            chosen = [place[state] for state in self.scopes[scope].states.tolist()]
+            known = self._narrowed[key] = self._number(self._reached(self.vectors[vector][chosen], scope), scope)
+        return known
+
+    def _reached(self, effects: np.ndarray, scope: int) -> np.ndarray:
+        """Effects without those of states to which no wait of the roots leads any more."""
+        here = self.scopes[scope]
+        if here.roots == len(here.states):
+            return effects
+        seen = set(range(here.roots))
+        waiting = list(seen)
+        while waiting:
+            effect = int(effects[waiting.pop()])
+            if self._waits_here[effect]:
+                for need, vector in self.effects[effect].waits:
+                    if vector == SELF:
+                        for state in self._machine.states_after(need.move, need.into):
+                            if (at := here.place[state]) not in seen:
+                                seen.add(at)
+                                waiting.append(at)
+        kept = np.full_like(effects, self.none)
+        kept[list(seen)] = effects[list(seen)]
+        return kept
 
     # ------------------------------------------------------------------ one byte
 
@@ -114,30 +206,38 @@ class TokenVectors:
         known = int(self._after[vector, column])
         if known != UNKNOWN:
             return known
-        effects, atoms = self.vectors[vector][: self.states], self.vectors[vector][self.states :]
+        scope = self._scope_of[vector]
+        count = len(self.scopes[scope].states)
+        effects, atoms = self.vectors[vector][:count], self.vectors[vector][count:]
         moved = self._moved[column].take(effects)
         if len(moved) and moved.min() == UNKNOWN:
             for effect in set(effects[moved == UNKNOWN].tolist()):
                 self._move_effect(effect, column)
             moved = self._moved[column].take(effects)
-        left = self._left[column].take(atoms)
-        number = self._after[vector, column] = self._number(np.concatenate([self._living(moved), left]))
+        moved = self._reached(self._living(moved, scope), scope)
+        if len(atoms):
+            moved = np.concatenate([moved, self._left[column].take(atoms)])
+        number = self._after[vector, column] = self._number(moved, scope)
         return int(number)
 
-    def _living(self, effects: np.ndarray) -> np.ndarray:
+    def _living(self, effects: np.ndarray, scope: int) -> np.ndarray:
         """Effects of a vector without the waits in it after which none of its effects goes on."""
-        for effect in np.unique(effects[self._waits_here[effects]]).tolist():
+        waiting = self._waits_here[effects]
+        if not waiting.any():
+            return effects
+        for effect in np.unique(effects[waiting]).tolist():
             here = self.effects[effect]
-            kept = frozenset(wait for wait in here.waits if wait[1] != SELF or self._goes_on(wait[0], effects))
+            kept = frozenset(wait for wait in here.waits if wait[1] != SELF or self._goes_on(wait[0], effects, scope))
             if len(kept) < len(here.waits):
                 effects = np.where(effects == effect, self._effect(Effect(here.threads, kept)), effects)
         return effects
 
-    def _goes_on(self, need: Need, effects: np.ndarray) -> bool:
+    def _goes_on(self, need: Need, effects: np.ndarray, scope: int) -> bool:
         """Does one of the effects of a vector go on after a need?"""
         seen, waiting = {need[:2]}, [need[:2]]
+        place = self.scopes[scope].place
         while waiting:
-            after = effects[list(self._machine.states_after(*waiting.pop()))]
+            after = effects[[place[state] for state in self._machine.states_after(*waiting.pop())]]
             if self._is_solid[after].any():
                 return True
             for effect in set(after[self._waits_here[after]].tolist()):
@@ -147,20 +247,23 @@ class TokenVectors:
                         waiting.append(other[:2])
         return False
 
-    def _number(self, vector: np.ndarray) -> int:
-        key = vector.tobytes()
+    def _number(self, vector: np.ndarray, scope: int) -> int:
+        key = scope, vector.tobytes()
         number = self._numbers.get(key)
         if number is None:
-            number = NOWHERE if (vector[: self.states] == self.none).all() else len(self.vectors)
+            none = (vector[: len(self.scopes[scope].states)] == self.none).all()
+            number = NOWHERE if none else len(self.vectors)
             self._numbers[key] = number
             if number == NOWHERE:
                 return number
-            if number >= self._most:
+            self._bytes += 2 * vector.nbytes + 200 + 4 * self._columns
+            if self._bytes > self._most_bytes:
                 raise LimitExceeded(
                     "a canvas: the grammar's tokens do more different things than limits.max_bytes holds"
                 )
             self._check()
             self.vectors.append(vector)
+            self._scope_of.append(scope)
             if number >= len(self._after):
                 self._after = np.concatenate([self._after, np.full_like(self._after, UNKNOWN)])
         return number
@@ -170,7 +273,9 @@ class TokenVectors:
         threads: set[Thread] = set()
         waits: set[Wait] = set()
         for need, vector in here.waits:
-            self._wait(need, SELF if vector == SELF else self._move(vector, column), waits)
+            if (border := machine.after_border(need.border, column)) is not None:
+                after = SELF if vector == SELF else self._fitting(self._move(vector, column), need.move)
+                self._wait(need._replace(border=border), after, waits)
         for thread in here.threads:
             closed = machine.closure(thread)
             for control, local in closed.readers:
@@ -178,32 +283,62 @@ class TokenVectors:
                 if after != DEAD:
                     self._enter(control, (after, local), threads, waits)
             for need in closed.needs:
-                self._wait(need, SELF if effect < self.states else self._move(IDENTITY, column), waits)
+                if (border := machine.after_border(need.border, column)) is not None:
+                    after = SELF
+                    if effect >= self.states:
+                        after = self._fitting(self._move(self._identity(need), column), need.move)
+                    self._wait(need._replace(border=border), after, waits)
         self._moved[column, effect] = self._effect(Effect(frozenset(threads), frozenset(waits)))
 
+    def _fitting(self, vector: int, move: Move) -> int:
+        """A vector without the waits for terminals that no text has after that of a move."""
+        parser = self._machine.parser
+        if vector == NOWHERE or parser is None or move[0] not in (SHIFT, BELOW, LOOK) or not 0 <= move[1] < parser.end:
+            return vector
+        key = vector, move[1]
+        known = self._fits.get(key)
+        if known is None:
+            may_follow, effects = parser.may_follow[move[1]], self.vectors[vector]
+            found = effects.copy()
+            roots = found[: self.scopes[self._scope_of[vector]].roots]
+            for effect in np.unique(roots).tolist():
+                here = self.effects[effect]
+                kept = frozenset(
+                    wait for wait in here.waits if wait[0].move[0] != SHIFT or wait[0].move[1] in may_follow
+                )
+                if len(kept) < len(here.waits):
+                    roots[roots == effect] = self._effect(Effect(here.threads, kept))
+            known = self._fits[key] = self._number(found, self._scope_of[vector])
+        return known
+
+    def _identity(self, need: Need) -> int:
+        return self.scopes[self.scope_after(need)].identity
+
     def _enter(self, before: int, thread: Thread, threads: set[Thread], waits: set[Wait]) -> None:
-        """Adds a thread after a byte; where that byte decides which terminal the lexeme will be, it is shifted there and then."""
-        machine, (control, local) = self._machine, thread
-        terminal = machine.decided(before, control)
-        if terminal == UNDECIDED:
-            threads.add(thread)
-            return
-        state, border = machine.controls[control]
-        for after, need in machine.shifts(local, terminal, state, border):
+        """Adds what a thread after a byte may be."""
+        for after, need in self._machine.entered(thread, self._machine.has_shifted(before, thread[0])):
             if after is not None:
                 threads.add(after)
             if need is not None:
-                waits.add((need, IDENTITY))
+                waits.add((need, self._identity(need)))
 
     def _wait(self, need: Need, vector: int, waits: set[Wait]) -> None:
         """Adds a wait after which something may go on."""
         if vector == SELF:
             if self._machine.states_after(need.move, need.into):
                 waits.add((need, vector))
-        elif vector != NOWHERE and self.after_border(need.border, vector) is not None:
+        elif vector != NOWHERE:
+            scope = self.scopes[self._scope_of[vector]]
+            if scope.roots == 1 and need.into not in (LEXER, SOME) and vector != scope.identity:
+                effect = int(self.vectors[vector][0])
+                if not self._waits_here[effect]:
+                    need, vector = need._replace(into=SOME), self._number(np.array([effect], np.int32), ONE_STATE)
             key = need.move, need.into, vector
             if key not in self._lasts:
-                self._lasts[key] = vector == IDENTITY or self._goes_on(need, self.vectors[vector])
+                number = self._scope_of[vector]
+                self._lasts[key] = vector == self.scopes[number].identity or self._goes_on(
+                    need, self.vectors[vector], number
+                )
             if self._lasts[key]:
                 waits.add((need, vector))
 

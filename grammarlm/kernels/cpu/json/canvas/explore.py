@@ -34,24 +34,29 @@ from grammarlm.layout.json import (
     Object,
 )
 from grammarlm.layout.json_canvas import (
+    AVOIDED,
     COMPLETE,
+    FRESH,
     LOOSE,
     LOOSE_E,
     LOOSE_POWER,
     LOOSE_ZEROS,
+    MARK,
     NO_ROOM,
     NONE,
     POP,
     PUSH,
+    RANGE,
     SPECIAL,
     STATE_WORDS,
     STEP,
     TOO_MANY_STATES,
     Explore,
 )
-from grammarlm.layout.json_strings import HEX, LOW_HEX
+from grammarlm.layout.json_strings import BODY, HEX, LAST_1, LOW_HEX
 
 from .escapes import plain_text_escape, shared_escape
+from .marks import bit_of, has_ended, is_mark, mark_after, marked_state
 from .numbers import is_large_power, is_long, loose_step, shared_number
 
 DEEPEST = 64  # frames that one byte can make, one around the other
@@ -91,7 +96,8 @@ def shared_thread(arena, work, c, x, y, track):
         if x != 0 and HEX < sub <= LOW_HEX + 3:
             known_x, known_y = x | (y >> 24) << 32, shared_escape(arena, x, sub, y & ESCAPE)
     elif kind == Kind.KEY:
-        escape, state = y & ESCAPE, c >> 35
+        escape, state, mark = y & ESCAPE, c >> 35, track & ~int64(RANGE)
+        track &= int64(RANGE)
         low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
         first, last, begun = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
         if HEX <= sub <= LOW_HEX + 3:
@@ -110,6 +116,8 @@ def shared_thread(arena, work, c, x, y, track):
         known_x, known_y = x, y
         if low >= high and first >= last and 0 < state < NO_LANGUAGE and HEX < sub <= LOW_HEX + 3:
             known_y = shared_escape(arena, state, sub, escape)
+        if state != NO_LANGUAGE and (sub == BODY or sub >= LAST_1):  # marked keys are spelled without escapes
+            track |= mark
     elif kind != Kind.WORD and kind != Kind.LITERAL:
         y = int64(carray(pointer(work[Explore.FOLD]), 1 << 20, np.int16)[y])
         known_y = y
@@ -291,13 +299,15 @@ def number_or_step(arena, work, c, x, y, f, byte, way):
 def tracked(arena, work, c, y, track, byte):
     """The range of tracked keys after one more byte of a key; of a key's end as it is."""
     _, escape2, what = text_step(c >> 5 & 63, y & ESCAPE, byte, arena[At.PLAIN])
+    mark = mark_after(track)
+    track &= int64(RANGE)
     low, high, read = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
     if low < high and what == RAW:
         low, high = narrow(arena, work[Explore.WORDS], low, high, read, byte)
         read += 1
     elif low < high and what == DONE:
         low, high, read = narrow_point(arena, work[Explore.WORDS], low, high, read, escape2)
-    return key_range(low, high, read) if low < high else int64(0)
+    return mark | (key_range(low, high, read) if low < high else int64(0))
 
 
 @part
@@ -314,8 +324,14 @@ def with_bit(arena, f, bit):
 @part
 def with_tracked_key(arena, work, track, f):
     """The frame after a key that is not declared; -1: it was read before."""
+    mark = track >> MARK
+    if mark == AVOIDED:
+        return int64(-1)
+    if has_ended(mark):
+        f = with_bit(arena, f, bit_of(work, mark))
+    track &= int64(RANGE)
     low, high, read = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
-    if low < high and longs(arena, At.PROGRAM)[work[Explore.WORDS] + low * Key.LENGTH + Key.SIZE] == read:
+    if f >= 0 and low < high and longs(arena, At.PROGRAM)[work[Explore.WORDS] + low * Key.LENGTH + Key.SIZE] == read:
         return with_bit(arena, f, low)
     return f
 
@@ -357,7 +373,8 @@ def tracked_step(arena, work, state, byte, way):
         f2 = with_tracked_key(arena, work, track, f2)
         return c2 if f2 >= 0 else int64(DEAD), x2, y2, f2, int64(0)
     if kind2 == Kind.KEY:
-        return c2, x2, y2, f2, key_range(0, work[Explore.WORD_COUNT], 0)
+        fresh = int64(FRESH) << MARK if work[Explore.MARKS] else int64(0)
+        return c2, x2, y2, f2, fresh | key_range(0, work[Explore.WORD_COUNT], 0)
     if kind != kind2 and (kind == Kind.WORD or kind == Kind.LITERAL or kind == Kind.NUMBER):
         bit = item_bit(arena, work, c, x, f)
         if bit >= 0:
@@ -376,6 +393,16 @@ def explore_state(arena, work, state):
     at, specials_before = state * STATE_WORDS, work[Explore.SPECIAL_COUNT]
     for byte in range(256):
         entry, way = int64(NONE), int64(0)
+        if work[Explore.MARKS] and is_mark(byte):
+            track = marked_state(arena, work, state, int64(byte))
+            if track >= 0:
+                c, x, y, f = states[at], states[at + 5], states[at + 6], states[at + 3]
+                entry = int64(state) if track == states[at + 4] else state_of(arena, work, c, x, y, f, track)
+                if work[Explore.STOPPED] != COMPLETE:
+                    work[Explore.SPECIAL_COUNT] = specials_before
+                    return False
+            row[256 * state + byte] = int32(entry)
+            continue
         while True:
             arena[At.FRAME_COUNT] = work[Explore.SCRATCH_FRAMES]
             arena[At.CHAIN_COUNT] = 1

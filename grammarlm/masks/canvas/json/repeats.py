@@ -1,0 +1,380 @@
+"""Which tokens would make an object have a key twice, whatever else is filled in.
+
+What the states of a row do not know are the free keys of its objects. A row spells some of them (spans.py); whether two equal ones
+are in one object is followed by marks around them (marks.py). That takes a lattice a key, so bounds come first:
+
+    most     the row without marks: every completion, and those that have a key twice
+    least    every place that may be a key like another, with a masked token beside it, is no such key; keys that are given twice,
+             with their quotes, and can meet have marks. All of this are completions.
+
+Where both allow the same, that is what is allowed. What is between them is looked at with marks around the keys beside it.
+
+In rows of more than SHORT_ROW tokens a place with a masked token beside it counts only if that token is alone between given ones,
+and can be nothing but its quote, whatever else is filled in; then it counts as given.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.layout.json_canvas import MOST_MARKS
+from grammarlm.masks.canvas.classes import STOP
+from grammarlm.masks.canvas.protocol import MASKED
+
+from .explored import States
+from .keys import begins_of, ends_of, spelling_tokens
+from .marks import ASKED, AVOIDED, FREE, MET, Asked, Marked, MarkedRow, touch
+from .spans import Run, Span, all_spans, run_of, runs_in, spans_of
+
+if TYPE_CHECKING:
+    from grammarlm.masks.canvas.classes import TokenClasses
+    from grammarlm.masks.canvas.stack.passes import StackPasses
+    from grammarlm.vocab.vocabulary import Vocabulary
+
+    from .residue import JsonGrid
+
+MOST_TOGETHER = MOST_MARKS - 1  # keys given twice that are followed at once
+
+
+class Repeats:
+    """The keys of one row that may come twice."""
+
+    def __init__(self, grid: JsonGrid, tokens: list[int], states: States, passes: StackPasses, classes: TokenClasses):
+        """`passes` over the row without marks, and their classes."""
+        self._grid, self._tokens, self._states, self._vocab = grid, tokens, states, grid.vocab
+        self._passes, self._classes = passes, classes
+        self.is_short = grid.length + grid.room <= SHORT_ROW
+        begun = grid.begun
+        self.text = grid.text(tokens)
+        self._is_open = len(self.text) == len(tokens) and grid.room > 0
+        self.runs = runs_in(self.text, self._vocab, begun.key, self._is_open)
+        self._all_spans: dict[bytes, list[Span]] = {}
+        for span in all_spans(self.runs):
+            self._all_spans.setdefault(span.key, []).append(span)
+        self._spans: dict[bytes, list[Span]] = {}
+        self.had = begun.keys
+        self._rows: dict[object, MarkedRow] = {}
+        self._at: dict[int, np.ndarray] = {}  # classes of positions
+
+    def spans(self, key: bytes) -> list[Span]:
+        """The places that count."""
+        if key not in self._spans:
+            found = self._all_spans.get(key, [])
+            self._spans[key] = (
+                found if self.is_short else [replace(s, is_given=True) for s in found if self._is_tight(s)]
+            )
+        return self._spans[key]
+
+    def _is_tight(self, span: Span, position: int = -1) -> bool:
+        """Are both quotes of a place given, or the masked tokens beside it nothing but quotes there? `position`: has a token."""
+        if span.is_given:
+            return True
+        (first, inside), (end, behind), text = span.begin, span.end, self.text
+        if end == len(text) and not behind:
+            return False
+        left = inside == 0 and first > 0 and first - 1 != position and text[first - 1] == MASKED
+        right = behind == 0 and end != position and text[end] == MASKED
+        ends, begins = self._grid.quotes(self._classes)
+        return (not left or self._is_quote(first - 1, ends)) and (not right or self._is_quote(end, begins))
+
+    @cached_property
+    def twins(self) -> list[bytes]:
+        """The keys that may come twice."""
+        several = [key for key, spans in self._all_spans.items() if len(spans) > 1 or key in self.had]
+        return [key for key in several if len(self.spans(key)) + (key in self.had) > 1]
+
+    @property
+    def matters(self) -> bool:
+        """Is there any key that another may be like?"""
+        return bool(self._all_spans or self.had)
+
+    # ------------------------------------------------------------------ rows with marks
+
+    def _row(self, marked: Sequence[Marked], keys: tuple[bytes, ...]) -> MarkedRow:
+        """The row with these marks, `keys` being those of mark 0, 1 and so on."""
+        count = max(len(keys), 1)
+        name = count, tuple(marked), keys
+        if name not in self._rows:
+            table = self._grid.marked(self._states, count)
+            self._rows[name] = MarkedRow(table, self._tokens, self._vocab, marked, keys)
+        return self._rows[name]
+
+    def _loose(self, key: bytes) -> list[Span]:
+        """The places of a key with a masked token beside them."""
+        return [span for span in self.spans(key) if not span.is_given]
+
+    def _given(self, key: bytes) -> list[Span]:
+        return [span for span in self.spans(key) if span.is_given]
+
+    def _least_with(
+        self, keys: tuple[bytes, ...], avoided: Iterable[bytes], free: Iterable[Span] = (), ignored: bytes | None = None
+    ) -> MarkedRow:
+        """Marks around the given places of some keys, and around `free` where those are of such a key; no place of the keys
+        `avoided` that has a masked token beside it is one, but for those of `free`. `ignored`: one of the keys, without marks."""
+        marked: list[Marked] = []
+        avoided, free = set(avoided), list(free)
+        for key in dict.fromkeys((*keys, *sorted(avoided))):
+            number = keys.index(key) if key in keys else 0
+            if key in keys and key != ignored:
+                marked += [(span, number, FREE) for span in self._given(key)]
+                marked += [(span, number, FREE) for span in self._loose(key) if span in free]
+            if key in avoided:
+                marked += [(span, number, AVOIDED) for span in self._loose(key) if span not in free]
+        return self._row(marked, keys)
+
+    def _with(self, key: bytes) -> MarkedRow:
+        """Marks around all places of a key, and around no other."""
+        return self._row([(span, 0, FREE) for span in self.spans(key)], (key,))
+
+    @cached_property
+    def most(self) -> MarkedRow:
+        return self._row([], ())
+
+    @cached_property
+    def together(self) -> tuple[bytes, ...] | None:
+        """Keys given twice that are followed at once, so that no completion of `least` has any key twice; None: too many."""
+        return self._apart(self.twins)
+
+    @cached_property
+    def enough(self) -> tuple[bytes, ...] | None:
+        """The same of `_wider`."""
+        return self._apart(())
+
+    def _apart(self, avoided: Sequence[bytes]) -> tuple[bytes, ...] | None:
+        """Keys given twice, so that no other key that is can meet itself where these do not."""
+        twice = [key for key in self.twins if len(self._given(key)) + (key in self.had) > 1]
+        found: tuple[bytes, ...] = ()
+        while True:
+            meeting = [
+                key for key in twice if key not in found and self._can_meet(key, found, self._given(key), avoided)
+            ]
+            if not meeting:
+                return found
+            if len(found) == MOST_TOGETHER:
+                return None
+            found = (*found, max(meeting, key=lambda key: len(self._given(key))))
+
+    def _can_meet(
+        self, key: bytes, others: tuple[bytes, ...], spans: Sequence[Span], avoided: Iterable[bytes] = ()
+    ) -> bool:
+        """Has some completion, in which none of the others comes twice, this key twice in an object, in two of these places?"""
+        keys, number, avoided = (*others, key), len(others), set(avoided)
+        row = self._least_with(keys, avoided, spans)
+        behind = self._least_with(keys, avoided, spans, ignored=key)
+
+        def meets(span: Span) -> bool:
+            first, end = span.begin[0], _end_of(span)
+            return row.leads_on(first, self._tokens[first:end], [(span, number, MET)], keys, behind)
+
+        return any(map(meets, spans[0 if key in self.had else 1 :]))
+
+    @cached_property
+    def least(self) -> MarkedRow | None:
+        return None if self.together is None else self._least_with(self.together, self.twins)
+
+    @cached_property
+    def _wider(self) -> MarkedRow | None:
+        """`least`, where only those keys are avoided that two places can be of in one object."""
+        if self.enough is None:
+            return None
+        others = [key for key in self.twins if key not in self.enough and self._loose(key)]
+        avoided = {key for key in others if self._can_meet(key, self.enough, self.spans(key))}
+        return self._least_with(self.enough, avoided | set(self.enough))
+
+    # ------------------------------------------------------------------ what a row asks
+
+    @cached_property
+    def is_completable(self) -> bool | None:
+        """None: that is not decided."""
+        if not self.twins or (self.least is not None and self.least.is_completable):
+            return True
+        if not all(self._with(key).is_completable for key in self.twins):
+            return False
+        if len(self.twins) == 1 or (self._wider is not None and self._wider.is_completable):
+            return True
+        return self._all.is_completable if self._all is not None else None
+
+    @cached_property
+    def _all(self) -> MarkedRow | None:
+        """Marks around all keys that may come twice."""
+        keys = tuple(self.twins)
+        if len(keys) > MOST_MARKS:
+            return None
+        return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans(key)], keys)
+
+    def refused(self, position: int) -> np.ndarray:
+        """The tokens of a masked position that are allowed by `most`, and by no completion."""
+        allowed, found = self._passes.classes_at(position), set[int]()
+        if self.twins:
+            table = self.most.table
+            classes = table.unrolled.classes
+            doubted = np.flatnonzero(allowed[table.coarser(self._classes)] & (classes.sizes > 0))
+            heads = classes.order[classes.starts[doubted]]  # a token of each: all do alike in any row with marks
+            refused = self._refused_heads(position, heads)
+            for token_class in doubted[np.isin(heads, refused)].tolist():
+                found.update(classes.members(token_class).tolist())
+        for key, tokens in self._spelling(position, allowed):
+            if self._makes_second(position, tokens[0], key):
+                found.update(tokens)
+        return np.array(sorted(found), np.int64)
+
+    def _refused_heads(self, position: int, heads: np.ndarray) -> np.ndarray:
+        """Of some tokens those that no completion has at a masked position."""
+
+        def left(row: MarkedRow | None, some: np.ndarray) -> np.ndarray:
+            """Those that a row with marks does not allow."""
+            return some if row is None or not len(some) else some[~row.classes_at(position)[row.classes.of[some]]]
+
+        doubted, refused = left(self.least, heads), list[np.ndarray]()
+        beside = [
+            span
+            for key in self.twins
+            for span in self._loose(key)
+            if span.begin == (position + 1, 0) or span.end == (position, 0)
+        ]
+        if len(doubted) and beside and self.together is not None:
+            doubted = left(self._freed(beside), doubted)
+        if len(doubted) and self.least is not None and not self.least.is_completable:
+            doubted = left(self._wider, doubted)
+        keys = dict.fromkeys((*(span.key for span in beside), *(self.together or ()), *self.twins))
+        for key in keys if len(doubted) else ():
+            still = left(self._with(key), doubted)
+            refused.append(still)
+            doubted = np.setdiff1d(doubted, still)
+            if not len(doubted):
+                break
+        if len(doubted) and len(self.twins) > 1 and self._all is not None:
+            refused.append(left(self._all, doubted))
+        return np.concatenate([*refused, NO_TOKENS])
+
+    def _freed(self, spans: list[Span]) -> MarkedRow | None:
+        """`least` with these places as keys, too."""
+        together = self.together or ()
+        keys = [span.key for span in spans]
+        new = tuple(
+            key for key in dict.fromkeys(keys)
+            if key not in together and (keys.count(key) > 1 or self._given(key) or key in self.had)
+        )  # fmt: skip
+        if len(together) + len(new) > MOST_MARKS:
+            return None
+        return self._least_with((*together, *new), self.twins, spans)
+
+    # ------------------------------------------------------------------ single tokens that spell a key
+
+    def _spelling(self, position: int, allowed: np.ndarray) -> Iterator[tuple[bytes, list[int]]]:
+        """(key, tokens): tokens that a masked position may have, and that are all of a key of the row with given tokens beside it.
+        They are of one class, and all do alike."""
+        beside = self.beside(position)
+        if beside is None:
+            return
+        before, after = beside
+        ends, begins = self._grid.quotes(self._classes)
+        is_begun = self.is_short or self._is_quote(before.first - 1, ends)
+        is_ended = self.is_short or self._is_quote(after.end, begins)
+        starts, rests = begins_of(before, is_begun), ends_of(after, is_ended)
+        spelling, of = spelling_tokens(self._vocab), self._classes.of
+        for key in self._keys if starts or rests else self._keys_of_one_token:
+            for group in spelling.of(key, starts, rests):
+                by_class: dict[int, list[int]] = {}
+                for token in group:
+                    if allowed[of[token]]:
+                        by_class.setdefault(int(of[token]), []).append(token)
+                for tokens in by_class.values():
+                    if self.spans(key) or key in self.had or self._vocab.token_bytes(tokens[0]).count(b'"') > 1:
+                        yield key, tokens
+
+    @cached_property
+    def _keys(self) -> list[bytes]:
+        return list(dict.fromkeys((*self._all_spans, *self.had)))
+
+    @cached_property
+    def _keys_of_one_token(self) -> list[bytes]:
+        """Those that some token has from quote to quote."""
+        spelling = spelling_tokens(self._vocab)
+        return [key for key in self._keys if spelling.of(key, set(), set())]
+
+    def _is_quote(self, position: int, quotes: np.ndarray) -> bool:
+        """Is a masked token at the position a quote at one end, whatever else is filled in? `quotes`: the classes that are."""
+        text = self.text
+        if not 0 <= position < len(text) or text[position] != MASKED:
+            return False
+        if MASKED in text[max(0, position - 1) : position] or MASKED in text[position + 1 : position + 2]:
+            return False  # another token beside it leaves it some choice
+        if position not in self._at:
+            self._at[position] = self._passes.classes_at(position)
+        return not self._at[position][~quotes].any()
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [run.end for run in self.runs]
+
+    def beside(self, position: int) -> tuple[Run, Run] | None:
+        """The runs before and after a masked position; None behind a stop id."""
+        at = bisect_left(self._ends, position)
+        return (self.runs[at], self.runs[at + 1]) if at + 1 < len(self.runs) else None
+
+    def _makes_second(self, position: int, token: int, key: bytes) -> bool:
+        """Does the token at the position make a second key like this one, whatever else is filled in?"""
+        run = self._joined(position, token)
+        made = [s for s in spans_of(run) if s.key == key and s.begin <= (position + 1, 0) and s.end >= (position, 0)]
+        if not made or not (self.is_short or any(self._is_tight(span, position) for span in made)):
+            return False
+        others = [s for s in self.spans(key) if not any(touch(s, one) for one in made)]
+        if not (others or key in self.had or len(made) > 1):
+            return False
+        first = min(position, *(span.begin[0] for span in made))
+        end = max(position + 1, *(_end_of(span) for span in made))
+        tokens = [token if i == position else self._tokens[i] for i in range(first, end)]
+
+        def leads(row: MarkedRow, number: int, asked: Asked) -> bool:
+            return row.leads_on(first, tokens, [(span, number, asked) for span in made])
+
+        if not self.is_short:
+            return not leads(self._with(key), 0, FREE)
+        if not leads(self.most, 0, ASKED):
+            return False  # no key there
+        if self.least is not None and not any(s.is_given for s in made) and leads(self.least, 0, AVOIDED):
+            return False  # it need not be one
+        together = self.together
+        if together is not None and (key in together or len(together) < MOST_MARKS):
+            keys = together if key in together else (*together, key)
+            if leads(self._least_with(keys, {*self.twins, key}), keys.index(key), FREE):
+                return False
+        return not leads(self._with(key), 0, FREE)
+
+    def _joined(self, position: int, token: int) -> Run:
+        """The run around a masked position that has a token."""
+        before, after = self.beside(position) or (None, None)
+        assert before is not None
+        assert after is not None
+        tokens = [*self.text[:position], token, *self.text[position + 1 :]]
+        return run_of(tokens, before.first, after.end, self._vocab, self._grid.begun.key, self._is_open)
+
+
+def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
+    """bool [K], two times: end all tokens of a class with a quote, do they begin with one?"""
+    size = min(vocab.size, len(vocab.offsets) - 1)
+    first, last = vocab.offsets[:size], vocab.offsets[1 : size + 1] - 1
+    has_bytes = last >= first
+    ends, begins = np.ones(classes.count, bool), np.ones(classes.count, bool)
+    for found, places in ((ends, last), (begins, first)):
+        is_quote = has_bytes & (vocab.data[np.minimum(places, len(vocab.data) - 1)] == QUOTE)
+        np.logical_and.at(found, classes.of[:size], is_quote)
+        found[STOP] = False
+    return ends, begins
+
+
+NO_TOKENS = np.zeros(0, np.int64)
+QUOTE = 34
+SHORT_ROW = 16  # tokens
+
+
+def _end_of(span: Span) -> int:
+    """The first position behind a span."""
+    return span.end[0] + (span.end[1] > 0)

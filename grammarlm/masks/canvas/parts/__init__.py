@@ -1,0 +1,1 @@
+"""Canvases over compositions: a schema before, between or after other grammars."""

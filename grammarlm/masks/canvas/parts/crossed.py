@@ -1,0 +1,75 @@
+"""Parts without rules as one machine, those with rules as others, and the table of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from grammarlm.masks.canvas.classes import NEVER, STOP, TokenClasses
+from grammarlm.masks.canvas.json.view import Starts, Unrolled
+from grammarlm.masks.canvas.stack.arena import TableArrays
+from grammarlm.masks.canvas.stack.cfg import CfgView
+from grammarlm.masks.canvas.stack.table import StackTable
+
+from .assembled import Assembly
+from .machines import FIRST_CONTROL, Machine, Machines, Place
+from .nodes import NodeVocabulary
+
+
+class Ruled(NamedTuple):
+    """A part with rules: what its view knew when it was asked."""
+
+    table: StackTable
+    classes: TokenClasses
+    begins: list[Place]
+
+    @classmethod
+    def of(cls, view: CfgView) -> Ruled:
+        view, begins = view.placed(None)
+        return cls(view.table, view.classes, begins)
+
+    def machine(self, leaves: int) -> Machine:
+        """As the machine that is left by this exit alone."""
+        controls = self.table.controls
+        return Machine(self.table, self.classes, np.full(controls, leaves), np.ones(controls, bool))
+
+
+def joined_machine(flat: Unrolled) -> Machine:
+    """The parts without rules; what their states accept is an exit, from 1 on."""
+    before = np.zeros(FIRST_CONTROL, int)
+    exit_of = np.concatenate([before, flat.machine.accepts]) - 1
+    is_text = np.concatenate([before, flat.machine.is_text]).astype(bool)
+    return Machine(flat.table, flat.classes, exit_of, is_text)
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed(Unrolled):
+    """`begins` are places of the table."""
+
+    machines: Machines
+
+    def starts(self, found: Starts) -> Starts:
+        return found
+
+
+def crossed(
+    source: Any, flat: Unrolled, machines: Machines, begins: Iterable[tuple[int, Place]], nodes: NodeVocabulary, is_capped: bool
+) -> Crossed:  # fmt: skip
+    """`begins`: where texts begin, by machine."""
+    made = Assembly(machines, nodes, is_capped, None if flat.arrays else flat.byte_classes)
+    places = [machines.joint(machine, place) for machine, place in begins]
+    classes, arrays = of_ids(made.classes, nodes), TableArrays(made.table) if flat.arrays else None
+    return Crossed(
+        source, flat.machine, classes, made.table, arrays, {}, flat.has_loose, places, made.byte_classes, machines
+    )  # fmt: skip
+
+
+def of_ids(classes: TokenClasses, nodes: NodeVocabulary) -> TokenClasses:
+    """The classes of a vocabulary's ids by those of its nodes."""
+    found = np.where(nodes.node_of >= 0, classes.of[nodes.node_of], NEVER).astype(np.int32)
+    found[list(nodes.vocab.special_ids)] = NEVER
+    found[list(nodes.vocab.stop_ids)] = STOP
+    return TokenClasses(found, classes.count)

@@ -1,0 +1,161 @@
+"""Best completions and samples that are led by bounds of what follows, against enumeration of random tables."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from grammarlm.masks.canvas.scores import LOWEST, SoftmaxDraw
+from grammarlm.masks.canvas.stack import arena, guided
+from grammarlm.masks.canvas.stack.passes import StackPasses
+from grammarlm.masks.canvas.stack.paths import Paths
+from grammarlm.masks.canvas.stack.table import StackTable
+from tests.masks.canvas.canvas_law import Choices, matching
+from tests.masks.canvas.stack_tables import all_rows, grid_of, random_single_table, random_starts, random_table
+
+DRAWS = 1000
+
+
+Rows = Iterator[tuple[np.random.Generator, StackPasses, np.ndarray]]
+
+
+def some_rows(first: int, count: int, make: Callable[..., StackTable] = random_table) -> Rows:
+    """Partly filled rows of random tables that can be completed, and all their completions."""
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        table, length, more = make(rng), int(rng.integers(1, 6)), int(rng.integers(0, 3))
+        starts = random_starts(table, rng)[:1] if make is random_single_table else random_starts(table, rng)
+        rows, grid = all_rows(table, length, starts, more), grid_of(table, length, starts, more)
+        for share in (0.3, 0.7, 1.0):
+            if not len(rows):
+                continue
+            row = rows[rng.integers(len(rows))].astype(np.int32)
+            row[rng.random(length) < share] = -1
+            yield rng, grid.passes(row, None), matching(rows, row.tolist())
+
+
+def kinds_of_scores(rng: np.random.Generator, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """Any; many that are equal; all equal; large ones; some that are taken only where nothing else can be."""
+    yield rng.standard_normal(shape) * 2
+    yield rng.integers(0, 2, shape).astype(float)
+    yield np.full(shape, -11.75)
+    yield rng.standard_normal(shape) * 3000
+    yield np.where(rng.random(shape) < 0.4, LOWEST, 0.0)
+
+
+def sums_of(passes: StackPasses, rows: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    holes = np.flatnonzero(passes.row < 0)
+    return scores[holes, rows[:, holes]].sum(1)
+
+
+def led(passes: StackPasses, scores: np.ndarray, is_sum: bool) -> guided.Guided:
+    """The guide of a row, by states made for it."""
+    sets, grid = passes.grid.table.sets, passes.grid
+    begin, end = grid.borders()
+    _, inner = sets.backward(passes.row, end)
+    return guided.Guided(grid, passes.row, sets.forward(begin, passes.row), inner, scores, is_sum)
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(20, 1500, marks=pytest.mark.proof)])
+def test_the_best_completion_is_found_by_search_and_by_all_values(first: int, count: int) -> None:
+    tried = 0
+    for rng, passes, left in some_rows(first, count):
+        if passes.grid.table.micro_order is None:
+            continue
+        for scores in kinds_of_scores(rng, (len(passes.row), passes.grid.table.classes)):
+            sums = sums_of(passes, left, scores)
+            found = led(passes, scores, is_sum=False).best()
+            assert found is not None
+            for best in (found, Paths(passes, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))):
+                assert (left == best).all(1).any(), (passes.row, best)
+                assert sums_of(passes, best[None], scores)[0] == pytest.approx(sums.max(), rel=1e-9)
+            tried += len(left) > 1
+    assert tried > count
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 1500, marks=pytest.mark.proof)])
+def test_no_completions_have_more_than_the_bound(first: int, count: int) -> None:
+    loose = 0
+    for rng, passes, left in some_rows(first, count, random_single_table):
+        if passes.grid.table.micro_order is None:
+            continue
+        scores = rng.standard_normal((len(passes.row), passes.grid.table.classes)) * 2
+        sums = sums_of(passes, left, scores)
+        assert led(passes, scores, is_sum=False).bound >= sums.max() - 1e-9
+        bound = led(passes, scores, is_sum=True).bound
+        assert bound >= np.logaddexp.reduce(sums) - 1e-9
+        loose += bound > np.logaddexp.reduce(sums) + 1e-3
+    assert loose, "then every try would succeed, and none would be worth a test"
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 600, marks=pytest.mark.proof)])
+def test_samples_by_tries_have_the_law_of_rows(first: int, count: int) -> None:
+    compared, failed = 0, 0
+    for rng, passes, left in some_rows(first, count, random_single_table):
+        grid = passes.grid
+        assert grid.table.is_deterministic
+        if not 2 <= len(left) <= 12:
+            continue
+        scores = rng.standard_normal((len(passes.row), grid.table.classes))
+        scores[rng.random(scores.shape) < 0.1] = -np.inf
+        sums = sums_of(passes, left, scores)
+        if np.isneginf(sums).all():
+            with pytest.raises(ValueError, match="probability 0"):
+                passes.sample(scores, SoftmaxDraw(rng))
+            continue
+        want = dict(zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True))
+        draw, guide = SoftmaxDraw(rng), led(passes, scores, is_sum=True)
+        failed += guide.bound > np.logaddexp.reduce(sums) + 1e-3
+        law = Counter(tuple(passes.sample(scores, draw).tolist()) for _ in range(DRAWS))
+        assert set(law) <= {row for row, p in want.items() if p}
+        for row, p in want.items():
+            assert abs(law[row] / DRAWS - p) < 5 * np.sqrt(p * (1 - p) / DRAWS) + 1e-9, (passes.row, row)
+        compared += 1
+    assert compared > 15
+    assert failed > 3, "all tries succeeded"
+
+
+def test_what_is_not_found_soon_is_found_by_all_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guided, "MOST_PLACES", 1)
+    monkeypatch.setattr(guided, "ROUNDS", ())
+    given_up = 0
+    for rng, passes, left in some_rows(0, 20):
+        scores = rng.standard_normal((len(passes.row), passes.grid.table.classes))
+        sums = sums_of(passes, left, scores)
+        given_up += passes.grid.table.micro_order is not None and led(passes, scores, is_sum=False).best() is None
+        assert sums_of(passes, passes.best(scores)[None], scores)[0] == pytest.approx(sums.max())
+        assert (left == passes.sample(scores, SoftmaxDraw(rng))).all(1).any()
+    assert given_up > 10
+
+
+def test_a_row_counts_once_however_many_texts_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the table of costs is too large, room is made of masked steps: a row has a derivation a way to fill them."""
+    monkeypatch.setattr(arena, "MOST_COSTS", 0)
+    monkeypatch.setattr(guided, "ROUNDS", ())
+    several = 0
+    for rng, passes, left in some_rows(0, 40, random_single_table):
+        if not passes.grid.room or not 2 <= len(left) <= 40:
+            continue
+        scores = rng.standard_normal((len(passes.row), passes.grid.table.classes))
+        sums = sums_of(passes, left, scores)
+        law = Choices().ways(lambda draw: passes.sample(scores, draw).tolist())  # noqa: B023
+        want = np.exp(sums - np.logaddexp.reduce(sums))
+        assert [law.get(tuple(row), 0.0) for row in left.tolist()] == pytest.approx(want)
+        several += Paths(passes, scores, is_sum=True).total > np.logaddexp.reduce(sums) + 1e-6
+    assert several > 3
+
+
+def test_equal_seeds_give_equal_samples() -> None:
+    for _, passes, _ in some_rows(5, 3):
+        scores = np.zeros((len(passes.row), passes.grid.table.classes))
+        first, second = (passes.sample(scores, SoftmaxDraw(np.random.default_rng(7))) for _ in range(2))
+        assert (first == second).all()
+
+
+def test_a_row_of_which_all_is_given() -> None:
+    for _, passes, left in some_rows(0, 10):
+        whole = passes.grid.passes(left[0].astype(np.int32), None)
+        scores = np.full((len(passes.row), passes.grid.table.classes), np.nan)  # never looked at
+        assert (whole.best(scores) == left[0]).all()
+        assert (whole.sample(scores, SoftmaxDraw(np.random.default_rng(0))) == left[0]).all()

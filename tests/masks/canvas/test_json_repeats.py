@@ -1,0 +1,112 @@
+"""Keys that come twice because of what is masked beside them: canvases against every way of filling them in."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from tests.masks.canvas.canvas_law import Case, holes_of, ids_in
+from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
+
+PIECES = [b'{"', b'":', b',"', b'"}', b'":1', b'":{}', b'{"a":', b"true", b"12", b"},", b'"ab', b'":1,"', b'},{"',
+          b'{"a":1,', b"\\u0061"]  # fmt: skip
+OPEN: dict[str, Any] = {"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "number"}]}}
+LIST: dict[str, Any] = {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "number"}}}
+DECLARED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "object"}, "b": {}},
+    "additionalProperties": {"type": "number"},
+}
+Row = tuple[bytes | None, ...]
+A_QUOTE_ALONE: list[Row] = [
+    (b'{"', None, b'":{}', None, b"b", b'":{}', b"}"),  # the second can only be `,"`
+    (b'{"', b"b", None, b"{", b"}", b",", b'"', None, b'":{}', b"}"),  # the first can only be `":`
+    (b'{"', b"b", b'":1', None, b"b", b'":1', b"}"),
+    (b'{"', b"b", b'":1', b',"', b"b", None, b"1", b"}"),
+    (b"{", None, b"b", None, b"1", b',"', b"b", b'":1', b"}"),
+    (b'{"', b'":1', b",", None, b'":1', b"}"),
+    (b"{", b'"', b'":1', None, b'":1', b"}"),
+    (b'{"a":', None, b',"', b"b", b'":1', b",", b'"', None, b'":1', b"}"),
+    (b'{"a":', b'{"', b"b", b'":1', None, b"b", b'":1', None, b"}"),
+]  # fmt: skip
+IN_TWO: list[Row] = [
+    (b"[", b'{"', b"b", b'":1', None, b"b", b'":1', b"}", b"]"),
+    (b"[", b'{"', b"b", b'":1', None, b"b", b'":1', None, b"b", b'":1', b"}", b"]"),
+    (b"[", b'{"a":', b"1", None, b"a", b'":1', b"}", b"]"),
+    (b"[", b'{"a":', b"1", b',"', b"b", b'":1', None, b"b", b'":1', b',"', None, b'":1', b"}", b"]"),
+    (b"[", b'{"', *itertools.chain(*([bytes([key]), b'":1,"'] for key in b"uvwxy")), b"z", b'":1', None,
+     *itertools.chain(*([bytes([key]), b'":1,"'] for key in b"uvwxy")), b"z", b'":1', b"}", b"]"),
+    (b"[", b'{"', *itertools.chain(*([bytes([key]), b'":1,"'] for key in b"uvwx")), b"y", b'":1', None,
+     b"u", b'":1,"', None, b'":1', b"}", b"]"),
+]  # fmt: skip
+
+
+def open_case(schema: Any, declared: tuple[str, ...] = ()) -> Case:
+    return json_case(schema, PIECES, order=declared)
+
+
+@pytest.mark.parametrize("schema", [OPEN, DECLARED], ids=["any", "declared"])
+def test_a_quote_alone(schema: Any) -> None:
+    case = open_case(schema, tuple(schema.get("properties", ())))
+    found = [check_partial(case, row_of(case, len(row) + 1, *row)) for row in A_QUOTE_ALONE]
+    assert any(found)
+
+
+def test_a_quote_alone_in_a_long_row() -> None:
+    """Where it is seen once the key is given."""
+    case = open_case(OPEN)
+    canvas = case.constraint.canvas(24)
+    same, other = (row_of(case, 24, b'{"', key, b'":{}', None, b"b", b'":{}', b"}") for key in (b"b", b"a"))
+    assert not canvas.is_completable(same)
+    assert check_partial(case, other)
+
+
+def test_keys_behind_the_end_of_a_text() -> None:
+    """Two masked tokens may be the quotes of an empty key, or stop ids."""
+    schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": {"const": 1}}
+    case = open_case(schema, ("a",))
+    assert check_partial(case, row_of(case, 5, b'{"', b'":1', b"}", None, None))
+
+
+def test_an_escape_in_a_key_with_a_masked_quote() -> None:
+    case = open_case(OPEN)
+    assert check_partial(case, row_of(case, 8, b'{"', b"a", b'":{}', None, None, b'":{}', b"}"))
+
+
+@pytest.mark.parametrize("row", IN_TWO, ids=range(len(IN_TWO)))
+def test_equal_keys_of_two_objects(row: Row) -> None:
+    case = open_case(LIST)
+    assert check_partial(case, row_of(case, len(row) + 1, *row))
+
+
+@pytest.mark.parametrize(
+    ("read", "row"),
+    [
+        ((b'{"a":1,',), (b'"', None, b'":1', b"}")),
+        ((b'{"a":1,', b'"'), (None, b'":1', b"}")),
+        ((b'{"a":1,', b'"', b"b"), (None, b'":1', b',"', b"b", b'":1', b"}")),
+        ((b'{"a":1,', b'"', b"b"), (b"b", b'":1', b',"', None, b"b", b'":1', b"}")),
+        ((b'{"a":1,', b'"', b"b", b'":1'), (None, b"b", b'":1', b"}")),
+        ((b'{"a":', b'{"', b"b", b'":1'), (None, b"b", b'":1', b"}")),
+        ((b'{"a":', b'{"', b"b", b'":1'), (None, b'"', b"b", None, b"1", b"}")),
+        ((b'{"a":1,', b'"', b"b", b'":1'), (b',"', None, b'":1,"', b"b", b'":1', b"}")),
+    ],
+)  # fmt: skip
+def test_after_a_matcher(read: Row, row: Row) -> None:
+    case = open_case(OPEN)
+    matcher, begun = case.constraint.matcher(), row_of(case, 0, *read)
+    assert all(matcher.advance(token) for token in begun)
+    partial = row_of(case, len(row) + 1, *row)
+    left = completions(case, begun + partial)[:, len(begun) :]
+    canvas = case.constraint.canvas(len(partial), after=matcher)
+    assert canvas.is_completable(partial) == (len(left) > 0)
+    for at in holes_of(partial):
+        assert ids_in(canvas.allowed(partial).row(at)) == set(left[:, at].tolist()), at
+
+
+def test_given_positions() -> None:
+    """What may stand where a token is given is what may where it is masked."""
+    case = open_case(OPEN)
+    row = row_of(case, 8, b'{"a":1,', b'"', b"b", b'":1', b"}")
+    masked = [*row[:2], -1, *row[3:]]
+    assert ids_in(case.constraint.canvas(8).allowed(row).row(2)) == set(completions(case, masked)[:, 2].tolist())
