@@ -207,8 +207,8 @@ class JsonPasses:
     def _tracks_by_tables(self) -> bool:
         """Is each key that may come twice tracked by a table of its own, instead of marks in the row?
 
-        So it is where micro points go round in a circle, as those of some rules beside a schema: then there are no sets of stacks to
-        follow marks by. And where there are many states, which marks would make too many.
+        So it is where micro points go round in a circle, as those of some rules beside a schema: then there are no sets of
+        stacks to follow marks by. And where there are many states, which marks would make too many.
         """
         table = self._lattice.table
         return self.grid.has_free_keys and (table.micro_order is None or table.controls > MOST_MARKED)

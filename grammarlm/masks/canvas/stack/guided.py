@@ -6,7 +6,7 @@ their control. Where they are not, None is returned, and the values of all place
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +33,13 @@ class Guided:
     """The bounds of one row, under the lock of the table's sets."""
 
     def __init__(
-        self, grid: StackGrid, row: np.ndarray, before: np.ndarray, inner: np.ndarray, scores: np.ndarray, is_sum: bool
+        self,
+        grid: StackGrid,
+        row: np.ndarray,
+        before: Sequence[int],
+        inner: np.ndarray,
+        scores: np.ndarray,
+        is_sum: bool,
     ):
         """`before`, `inner`: the states from the left at each boundary, and from the right within each token."""
         table, steps = grid.table, len(row)
