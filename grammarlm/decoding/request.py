@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import cast
 
+from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.healing import take_back
 from grammarlm.decoding.readers.mask_facts import fills_masks, kind_of
 from grammarlm.decoding.readers.model_facts import check_model, is_encoder_decoder, width_of
@@ -46,9 +47,9 @@ class Request:
         prompts = self.prompts if numbers is None else [self.prompts[number] for number in numbers]
         return open_reader(self.model, prompts, room, self.cache)
 
-    def drafting(self) -> Drafting | None:
+    def drafting(self, cost: Cost) -> Drafting | None:
         """What proposes drafts in one batch; None where nothing does."""
-        return None if self.draft is None else self.draft.start(self.model, self.specs[0])
+        return None if self.draft is None else self.draft.start(self.model, self.specs[0], cost)
 
     def check_budgets(self) -> None:
         """ValueError where a constraint needs more than max_tokens: before anything is generated."""

@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 MARGIN = 1.1  # a draft must promise so much
@@ -27,10 +28,9 @@ PAUSE = 16  # rounds without a look for drafts, where finding them has taken lon
 BETTER = 0.1  # in the rate of the best drafter, and drafts are looked for at once
 RECENT = 0.8  # of the weight of a round's gain with each later one
 CHEAP = 0.02  # of a forward: a look that takes less need not save anything
-LOOKS = 0.005  # of the time of forwards, for looking at drafts that are not read, to see how good they would be
 
 
-@dataclass
+@dataclass(frozen=True)
 class Mean:
     """Of forwards of about as many ids: sums of weights, ids and seconds."""
 
@@ -38,14 +38,15 @@ class Mean:
     ids: float = 0.0
     seconds: float = 0.0
 
-    def note(self, ids: float, seconds: float) -> None:
-        self.weight = FADES * self.weight + 1
-        self.ids = FADES * self.ids + ids
-        self.seconds = FADES * self.seconds + seconds
+    def with_one(self, ids: float, seconds: float) -> Mean:
+        """And one more."""
+        return Mean(FADES * self.weight + 1, FADES * self.ids + ids, FADES * self.seconds + seconds)
 
 
 @dataclass
 class Cost:
+    """Of one model, for all threads that use it: nothing that another one reads is ever half made."""
+
     token: float = 0.0  # seconds of a token besides forwards
     _means: dict[int, Mean] = field(default_factory=dict)
     _tokens: Mean = field(default_factory=Mean)
@@ -59,21 +60,22 @@ class Cost:
             if known.weight > 1 and seconds > 20 * usual:
                 return  # something else happened
             if known.weight == 1 and seconds < usual / 3:
-                del self._means[size_class(ids)]  # the first one made things ready
-        self._means.setdefault(size_class(ids), Mean()).note(ids, seconds)
+                known = None  # the first one made things ready
+        self._means[size_class(ids)] = (known or Mean()).with_one(ids, seconds)
         self._curve = None
 
     def note_tokens(self, tokens: int, seconds: float) -> None:
         """So many tokens have been chosen and masked in so long."""
-        self._tokens.note(tokens, seconds)
-        self.token = self._tokens.seconds / self._tokens.ids if self._tokens.ids else 0.0
+        self._tokens = after = self._tokens.with_one(tokens, seconds)
+        self.token = after.seconds / after.ids if after.ids else 0.0
 
     def of(self, ids: int) -> float:
-        if self._curve is None:
-            means = [self._means[number] for number in sorted(self._means)]
+        curve = self._curve
+        if curve is None:
+            means = [mean for _, mean in sorted(self._means.items(), key=itemgetter(0))]
             known = [each.ids / each.weight for each in means]
-            self._curve = known, list(accumulate((each.seconds / each.weight for each in means), max))
-        known, seconds = self._curve
+            self._curve = curve = known, list(accumulate((each.seconds / each.weight for each in means), max))
+        known, seconds = curve
         if not known:
             return assumed(ids)
         at = bisect_left(known, ids)

@@ -37,9 +37,8 @@ class ForcedDrafts:
     def __init__(self, cost: Cost):
         self._cost, self._looks = cost, Looks()
         self._drawn, self._tried = USUAL
-        self._last: dict[
-            Row, tuple[int, int]
-        ] = {}  # what was drafted: how many tokens, and how many had been accepted before
+        # What was drafted: how many tokens, and how many had been accepted before.
+        self._last: dict[Row, tuple[int, int]] = {}
 
     def of(self, rows: Sequence[Row]) -> list[list[int]]:
         if len(rows) == 1:

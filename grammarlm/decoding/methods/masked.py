@@ -49,7 +49,8 @@ def may_join(request: Request) -> bool:
 
 def start(request: Request) -> Decoding:
     """All that comes before the first token."""
-    drafting, size, cost = request.drafting(), request.at_once, cost_of(request.model)
+    cost, size = cost_of(request.model), request.at_once
+    drafting = request.drafting(cost)
     if size is None or size >= len(request.prompts):
         reader = request.reader()
         if drafting is not None:

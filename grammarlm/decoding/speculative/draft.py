@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.arguments import check_integer, check_number, check_vocabulary
-from grammarlm.decoding.loop.cost import cost_of
+from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.row import Row
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -88,8 +88,8 @@ class Draft:
         self.length = length or self.drafter.length
         self._saves = isinstance(drafter, str) and drafter == AUTO
 
-    def start(self, model: Any, spec: AnswerSpec) -> Drafting:
-        """The drafts of one batch of answers."""
+    def start(self, model: Any, spec: AnswerSpec, cost: Cost) -> Drafting:
+        """The drafts of one batch of answers; `cost` is what the model's forwards cost."""
         target = Target(model, spec.vocab, spec.sampling.temperature)
         self.drafter.begin(target)
         self.rule.begin(target)
@@ -97,7 +97,7 @@ class Draft:
         shape = Shape(self.tree, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
         saving = None
         if self._saves and isinstance(self.drafter, Combined):
-            saving = Saving(self.drafter, cost_of(model))
+            saving = Saving(self.drafter, cost)
         return Drafting(self.drafter, shape, self.rule, self.schedule, self._room, saving)
 
     @property

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grammarlm.decoding.loop.cost import LOOKS, Cost, Looks
+from grammarlm.decoding.loop.cost import Cost, Looks
 from grammarlm.decoding.loop.row import Row
 
 from .drafters.combined import Combined
 from .growth import Growth
 
+LOOKS = 0.005  # of the time of forwards, for looking at drafts that are not read
 EVERY = 8  # rounds, before it is asked again whether any draft could pay
 GLANCES = 2  # rounds from one look at a draft that is not read to the next one, at least
 ALONE = 1.6, 3.0  # tokens that are drawn, of so many, of a member that has drafted nothing yet, where one row reads

@@ -1,6 +1,8 @@
 """gl.Draft's arguments: what is refused by name, and the cost model that decides how much is drafted."""
 
 import itertools
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -114,6 +116,30 @@ def test_more_ids_never_cost_less_nor_more_than_each_by_itself():
     one.note(4, 1e-3)
     one.note(64, 5.0)
     assert one.of(32) <= 8e-3 + 1e-12
+
+
+def test_threads_share_a_cost():
+    """One model in several threads: none asks what another one has half noted."""
+    costs, failed = [Cost() for _ in range(3000)], []
+
+    def use(ids):
+        try:
+            for cost in costs:
+                cost.note(ids, 1.0)
+                cost.of(3)
+                cost.note(ids, 0.1)  # the first one made things ready
+        except Exception as error:
+            failed.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=use, args=(ids,)) for ids in (1, 2, 4, 8, 16, 32)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(before)
+    assert not failed
 
 
 def test_what_drafts_do_not_save_makes_them_worth_less():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.growth import Growth
 
-PLACES = 8  # of a pair of tokens are remembered
+PLACES = 7  # where the last pair of tokens has been before are looked at
 LONGEST = 32  # tokens are compared backwards
 PATIENCE = 2  # drafts without a token that was drawn, before a copy that lost its place is given up
 NEAR = 8  # tokens that an edit may have left out
@@ -29,15 +29,14 @@ class Index:
 
     ids: list[int] = field(default_factory=list)
     latest: dict[int, int] = field(default_factory=dict)  # of each pair
-    earlier: list[int] = field(
-        default_factory=list
-    )  # of each place, the last one before it where the same pair ends, or -1
+    # Of each place, the last one before it where the same pair ends, or -1.
+    earlier: list[int] = field(default_factory=list)
 
     def extend(self, tokens: Sequence[int]) -> None:
         ids, latest, earlier = self.ids, self.latest, self.earlier
         for token in tokens:
             at = len(ids)
-            pair = pair_of(ids[-1], token) if ids else -1
+            pair = ids[-1] << 32 | token if ids else -1
             earlier.append(latest.get(pair, -1))
             latest[pair] = at
             ids.append(token)
@@ -48,7 +47,7 @@ class Index:
             return []
         found: list[tuple[int, int]] = []
         end = self.earlier[-1]
-        while end >= 0 and len(found) < PLACES - 1:
+        while end >= 0 and len(found) < PLACES:
             found.append((self._common(end), end + 1))
             end = self.earlier[end]
         return sorted(found, reverse=True)
@@ -58,10 +57,6 @@ class Index:
         while length < LONGEST and end - length >= 0 and ids[end - length] == ids[last - length]:
             length += 1
         return length
-
-
-def pair_of(first: int, second: int) -> int:
-    return first << 32 | second
 
 
 @dataclass

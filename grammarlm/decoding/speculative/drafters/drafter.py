@@ -49,9 +49,8 @@ class Drafter:
 
     length = 8  # tokens of a chain, where nothing else is asked for
     needs_grammar = False  # drafts nothing of free text
-    usual: tuple[float, float] | None = (
-        None  # tokens that are drawn, of so many, where that is known before the first draft
-    )
+    # Tokens that are drawn, of so many, where that is known before the first draft.
+    usual: tuple[float, float] | None = None
     needs_states = False  # the target's last hidden states
     is_lossless = True  # are the answers those of the target? (The acceptance rule may say otherwise.)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
-MOST_MARKED = 20_000  # states whose objects marks are followed through: twice to five times as many
+MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 SHORT_TOKEN = 4  # bytes
