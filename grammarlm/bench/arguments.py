@@ -59,9 +59,9 @@ def add_infilling(benches: Any) -> None:
     parser.add_argument(
         "--tasks",
         type=names(tasks),
-        default=["record", "call", "calls", "list", "arithmetic"],
+        default=["record", "edit", "call", "calls", "list", "sql"],
         metavar="T,...",
-        help=f"which, of {', '.join(tasks)} (record,call,calls,list,arithmetic)",
+        help=f"which, of {', '.join(tasks)} (record,edit,call,calls,list,sql)",
     )
     parser.add_argument(
         "--samplers",

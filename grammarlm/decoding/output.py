@@ -72,7 +72,7 @@ def as_written(**forms: object) -> Output:
     given = {name: value for name, value in forms.items() if value is not None}
     if len(given) > 1:
         raise ValueError(
-            f"{' and '.join(f'{name}=' for name in given)} are given; generate() takes one of them. "
+            f"{' and '.join(f'{name}=' for name in given)} are given; give one of them. "
             "Texts that satisfy several: grammar=gl.Regex(...) & gl.Choices(...)"
         )
     for name, value in given.items():

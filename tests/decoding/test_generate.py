@@ -341,7 +341,7 @@ VOCAB = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
     [
         ({"vocab": None}, ValueError, "nothing says what the model's token ids mean, and no tokenizer lies where"),
         ({"vocab": "gpt2"}, TypeError, "vocab is str; pass a gl.Vocabulary"),
-        ({"choices": ["a"]}, ValueError, "regex= and choices= are given; generate.. takes one of them"),
+        ({"choices": ["a"]}, ValueError, "regex= and choices= are given; give one of them"),
         (
             {"regex": None, "grammar": "a"},
             TypeError,

@@ -189,7 +189,7 @@ def test_what_counts_as_several_prompts():
         per_prompt("regex", ["a", "b"], 3)
     with pytest.raises(TypeError, match="regex is a list of 2, but there is one prompt"):
         per_prompt("regex", ["a", "b"], None)
-    with pytest.raises(ValueError, match=r"schema= and regex= are given; generate.. takes one of them"):
+    with pytest.raises(ValueError, match=r"schema= and regex= are given; give one of them"):
         answer("1", schema=int, regex="1")
     with pytest.raises(TypeError, match="where is str"):
         answer("1", where="1")

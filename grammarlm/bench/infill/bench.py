@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     (out / "report.md").write_text(report, encoding="utf-8")
     print(report)
     try:
-        draw(out / "infill.png", with_all(found))
+        draw(out / "infill.png", next(iter(with_all(found).values())))
     except ImportError:
         print("without a picture: pip install matplotlib")
     return 0
