@@ -31,6 +31,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .begun import begun_of
 from .doubts import Room, blanks_break, blanks_may_break, fewest_characters, number_room
 from .explored import SHORT, LeftOut, States
+from .gaps import Gaps
 from .keys import escaped_twice, runs_of, spelled_keys_of, spelling_tokens
 from .marks import MarkedTable
 from .repeats import Repeats, quotes_of
@@ -58,7 +59,7 @@ class JsonGrid:
         self._grids: dict[States, StackGrid] = {}
         self._marked: dict[States, MarkedTable] = {}
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
-        self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
+        self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
 
@@ -263,13 +264,25 @@ class JsonPasses:
         return JsonPasses(self.grid, self.tokens, states)
 
     def refused(self, position: int) -> np.ndarray:
-        """Single tokens that may not stand at the position though their class may: each makes a second key like a given one."""
-        if not self.is_completable or not self.grid.has_free_keys:
+        """Single tokens that may not stand at the position though their class may: each makes a second key like a given one, or
+        too many blanks beside given ones."""
+        if not self.is_completable or not (self.grid.has_free_keys or self._gaps):
             return NO_TOKENS
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
-        found = NO_TOKENS if self._repeats is None else self._repeats.refused(position)
-        return np.union1d(found, self._refused_escapes(position))
+        found = NO_TOKENS
+        if self._gaps is not None:
+            found = self._gaps.refused(position, self.classes_at(position), self.classes.of)
+        if self.grid.has_free_keys:
+            of_keys = NO_TOKENS if self._repeats is None else self._repeats.refused(position)
+            found = np.union1d(found, np.union1d(of_keys, self._refused_escapes(position)))
+        return found
+
+    @cached_property
+    def _gaps(self) -> Gaps | None:
+        """None where blanks are counted, or no matter."""
+        is_text, tokens = self._lattice.is_text, self.grid.text(self.tokens)
+        return None if is_text is None else Gaps(tokens, self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
 
     def _refused_escapes(self, position: int) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""

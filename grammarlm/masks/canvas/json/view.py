@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
     from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
     from grammarlm.masks.machines.json.configs import Config
+    from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
     from grammarlm.masks.matcher import Matcher
     from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -123,6 +124,7 @@ class UnrolledView:
     vocab: Vocabulary
     has_free_keys: bool
     has_cap: bool  # is the number of blanks in a gap bounded by the cap alone?
+    gaps: Blanks | None = None  # where it is, in each gap of a text
     is_plain: bool  # have strings one spelling?
     least_length: int | None  # of the maxLengths that are not always counted
     spelled: tuple[bytes, ...]  # keys of languages of few strings
@@ -208,7 +210,12 @@ class UnrolledView:
             starts = [(FINISHED, ())]
         else:
             found, starts = self._after(found, after)
-        return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays)
+        is_text = self.text_controls(found) if self.has_cap and not states.counts_blanks else None
+        return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays, is_text)
+
+    def text_controls(self, found: Unrolled) -> np.ndarray | None:
+        """bool by control: are blanks text there? None where a run of blanks may leave a gap, and be text of another part."""
+        return None
 
     def marked(
         self, states: States, after: Matcher | None, keys: tuple[bytes, ...], begun: int
@@ -266,6 +273,7 @@ class JsonView(UnrolledView):
         self.has_cap, self.is_plain = has_cap(program.tables.blanks), program.tables.spelling == "plain"
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
+        self.gaps = program.tables.blanks if self.has_cap else None
         long = [program.json.rows[row + 1] for row in long_strings(program.json.rows, places.strings)]
         self.least_length = min(long, default=None)
 
@@ -291,6 +299,9 @@ class JsonView(UnrolledView):
         if explorer.count > len(found.machine.block_of):
             found = self._keep(explorer.states, self._explored(explorer))
         return found, found.starts(begins)
+
+    def text_controls(self, found: Unrolled) -> np.ndarray | None:
+        return np.concatenate([np.zeros(FIRST_CONTROL, bool), found.machine.is_text])
 
     def configs_of(self, matcher: Matcher) -> list[Config]:
         epoch, state = matcher._head[1:3]

@@ -31,10 +31,12 @@ class StackGrid:
         room: int,
         check: Callable[[], None],
         arrays: TableArrays | None = None,
+        is_text: np.ndarray | None = None,
     ):
+        """`is_text`: bool [controls], where blanks are text and no white space between tokens of JSON; None: no matter."""
         self.table, self.classes, self.length, self.check = table, classes, length, check
         self.closings = Closings(table, room, check)
-        self._arrays = arrays
+        self._arrays, self.is_text = arrays, is_text
         self.room, self.starts = room, starts
         self._begin(starts)
         kinds = len(table.pushes)

@@ -57,6 +57,14 @@ class StackPasses:
             return ReferencePasses(self.grid, self.row).reads(position, token_class)
         return self._known_states().reads(position, token_class)
 
+    def classes_from(self, position: int, controls: np.ndarray) -> np.ndarray:
+        """bool [K]: of the classes at a masked position those that lead on from some controls (bool [controls]) before it."""
+        return self._known_states().classes_from(position, controls)
+
+    def leads_to(self, position: int, token_class: int, controls: np.ndarray) -> bool:
+        """Has the row a completion with the class at a masked position, and one of the controls behind it?"""
+        return self._known_states().leads_to(position, token_class, controls)
+
     def some(self, scores: np.ndarray) -> np.ndarray:
         """int32 [L]: the classes of some completion, found from the left: at each position the best of those that lead on."""
         found = None if self.grid.table.micro_order is None else self._known_states().some(scores)
@@ -113,8 +121,8 @@ class RowStates:
             begin, end = grid.borders()
             self._generation = self._sets.generation
             self._forward = [begin]  # states at boundaries, from the left
-            before, self._inner = self._sets.backward(row, end, grid.check)
-            self.is_completable = self._sets.meet(begin, int(before[0]))
+            self._backward, self._inner = self._sets.backward(row, end, grid.check)
+            self.is_completable = self._sets.meet(begin, int(self._backward[0]))
 
     @property
     def is_current(self) -> bool:
@@ -131,6 +139,16 @@ class RowStates:
     def classes_at(self, position: int) -> np.ndarray:
         with self._sets.lock:
             return self._sets.classes(self._before(position), int(self._inner[position]))
+
+    def classes_from(self, position: int, controls: np.ndarray) -> np.ndarray:
+        with self._sets.lock:
+            before = self._sets.among(self._before(position), controls)
+            return self._sets.classes(before, int(self._inner[position]))
+
+    def leads_to(self, position: int, token_class: int, controls: np.ndarray) -> bool:
+        with self._sets.lock:
+            after = self._sets.forward(self._before(position), np.array([token_class], np.int32))
+            return self._sets.meet(self._sets.among(int(after[1]), controls), int(self._backward[position + 1]))
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
         scores = np.ascontiguousarray(scores, np.float64)

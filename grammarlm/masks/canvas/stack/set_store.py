@@ -70,6 +70,12 @@ class SetStore:
         array = np.array(list(words), np.int32)
         return self.asked(lambda: entries.sets_record(self.address, address_of(array), len(array)))
 
+    def read(self, number: int) -> list[int]:
+        """The words of a record."""
+        start, stop = self.arrays[At.START][number : number + 2].tolist()
+        words: list[int] = self.arrays[At.WORD][start:stop].tolist()
+        return words
+
     def put(self, place: At, array: np.ndarray) -> None:
         self.arrays[place] = array
         self.words[place] = address_of(array)

@@ -152,6 +152,15 @@ class StackSets:
             self._store.asked(lambda: entries.sets_backward(self._store.address, *places), check)  # noqa: B023
         return states, inner
 
+    def among(self, state: int, controls: np.ndarray) -> int:
+        """The part of a state at a boundary at some of the controls (bool [controls])."""
+        _, pattern, *sets = self._store.read(state)
+        pairs = np.array(self._store.read(pattern)[1:], np.int64).reshape(-1, 2)
+        words, numbers = [int(Record.PATTERN)], dict[int, int]()
+        for control, number in pairs[controls[pairs[:, 0]]].tolist():
+            words += [control, numbers.setdefault(sets[number - 1], len(numbers) + 1)]
+        return self._store.record([Record.STATE, self._store.record(words), *numbers])
+
     def has_stacks(self, state: int) -> bool:
         """Is there any stack in a state?"""
         starts = self._store.arrays[At.START]

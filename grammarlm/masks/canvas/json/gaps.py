@@ -1,0 +1,87 @@
+"""Single tokens with more blanks than a gap has room for beside given ones, where states do not count blanks.
+
+Given blanks beside a masked token belong to its gap, or are text as it is. So such a token may stand there if it does from states
+within text alone; one whose blanks come last is tried alone, and may stand there if it ends in text.
+
+    ... ": " [40 blanks] 12 ...    41 between two tokens of JSON: refused        "a [40 blanks] b"    text: allowed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from grammarlm.masks.canvas.protocol import MASKED
+from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .doubts import sizes_of
+
+if TYPE_CHECKING:
+    from grammarlm.masks.canvas.stack.passes import StackPasses
+
+NO_TOKENS = np.zeros(0, np.int64)
+
+
+class Blanks(NamedTuple):
+    """By id: blanks at a token's two ends, and is it nothing else?"""
+
+    leading: np.ndarray
+    trailing: np.ndarray
+    is_whole: np.ndarray
+    most: int
+
+
+@lru_cache(maxsize=4)
+def blanks_of_tokens(vocab: Vocabulary) -> Blanks:
+    edges = sizes_of(vocab).blanks
+    leading, trailing = np.array(edges.leading, np.int64), np.array(edges.trailing, np.int64)
+    return Blanks(leading, trailing, np.array(edges.is_whole, bool), int(max(leading.max(), trailing.max())))
+
+
+def given_beside(tokens: Sequence[int], vocab: Vocabulary, begun: int) -> list[tuple[int, int]]:
+    """By position the given blanks right before it and right after it, to the next masked token. `begun`: those before the row."""
+    leading, trailing, is_whole, _ = blanks_of_tokens(vocab)
+    before = _carried(tokens, trailing, is_whole, begun)
+    after = _carried(tokens[::-1], leading, is_whole, 0)[::-1]
+    return list(zip(before, after, strict=True))
+
+
+def _carried(tokens: Sequence[int], last: np.ndarray, is_whole: np.ndarray, here: int) -> list[int]:
+    """The given blanks before each token. `last`: how many a token ends in."""
+    found = []
+    for token in tokens:
+        found.append(here)
+        here = 0 if token == MASKED else int(last[token]) + (here if is_whole[token] else 0)
+    return found
+
+
+class Gaps:
+    """The masked positions of a row beside given blanks."""
+
+    def __init__(self, tokens: Sequence[int], passes: StackPasses, vocab: Vocabulary, begun: int, is_text: np.ndarray):
+        """`is_text`: bool by control: are blanks text there?"""
+        self._passes, self._is_text = passes, is_text
+        self._blanks = blanks_of_tokens(vocab)
+        self._beside = given_beside(tokens, vocab, begun)
+
+    def refused(self, position: int, allowed: np.ndarray, class_of: np.ndarray) -> np.ndarray:
+        """`allowed`: the classes at a masked position."""
+        before, after = self._beside[position] if position < len(self._beside) else (0, 0)
+        if not before + after or before + self._blanks.most + after <= LONGEST_RUN:
+            return NO_TOKENS
+        leading, trailing, is_whole, _ = self._blanks
+        total = leading + before + np.where(is_whole, after, 0)
+        first = np.flatnonzero((total > LONGEST_RUN) & (leading > 0))
+        first = first[allowed[class_of[first]]]
+        last = np.flatnonzero((trailing + after > LONGEST_RUN) & (trailing > 0) & ~is_whole) if after else NO_TOKENS
+        last = last[allowed[class_of[last]]]
+        if len(first):
+            first = first[~self._passes.classes_from(position, self._is_text)[class_of[first]]]
+        classes = [
+            c for c in np.unique(class_of[last]).tolist() if not self._passes.leads_to(position, c, self._is_text)
+        ]
+        return np.union1d(first, last[np.isin(class_of[last], classes)])
