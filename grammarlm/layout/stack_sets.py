@@ -158,7 +158,7 @@ class Effects(Constants):
 
     STATES = 0
     CLASSES = 1
-    MATRIX = 2  # int32 [STATES, CLASSES]: an effect, -1: none; below STATES the state reached, then special effects
+    ENTRY_START = 2  # int64 [STATES + 1]: where the entries of each state begin
     SPECIALS = 3
     SPECIAL_START = 4  # int32 [SPECIALS + 1]
     SPECIAL_POINTS = 5  # int32: the points that special effects lead to
@@ -174,7 +174,9 @@ class Effects(Constants):
     EDGE_POINT = 15  # int32 [CAPACITY]
     WORDS = 16
     EDGE_BITS = 17  # uint64 [CAPACITY, WORDS]: classes, zero at first
-    LENGTH = 18
+    ENTRY_CLASS = 18  # int32: from the first column on; 0: no room yet
+    ENTRY_EFFECT = 19  # int32: below STATES the state reached, then special effects
+    LENGTH = 20
 
 
 class Vectors(Constants):
@@ -196,7 +198,24 @@ class Vectors(Constants):
     MISSING = 13  # an effect of which the move is not known
     SLOTS = 14  # a power of two
     SLOT = 15  # int32 [SLOTS]: vectors by hash, number + 1
-    LENGTH = 16
+    PLACES = 16  # int32 [PLACE_CAPACITY]: where vectors have an effect, one vector behind the other
+    PLACE_START = 17  # int64 [CAPACITY + 1]
+    PLACE_CAPACITY = 18
+    CLEAN = 19  # the number of vectors where the row behind them has no effect; -1: it may have
+    MISSING_COLUMN = 20
+    BUDGET = 21  # places that may be looked at before the clock
+    NODES = 22  # from here on what walk_tokens reads; its node is DONE
+    BYTE = 23  # uint8 [NODES], and the other arrays of a trie
+    DEPTH = 24
+    END = 25
+    TOKEN = 26
+    CLASS_OF = 27  # uint8 [256]
+    DEEPEST = 28
+    REACHED = 29  # int32 [DEEPEST + 1]: vectors by depth, that of the root at first
+    KINDS = 30  # int32 [KIND_COUNT]: the vector of each token
+    KIND_COUNT = 31
+    NOWHERE = 32  # the vector that has no effect
+    LENGTH = 33
 
 
 class Refine(Constants):

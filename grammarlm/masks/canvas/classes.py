@@ -18,6 +18,7 @@ from grammarlm.masks.token_facts import pack_ids
 
 NEVER, STOP = 0, 1
 FIRST = 2  # the first class of tokens that stand in a text
+MOST_LISTED = 1 << 20  # kinds that are told apart by a list of all numbers
 MANY = 8  # a class with more than one id for so many words of a row has a row of its own
 
 
@@ -87,7 +88,14 @@ class TokenClasses:
 
 def classes_of(kinds: np.ndarray, stop_ids: tuple[int, ...]) -> tuple[TokenClasses, np.ndarray]:
     """Classes of ids by what they do: `kinds` int [V], 0 for ids that do nothing. Also the kind of each class from FIRST on."""
-    found, places = np.unique(kinds, return_inverse=True)
+    most = int(kinds.max(initial=0))
+    if most <= MOST_LISTED:
+        present = np.zeros(most + 1, bool)
+        present[kinds] = True
+        found, place_of = np.flatnonzero(present), np.cumsum(present, dtype=np.int32) - 1
+        places = place_of[kinds]
+    else:
+        found, places = np.unique(kinds, return_inverse=True)
     none = int(found[0] == 0)
     of = (places + FIRST - none).astype(np.int32)
     of[kinds == 0] = NEVER

@@ -30,6 +30,18 @@ DOCUMENTS = {
          "additionalProperties": {"type": "boolean"}},
         [b'{"id": 7, "on": "yes", "x": true}', b'{"z": false}'],
     ),
+    "keys that begin alike, in order": (
+        {"type": "object", "required": ["a", "ac"], "additionalProperties": False,
+         "properties": {"ab": {"const": 1}, "a": {"type": "number", "minimum": -4, "maximum": 2000}, "abc": {"const": 2},
+                        "b\u00e9": {"enum": ["x", "xy", "\u00e9\n"]}, "ac": {"type": "null"}}},
+        ['{"ab": 1, "a": 1.5e2, "bé": "xy", "ac": null}'.encode(),
+         b'{"\\u0061": 2E3, "abc": 2, "b\\u00E9": "\\u00e9\\n", "a\\u0063": null}'],
+    ),
+    "keys that begin alike, some free": (
+        {"type": "object", "properties": {"ab": {"const": 1}, "a": {"const": 3}, "abc": {"const": 2}},
+         "patternProperties": {"^b[0-9\u00e9]*$": {"const": 4}}, "additionalProperties": {"const": 5}},
+        ['{"ab": 1, "abc": 2, "b7é": 4, "abcd": 5, "\\u0061bd": 5}'.encode(), b'{"a": 3, "b": 4, "c\\u00e9": 5}'],
+    ),
 }  # fmt: skip
 
 
@@ -60,7 +72,9 @@ def mutated(texts: list[bytes], count: int) -> list[bytes]:
         text = bytearray(texts[rng.integers(len(texts))])
         for _ in range(int(rng.integers(1, 4))):
             at = int(rng.integers(len(text) + 1))
-            text[at : at + int(rng.integers(0, 2))] = bytes([rng.choice(list(b'{}[]":,0129-.e\\u abcdintrue\n'))])
+            text[at : at + int(rng.integers(0, 2))] = bytes(
+                [rng.choice(list(b'{}[]":,0129-.e\\u abcdintrue\n') if rng.random() < 0.8 else 256)]
+            )
         found.append(bytes(text))
     return found
 

@@ -17,6 +17,26 @@ def scrambled(word):
     return found ^ found >> uint64(31)
 
 
+@kernel("int64(int64, int64, int64, int64)", seconds=1)
+def byte_columns(table_address, states, hashes_address, like_address):
+    """Adds to HASHES (uint64 [256]) those of the columns of a table int32 [states, 256]. Or, given LIKE (int64 [256]): is each
+    column like that one?"""
+    table = carray(pointer(table_address), (states, 256), np.int32)
+    if like_address:
+        like = carray(pointer(like_address), 256, np.int64)
+        for s in range(states):
+            for b in range(256):
+                if table[s, b] != table[s, like[b]]:
+                    return int64(0)
+        return int64(1)
+    hashes = carray(pointer(hashes_address), 256, np.uint64)
+    for s in range(states):
+        weight = scrambled(uint64(s + 1) * uint64(MIX))
+        for b in range(256):
+            hashes[b] += uint64(int64(table[s, b])) * weight
+    return int64(1)
+
+
 @part
 def name_steps(address, turn):
     """VALUES: the name of each state's block, of no step, and of each special step by all that it may do."""

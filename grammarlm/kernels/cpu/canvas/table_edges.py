@@ -4,7 +4,7 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import kernel, pointer
-from grammarlm.layout.stack_sets import Effects
+from grammarlm.layout.stack_sets import Effects, Vectors
 
 from .arrays import lowest
 
@@ -14,8 +14,10 @@ def table_edges(address):
     """Writes down the edges of all states (layout/stack_sets.py, Effects), or only counts them where there is no room. Returns how
     many."""
     arena = carray(pointer(address), int64(Effects.LENGTH), np.int64)
-    states, classes, capacity = arena[Effects.STATES], arena[Effects.CLASSES], arena[Effects.CAPACITY]
-    matrix = carray(pointer(arena[Effects.MATRIX]), (states, classes), np.int32)
+    states, capacity = arena[Effects.STATES], arena[Effects.CAPACITY]
+    entry_start = carray(pointer(arena[Effects.ENTRY_START]), states + 1, np.int64)
+    entry_class = carray(pointer(arena[Effects.ENTRY_CLASS]), int64(entry_start[states]), np.int32)
+    entry_effect = carray(pointer(arena[Effects.ENTRY_EFFECT]), int64(entry_start[states]), np.int32)
     first_control, first_class, wide = arena[Effects.FIRST_CONTROL], arena[Effects.FIRST_CLASS], arena[Effects.WORDS]
     special_start = carray(pointer(arena[Effects.SPECIAL_START]), arena[Effects.SPECIALS] + 1, np.int32)
     special = carray(pointer(arena[Effects.SPECIAL_POINTS]), int64(special_start[arena[Effects.SPECIALS]]), np.int32)
@@ -35,11 +37,9 @@ def table_edges(address):
                 controls[count], points[count] = first_control + s, arena[Effects.FINISHED]
                 bits[count, arena[Effects.STOP] >> 6] = uint64(1) << uint64(arena[Effects.STOP] & 63)
             count += 1
-        for k in range(classes):
-            effect = int64(matrix[s, k])
-            if effect < 0:
-                continue
-            token_class = first_class + k
+        for entry in range(entry_start[s], entry_start[s + 1]):
+            effect = int64(entry_effect[entry])
+            token_class = first_class + int64(entry_class[entry])
             ways, begin = int64(1), int64(0)
             if effect >= states:
                 begin = int64(special_start[effect - states])
@@ -54,6 +54,70 @@ def table_edges(address):
                 e = int64(edge_of[q])
                 if e < capacity:
                     bits[e, token_class >> 6] |= uint64(1) << uint64(token_class & 63)
+    return count
+
+
+@kernel("void(int64, int64, int64)", seconds=1)
+def entries_by_state(vectors_address, address, numbers_address):
+    """What classes do to each state: ENTRY_CLASS and ENTRY_EFFECT; without room for these, ENTRY_START. `numbers`: those of the
+    classes' vectors (layout/stack_sets.py, Vectors)."""
+    vectors_arena = carray(pointer(vectors_address), int64(Vectors.LENGTH), np.int64)
+    arena = carray(pointer(address), int64(Effects.LENGTH), np.int64)
+    size, capacity, states, classes = (
+        vectors_arena[Vectors.SIZE], vectors_arena[Vectors.CAPACITY], arena[Effects.STATES], arena[Effects.CLASSES],
+    )  # fmt: skip
+    vectors = carray(pointer(vectors_arena[Vectors.VECTORS]), (capacity, size), np.int32)
+    places = carray(pointer(vectors_arena[Vectors.PLACES]), vectors_arena[Vectors.PLACE_CAPACITY], np.int32)
+    first = carray(pointer(vectors_arena[Vectors.PLACE_START]), capacity + 1, np.int64)
+    numbers = carray(pointer(numbers_address), classes, np.int64)
+    start = carray(pointer(arena[Effects.ENTRY_START]), states + 1, np.int64)
+    if arena[Effects.ENTRY_CLASS] == 0:
+        start[:] = 0
+        for k in range(classes):
+            for i in range(first[numbers[k]], first[numbers[k] + 1]):
+                start[places[i] + 1] += 1
+        for s in range(states):
+            start[s + 1] += start[s]
+        return
+    entry_class = carray(pointer(arena[Effects.ENTRY_CLASS]), int64(start[states]), np.int32)
+    entry_effect = carray(pointer(arena[Effects.ENTRY_EFFECT]), int64(start[states]), np.int32)
+    at = np.empty(states, np.int64)
+    for s in range(states):
+        at[s] = start[s]
+    for k in range(classes):
+        for i in range(first[numbers[k]], first[numbers[k] + 1]):
+            s = places[i]
+            entry_class[at[s]], entry_effect[at[s]] = k, vectors[numbers[k], s]
+            at[s] += 1
+
+
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64)", seconds=1)
+def number_rows(bits_address, rows, wide, of_address, first_address, slots_address, slots):
+    """int32 [rows]: the number of each row of words, and int64: the first row of each number. Returns how many. `slots`: a power of
+    two, more than twice the rows; int32, zero."""
+    bits = carray(pointer(bits_address), (rows, wide), np.uint64)
+    of, first = carray(pointer(of_address), rows, np.int32), carray(pointer(first_address), rows, np.int64)
+    slot = carray(pointer(slots_address), slots, np.int32)
+    count = int64(0)
+    for r in range(rows):
+        hashed = uint64(0)
+        for w in range(wide):
+            hashed = (hashed ^ bits[r, w]) * uint64(0x9E3779B97F4A7C15)
+            hashed ^= hashed >> uint64(29)
+        at = int64(hashed & uint64(slots - 1))
+        while slot[at]:
+            other = first[slot[at] - 1]
+            same = True
+            for w in range(wide):
+                same = same and bits[r, w] == bits[other, w]
+            if same:
+                break
+            at = (at + 1) & (slots - 1)
+        if slot[at] == 0:
+            first[count] = r
+            count += 1
+            slot[at] = count
+        of[r] = slot[at] - 1
     return count
 
 

@@ -1,47 +1,59 @@
-"""What one more byte does to vectors of effects (masks/canvas/json/tokens.py), interned: equal vectors, one number."""
+"""What more bytes do to vectors of effects (masks/canvas/json/tokens.py), interned: equal vectors, one number.
+
+After a few bytes most states read nothing any more, so a vector is moved, hashed and compared by the places that have an effect.
+"""
 
 import numpy as np
 from numba import carray, int64, uint64
 
-from grammarlm.kernels.cpu.jit import kernel, part, pointer
+from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.stack_sets import Vectors
 
-UNKNOWN = -2
-ALL_DONE, MISSING, FULL = 0, 1, 2
+NONE, UNKNOWN = -1, -2  # of an effect, and of a vector
+ALL_DONE, MISSING, FULL, PAUSED = 0, 1, 2, 3
 
 
-@part
-def hash_of(address, vector):
-    """Linear in the words, so that numpy computes the same (masks/canvas/json/vectors.py)."""
-    arena = carray(pointer(address), int64(Vectors.LENGTH), np.int64)
-    size = arena[Vectors.SIZE]
-    words = carray(pointer(arena[Vectors.VECTORS] + 4 * size * vector), size, np.int32)
-    weights = carray(pointer(arena[Vectors.WEIGHTS]), size, np.uint64)
-    hashed = uint64(0)
-    for s in range(size):
-        hashed += uint64(int64(words[s])) * weights[s]
-    return hashed ^ (hashed >> uint64(31))
+@inlined
+def arena_at(address):
+    return carray(pointer(address), int64(Vectors.LENGTH), np.int64)
+
+
+@inlined
+def places_at(arena):
+    """The places of all vectors, one vector behind the other, and where those of each begin."""
+    places = carray(pointer(arena[Vectors.PLACES]), arena[Vectors.PLACE_CAPACITY], np.int32)
+    return places, carray(pointer(arena[Vectors.PLACE_START]), arena[Vectors.CAPACITY] + 1, np.int64)
 
 
 @part
 def intern_last(address):
-    """The number of the vector behind the last one, which is made one unless there is an equal one."""
-    arena = carray(pointer(address), int64(Vectors.LENGTH), np.int64)
+    """The number of the vector behind the last one, whose places are known; it is made one unless there is an equal one."""
+    arena = arena_at(address)
     size, capacity, made = arena[Vectors.SIZE], arena[Vectors.CAPACITY], arena[Vectors.COUNT]
     vectors = carray(pointer(arena[Vectors.VECTORS]), (capacity, size), np.int32)
     hashes = carray(pointer(arena[Vectors.HASHES]), capacity, np.uint64)
+    weights = carray(pointer(arena[Vectors.WEIGHTS]), size, np.uint64)
     slots, mask = carray(pointer(arena[Vectors.SLOT]), arena[Vectors.SLOTS], np.int32), arena[Vectors.SLOTS] - 1
-    hashed = hash_of(address, made)
+    places, starts = places_at(arena)
+    first, end = starts[made], starts[made + 1]
+    hashed = uint64(0)
+    for i in range(first, end):
+        s = places[i]
+        hashed += uint64(int64(vectors[made, s]) + 1) * weights[s]
+    hashed = hashed ^ (hashed >> uint64(31))
     at = int64(hashed) & mask
     while slots[at]:
         n = int64(slots[at]) - 1
-        if hashes[n] == hashed:
+        if hashes[n] == hashed and starts[n + 1] - starts[n] == end - first:
             same = True
-            for s in range(size):
+            for i in range(first, end):
+                s = places[i]
                 if vectors[n, s] != vectors[made, s]:
                     same = False
                     break
             if same:
+                for i in range(first, end):
+                    vectors[made, places[i]] = NONE
                 return n
         at = (at + 1) & mask
     hashes[made] = hashed
@@ -50,43 +62,112 @@ def intern_last(address):
     return made
 
 
-@kernel("int64(int64)", seconds=2)
-def move_vectors(address):
-    """Fills AFTER for the pairs from DONE on, as far as it gets."""
-    arena = carray(pointer(address), int64(Vectors.LENGTH), np.int64)
-    size, columns, capacity = arena[Vectors.SIZE], arena[Vectors.COLUMNS], arena[Vectors.CAPACITY]
+@part
+def moved_vector(address, vector, column):
+    """The number of the vector after one more byte, which AFTER has from then on; -1 - why it is not known."""
+    arena = arena_at(address)
+    size, columns, capacity, made = (
+        arena[Vectors.SIZE], arena[Vectors.COLUMNS], arena[Vectors.CAPACITY], arena[Vectors.COUNT],
+    )  # fmt: skip
+    places, starts = places_at(arena)
+    if made == capacity or starts[made] + size > arena[Vectors.PLACE_CAPACITY]:
+        return int64(-1 - FULL)
     vectors = carray(pointer(arena[Vectors.VECTORS]), (capacity, size), np.int32)
     after = carray(pointer(arena[Vectors.AFTER]), (capacity, columns), np.int32)
     effects = arena[Vectors.EFFECTS]
     moved = carray(pointer(arena[Vectors.MOVED]), (columns, effects), np.int32)
+    if arena[Vectors.CLEAN] != made:
+        for s in range(size):
+            vectors[made, s] = NONE
+        arena[Vectors.CLEAN] = made
+    end = starts[made]
+    for i in range(starts[vector], starts[vector + 1]):
+        s = places[i]
+        effect = int64(vectors[vector, s])
+        found = moved[column, effect]
+        if found == UNKNOWN:
+            arena[Vectors.MISSING], arena[Vectors.MISSING_COLUMN], arena[Vectors.CLEAN] = effect, column, int64(-1)
+            return int64(-1 - MISSING)
+        if found != NONE:
+            vectors[made, s] = found
+            places[end] = s
+            end += 1
+    starts[made + 1] = end
+    arena[Vectors.BUDGET] -= starts[vector + 1] - starts[vector] + 1
+    found = intern_last(address)
+    after[vector, column] = found
+    return found
+
+
+@kernel("int64(int64)", seconds=2)
+def move_vectors(address):
+    """Fills AFTER for the pairs from DONE on, as far as it gets."""
+    arena = arena_at(address)
     pairs = carray(pointer(arena[Vectors.PAIRS]), (arena[Vectors.PAIR_COUNT], 2), np.int32)
     while arena[Vectors.DONE] < len(pairs):
-        vector, column = int64(pairs[arena[Vectors.DONE], 0]), int64(pairs[arena[Vectors.DONE], 1])
-        made = arena[Vectors.COUNT]
-        if made == capacity:
-            return int64(FULL)
-        for s in range(size):
-            effect = int64(vectors[vector, s])
-            found = moved[column, effect if effect >= 0 else effects - 1]
-            if found == UNKNOWN:
-                arena[Vectors.MISSING] = effect
-                return int64(MISSING)
-            vectors[made, s] = found
-        after[vector, column] = intern_last(address)
+        found = moved_vector(address, int64(pairs[arena[Vectors.DONE], 0]), int64(pairs[arena[Vectors.DONE], 1]))
+        if found < 0:
+            return -1 - found
         arena[Vectors.DONE] += 1
+    return int64(ALL_DONE)
+
+
+@kernel("int64(int64)", seconds=2)
+def walk_tokens(address):
+    """Fills KINDS by a walk of the trie (vocab/byte_trie.py) from node DONE on, as far as it gets before BUDGET is used up. Of the
+    vectors that the path to a node leads to, REACHED has those by depth."""
+    arena = arena_at(address)
+    columns, nodes = arena[Vectors.COLUMNS], arena[Vectors.NODES]
+    byte = carray(pointer(arena[Vectors.BYTE]), nodes, np.uint8)
+    depth = carray(pointer(arena[Vectors.DEPTH]), nodes, np.uint16)
+    end = carray(pointer(arena[Vectors.END]), nodes, np.int32)
+    token = carray(pointer(arena[Vectors.TOKEN]), nodes, np.uint32)
+    class_of = carray(pointer(arena[Vectors.CLASS_OF]), 256, np.uint8)
+    reached = carray(pointer(arena[Vectors.REACHED]), arena[Vectors.DEEPEST] + 1, np.int32)
+    kinds = carray(pointer(arena[Vectors.KINDS]), arena[Vectors.KIND_COUNT], np.int32)
+    after = carray(pointer(arena[Vectors.AFTER]), (arena[Vectors.CAPACITY], columns), np.int32)
+    nowhere, node = arena[Vectors.NOWHERE], arena[Vectors.DONE]
+    while node < nodes:
+        d = int64(depth[node])
+        column = int64(class_of[byte[node]])
+        found = int64(after[reached[d - 1], column])
+        if found == UNKNOWN:
+            arena[Vectors.DONE] = node
+            if arena[Vectors.BUDGET] < 0:
+                return int64(PAUSED)
+            found = moved_vector(address, int64(reached[d - 1]), column)
+            if found < 0:
+                return -1 - found
+        if found == nowhere:
+            node = int64(end[node])
+        else:
+            reached[d] = found
+            kinds[token[node]] = found
+            node += 1
     return int64(ALL_DONE)
 
 
 @kernel("int64(int64)", seconds=1)
 def intern_vector(address):
     """The number of the vector behind the last one; there is room for it."""
+    arena = arena_at(address)
+    size, made = arena[Vectors.SIZE], arena[Vectors.COUNT]
+    words = carray(pointer(arena[Vectors.VECTORS] + 4 * size * made), size, np.int32)
+    places, starts = places_at(arena)
+    end = starts[made]
+    for s in range(size):
+        if words[s] != NONE:
+            places[end] = s
+            end += 1
+    starts[made + 1] = end
+    arena[Vectors.CLEAN] = made  # as it is if there is an equal one
     return intern_last(address)
 
 
 @kernel("void(int64, int64)", seconds=1)
 def rehash_vectors(address, count):
     """Fills SLOT, which is empty, with the first vectors, the last of them first: of equal ones that is found."""
-    arena = carray(pointer(address), int64(Vectors.LENGTH), np.int64)
+    arena = arena_at(address)
     hashes = carray(pointer(arena[Vectors.HASHES]), arena[Vectors.CAPACITY], np.uint64)
     slots, mask = carray(pointer(arena[Vectors.SLOT]), arena[Vectors.SLOTS], np.int32), arena[Vectors.SLOTS] - 1
     for n in range(count - 1, -1, -1):

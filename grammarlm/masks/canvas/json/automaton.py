@@ -87,10 +87,16 @@ def byte_automaton(explored: ByteTable, check: Callable[[], None]) -> ByteAutoma
 
 
 def _byte_classes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The columns that differ, and which of them each byte has."""
-    keys = np.ascontiguousarray(table.T).view(np.dtype((np.void, 4 * len(table)))).ravel()
-    _, first, class_of = np.unique(keys, return_index=True, return_inverse=True)
-    return table[:, first].astype(np.int64), class_of.reshape(-1).astype(np.uint8)
+    """The columns that differ, and which of them each byte has; by hashes, which are checked."""
+    entries.load("stack_sets")
+    table = np.ascontiguousarray(table, np.int32)
+    hashes = np.zeros(256, np.uint64)
+    entries.byte_columns(address_of(table), len(table), address_of(hashes), 0)
+    _, first, class_of = np.unique(hashes, return_index=True, return_inverse=True)
+    class_of = class_of.reshape(-1)
+    like = np.ascontiguousarray(first[class_of], np.int64)
+    assert entries.byte_columns(address_of(table), len(table), 0, address_of(like)), "two bytes were taken for one"
+    return np.ascontiguousarray(table[:, first]), class_of.astype(np.uint8)
 
 
 def _blocks(columns: np.ndarray, kinds: np.ndarray, chains: dict[int, list[tuple[int, int, int]]]) -> np.ndarray:
@@ -99,7 +105,7 @@ def _blocks(columns: np.ndarray, kinds: np.ndarray, chains: dict[int, list[tuple
     states, wide = columns.shape
     special = columns <= SPECIAL
     numbers, places = np.unique(columns[special], return_inverse=True)
-    steps = np.where(columns == NONE, states, columns).astype(np.int32)
+    steps = np.where(columns == NONE, np.int32(states), columns)
     steps[special] = states + 1 + places.reshape(-1)
     parts = [(number, *way) for number, entry in enumerate(numbers.tolist()) for way in chains[entry]]
     slots, arena = 4 << states.bit_length(), np.zeros(Refine.LENGTH, np.int64)
@@ -149,19 +155,16 @@ def _entries(
     """The effects of each state by class of byte, as blocks; and the special ones."""
     blocks = int(block.max()) + 1
     numbers: dict[frozenset[Way], int] = {}
-    of = np.concatenate([block, np.full(1, NONE)])  # NONE is the last index, too
-    lowest = -int(columns.min(initial=0))
-    special = np.zeros(lowest + 1, np.int64)
+    lowest = min(int(columns.min(initial=0)), NONE)
+    of = np.full(len(block) - lowest, NONE, np.int32)  # by entry - lowest
+    of[-lowest:] = block
     for entry, chain in chains.items():
         ways = frozenset(_way(operation, symbol, state, block) for operation, symbol, state in chain)
         if len(ways) == 1 and (one := next(iter(ways)))[0] == STEP:
-            special[-entry] = one[1]
+            of[entry - lowest] = one[1]
         else:
-            special[-entry] = blocks + numbers.setdefault(ways, len(numbers))
-    found = np.where(
-        columns <= SPECIAL, special[np.where(columns <= SPECIAL, -columns, 0)], of[np.maximum(columns, NONE)]
-    )
-    return found, list(numbers)
+            of[entry - lowest] = blocks + numbers.setdefault(ways, len(numbers))
+    return of[columns - lowest], list(numbers)
 
 
 def _way(operation: int, symbol: int, state: int, block: np.ndarray) -> Way:

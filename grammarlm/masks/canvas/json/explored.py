@@ -38,11 +38,11 @@ from .tracked import long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
-MOST_STATES = 1 << 16
+MOST_STATES = 1 << 18
 SHORT = 1  # digits of a number before an exponent that states follow in any row
 OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
 SCRATCH = 4096  # frames that steps make and drop
-FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 4096, 4096, 1024
+FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 1 << 14, 1 << 14, 1 << 12  # memory that is not used costs nothing
 
 
 class States(NamedTuple):
@@ -159,9 +159,9 @@ class Explorer:
             self._make_room()
         count, specials = int(self.work[Explore.STATE_COUNT]), int(self.work[Explore.SPECIAL_COUNT])
         return Explored(
-            self._kept[Explore.STATES][:count].copy(),
-            self._kept[Explore.NEXT][:count].copy(),
-            self._kept[Explore.SPECIALS][:specials].copy(),
+            self._kept[Explore.STATES][:count],  # later ones come behind them
+            self._kept[Explore.NEXT][:count],
+            self._kept[Explore.SPECIALS][:specials],
             self._kept[Explore.ACCEPTS][:count] != 0,
             first,
         )

@@ -41,10 +41,23 @@ class JsonTable:
         self._pushes: dict[tuple[int, Point], int] = {}
         self._micros: dict[int, int] = {}  # by vector
         self._rules: list[tuple[int, int, Point]] = []
-        matrix = np.array([effects.vectors[v] for v in vectors], np.int32).reshape(len(vectors), automaton.states)
-        met = np.unique(matrix[matrix >= automaton.states]).tolist()
+        self._numbers = np.array(vectors, np.int64)
+        self._entries = self._by_state()
+        met = np.unique(self._entries[2][self._entries[2] >= automaton.states]).tolist()
         self._special: dict[int, list[Point]] = {effect: self._points(effect) for effect in met}
-        self.table = self._finished(np.ascontiguousarray(matrix.T))
+        self.table = self._finished()
+
+    def _by_state(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What classes do to states: where those of each state begin; the classes, counted from FIRST; what they do."""
+        entries.load("stack_sets")
+        arena, starts = np.zeros(Effects.LENGTH, np.int64), np.empty(self._automaton.states + 1, np.int64)
+        arena[Effects.STATES], arena[Effects.CLASSES] = self._automaton.states, len(self._numbers)
+        arena[Effects.ENTRY_START] = address_of(starts)
+        entries.entries_by_state(self._effects.address, address_of(arena), address_of(self._numbers))
+        classes, done = np.empty(int(starts[-1]) + 1, np.int32), np.empty(int(starts[-1]) + 1, np.int32)
+        arena[Effects.ENTRY_CLASS], arena[Effects.ENTRY_EFFECT] = address_of(classes), address_of(done)
+        entries.entries_by_state(self._effects.address, address_of(arena), address_of(self._numbers))
+        return starts, classes[:-1], done[:-1]
 
     def _points(self, effect: int) -> list[Point]:
         return [self._point(way) for way in self._effects.ways_of(effect)]
@@ -75,9 +88,9 @@ class JsonTable:
         first = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}[kind]
         return first + int(at)
 
-    def _finished(self, matrix: np.ndarray) -> StackTable:
+    def _finished(self) -> StackTable:
         points = self._controls + len(self._pushes) + len(self._micros)
-        control, point, bits = self._edges(matrix, points)
+        control, point, bits = self._edges(points)
         kinds, kind = distinct_rows(bits)
         given = 0
         if self._has_tokens is not None:
@@ -88,7 +101,7 @@ class JsonTable:
         return StackTable(
             self._controls,
             FIRST_SYMBOL + len(self.symbol_of),
-            FIRST + matrix.shape[1],
+            FIRST + len(self._numbers),
             points,
             control,
             point,
@@ -99,10 +112,10 @@ class JsonTable:
             given,
         )
 
-    def _edges(self, matrix: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _edges(self, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The control and the point of each edge, and its classes as bits."""
-        entries.load("stack_sets")
-        states, classes = matrix.shape
+        states, classes = self._automaton.states, len(self._numbers)
+        entry_start, entry_class, entry_effect = self._entries
         most = max(self._special, default=states - 1) + 1 - states
         ways = [[self._number(p) for p in self._special.get(states + i, ())] for i in range(most)]
         starts = np.cumsum([0, *map(len, ways)]).astype(np.int32)
@@ -110,7 +123,9 @@ class JsonTable:
         accepts, edge_of = (self._automaton.accepts != 0).astype(np.uint8), np.empty(points, np.int32)
         wide, arena = -(-(FIRST + classes) // 64), np.zeros(Effects.LENGTH, np.int64)
         for place, number in (
-            (Effects.STATES, states), (Effects.CLASSES, classes), (Effects.MATRIX, address_of(matrix)), (Effects.SPECIALS, most),
+            (Effects.STATES, states), (Effects.CLASSES, classes), (Effects.SPECIALS, most),
+            (Effects.ENTRY_START, address_of(entry_start)), (Effects.ENTRY_CLASS, address_of(entry_class)),
+            (Effects.ENTRY_EFFECT, address_of(entry_effect)),
             (Effects.SPECIAL_START, address_of(starts)), (Effects.SPECIAL_POINTS, address_of(ends)),
             (Effects.ACCEPTS, address_of(accepts)), (Effects.FIRST_CONTROL, FIRST_CONTROL), (Effects.FIRST_CLASS, FIRST),
             (Effects.FINISHED, FINISHED), (Effects.STOP, STOP), (Effects.POINTS, points), (Effects.WORDS, wide),
@@ -139,12 +154,11 @@ def only_given(kinds: np.ndarray, has_tokens: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of words, and which of them each row is. Compared by hashes, which are checked."""
-    weights = np.random.default_rng(0).integers(1, 1 << 63, rows.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
-    with np.errstate(over="ignore"):
-        mixed = rows * np.uint64(0x9E3779B97F4A7C15)
-        hashes = ((mixed ^ (mixed >> np.uint64(29))) * weights).sum(1, dtype=np.uint64)
-    _, first, of = np.unique(hashes, return_index=True, return_inverse=True)
-    of = of.reshape(-1)
-    assert (rows[first[of]] == rows).all(), "two rows were taken for one"
-    return np.ascontiguousarray(rows[first]), of.astype(np.int32)
+    """The distinct rows of words, and which of them each row is."""
+    entries.load("stack_sets")
+    of, first = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
+    slots = np.zeros(4 << len(rows).bit_length(), np.int32)
+    count = entries.number_rows(
+        address_of(rows), len(rows), rows.shape[1], address_of(of), address_of(first), address_of(slots), len(slots)
+    )
+    return rows[first[:count]], of

@@ -22,7 +22,6 @@ from .capped import Capped, LongBlanks
 from .vectors import UNKNOWN, Vectors
 
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
-AT_ONCE = 1 << 24  # states that bytes move between two looks at the clock
 Ways = frozenset[Way]
 
 
@@ -54,7 +53,7 @@ class TokenEffects:
         self._automaton, self._check = automaton, check
         self._states, self._classes = automaton.next.shape
         most = max(1, max_bytes // (4 * self._states + 100))
-        self._vectors = Vectors(self._states, self._classes, most, check)
+        self._vectors = Vectors(self._states, self._classes, most, check, lambda: self._moved, self._moved_effect)
         returns = np.full(self._states, NONE, np.int32)
         returns[automaton.returns] = automaton.returns
         identity = np.arange(self._states, dtype=np.int32)
@@ -69,19 +68,8 @@ class TokenEffects:
 
     def of_tokens(self, vocab: TrieVocabulary) -> np.ndarray:
         """int32 [V]: the number of each text token's vector, NOWHERE where no state reads it."""
-        trie, class_of = vocab.trie, self._automaton.class_of
-        found = np.full(vocab.words * 32 + 1, NOWHERE, np.int32)
-        reached = np.full(len(trie.byte) + 1, NOWHERE, np.int32)
-        reached[-1] = IDENTITY  # the root, whose number is -1
-        for level in trie.levels:
-            before = reached[trie.parent[level]]
-            alive = before != NOWHERE
-            nodes, before = level[alive], before[alive]
-            if not len(nodes):
-                break
-            self._check()
-            reached[nodes] = self._moved_all(before, class_of[trie.byte[nodes]])
-        found[trie.token] = reached[:-1]
+        trie = vocab.trie
+        found = self._vectors.walk(trie, self._automaton.class_of, IDENTITY, NOWHERE, vocab.words * 32 + 1)
         found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
         return found[: vocab.size]
 
@@ -133,24 +121,23 @@ class TokenEffects:
         """int32 [vectors, S]."""
         return self._vectors.rows
 
+    @property
+    def address(self) -> int:
+        """Of the vectors' arena (layout/stack_sets.py)."""
+        return self._vectors.address
+
     def _moved_all(self, before: np.ndarray, column: np.ndarray) -> np.ndarray:
         after = self._vectors.known(before, column)
         missing = after == UNKNOWN
         if missing.any():
             pairs = np.unique(before[missing].astype(np.int64) * self._classes + column[missing])
-            self._move_pairs(np.stack([pairs // self._classes, pairs % self._classes], 1).astype(np.int32))
+            self._vectors.move(np.stack([pairs // self._classes, pairs % self._classes], 1).astype(np.int32))
             after = self._vectors.known(before, column)
         return after
 
     def _move(self, vector: int, column: int) -> int:
         """The vector after one more byte."""
         return int(self._moved_all(np.array([vector]), np.array([column]))[0])
-
-    def _move_pairs(self, pairs: np.ndarray) -> None:
-        most = max(1, AT_ONCE // max(1, self._states))
-        for at in range(0, len(pairs), most):
-            self._check()
-            self._vectors.move(np.ascontiguousarray(pairs[at : at + most]), lambda: self._moved, self._moved_effect)
 
     def _moved_effect(self, effect: int, column: int) -> None:
         ways: set[Way] = set()

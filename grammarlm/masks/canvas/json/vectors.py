@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -10,18 +10,29 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import Vectors as At
+from grammarlm.vocab.byte_trie import ByteTrie
 
-UNKNOWN = -2
-ALL_DONE, MISSING = 0, 1
-FIRST_CAPACITY = 1 << 12
+UNKNOWN, NONE = -2, -1
+ALL_DONE, MISSING, FULL, PAUSED = range(4)
+FIRST_CAPACITY = 1 << 11
+AT_ONCE = 1 << 24  # places that bytes move between two looks at the clock
 
 
 class Vectors:
-    """int32 [count, size] in `rows`."""
+    """int32 [count, size] in `rows`. `moved` and `find`: what bytes do to effects, and what adds one that it lacks."""
 
-    def __init__(self, size: int, columns: int, most: int, check: Callable[[], None]):
+    def __init__(
+        self,
+        size: int,
+        columns: int,
+        most: int,
+        check: Callable[[], None],
+        moved: Callable[[], np.ndarray],
+        find: Callable[[int, int], None],
+    ):
         entries.load("stack_sets")
         self._arena, self._most, self._check, self._columns = np.zeros(At.LENGTH, np.int64), most, check, columns
+        self._moved, self._find = moved, find
         self._kept: dict[At, np.ndarray] = {}
         self._arena[At.SIZE], self._arena[At.COLUMNS] = size, columns
         self._put(At.WEIGHTS, np.random.default_rng(0).integers(1, 1 << 63, max(size, 1), np.uint64) | np.uint64(1))
@@ -30,6 +41,11 @@ class Vectors:
     @property
     def rows(self) -> np.ndarray:
         return self._kept[At.VECTORS][: int(self._arena[At.COUNT])]
+
+    @property
+    def address(self) -> int:
+        """Of their arena."""
+        return address_of(self._arena)
 
     def _put(self, place: At, array: np.ndarray) -> None:
         self._kept[place] = array
@@ -48,7 +64,11 @@ class Vectors:
             if count:
                 array[:count] = self._kept[place][:count]
             self._put(place, array)
-        arena[At.CAPACITY] = capacity
+        starts = np.zeros(capacity + 1, np.int64)
+        if count:
+            starts[: count + 1] = self._kept[At.PLACE_START][: count + 1]
+        self._put(At.PLACE_START, starts)
+        arena[At.CAPACITY], arena[At.CLEAN] = capacity, -1
         self._rehash()
 
     def _rehash(self) -> None:
@@ -59,8 +79,17 @@ class Vectors:
         entries.rehash_vectors(address_of(self._arena), int(self._arena[At.COUNT]))
 
     def _make_room(self) -> None:
-        if self._arena[At.COUNT] == self._arena[At.CAPACITY]:
-            self._grow(min(2 * int(self._arena[At.CAPACITY]), self._most + 4))
+        arena = self._arena
+        if arena[At.COUNT] == arena[At.CAPACITY]:
+            self._grow(min(2 * int(arena[At.CAPACITY]), self._most + 4))
+        used, size = int(self._kept[At.PLACE_START][int(arena[At.COUNT])]), int(arena[At.SIZE])
+        if used + size > arena[At.PLACE_CAPACITY]:
+            capacity = max(2 * int(arena[At.PLACE_CAPACITY]), 64 * size, 1)
+            places = np.empty(capacity, np.int32)
+            if used:
+                places[:used] = self._kept[At.PLACES][:used]
+            self._put(At.PLACES, places)
+            arena[At.PLACE_CAPACITY] = capacity
 
     def number(self, vector: np.ndarray) -> int:
         """That of a vector, of which there may be an equal one."""
@@ -73,7 +102,10 @@ class Vectors:
         self._make_room()
         arena, n = self._arena, int(self._arena[At.COUNT])
         self._kept[At.VECTORS][n] = vector
-        words = vector.astype(np.int64).astype(np.uint64)
+        places, starts = np.flatnonzero(vector != NONE), self._kept[At.PLACE_START]
+        self._kept[At.PLACES][starts[n] : starts[n] + len(places)] = places
+        starts[n + 1] = starts[n] + len(places)
+        words = (vector.astype(np.int64) + 1).astype(np.uint64)
         with np.errstate(over="ignore"):
             hashed = (words * self._kept[At.WEIGHTS][: len(words)]).sum(dtype=np.uint64)
         self._kept[At.HASHES][n] = hashed ^ (hashed >> np.uint64(31))
@@ -84,18 +116,39 @@ class Vectors:
         """int32: the vectors after these classes of bytes, UNKNOWN where they have not been asked for."""
         return self._kept[At.AFTER][vectors, columns]
 
-    def move(self, pairs: np.ndarray, moved: Callable[[], np.ndarray], find: Callable[[int, int], None]) -> None:
-        """Works out pairs (vector, column), int32 [n, 2], by what `moved` says of effects; `find` adds one that it lacks."""
-        done = 0
+    def move(self, pairs: np.ndarray) -> None:
+        """Works out pairs (vector, column), int32 [n, 2]."""
+        self._run(entries.move_vectors, ((At.PAIRS, address_of(pairs)), (At.PAIR_COUNT, len(pairs))))
+
+    def walk(self, trie: ByteTrie, class_of: np.ndarray, root: int, nowhere: int, size: int) -> np.ndarray:
+        """int32 [size]: the vector of each token of a trie from that of its root; `nowhere` for others."""
+        kinds = np.full(size, nowhere, np.int32)
+        reached = np.full(trie.deepest + 1, root, np.int32)
+        self._run(entries.walk_tokens, (
+            (At.NODES, len(trie.byte)), (At.DEEPEST, trie.deepest), (At.KIND_COUNT, size), (At.NOWHERE, nowhere),
+            (At.BYTE, address_of(trie.byte)), (At.DEPTH, address_of(trie.depth)), (At.END, address_of(trie.end)),
+            (At.TOKEN, address_of(trie.token)), (At.CLASS_OF, address_of(class_of)), (At.REACHED, address_of(reached)),
+            (At.KINDS, address_of(kinds)),
+        ))  # fmt: skip
+        return kinds
+
+    def _run(self, kernel: Callable[[int], int], fields: Iterable[tuple[At, int]]) -> None:
+        """To the end. What is found on the way may need moves itself, so fields are set again."""
+        arena, done = self._arena, 0
+        arena[At.BUDGET] = AT_ONCE
         while True:
-            table, arena = moved(), self._arena
-            arena[At.MOVED], arena[At.EFFECTS] = address_of(table), table.shape[1]
-            arena[At.PAIRS], arena[At.PAIR_COUNT], arena[At.DONE] = address_of(pairs), len(pairs), done
-            why = entries.move_vectors(address_of(arena))
+            for place, number in fields:
+                arena[place] = number
+            table = self._moved()
+            arena[At.MOVED], arena[At.EFFECTS], arena[At.DONE] = address_of(table), table.shape[1], done
+            why = kernel(address_of(arena))
             done = int(arena[At.DONE])
             if why == ALL_DONE:
                 return
             if why == MISSING:
-                find(int(arena[At.MISSING]), int(pairs[done, 1]))
-            else:
+                self._find(int(arena[At.MISSING]), int(arena[At.MISSING_COLUMN]))
+            elif why == FULL:
                 self._make_room()
+            else:
+                self._check()
+                arena[At.BUDGET] = AT_ONCE

@@ -13,8 +13,7 @@ from grammarlm.kernels.cpu.json.fields import arena_of, ints, is_short, key_rang
 from grammarlm.kernels.cpu.json.reads import accepts, verdict
 from grammarlm.kernels.cpu.json.step.blanks import blank_index
 from grammarlm.kernels.cpu.json.step.frames import copy_frame
-from grammarlm.kernels.cpu.json.step.languages import narrow, narrow_point, next_point
-from grammarlm.kernels.cpu.json.step.lexemes import can_become
+from grammarlm.kernels.cpu.json.step.languages import narrow, narrow_point, table_of
 from grammarlm.kernels.cpu.json.step.number_values import EXPONENT
 from grammarlm.kernels.cpu.json.step.step import after_step, step
 from grammarlm.kernels.cpu.json.step.text import DONE, RAW, text_step
@@ -27,6 +26,7 @@ from grammarlm.layout.json import (
     INLINE,
     NO_LANGUAGE,
     ROW,
+    SHARED_BIT,
     At,
     Frame,
     Key,
@@ -53,12 +53,15 @@ from grammarlm.layout.json_canvas import (
     TOO_MANY_STATES,
     Explore,
 )
-from grammarlm.layout.json_strings import BODY, HEX, LAST_1, LOW_HEX
+from grammarlm.layout.json_strings import BACKSLASH, BODY, HEX, LAST_1, LOW_HEX
 
 from .escapes import plain_text_escape, shared_escape
+from .groups import ALONE, GROUPS, mark_lone, place_of
+from .keys import least_passed, narrowed_by_escape, narrowed_to_open
 from .marks import bit_of, has_ended, is_mark, mark_after, marked_state
 from .numbers import is_large_power, is_long, loose_step, shared_number
 
+MOST_LIKE = 48  # groups of bytes that are told apart in a language
 DEEPEST = 64  # frames that one byte can make, one around the other
 
 
@@ -69,16 +72,7 @@ def mixed(known, word):
 
 
 @part
-def key_takes(arena, table, low, high, read, sub, escape):
-    """Can the incomplete escape become the next character of one of these keys?"""
-    for i in range(low, high):
-        if can_become(arena, sub, escape, next_point(arena, table, i, read)):
-            return True
-    return False
-
-
-@part
-def shared_thread(arena, work, c, x, y, track):
+def shared_thread(arena, work, c, x, y, f, track):
     """The thread without what no longer matters: x, y and tracked keys to go on from, x and y to compare."""
     program = longs(arena, At.PROGRAM)
     kind, sub, row = c & 31, c >> 5 & 63, c >> 11 & ROW
@@ -100,14 +94,13 @@ def shared_thread(arena, work, c, x, y, track):
         track &= int64(RANGE)
         low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
         first, last, begun = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
-        if HEX <= sub <= LOW_HEX + 3:
-            if low < high and state != NO_LANGUAGE:
-                if not key_takes(arena, program[row + Object.KEYS], low, high, read, sub, escape):
-                    low = high
-            if first < last and not key_takes(arena, work[Explore.WORDS], first, last, begun, sub, escape):
-                first = last
-        if low >= high:
-            x = key_range(0, 0, 0)
+        if BACKSLASH <= sub <= LOW_HEX + 3:
+            low, high = narrowed_by_escape(arena, program[row + Object.KEYS], low, high, read, sub, escape)
+            first, last = narrowed_by_escape(arena, work[Explore.WORDS], first, last, begun, sub, escape)
+        if state == NO_LANGUAGE:
+            low, high = narrowed_to_open(arena, f, low, high)
+        x = key_range(low, high, read) if low < high else key_range(0, 0, 0)
+        track = key_range(first, last, begun) if first < last else int64(0)
         if first >= last or state == NO_LANGUAGE:
             first, last, track = int64(0), int64(0), int64(0)
         if low >= high and first >= last and state == 0 and arena[At.PLAIN] == 0:
@@ -118,7 +111,12 @@ def shared_thread(arena, work, c, x, y, track):
             known_y = shared_escape(arena, state, sub, escape)
         if state != NO_LANGUAGE and (sub == BODY or sub >= LAST_1):  # marked keys are spelled without escapes
             track |= mark
-    elif kind != Kind.WORD and kind != Kind.LITERAL:
+    elif kind == Kind.WORD:
+        if BACKSLASH <= sub <= LOW_HEX + 3:
+            read = x >> 42 & FIELD
+            low, high = narrowed_by_escape(arena, row, x & FIELD, x >> 21 & FIELD, read, sub, y & ESCAPE)
+            x = known_x = key_range(low, high, read)
+    elif kind != Kind.LITERAL:
         y = int64(carray(pointer(work[Explore.FOLD]), 1 << 20, np.int16)[y])
         known_y = y
     return x, y, track, known_x, known_y
@@ -136,8 +134,8 @@ def implied_keys(arena, row):
 
 
 @part
-def kept_frame(arena, work, parent, f):
-    """The number of a kept frame that is equal to f within `parent`, but for the keys read; 0: there is no room."""
+def kept_frame(arena, work, parent, f, last):
+    """The number of a kept frame that is equal to f within `parent`, but for the keys read, and LAST; 0: there is no room."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     at = f * Frame.LENGTH
     row, seen, count = frames[at + Frame.ROW], frames[at + Frame.SEEN], frames[at + Frame.COUNT]
@@ -145,9 +143,9 @@ def kept_frame(arena, work, parent, f):
         if program[row + Object.MOST] < 0:
             count = min(count, max(program[row + Object.LEAST], int64(0)))
         if arena[At.MODE] == 1 and program[row + Object.COUNT] <= INLINE:
-            may_come = program[program[row + Object.RANKS] + frames[at + Frame.LAST]]
+            may_come = program[program[row + Object.RANKS] + last]
             seen &= implied_keys(arena, row) | may_come
-    last, needed, text = frames[at + Frame.LAST], frames[at + Frame.NEEDED], frames[at + Frame.TEXT]
+    needed, text = frames[at + Frame.NEEDED], frames[at + Frame.TEXT]
     hashed = mixed(mixed(mixed(mixed(mixed(mixed(mixed(uint64(0), parent), row), seen), count), last), needed), text)
     table, size = ints(work, Explore.FRAME_TABLE), uint64(work[Explore.FRAME_SIZE] - 1)
     slot = hashed & size
@@ -192,14 +190,30 @@ def shared_frame(arena, work, f):
         f = frames[f * Frame.LENGTH]
     while depth > 0:
         depth -= 1
-        f = kept_frame(arena, work, f, stack[depth])
+        f = kept_frame(arena, work, f, stack[depth], frames[stack[depth] * Frame.LENGTH + Frame.LAST])
     return f
+
+
+@part
+def key_frame(arena, work, row, x, f):
+    """The frame around a key: in the schema's order that of all keys read so far after which the key has the same future."""
+    frames = longs(arena, At.FRAMES)
+    if arena[At.MODE] != 1 or f <= BARRIER:
+        return f
+    last = least_passed(arena, row, x & FIELD, x >> 21 & FIELD, f)
+    if last == frames[f * Frame.LENGTH + Frame.LAST]:
+        return f
+    return kept_frame(arena, work, frames[f * Frame.LENGTH], f, last)
 
 
 @part
 def state_of(arena, work, c, x, y, f, track):
     """The number of a thread's state, made if it is new; NONE: there is no room, or it is left out."""
-    x, y, track, known_x, known_y = shared_thread(arena, work, c, x, y, track)
+    x, y, track, known_x, known_y = shared_thread(arena, work, c, x, y, f, track)
+    if c & 31 == Kind.KEY:
+        f = key_frame(arena, work, c >> 11 & ROW, x, f)
+    if work[Explore.STOPPED] != COMPLETE:
+        return int64(NONE)
     if c & 31 == Kind.NUMBER and x <= LOOSE:
         work[Explore.LEFT_OUT] = 1
         if work[Explore.IS_STRICT] != 0:
@@ -391,6 +405,12 @@ def explore_state(arena, work, state):
     """The steps of one state by every byte. False: something is missing or there is no room; then nothing is kept."""
     states, row = longs(work, Explore.STATES), ints(work, Explore.NEXT)
     at, specials_before = state * STATE_WORDS, work[Explore.SPECIAL_COUNT]
+    lone, like = (
+        np.zeros(256, np.uint8),
+        np.empty((MOST_LIKE, 3), np.int64),
+    )  # group, state of the language after it, byte
+    place, likes = place_of(states[at] & 31, states[at] >> 5 & 63), int64(0)
+    language = mark_lone(arena, work, state, lone)
     for byte in range(256):
         entry, way = int64(NONE), int64(0)
         if work[Explore.MARKS] and is_mark(byte):
@@ -403,6 +423,19 @@ def explore_state(arena, work, state):
                     return False
             row[256 * state + byte] = int32(entry)
             continue
+        group, target = GROUPS[place, byte], int64(0)
+        if group != ALONE and lone[byte] == 0 and likes < MOST_LIKE:
+            if language > 0:
+                target = int64(table_of(arena, language)[(language & (SHARED_BIT - 1)) * 256 + byte])
+            known = int64(-1)
+            for i in range(likes):
+                if like[i, 0] == group and like[i, 1] == target:
+                    known = like[i, 2]
+            if known >= 0:
+                row[256 * state + byte] = row[256 * state + known]
+                continue
+            like[likes, 0], like[likes, 1], like[likes, 2] = group, target, byte
+            likes += 1
         while True:
             arena[At.FRAME_COUNT] = work[Explore.SCRATCH_FRAMES]
             arena[At.CHAIN_COUNT] = 1

@@ -43,6 +43,7 @@ from grammarlm.layout.json_canvas import (
 )
 from grammarlm.layout.numbers import Bound, Flag, Number
 
+LOOSE_DIGIT_COUNT = 5  # of an exponent
 MANTISSA = 1 << 40  # marks keys of mantissas that are compared by less than their state
 
 
@@ -90,7 +91,12 @@ def is_large_power(row, x, y, byte, largest):
         return False
     value = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK
     is_cut = x & 15 == POWER and (y >> EXPONENT_BITS) & EXPONENT_MASK == largest
-    return is_cut and 48 <= byte <= 57 and 10 * value + byte - 48 > largest and y >> (3 * EXPONENT_BITS) < 5
+    return (
+        is_cut
+        and 48 <= byte <= 57
+        and 10 * value + byte - 48 > largest
+        and y >> (3 * EXPONENT_BITS) < LOOSE_DIGIT_COUNT
+    )
 
 
 @part
@@ -141,19 +147,29 @@ def long_mantissa(row, pool, x, y):
 
 
 @part
+def power_key(row, y, most):
+    """Digits of an exponent of at most two but for leading zeros: whether it may end, and the digits that may follow."""
+    low, high = y & EXPONENT_MASK, (y >> EXPONENT_BITS) & EXPONENT_MASK
+    value, count = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK, y >> (3 * EXPONENT_BITS)
+    if value == 0 or 100 * value <= high:
+        return y
+    least, largest = max(low - 10 * value, int64(0)), min(high - 10 * value, int64(9))
+    if largest < least or count >= word(row, Number.EXPONENT_DIGITS):
+        least, largest = int64(1), int64(0)
+    loose = max(int64(0), min(LOOSE_DIGIT_COUNT - count, int64(1 + (value < 10)))) if high == most else int64(0)
+    return -1 - (int64(low <= value <= high) | loose << 1 | least << 3 | largest << 7)
+
+
+@part
 def shared_exponent(row, pool, x, y, most):
     """Exponents cut to +-LARGEST_EXPONENT. Where all of those are valid, their digits are one of three: 0, one, two."""
     phase = x & 15
     low, high = y & EXPONENT_MASK, (y >> EXPONENT_BITS) & EXPONENT_MASK
     if phase == POWER:
-        value, count = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK, y >> (3 * EXPONENT_BITS)
-        if low == 0 and high == most:
-            value = int64(0) if value == 0 else int64(1) if value < 10 else int64(10)
-        elif most > OPEN_EXPONENT:
+        if most > OPEN_EXPONENT:
             known_x, known_y = number_key(row, pool, x, y, int64(DIGITS_AHEAD), int64(EXPONENT_AHEAD))
             return x, y, known_x, known_y
-        y = low | high << EXPONENT_BITS | value << (2 * EXPONENT_BITS) | count << (3 * EXPONENT_BITS)
-        return x, y, x, y
+        return x, y, x, power_key(row, y, most)
     loose = int64(LOOSE_SIGN)
     if phase == EXPONENT:
         low, most, loose = max(low, EXPONENT_BIAS - most), EXPONENT_BIAS + most, int64(LOOSE_E)
