@@ -9,35 +9,38 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .spans import Run
+from .spans import BEFORE_KEYS, BLANKS, Run
+from .texts import texts_of
 
 KEY = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
 OPEN_KEY = re.compile(rb'"((?:[^"\\])*)$')  # to the end of what is given before a masked token
 ESCAPED_FROM_QUOTE = re.compile(rb'"((?:[^"\\]|\\.)*)$', re.S)
 ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"', re.S)
 INSIDE = re.compile(rb'[^"\\]*')
+KEY_INSIDE = re.compile(rb'(?="([^"\\]*)"[ \t\r\n]*(?::|$))')
+MOST_KNOWN = 1 << 15
 REST_OF_KEY = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')  # and from the beginning of what is given after it
 
 
 def runs_of(tokens: Sequence[int], vocab: Vocabulary, stops: frozenset[int]) -> list[bytes]:
     """The bytes of each run of given tokens; between two of them tokens are masked."""
-    runs, here = [], bytearray()
+    texts, runs, here = texts_of(vocab), list[bytes](), list[bytes]()
     for token in tokens:
-        if token in stops:
-            break
         if token < 0:
-            runs.append(bytes(here))
-            here = bytearray()
+            runs.append(b"".join(here))
+            here = []
+        elif token in stops:
+            break
         else:
-            here += vocab.token_bytes(token)
-    return [*runs, bytes(here)]
+            here.append(texts[token])
+    return [*runs, b"".join(here)]
 
 
 def tight_keys(runs: Sequence[bytes]) -> list[bytes]:
@@ -80,16 +83,16 @@ class SpellingTokens:
 
     def __init__(self, vocab: Vocabulary):
         self._plain, self._escaped = Parts(), Parts()
-        for token in range(vocab.size):
-            spelled = vocab.token_bytes(token)
+        self._known: dict[tuple[bytes, frozenset[bytes], frozenset[bytes]], list[list[int]]] = {}
+        for token, spelled in enumerate(texts_of(vocab)):
             if not spelled:
                 continue
             self._plain.by_bytes.setdefault(spelled, []).append(token)
             if b'"' in spelled:
                 self._plain.opening.setdefault(spelled.rpartition(b'"')[2], []).append(token)
                 self._plain.closing.setdefault(spelled.partition(b'"')[0], []).append(token)
-                for match in re.finditer(rb'(?="([^"\\]*)")', spelled):
-                    self._plain.whole.setdefault(match[1], []).append(token)
+                for key in dict.fromkeys(whole_keys(spelled)):
+                    self._plain.whole.setdefault(key, []).append(token)
             if b"\\" in spelled:
                 self._add_escaped(token, spelled)
 
@@ -107,10 +110,16 @@ class SpellingTokens:
     def is_token(self, spelled: bytes) -> bool:
         return spelled in self._plain.by_bytes
 
-    def of(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> list[list[int]]:
+    def of(self, key: bytes, begins: frozenset[bytes], ends: frozenset[bytes]) -> list[list[int]]:
         """The tokens with which a masked token would make a place that may be the key's, between one of the beginnings and one of
         the ends, without escapes: in groups that have the key's bytes in the same place."""
-        return self._plain.groups(key, begins, ends)
+        name = key, begins, ends
+        found = self._known.get(name)
+        if found is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            found = self._known[name] = self._plain.groups(key, begins, ends)
+        return found
 
     def with_escapes(
         self, keys: Iterable[tuple[bytes, bool]], before: Run, after: Run, is_loose: bool
@@ -132,6 +141,13 @@ class SpellingTokens:
         return found
 
 
+def whole_keys(spelled: bytes) -> Iterator[bytes]:
+    """What a token may have of keys with both quotes."""
+    for match in KEY_INSIDE.finditer(spelled):
+        if spelled[: match.start()].rstrip(BLANKS)[-1:] in BEFORE_KEYS:
+            yield match[1]
+
+
 @dataclass
 class Parts:
     """Tokens by what they have of a key."""
@@ -145,7 +161,7 @@ class Parts:
         """Those that make a key of one of the beginnings before them and one of the ends behind."""
         return {token for group in self.groups(key, begins, ends) for token in group}
 
-    def groups(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> list[list[int]]:
+    def groups(self, key: bytes, begins: Collection[bytes], ends: Collection[bytes]) -> list[list[int]]:
         rests = [key[len(begun) :] for begun in begins if key.startswith(begun)]
         starts = [key[: len(key) - len(end)] for end in ends if key.endswith(end)]
         inside = [

@@ -34,6 +34,7 @@ from .explored import SHORT, LeftOut, States
 from .keys import escaped_twice, runs_of, spelled_keys_of, spelling_tokens
 from .marks import MarkedTable
 from .repeats import Repeats, quotes_of
+from .spans import Runs
 
 if TYPE_CHECKING:
     from .view import UnrolledView
@@ -56,9 +57,11 @@ class JsonGrid:
         self.vocab = view.vocab
         self.stops = frozenset(self.vocab.stop_ids)
         self._grids: dict[States, StackGrid] = {}
+        self.latest: dict[States, StackPasses] = {}  # the last row of some states
         self._marked: dict[States, MarkedTable] = {}
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
+        self.runs = Runs(self.vocab, self.begun.key)
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
 
@@ -165,20 +168,19 @@ class JsonGrid:
 class JsonPasses:
     """What is known of one row."""
 
-    def __init__(self, grid: JsonGrid, tokens: list[int], states: States):
+    def __init__(self, grid: JsonGrid, tokens: list[int], states: States, like: JsonPasses | None = None):
+        """`like`: passes over a row that differs in one token; else the last row of these states is taken for such."""
         self.grid, self.tokens, self.states = grid, tokens, states
         self._lattice = grid.grid(states)
         self.classes: TokenClasses = self._lattice.classes
+        given = np.array(tokens)
+        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
+        self._inner = self._lattice.passes(row, grid.latest.get(states) if like is None else like._inner)
+        if like is None:
+            grid.latest[states] = self._inner
         self.is_completable = self._inner.is_completable
         self._given: dict[int, JsonPasses] = {}
         self._tracking: dict[bytes, JsonPasses] = {}
-
-    @cached_property
-    def _inner(self) -> StackPasses:
-        """The row without marks."""
-        given = np.array(self.tokens)
-        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
-        return self._lattice.passes(row, None)
 
     def settled(self) -> JsonPasses:
         """These, or passes of states that know what matters for the row."""
@@ -308,7 +310,7 @@ class JsonPasses:
         """Passes over the row without a given token."""
         if position not in self._given:
             tokens = [*self.tokens[:position], MASKED, *self.tokens[position + 1 :]]
-            self._given[position] = JsonPasses(self.grid, tokens, self.states)
+            self._given[position] = JsonPasses(self.grid, tokens, self.states, self)
         return self._given[position]
 
     # ------------------------------------------------------------------ what a canvas asks
