@@ -102,7 +102,7 @@ class MarkedTable:
         return self._edges
 
     def meets(self, before: int, row: np.ndarray, after: int) -> bool:
-        """Do these classes lead from a state to another, or to one that has a stack in common with it? The lock of `sets` is held."""
+        """Do these classes lead from a state to one that has a stack in common with another? The lock of `sets` is held."""
         name = before, row.tobytes(), after
         known = self._known
         if name not in known:
@@ -158,7 +158,7 @@ class MarkedRow:
         self, table: MarkedTable, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked],
         keys: tuple[bytes, ...] = (), before: MarkedRow | None = None,
     ):  # fmt: skip
-        """`keys`: those of the marks, where a matcher has read some before; `before`: a row like this, which gives what is equal."""
+        """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
         self.table, self._tokens, self._texts, self._keys = table, tokens, texts_of(vocab), keys
         self._spans, self._marks = spans, marks_of(spans)
         self._states: StatesOfRow | None = None
@@ -177,7 +177,7 @@ class MarkedRow:
             marked = [self._texts[token] for token in self._tokens] if self._marks else []
             row, at = table.row(table.base(self._tokens), 0, marked, self._marks)
             self._at = at.tolist()
-            self._states = StatesOfRow(sets, row, begin, end, table.check, before and before._states)
+            self._states = StatesOfRow(sets, row, begin, end, table.check, None if before is None else before._states)
 
     @property
     def _known(self) -> StatesOfRow:

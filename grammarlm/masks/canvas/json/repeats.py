@@ -280,19 +280,18 @@ class Repeats:
         is_ended = self.is_short or self._is_quote(after.end, begins)
         starts, rests = frozenset(begins_of(before, is_begun)), frozenset(ends_of(after, is_ended))
         spelling, of = spelling_tokens(self._vocab), self._classes.of
-        for key in self._keys if starts or rests else self._keys_of_one_token:
-            counts = self._counts(key)
-            for group in spelling.of(key, starts, rests):
+        for key, groups in spelling.of(self._keys, starts, rests):
+            for group in groups:
                 by_class: dict[int, list[int]] = {}
                 for token in group:
-                    if allowed[of[token]] and (counts or self._may_have_two(token, key)):
+                    if allowed[of[token]] and (self._may_have_two(token, key) or self._counts(key)):
                         by_class.setdefault(int(of[token]), []).append(token)
                 for tokens in by_class.values():
                     yield key, tokens
 
     @cached_property
-    def _keys(self) -> list[bytes]:
-        return list(dict.fromkeys((*self._all_spans, *self.had)))
+    def _keys(self) -> frozenset[bytes]:
+        return frozenset((*self._all_spans, *self.had))
 
     def _counts(self, key: bytes) -> bool:
         """Has the row a place of the key that counts?"""
@@ -302,16 +301,6 @@ class Repeats:
         """May a token end one such key and begin another?"""
         text = self._texts[token]
         return text.count(b'"') > (2 if b'"%s"' % key in text else 1)
-
-    @cached_property
-    def _keys_of_one_token(self) -> list[bytes]:
-        """Those that some token has from quote to quote; where the row has none that counts, twice."""
-        spelling, found = spelling_tokens(self._vocab), list[bytes]()
-        for key in self._keys:
-            tokens = (token for group in spelling.of(key, NOTHING, NOTHING) for token in group)
-            if any(self._counts(key) or self._may_have_two(token, key) for token in tokens):
-                found.append(key)
-        return found
 
     def _is_quote(self, position: int, quotes: np.ndarray) -> bool:
         """Is a masked token at the position a quote at one end, whatever else is filled in? `quotes`: the classes that are."""
@@ -387,7 +376,6 @@ def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.
 
 
 NO_TOKENS = np.zeros(0, np.int64)
-NOTHING = frozenset[bytes]()
 QUOTE = 34
 SHORT_ROW = 16  # tokens
 

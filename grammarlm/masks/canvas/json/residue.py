@@ -175,7 +175,8 @@ class JsonPasses:
         self.classes: TokenClasses = self._lattice.classes
         given = np.array(tokens)
         row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
-        self._inner = self._lattice.passes(row, grid.latest.get(states) if like is None else like._inner)
+        before = grid.latest.get(states) if like is None else like._inner
+        self._inner: StackPasses = self._lattice.passes(row, before)
         if like is None:
             grid.latest[states] = self._inner
         self.is_completable = self._inner.is_completable
@@ -279,8 +280,11 @@ class JsonPasses:
         beside = None if repeats is None else repeats.beside(position)
         if repeats is None or beside is None:
             return NO_TOKENS
-        spelling, found, allowed = spelling_tokens(self.grid.vocab), set[int](), self.classes_at(position)
-        for key, every in spelling.with_escapes(self._keys, *beside, repeats.is_short).items():
+        found, keys = set[int](), spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside, repeats.is_short)
+        if not keys:
+            return NO_TOKENS
+        allowed = self.classes_at(position)
+        for key, every in keys.items():
             tokens = [token for token in every if allowed[self.classes.of[token]]]
             if tokens and key not in self.states.keys:
                 states = self.states._replace(keys=tuple(sorted({*self.states.keys, key})))
@@ -297,14 +301,14 @@ class JsonPasses:
         return found if begun is None or not self._tracks_by_tables else [b'"' + begun + found[0], *found[1:]]
 
     @cached_property
-    def _keys(self) -> list[tuple[bytes, bool]]:
-        """The keys that are given, and whether an escape spells one."""
+    def _keys(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
+        """The keys that are given, and those that an escape spells somewhere."""
         found = dict.fromkeys(sorted(self.grid.begun.keys), False)
         for key, body in spelled_keys_of(self._runs):
             found[key] = found.get(key, False) or key != body
         if self._tracks_by_tables:
             found = dict.fromkeys([*found, *self.grid.begun.keys], True)
-        return list(found.items())
+        return frozenset(found), frozenset(key for key, is_escaped in found.items() if is_escaped)
 
     def _without(self, position: int) -> JsonPasses:
         """Passes over the row without a given token."""

@@ -20,6 +20,10 @@ from .texts import texts_of
 BODY = rb'[^"\\\x00-\x1f]*'
 CLOSED = re.compile(rb"(" + BODY + rb')"[ \t\r\n]*(?::|$)')
 TO_THE_END, WHOLE = re.compile(rb'"(' + BODY + rb")$"), re.compile(BODY + rb"$")
+OPEN_KEY = re.compile(rb'"([^"\\]*)$')  # to the end of what is given before a masked token
+REST_OF_KEY = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')  # and from the beginning of what is given after it
+ESCAPED_FROM_QUOTE = re.compile(rb'"((?:[^"\\]|\\.)*)$', re.S)
+ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"', re.S)
 BLANKS = b" \t\r\n"
 BEFORE_KEYS = (b"", b"{", b",")
 MOST_KNOWN = 1 << 14  # runs
@@ -46,6 +50,25 @@ class Run:
     def spans(self) -> list[Span]:
         return spans_of(self)
 
+    @cached_property
+    def open_key(self) -> bytes | None:
+        """What the run may have at its end of a key that goes on behind it."""
+        return _first(OPEN_KEY.search(self.text))
+
+    @cached_property
+    def closed_key(self) -> bytes | None:
+        """And at its beginning of one that has begun before."""
+        return _first(REST_OF_KEY.match(self.text))
+
+    @cached_property
+    def begun_key(self) -> bytes | None:
+        """As open_key, perhaps with escapes."""
+        return _first(ESCAPED_FROM_QUOTE.search(self.text))
+
+    @cached_property
+    def rest_of_key(self) -> bytes | None:
+        return _first(ESCAPED_TO_QUOTE.match(self.text))
+
     def with_token(self, text: bytes, after: Run) -> Run:
         """This run, a token with these bytes behind it, and the run behind that."""
         behind = len(self.text) + len(text)
@@ -65,6 +88,10 @@ class Span:
     begin: Place
     end: Place
     is_given: bool  # with both quotes
+
+
+def _first(match: re.Match[bytes] | None) -> bytes | None:
+    return None if match is None else match[1]
 
 
 class Runs:

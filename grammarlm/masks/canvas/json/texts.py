@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -11,5 +12,5 @@ from grammarlm.vocab.vocabulary import Vocabulary
 def texts_of(vocab: Vocabulary) -> list[bytes]:
     """By id; b"" where an id has no token."""
     data, offsets = vocab.data.tobytes(), vocab.offsets.tolist()
-    found = [data[first:end] for first, end in zip(offsets[:-1], offsets[1:], strict=True)][: vocab.size]
+    found = [data[first:end] for first, end in pairwise(offsets)][: vocab.size]
     return found + [b""] * (vocab.size - len(found))

@@ -115,8 +115,8 @@ class RowStates:
         with self._sets.lock:
             self._sets.begin_row()
             begin, end = grid.borders()
-            other = None if before is None or before._grid.table is not grid.table else before._states
-            self._states = StatesOfRow(self._sets, row, begin, end, grid.check, other)
+            other: StatesOfRow | None = None if before is None else before._states
+            self._states: StatesOfRow = StatesOfRow(self._sets, row, begin, end, grid.check, other)
             self.is_completable = self._states.leads()
 
     @property

@@ -1,4 +1,4 @@
-"""The states of a row of classes at all boundaries, made where they are asked for, and taken from a row like it where they are equal.
+"""The states of a row of classes at all boundaries, made where they are asked for; where a row like it has the same, taken from it.
 
 A step that asks what is known takes a tenth of a microsecond, but a row with marks is made for each key, and one after each step of
 a model: all of it differs from the row before in one place.
@@ -14,15 +14,21 @@ import numpy as np
 if TYPE_CHECKING:
     from .sets import StackSets
 
-FIRST_STEPS, MORE_STEPS = 4, 16  # before the first look whether states are those of the other row again; before the next
+FIRST_STEPS, MORE_STEPS = 4, 16  # until it is looked whether states are those of the other row again, and from then on
 
 
 class StatesOfRow:
     """The lock of `sets` is held wherever it is used."""
 
     def __init__(
-        self, sets: StackSets, row: np.ndarray, begin: int, end: int, check: Callable[[], None], other: StatesOfRow | None
-    ):  # fmt: skip
+        self,
+        sets: StackSets,
+        row: np.ndarray,
+        begin: int,
+        end: int,
+        check: Callable[[], None],
+        other: StatesOfRow | None,
+    ):
         """`begin`, `end`: the states at the edges; `other`: of a row that may be equal in parts."""
         self.sets, self.row, self.begin, self.end, self._check = sets, row, begin, end, check
         self.generation, size = sets.generation, len(row)
