@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 Step = Callable[[int], list[tuple[int, int]]]  # (byte, state) after a state
 OPENED = re.compile(rb'"([^"\\]*)$')
 INSIDE = re.compile(rb'[^"\\]*$')
 CLOSED = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')
 LONGEST, MOST_STEPS = 200, 4000  # bytes of a key; steps of a search
+MOST_KNOWN = 4096  # patterns
 MANY = 50  # spellings: a row has not as many partly given keys
 Pattern = tuple[bytes | None, ...]  # None: a masked token
 
@@ -39,6 +41,27 @@ def partly_given(runs: Sequence[bytes]) -> list[Pattern]:
     if open_ones is not None:
         found.append(open_ones)
     return [pattern for pattern in found if any(pattern)]
+
+
+class Spellings:
+    """The strings that patterns allow, of some languages; kept, since a row has the patterns of the row before, but for one."""
+
+    def __init__(
+        self, starts: Iterable[int], step: Step, accepts: Callable[[int], bool], is_token: Callable[[bytes], bool]
+    ):
+        self._starts, self._is_token = list(starts), is_token
+        self._step, self._accepts = cache(step), cache(accepts)
+        self._known: dict[tuple[Pattern, bool], set[bytes] | None] = {}
+
+    def of(self, pattern: Pattern, are_tokens: bool) -> set[bytes] | None:
+        """`are_tokens`: only those whose masked tokens stand for themselves."""
+        name = pattern, are_tokens
+        if name not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            is_token = self._is_token if are_tokens else None
+            self._known[name] = spellings(pattern, self._starts, self._step, self._accepts, is_token)
+        return self._known[name]
 
 
 def spellings(

@@ -9,35 +9,35 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .spans import Run
+from .spans import BEFORE_KEYS, BLANKS, ESCAPED_FROM_QUOTE, ESCAPED_TO_QUOTE, Run
+from .texts import texts_of
 
 KEY = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
-OPEN_KEY = re.compile(rb'"((?:[^"\\])*)$')  # to the end of what is given before a masked token
-ESCAPED_FROM_QUOTE = re.compile(rb'"((?:[^"\\]|\\.)*)$', re.S)
-ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"', re.S)
 INSIDE = re.compile(rb'[^"\\]*')
-REST_OF_KEY = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')  # and from the beginning of what is given after it
+KEY_INSIDE = re.compile(rb'(?="([^"\\]*)"[ \t\r\n]*(?::|$))')
+MOST_KNOWN = 1 << 13  # pairs of a beginning and an end
+Groups = list[list[int]]
 
 
 def runs_of(tokens: Sequence[int], vocab: Vocabulary, stops: frozenset[int]) -> list[bytes]:
     """The bytes of each run of given tokens; between two of them tokens are masked."""
-    runs, here = [], bytearray()
+    texts, runs, here = texts_of(vocab), list[bytes](), list[bytes]()
     for token in tokens:
-        if token in stops:
-            break
         if token < 0:
-            runs.append(bytes(here))
-            here = bytearray()
+            runs.append(b"".join(here))
+            here = []
+        elif token in stops:
+            break
         else:
-            here += vocab.token_bytes(token)
-    return [*runs, bytes(here)]
+            here.append(texts[token])
+    return [*runs, b"".join(here)]
 
 
 def tight_keys(runs: Sequence[bytes]) -> list[bytes]:
@@ -80,16 +80,15 @@ class SpellingTokens:
 
     def __init__(self, vocab: Vocabulary):
         self._plain, self._escaped = Parts(), Parts()
-        for token in range(vocab.size):
-            spelled = vocab.token_bytes(token)
+        for token, spelled in enumerate(texts_of(vocab)):
             if not spelled:
                 continue
             self._plain.by_bytes.setdefault(spelled, []).append(token)
             if b'"' in spelled:
                 self._plain.opening.setdefault(spelled.rpartition(b'"')[2], []).append(token)
                 self._plain.closing.setdefault(spelled.partition(b'"')[0], []).append(token)
-                for match in re.finditer(rb'(?="([^"\\]*)")', spelled):
-                    self._plain.whole.setdefault(match[1], []).append(token)
+                for key in dict.fromkeys(whole_keys(spelled)):
+                    self._plain.whole.setdefault(key, []).append(token)
             if b"\\" in spelled:
                 self._add_escaped(token, spelled)
 
@@ -107,29 +106,35 @@ class SpellingTokens:
     def is_token(self, spelled: bytes) -> bool:
         return spelled in self._plain.by_bytes
 
-    def of(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> list[list[int]]:
-        """The tokens with which a masked token would make a place that may be the key's, between one of the beginnings and one of
-        the ends, without escapes: in groups that have the key's bytes in the same place."""
-        return self._plain.groups(key, begins, ends)
+    def of(
+        self, keys: frozenset[bytes], begins: frozenset[bytes], ends: frozenset[bytes]
+    ) -> list[tuple[bytes, Groups]]:
+        """Of keys those that a masked token can make between one of the beginnings and one of the ends, without escapes, and the
+        tokens that do: in groups that have the key's bytes in the same place."""
+        return self._plain.found(keys, begins, ends)
 
     def with_escapes(
-        self, keys: Iterable[tuple[bytes, bool]], before: Run, after: Run, is_loose: bool
+        self, keys: frozenset[bytes], escaped: frozenset[bytes], before: Run, after: Run, is_loose: bool
     ) -> dict[bytes, set[int]]:
-        """By key, those with which it would be the key, where an escape is in the place or, if said so, in the key's other one.
-        `is_loose`: a masked token beside the place may be its quote."""
-        opened, rest = ESCAPED_FROM_QUOTE.search(before.text), ESCAPED_TO_QUOTE.match(after.text)
-        begun, end = decoded(opened[1]) if opened else None, decoded(rest[1]) if rest else None
+        """By key, those with which it would be the key, where an escape is in the place or, of the keys `escaped`, in the key's
+        other one. `is_loose`: a masked token beside the place may be its quote."""
+        opened, rest = before.begun_key, after.rest_of_key
+        begun, end = decoded(opened) if opened is not None else None, decoded(rest) if rest is not None else None
         begins, ends = {text for text in (begun,) if text is not None}, {text for text in (end,) if text is not None}
-        begins, ends = begins | begins_of(before, is_loose), ends | ends_of(after, is_loose)
-        has_escape = bool((opened and b"\\" in opened[1]) or (rest and b"\\" in rest[1]))
-        found = {}
-        for key, is_escaped in keys:
-            tokens = self._escaped.of(key, begins, ends)
-            if is_escaped or has_escape:
-                tokens |= self._plain.of(key, begins, ends)
-            if tokens:
-                found[key] = tokens
+        edges = frozenset(begins | begins_of(before, is_loose)), frozenset(ends | ends_of(after, is_loose))
+        has_escape = b"\\" in (opened or b"") + (rest or b"")
+        found: dict[bytes, set[int]] = {}
+        for parts, asked in ((self._escaped, keys), (self._plain, keys if has_escape else escaped)):
+            for key, groups in parts.found(asked, *edges):
+                found.setdefault(key, set()).update(*groups)
         return found
+
+
+def whole_keys(spelled: bytes) -> Iterator[bytes]:
+    """What a token may have of keys with both quotes."""
+    for match in KEY_INSIDE.finditer(spelled):
+        if spelled[: match.start()].rstrip(BLANKS)[-1:] in BEFORE_KEYS:
+            yield match[1]
 
 
 @dataclass
@@ -140,12 +145,29 @@ class Parts:
     opening: dict[bytes, list[int]] = field(default_factory=dict)  # by what follows their last quote
     closing: dict[bytes, list[int]] = field(default_factory=dict)  # by what precedes their first quote
     whole: dict[bytes, list[int]] = field(default_factory=dict)  # by a key that they have from quote to quote
+    _known: dict[tuple[frozenset[bytes], frozenset[bytes]], tuple[set[bytes], dict[bytes, Groups]]] = field(
+        default_factory=dict
+    )
 
-    def of(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> set[int]:
-        """Those that make a key of one of the beginnings before them and one of the ends behind."""
-        return {token for group in self.groups(key, begins, ends) for token in group}
+    def found(
+        self, keys: frozenset[bytes], begins: frozenset[bytes], ends: frozenset[bytes]
+    ) -> list[tuple[bytes, Groups]]:
+        """The keys that some tokens make of one of the beginnings before them and one of the ends behind, and these tokens."""
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        seen, having = self._known.setdefault((begins, ends), (set(), {}))
+        if len(seen) >= MOST_KNOWN:
+            seen.clear()
+            having.clear()
+        for key in keys - seen:
+            seen.add(key)
+            if groups := self.groups(key, begins, ends):
+                having[key] = groups
+        if len(having) < len(keys):
+            return [(key, groups) for key, groups in having.items() if key in keys]
+        return [(key, having[key]) for key in keys if key in having]
 
-    def groups(self, key: bytes, begins: set[bytes], ends: set[bytes]) -> list[list[int]]:
+    def groups(self, key: bytes, begins: Collection[bytes], ends: Collection[bytes]) -> list[list[int]]:
         rests = [key[len(begun) :] for begun in begins if key.startswith(begun)]
         starts = [key[: len(key) - len(end)] for end in ends if key.endswith(end)]
         inside = [
@@ -163,8 +185,7 @@ class Parts:
 
 def begins_of(run: Run, is_loose: bool) -> set[bytes]:
     """What a run may have at its end of a key that goes on behind it. `is_loose`: the quote may be masked."""
-    opened = OPEN_KEY.search(run.text)
-    found = {opened[1]} if opened else set()
+    found = set() if run.open_key is None else {run.open_key}
     if (is_loose or run.first == 0) and run.has_left and INSIDE.fullmatch(run.text):
         found.add(run.begun + run.text)
     return found
@@ -172,8 +193,7 @@ def begins_of(run: Run, is_loose: bool) -> set[bytes]:
 
 def ends_of(run: Run, is_loose: bool) -> set[bytes]:
     """What a run may have at its beginning of a key that has begun before it."""
-    rest = REST_OF_KEY.match(run.text)
-    found = {rest[1]} if rest else set()
+    found = set() if run.closed_key is None else {run.closed_key}
     if is_loose and run.has_right and INSIDE.fullmatch(run.text):
         found.add(run.text)
     return found

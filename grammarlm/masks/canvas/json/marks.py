@@ -15,8 +15,10 @@ import numpy as np
 from grammarlm.layout.json_canvas import AVOID, BEGIN, END, MOST_MARKS, NEED, ONLY
 from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.protocol import MASKED
+from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
 from .spans import Place, Span
+from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
@@ -33,6 +35,7 @@ Marked = tuple[Span, int, Asked]  # a place, the number of the mark that its key
 FREE: Asked = ()
 AVOIDED, ASKED, MET = (AVOID,), (ONLY,), (NEED,)
 NOT_BEGUN = -1
+MOST_KNOWN, MOST_ROLES = 1 << 16, 256
 
 
 def marks_of(spans: Iterable[Marked]) -> Marks:
@@ -52,14 +55,25 @@ class MarkedTable:
         self._edges: dict[object, int] = {}
         self._generation: object = None
         self._coarser: tuple[int, int, np.ndarray] | None = None
+        self._latest: dict[object, MarkedRow] = {}
         self.unrolled: Unrolled
-        self._ready((), NOT_BEGUN)
+        self.ready((), NOT_BEGUN)
+
+    def marked_row(
+        self, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked], keys: tuple[bytes, ...], role: object
+    ) -> MarkedRow:
+        """A row with marks; that of another row with the same role is much like it, or else one without marks."""
+        before = self._latest.get(role, self._latest.get(()))
+        if len(self._latest) > MOST_ROLES:
+            self._latest.clear()
+        found = self._latest[role if spans else ()] = MarkedRow(self, tokens, vocab, spans, keys, before)
+        return found
 
     @property
     def sets(self) -> StackSets:
         return self.unrolled.table.sets
 
-    def _ready(self, keys: tuple[bytes, ...], begun: int) -> None:
+    def ready(self, keys: tuple[bytes, ...], begun: int) -> None:
         if (keys, begun) not in self._starts:
             self.unrolled, self._starts[keys, begun] = self._view.marked(self._states, self._after, keys, begun)
 
@@ -67,7 +81,7 @@ class MarkedTable:
         """The state at the left edge. Of objects that a matcher has begun it is known which of the keys, those of the marks, they
         have; and a key that it has begun may be that of one mark. The lock of `sets` is held."""
         asked = keys, begun
-        self._ready(keys, begun)
+        self.ready(keys, begun)
         if asked not in self._known:
             begin: dict[int, set[tuple[int, ...]]] = {}
             for control, stack in self._starts[asked]:
@@ -82,10 +96,19 @@ class MarkedTable:
 
     @property
     def _known(self) -> dict[object, int]:
-        """States at the edges by what they are, as long as their numbers mean something."""
-        if self._generation is not self.sets.generation:
+        """States at the edges by what they are, and what leads on, as long as the numbers of states mean something."""
+        if self._generation is not self.sets.generation or len(self._edges) > MOST_KNOWN:
             self._generation, self._edges = self.sets.generation, {}
         return self._edges
+
+    def meets(self, before: int, row: np.ndarray, after: int) -> bool:
+        """Do these classes lead from a state to one that has a stack in common with another? The lock of `sets` is held."""
+        name = before, row.tobytes(), after
+        known = self._known
+        if name not in known:
+            reached = int(self.sets.forward(before, row, self.check)[-1])
+            known[name] = int(self.sets.meet(reached, after))
+        return bool(known[name])
 
     def coarser(self, classes: TokenClasses) -> np.ndarray:
         """int32 [K]: of each class of these states that of others which tell less apart; NEVER of classes without tokens."""
@@ -97,23 +120,35 @@ class MarkedTable:
             self._coarser = id(classes), id(own), found
         return self._coarser[2]
 
-    def classes(
-        self, tokens: Sequence[int], first: int, marks: Marks, vocab: Vocabulary
-    ) -> tuple[list[int], list[int]]:
-        """The classes of tokens from a position on and of marks; where each of the tokens begins, its marks included."""
-        of, by_byte = self.unrolled.classes.of, self.unrolled.byte_classes
-        found, starts = list[int](), list[int]()
-        inside = {position for position, offset in marks if offset}
-        for position, token in enumerate(tokens, first):
-            starts.append(len(found))
-            found += by_byte[marks.get((position, 0), [])].tolist()
-            if position not in inside:
-                found.append(int(of[token]) if token != MASKED else MASKED)
-                continue
-            for offset, byte in enumerate(vocab.token_bytes(token)):
-                found += by_byte[marks.get((position, offset), []) if offset else []].tolist()
-                found.append(int(by_byte[byte]))
-        return found, starts
+    def base(self, tokens: Sequence[int]) -> np.ndarray:
+        """int32: the classes of tokens, without marks."""
+        given = np.array(tokens, np.int64)
+        return np.where(given == MASKED, MASKED, self.unrolled.classes.of[given]).astype(np.int32)
+
+    def row(self, base: np.ndarray, first: int, texts: Sequence[bytes], marks: Marks) -> tuple[np.ndarray, np.ndarray]:
+        """The classes of tokens from a position on and of marks; where each of the tokens begins, its marks included, and the end.
+        `base`: their classes, `texts`: of the tokens."""
+        by_byte, parts, end = self.unrolled.byte_classes, list[np.ndarray](), first + len(base)
+        starts, taken = np.arange(len(base) + 1), 0
+        offsets: dict[int, list[int]] = {}
+        for position, offset in marks:
+            if first <= position < end or (position == end and not offset):
+                offsets.setdefault(position, []).append(offset)
+        for position in sorted(offsets):
+            at = position - first
+            before = by_byte[marks.get((position, 0), [])]
+            parts += [base[taken:at], before]
+            taken, more = at, len(before)
+            if any(offsets[position]):
+                spelled = list[int]()
+                for offset, byte in enumerate(texts[at]):
+                    spelled += by_byte[marks.get((position, offset), []) if offset else []].tolist()
+                    spelled.append(int(by_byte[byte]))
+                parts.append(np.array(spelled, np.int32))
+                taken, more = at + 1, more + len(spelled) - 1
+            starts[at + 1 :] += more
+        found = np.concatenate([*parts, base[taken:]]) if parts else base
+        return np.ascontiguousarray(found, np.int32), starts
 
 
 class MarkedRow:
@@ -121,44 +156,33 @@ class MarkedRow:
 
     def __init__(
         self, table: MarkedTable, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked],
-        keys: tuple[bytes, ...] = (),
+        keys: tuple[bytes, ...] = (), before: MarkedRow | None = None,
     ):  # fmt: skip
-        """`keys`: those of the marks, where a matcher has read some before."""
-        self.table, self._tokens, self._vocab, self._keys = table, tokens, vocab, keys
+        """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
+        self.table, self._tokens, self._texts, self._keys = table, tokens, texts_of(vocab), keys
         self._spans, self._marks = spans, marks_of(spans)
-        self._generation: object = None
-        self._known_forward: np.ndarray | None = None
-        self._known_backward: tuple[np.ndarray, np.ndarray] | None = None
-        self._begin()
+        self._states: StatesOfRow | None = None
+        self._begin(before)
 
-    def _begin(self) -> None:
+    def _begin(self, before: MarkedRow | None = None) -> None:
         """The states, made again where their numbers were given up."""
-        table, sets = self.table, self.table.sets
+        table = self.table
+        if self._states is not None and self._states.generation is table.sets.generation:
+            return
+        table.ready(self._keys, begun_at_edge(self._marks))
+        sets = table.sets
         with sets.lock:
-            if self._generation is sets.generation:
-                return
             sets.begin_row()
             begin, end = table.start(self._keys, begun_at_edge(self._marks)), table.end()
-            self._generation = sets.generation
-            row, at = table.classes(self._tokens, 0, self._marks, self._vocab)
-            self._at = [*at, len(row)]
-            row += table.unrolled.byte_classes[self._marks.get((len(self._tokens), 0), [])].tolist()
-            self._row, self._first, self._last = np.array(row, np.int32), begin, end
-            self._known_forward, self._known_backward = None, None
+            marked = [self._texts[token] for token in self._tokens] if self._marks else []
+            row, at = table.row(table.base(self._tokens), 0, marked, self._marks)
+            self._at = at.tolist()
+            self._states = StatesOfRow(sets, row, begin, end, table.check, None if before is None else before._states)
 
     @property
-    def _forward(self) -> np.ndarray:
-        """The states at all boundaries, the lock of `sets` is held."""
-        if self._known_forward is None:
-            self._known_forward = self.table.sets.forward(self._first, self._row, self.table.check)
-        return self._known_forward
-
-    @property
-    def _backward(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those, and the states within each token."""
-        if self._known_backward is None:
-            self._known_backward = self.table.sets.backward(self._row, self._last, self.table.check)
-        return self._known_backward
+    def _known(self) -> StatesOfRow:
+        assert self._states is not None
+        return self._states
 
     @property
     def classes(self) -> TokenClasses:
@@ -168,15 +192,14 @@ class MarkedRow:
     def is_completable(self) -> bool:
         self._begin()
         with self.table.sets.lock:
-            return self.table.sets.meet(self._first, int(self._backward[0][0]))
+            return self.table.sets.meet(self._known.begin, self._known.backward(0))
 
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] of a masked position (read only)."""
         self._begin()
-        sets = self.table.sets
-        with sets.lock:
+        with self.table.sets.lock:
             at = self._at[position + 1] - 1
-            return sets.classes(int(self._forward[at]), int(self._backward[1][at]))
+            return self.table.sets.classes(self._known.forward(at), self._known.inner(at))
 
     def leads_on(
         self, first: int, tokens: Sequence[int], spans: Sequence[Marked], keys: tuple[bytes, ...] = (),
@@ -196,13 +219,11 @@ class MarkedRow:
         for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
             marks.setdefault(place, []).extend(more)
         with sets.lock:
-            here = int(self._forward[self._at[first]])
+            here = self._known.forward(self._at[first])
             if first == 0:
                 here = table.start(self._keys or keys, begun_at_edge(marks))
-            row, _ = table.classes(tokens, first, marks, self._vocab)
-            row += table.unrolled.byte_classes[marks.get((end, 0), [])].tolist()
-            after = int(sets.forward(here, np.array(row, np.int32), table.check)[-1])
-            return sets.meet(after, int(behind._backward[0][behind._at[end]]))
+            row, _ = table.row(table.base(tokens), first, [self._texts[token] for token in tokens], marks)
+            return table.meets(here, row, behind._known.backward(behind._at[end]))
 
 
 def touch(a: Span, b: Span) -> bool:

@@ -30,7 +30,8 @@ from grammarlm.masks.canvas.protocol import MASKED
 from .explored import States
 from .keys import begins_of, ends_of, spelling_tokens
 from .marks import ASKED, AVOIDED, FREE, MET, Asked, Marked, MarkedRow, touch
-from .spans import Run, Span, all_spans, run_of, runs_in, spans_of
+from .spans import Run, Span, all_spans
+from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
@@ -48,12 +49,12 @@ class Repeats:
     def __init__(self, grid: JsonGrid, tokens: list[int], states: States, passes: StackPasses, classes: TokenClasses):
         """`passes` over the row without marks, and their classes."""
         self._grid, self._tokens, self._states, self._vocab = grid, tokens, states, grid.vocab
+        self._texts = texts_of(grid.vocab)
         self._passes, self._classes = passes, classes
         self.is_short = grid.length + grid.room <= SHORT_ROW
         begun = grid.begun
         self.text = grid.text(tokens)
-        self._is_open = len(self.text) == len(tokens) and grid.room > 0
-        self.runs = runs_in(self.text, self._vocab, begun.key, self._is_open)
+        self.runs = grid.runs.of(self.text, len(self.text) == len(tokens) and grid.room > 0)
         self._all_spans: dict[bytes, list[Span]] = {}
         for span in all_spans(self.runs):
             self._all_spans.setdefault(span.key, []).append(span)
@@ -96,13 +97,13 @@ class Repeats:
 
     # ------------------------------------------------------------------ rows with marks
 
-    def _row(self, marked: Sequence[Marked], keys: tuple[bytes, ...]) -> MarkedRow:
+    def _row(self, marked: Sequence[Marked], keys: tuple[bytes, ...], role: object) -> MarkedRow:
         """The row with these marks, `keys` being those of mark 0, 1 and so on."""
         count = max(len(keys), 1)
         name = count, tuple(marked), keys
         if name not in self._rows:
             table = self._grid.marked(self._states, count)
-            self._rows[name] = MarkedRow(table, self._tokens, self._vocab, marked, keys)
+            self._rows[name] = table.marked_row(self._tokens, self._vocab, marked, keys, role)
         return self._rows[name]
 
     def _loose(self, key: bytes) -> list[Span]:
@@ -126,15 +127,15 @@ class Repeats:
                 marked += [(span, number, FREE) for span in self._loose(key) if span in free]
             if key in avoided:
                 marked += [(span, number, AVOIDED) for span in self._loose(key) if span not in free]
-        return self._row(marked, keys)
+        return self._row(marked, keys, ("least", keys, ignored))
 
     def _with(self, key: bytes) -> MarkedRow:
         """Marks around all places of a key, and around no other."""
-        return self._row([(span, 0, FREE) for span in self.spans(key)], (key,))
+        return self._row([(span, 0, FREE) for span in self.spans(key)], (key,), key)
 
     @cached_property
     def most(self) -> MarkedRow:
-        return self._row([], ())
+        return self._row([], (), ())
 
     @cached_property
     def together(self) -> tuple[bytes, ...] | None:
@@ -206,7 +207,7 @@ class Repeats:
         keys = tuple(self.twins)
         if len(keys) > MOST_MARKS:
             return None
-        return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans(key)], keys)
+        return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans(key)], keys, "all")
 
     def refused(self, position: int) -> np.ndarray:
         """The tokens of a masked position that are allowed by `most`, and by no completion."""
@@ -277,27 +278,29 @@ class Repeats:
         ends, begins = self._grid.quotes(self._classes)
         is_begun = self.is_short or self._is_quote(before.first - 1, ends)
         is_ended = self.is_short or self._is_quote(after.end, begins)
-        starts, rests = begins_of(before, is_begun), ends_of(after, is_ended)
+        starts, rests = frozenset(begins_of(before, is_begun)), frozenset(ends_of(after, is_ended))
         spelling, of = spelling_tokens(self._vocab), self._classes.of
-        for key in self._keys if starts or rests else self._keys_of_one_token:
-            for group in spelling.of(key, starts, rests):
+        for key, groups in spelling.of(self._keys, starts, rests):
+            for group in groups:
                 by_class: dict[int, list[int]] = {}
                 for token in group:
-                    if allowed[of[token]]:
+                    if allowed[of[token]] and (self._may_have_two(token, key) or self._counts(key)):
                         by_class.setdefault(int(of[token]), []).append(token)
                 for tokens in by_class.values():
-                    if self.spans(key) or key in self.had or self._vocab.token_bytes(tokens[0]).count(b'"') > 1:
-                        yield key, tokens
+                    yield key, tokens
 
     @cached_property
-    def _keys(self) -> list[bytes]:
-        return list(dict.fromkeys((*self._all_spans, *self.had)))
+    def _keys(self) -> frozenset[bytes]:
+        return frozenset((*self._all_spans, *self.had))
 
-    @cached_property
-    def _keys_of_one_token(self) -> list[bytes]:
-        """Those that some token has from quote to quote."""
-        spelling = spelling_tokens(self._vocab)
-        return [key for key in self._keys if spelling.of(key, set(), set())]
+    def _counts(self, key: bytes) -> bool:
+        """Has the row a place of the key that counts?"""
+        return bool(self.spans(key)) or key in self.had
+
+    def _may_have_two(self, token: int, key: bytes) -> bool:
+        """May a token end one such key and begin another?"""
+        text = self._texts[token]
+        return text.count(b'"') > (2 if b'"%s"' % key in text else 1)
 
     def _is_quote(self, position: int, quotes: np.ndarray) -> bool:
         """Is a masked token at the position a quote at one end, whatever else is filled in? `quotes`: the classes that are."""
@@ -321,11 +324,14 @@ class Repeats:
 
     def _makes_second(self, position: int, token: int, key: bytes) -> bool:
         """Does the token at the position make a second key like this one, whatever else is filled in?"""
-        run = self._joined(position, token)
-        made = [s for s in spans_of(run) if s.key == key and s.begin <= (position + 1, 0) and s.end >= (position, 0)]
+        here, behind = (position, 0), (position + 1, 0)
+        others = [span for span in self.spans(key) if span.end < here or span.begin > behind]
+        if not (others or key in self.had or self._may_have_two(token, key)):
+            return False
+        made = [s for s in self._joined(position, token).spans if s.key == key and s.begin <= behind and s.end >= here]
         if not made or not (self.is_short or any(self._is_tight(span, position) for span in made)):
             return False
-        others = [s for s in self.spans(key) if not any(touch(s, one) for one in made)]
+        others = [span for span in others if not any(touch(span, one) for one in made)]
         if not (others or key in self.had or len(made) > 1):
             return False
         first = min(position, *(span.begin[0] for span in made))
@@ -353,8 +359,7 @@ class Repeats:
         before, after = self.beside(position) or (None, None)
         assert before is not None
         assert after is not None
-        tokens = [*self.text[:position], token, *self.text[position + 1 :]]
-        return run_of(tokens, before.first, after.end, self._vocab, self._grid.begun.key, self._is_open)
+        return before.with_token(self._texts[token], after)
 
 
 def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:

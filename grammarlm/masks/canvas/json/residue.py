@@ -35,6 +35,7 @@ from .gaps import Gaps
 from .keys import escaped_twice, runs_of, spelled_keys_of, spelling_tokens
 from .marks import MarkedTable
 from .repeats import Repeats, quotes_of
+from .spans import Runs
 
 if TYPE_CHECKING:
     from .view import UnrolledView
@@ -57,9 +58,11 @@ class JsonGrid:
         self.vocab = view.vocab
         self.stops = frozenset(self.vocab.stop_ids)
         self._grids: dict[States, StackGrid] = {}
+        self.latest: dict[States, StackPasses] = {}  # the last row of some states
         self._marked: dict[States, MarkedTable] = {}
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
+        self.runs = Runs(self.vocab, self.begun.key)
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
 
@@ -166,20 +169,20 @@ class JsonGrid:
 class JsonPasses:
     """What is known of one row."""
 
-    def __init__(self, grid: JsonGrid, tokens: list[int], states: States):
+    def __init__(self, grid: JsonGrid, tokens: list[int], states: States, like: JsonPasses | None = None):
+        """`like`: passes over a row that differs in one token; else the last row of these states is taken for such."""
         self.grid, self.tokens, self.states = grid, tokens, states
         self._lattice = grid.grid(states)
         self.classes: TokenClasses = self._lattice.classes
+        given = np.array(tokens)
+        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
+        before = grid.latest.get(states) if like is None else like._inner
+        self._inner: StackPasses = self._lattice.passes(row, before)
+        if like is None:
+            grid.latest[states] = self._inner
         self.is_completable = self._inner.is_completable
         self._given: dict[int, JsonPasses] = {}
         self._tracking: dict[bytes, JsonPasses] = {}
-
-    @cached_property
-    def _inner(self) -> StackPasses:
-        """The row without marks."""
-        given = np.array(self.tokens)
-        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
-        return self._lattice.passes(row, None)
 
     def settled(self) -> JsonPasses:
         """These, or passes of states that know what matters for the row."""
@@ -290,8 +293,11 @@ class JsonPasses:
         beside = None if repeats is None else repeats.beside(position)
         if repeats is None or beside is None:
             return NO_TOKENS
-        spelling, found, allowed = spelling_tokens(self.grid.vocab), set[int](), self.classes_at(position)
-        for key, every in spelling.with_escapes(self._keys, *beside, repeats.is_short).items():
+        found, keys = set[int](), spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside, repeats.is_short)
+        if not keys:
+            return NO_TOKENS
+        allowed = self.classes_at(position)
+        for key, every in keys.items():
             tokens = [token for token in every if allowed[self.classes.of[token]]]
             if tokens and key not in self.states.keys:
                 states = self.states._replace(keys=tuple(sorted({*self.states.keys, key})))
@@ -308,20 +314,20 @@ class JsonPasses:
         return found if begun is None or not self._tracks_by_tables else [b'"' + begun + found[0], *found[1:]]
 
     @cached_property
-    def _keys(self) -> list[tuple[bytes, bool]]:
-        """The keys that are given, and whether an escape spells one."""
+    def _keys(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
+        """The keys that are given, and those that an escape spells somewhere."""
         found = dict.fromkeys(sorted(self.grid.begun.keys), False)
         for key, body in spelled_keys_of(self._runs):
             found[key] = found.get(key, False) or key != body
         if self._tracks_by_tables:
             found = dict.fromkeys([*found, *self.grid.begun.keys], True)
-        return list(found.items())
+        return frozenset(found), frozenset(key for key, is_escaped in found.items() if is_escaped)
 
     def _without(self, position: int) -> JsonPasses:
         """Passes over the row without a given token."""
         if position not in self._given:
             tokens = [*self.tokens[:position], MASKED, *self.tokens[position + 1 :]]
-            self._given[position] = JsonPasses(self.grid, tokens, self.states)
+            self._given[position] = JsonPasses(self.grid, tokens, self.states, self)
         return self._given[position]
 
     # ------------------------------------------------------------------ what a canvas asks

@@ -10,15 +10,23 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .texts import texts_of
+
 BODY = rb'[^"\\\x00-\x1f]*'
 CLOSED = re.compile(rb"(" + BODY + rb')"[ \t\r\n]*(?::|$)')
 TO_THE_END, WHOLE = re.compile(rb'"(' + BODY + rb")$"), re.compile(BODY + rb"$")
+OPEN_KEY = re.compile(rb'"([^"\\]*)$')  # to the end of what is given before a masked token
+REST_OF_KEY = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')  # and from the beginning of what is given after it
+ESCAPED_FROM_QUOTE = re.compile(rb'"((?:[^"\\]|\\.)*)$', re.S)
+ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"', re.S)
 BLANKS = b" \t\r\n"
 BEFORE_KEYS = (b"", b"{", b",")
+MOST_KNOWN = 1 << 14  # runs
 MOST_SIDE_BY_SIDE = 4  # masked tokens: two of more need not be the quotes of an empty key
 Place = tuple[int, int]  # a position of the row, and an offset in the bytes of its token
 
@@ -34,9 +42,38 @@ class Run:
     has_right: bool  # may it end after it?
     begun: bytes = b""  # of a key, by a matcher
 
-    @property
+    @cached_property
     def end(self) -> int:
         return self.first + len(self.starts)
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        return spans_of(self)
+
+    @cached_property
+    def open_key(self) -> bytes | None:
+        """What the run may have at its end of a key that goes on behind it."""
+        return _first(OPEN_KEY.search(self.text))
+
+    @cached_property
+    def closed_key(self) -> bytes | None:
+        """And at its beginning of one that has begun before."""
+        return _first(REST_OF_KEY.match(self.text))
+
+    @cached_property
+    def begun_key(self) -> bytes | None:
+        """As open_key, perhaps with escapes."""
+        return _first(ESCAPED_FROM_QUOTE.search(self.text))
+
+    @cached_property
+    def rest_of_key(self) -> bytes | None:
+        return _first(ESCAPED_TO_QUOTE.match(self.text))
+
+    def with_token(self, text: bytes, after: Run) -> Run:
+        """This run, a token with these bytes behind it, and the run behind that."""
+        behind = len(self.text) + len(text)
+        starts = [*self.starts, len(self.text), *(behind + start for start in after.starts)]
+        return Run(self.first, starts, self.text + text + after.text, self.has_left, after.has_right, self.begun)
 
     def place(self, offset: int) -> Place:
         if offset >= len(self.text):
@@ -53,26 +90,43 @@ class Span:
     is_given: bool  # with both quotes
 
 
-def runs_in(tokens: Sequence[int], vocab: Vocabulary, begun: bytes | None, is_open: bool) -> list[Run]:
-    """The runs of a row of tokens without stop ids, those of no token between two masked ones, too. `begun`: the beginning of a key
-    that precedes the row, `is_open`: tokens may follow it."""
-    found, first = list[Run](), 0
-    for end in (*(i for i, token in enumerate(tokens) if token == MASKED), len(tokens)):
-        found.append(run_of(tokens, first, end, vocab, begun, is_open))
-        first = end + 1
-    return found
+def _first(match: re.Match[bytes] | None) -> bytes | None:
+    return None if match is None else match[1]
 
 
-def run_of(tokens: Sequence[int], first: int, end: int, vocab: Vocabulary, begun: bytes | None, is_open: bool) -> Run:
-    starts, text = list[int](), bytearray()
-    for token in tokens[first:end]:
-        starts.append(len(text))
-        text += vocab.token_bytes(token)
-    at_edge = first == 0
-    has_right = end < len(tokens) or is_open
-    return Run(
-        first, starts, bytes(text), not at_edge or begun is not None, has_right, (begun or b"") if at_edge else b""
-    )
+class Runs:
+    """The runs of rows of one length, kept from row to row: of one token more only those beside it are new."""
+
+    def __init__(self, vocab: Vocabulary, begun: bytes | None):
+        """`begun`: the beginning of a key that precedes the rows."""
+        self._texts, self._begun = texts_of(vocab), begun
+        self._known: dict[tuple[object, ...], Run] = {}
+
+    def of(self, tokens: Sequence[int], is_open: bool) -> list[Run]:
+        """Those of a row of tokens without stop ids, those of no token between two masked ones, too. `is_open`: tokens may follow
+        it."""
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        found, first, known, count = list[Run](), 0, self._known, len(tokens)
+        for end in (*(i for i, token in enumerate(tokens) if token == MASKED), count):
+            name = first, end < count or is_open, *tokens[first:end]
+            run = known.get(name)
+            if run is None:
+                run = known[name] = self._made(tokens, first, end, is_open)
+            found.append(run)
+            first = end + 1
+        return found
+
+    def _made(self, tokens: Sequence[int], first: int, end: int, is_open: bool) -> Run:
+        starts, text = list[int](), bytearray()
+        for token in tokens[first:end]:
+            starts.append(len(text))
+            text += self._texts[token]
+        at_edge, begun = first == 0, self._begun
+        has_right = end < len(tokens) or is_open
+        return Run(
+            first, starts, bytes(text), not at_edge or begun is not None, has_right, (begun or b"") if at_edge else b""
+        )
 
 
 def openings(run: Run) -> Iterator[int]:
@@ -101,19 +155,16 @@ def spans_of(run: Run) -> list[Span]:
 
 def all_spans(runs: Sequence[Run]) -> list[Span]:
     """Those of all runs of a row."""
-    return [
-        span
-        for i, run in enumerate(runs)
-        if run.starts or _masked_around(runs, i) <= MOST_SIDE_BY_SIDE
-        for span in spans_of(run)
-    ]
-
-
-def _masked_around(runs: Sequence[Run], i: int) -> int:
-    """The masked tokens side by side around a run of no token."""
-    first = last = i
-    while first > 0 and not runs[first].starts:
-        first -= 1
-    while last < len(runs) - 1 and not runs[last].starts:
-        last += 1
-    return last - first
+    found, i, last = list[Span](), 0, len(runs) - 1
+    while i <= last:
+        end = i + 1
+        if not runs[i].starts:
+            while end <= last and not runs[end].starts:
+                end += 1
+            if min(end, last) - max(i - 1, 0) > MOST_SIDE_BY_SIDE:
+                i = end
+                continue
+        for run in runs[i:end]:
+            found += run.spans
+        i = end
+    return found

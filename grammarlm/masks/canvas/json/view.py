@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from grammarlm.masks.runtime.limits import Clock
 from .automaton import ByteAutomaton, ByteTable, byte_automaton
 from .capped import LongBlanks, long_blanks
 from .explored import MOST_STATES, SHORT, Explorer, States, has_cap, start_thread
-from .few import partly_given, spellings
+from .few import Spellings, partly_given
 from .keys import spelling_tokens, tight_keys
 from .places import Places
 from .residue import LEVELS, MOST_FOLLOWED, JsonGrid
@@ -307,15 +307,19 @@ class JsonView(UnrolledView):
         epoch, state = matcher._head[1:3]
         return [epoch.terms[state]]
 
+    @cached_property
+    def _spellings(self) -> Spellings:
+        steps, accepts = partial(steps_of, self.program), partial(is_accepting, self.program)
+        return Spellings(self._languages, steps, accepts, spelling_tokens(self.vocab).is_token)
+
     def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
         """The spellings of partly given keys that have less than there are such keys; LimitExceeded where they are not known."""
         patterns = partly_given(runs) if self._languages else []
         found, count = set[bytes](), len(patterns) + len(set(tight_keys(runs)))
-        steps, accepts = partial(steps_of, self.program), partial(is_accepting, self.program)
         for pattern in patterns if count > 1 else ():
-            least = spellings(pattern, self._languages, steps, accepts, spelling_tokens(self.vocab).is_token)
+            least = self._spellings.of(pattern, are_tokens=True)
             if least is not None and len(least) < count:
-                most = spellings(pattern, self._languages, steps, accepts, None)
+                most = self._spellings.of(pattern, are_tokens=False)
                 if most is None:
                     raise LimitExceeded("a canvas: too many spellings of a key whose given tokens leave few")
                 found |= most

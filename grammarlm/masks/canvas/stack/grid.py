@@ -97,6 +97,7 @@ class StackGrid:
         return self.first + (boundary - 1) * kinds + kinds - 1 - push
 
     def passes(self, classes: np.ndarray, before: Passes | None) -> StackPasses:
-        if isinstance(before, StackPasses) and before.grid is self and (before.row == classes).all():
-            return before
-        return StackPasses(self, classes)
+        like = before if isinstance(before, StackPasses) and before.grid is self else None
+        if like is not None and (like.row == classes).all():
+            return like
+        return StackPasses(self, classes, like)

@@ -6,7 +6,7 @@ their control. Where they are not, None is returned, and the values of all place
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +36,7 @@ class Guided:
         self,
         grid: StackGrid,
         row: np.ndarray,
-        before: Sequence[int],
+        before: np.ndarray,
         inner: np.ndarray,
         scores: np.ndarray,
         is_sum: bool,

@@ -19,6 +19,7 @@ from .guided import Guided
 from .law import drawn_row
 from .paths import Paths
 from .reference import ReferencePasses
+from .row_states import StatesOfRow
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 class StackPasses:
     """What is known of one row."""
 
-    def __init__(self, grid: StackGrid, row: np.ndarray):
+    def __init__(self, grid: StackGrid, row: np.ndarray, before: StackPasses | None = None):
+        """`before`: over a row like this, which gives what is equal."""
         self.grid, self.row = grid, np.ascontiguousarray(row, np.int32)
+        self._like: RowStates | None = None if before is None else before.__dict__.get("_states")
 
     @cached_property
     def is_completable(self) -> bool:
@@ -101,7 +104,8 @@ class StackPasses:
 
     @cached_property
     def _states(self) -> RowStates:
-        return RowStates(self.grid, self.row)
+        like, self._like = self._like, None
+        return RowStates(self.grid, self.row, like)
 
     def _known_states(self) -> RowStates:
         """The states, made again where their numbers were given up."""
@@ -113,56 +117,48 @@ class StackPasses:
 class RowStates:
     """The states of a row at its boundaries and within its tokens, by number."""
 
-    def __init__(self, grid: StackGrid, row: np.ndarray):
+    def __init__(self, grid: StackGrid, row: np.ndarray, before: RowStates | None = None):
         self._grid, self._row = grid, row
         self._sets: StackSets = grid.table.sets
         with self._sets.lock:
             self._sets.begin_row()
             begin, end = grid.borders()
-            self._generation = self._sets.generation
-            self._forward = [begin]  # states at boundaries, from the left
-            self._backward, self._inner = self._sets.backward(row, end, grid.check)
-            self.is_completable = self._sets.meet(begin, int(self._backward[0]))
+            other: StatesOfRow | None = None if before is None else before._states
+            self._states: StatesOfRow = StatesOfRow(self._sets, row, begin, end, grid.check, other)
+            self.is_completable = self._states.leads()
 
     @property
     def is_current(self) -> bool:
-        return self._sets.generation is self._generation
-
-    def _before(self, position: int) -> int:
-        """The state before a token; those further right are made when they are asked for."""
-        known = len(self._forward) - 1
-        if position > known:
-            more = self._sets.forward(self._forward[-1], self._row[known:position], self._grid.check)
-            self._forward += more[1:].tolist()
-        return self._forward[position]
+        return self._sets.generation is self._states.generation
 
     def classes_at(self, position: int) -> np.ndarray:
         with self._sets.lock:
-            return self._sets.classes(self._before(position), int(self._inner[position]))
+            return self._sets.classes(self._states.forward(position), self._states.inner(position))
 
     def classes_from(self, position: int, controls: np.ndarray) -> np.ndarray:
         with self._sets.lock:
-            before = self._sets.among(self._before(position), controls)
-            return self._sets.classes(before, int(self._inner[position]))
+            before = self._sets.among(self._states.forward(position), controls)
+            return self._sets.classes(before, self._states.inner(position))
 
     def leads_to(self, position: int, token_class: int, controls: np.ndarray) -> bool:
         with self._sets.lock:
-            after = self._sets.forward(self._before(position), np.array([token_class], np.int32))
-            return self._sets.meet(self._sets.among(int(after[1]), controls), int(self._backward[position + 1]))
+            after = self._sets.forward(self._states.forward(position), np.array([token_class], np.int32))
+            return self._sets.meet(self._sets.among(int(after[1]), controls), self._states.backward(position + 1))
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
         scores = np.ascontiguousarray(scores, np.float64)
         with self._sets.lock:
-            ways = (self._sets.walk(start, self._row, self._inner, scores) for start in self._grid.starts)
+            _, inner = self._states.every()
+            ways = (self._sets.walk(start, self._row, inner, scores) for start in self._grid.starts)
             return next((way for way in ways if way is not None), None)
 
     def guided(self, scores: np.ndarray, is_sum: bool) -> Guided:
         """Bounds of completions; the lock of the sets is held as long as they are used."""
-        self._before(len(self._row))
-        return Guided(self._grid, self._row, self._forward, self._inner, scores, is_sum)
+        before, inner = self._states.every()
+        return Guided(self._grid, self._row, before, inner, scores, is_sum)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""
         with self._sets.lock:
-            after = self._sets.forward(self._before(position), np.array([token_class], np.int32))
+            after = self._sets.forward(self._states.forward(position), np.array([token_class], np.int32))
             return self._sets.has_stacks(int(after[1]))
