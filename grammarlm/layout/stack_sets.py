@@ -111,7 +111,11 @@ class StackSets(Constants):
     TOPS = 67  # uint64 [POINTS, SYMBOL_WORDS]: which can be on top at a point
     BELOWS = 68  # uint64 [SYMBOLS, SYMBOL_WORDS]: which a symbol can stand on
     EVERY_EDGE = 69  # EDGES, which masked tokens take, and behind them those that only given ones take
-    LENGTH = 70
+    # what may stand at a position
+    CONTROL_CLASSES = 70  # uint64 [CONTROLS, KIND_WORDS]: the classes of all EDGES of each control
+    SPREAD = 71  # the pattern of INNER_OF, 0: none
+    INNER_OF = 72  # int32 [POINTS]: of each point the number that this pattern gives it
+    LENGTH = 73
 
 
 class Walk(Constants):

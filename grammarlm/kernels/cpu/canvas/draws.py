@@ -12,21 +12,9 @@ from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import lowest
-from .guide import (
-    ahead_of,
-    edges_by_control,
-    follow,
-    guide_of,
-    is_open,
-    is_taken,
-    kinds_of,
-    live_of,
-    scores_of,
-    weights_of,
-)
-from .records import sets_arena
-
-MOST_FOUND = 256  # ends and points of one token
+from .follow import MOST_FOUND, edges_at, follow, next_edge
+from .guide import ahead_of, edges_by_control, guide_of, scores_of, weights_of
+from .records import kinds_of, sets_arena
 
 
 @part
@@ -52,30 +40,23 @@ def drawn_class(address, guide_address, step, kind, share):
 def one_try(address, guide_address, uniforms, found, edges):
     """Draws an edge for each step. Returns how many were drawn: all, or the try ended there; -1 where there is no room."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    steps, ahead, weight, kinds = guide[Guide.STEPS], ahead_of(guide, arena), weights_of(guide, arena), kinds_of(arena)
-    row = carray(pointer(guide[Guide.ROW]), steps, np.int32)
-    all_live, (edge_start, edges_of) = live_of(guide, arena), edges_by_control(guide, arena)
-    edge_point = carray(pointer(arena[StackSets.EDGE_POINT]), arena[StackSets.EVERY_EDGE], np.int32)
-    edge_kind = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EVERY_EDGE], np.int32)
+    steps, ahead, weight = guide[Guide.STEPS], ahead_of(guide, arena), weights_of(guide, arena)
+    (edge_start, edges_of), (edge_point, edge_kind) = edges_by_control(guide, arena), edges_at(arena)
     c = int64(carray(pointer(guide[Guide.START_CONTROL]), 1, np.int32)[0])
     stack = int64(carray(pointer(guide[Guide.START_STACK]), 1, np.int32)[0])
     for i in range(steps):
-        live, given, left = all_live[i], int64(row[i]), uniforms[i]
-        whole, is_drawn = ahead[i, c], False
-        for place in range(edge_start[c], edge_start[c + 1]):
+        left, whole, is_drawn = uniforms[i], ahead[i, c], False
+        place = next_edge(address, guide_address, int64(i), c, stack, int64(edge_start[c]))
+        while place < edge_start[c + 1]:
             e = int64(edges_of[place])
-            q, kind = int64(edge_point[e]), int64(edge_kind[e])
-            if live[q] == 0 or not is_taken(arena, kinds, e, kind, given):
-                continue
-            if ahead[i + 1, q] + weight[i, kind] == -np.inf or not is_open(address, guide_address, i, q, stack):
-                continue
-            ends = follow(address, guide_address, i, q, stack, found)
+            ends = follow(address, guide_address, i, int64(edge_point[e]), stack, found)
             if ends != 1:
                 return int64(-1)
-            left -= np.exp(weight[i, kind] + ahead[i + 1, found[0, 0]] - whole)
+            left -= np.exp(weight[i, edge_kind[e]] + ahead[i + 1, found[0, 0]] - whole)
             if left < 0.0:
                 c, stack, edges[i], is_drawn = found[0, 0], found[0, 1], int32(e), True
                 break
+            place = next_edge(address, guide_address, int64(i), c, stack, place + 1)
         if not is_drawn:
             return int64(i)
     return steps

@@ -9,11 +9,11 @@ import numpy as np
 from numba import carray, int32, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
-from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Guide, StackSets
 
-from .arrays import lowest, on_top
-from .records import MIX, sets_arena, words_of
+from .arrays import has_bit, lowest, on_top
+from .patterns import pattern_of, write_numbers
+from .records import kinds_of, sets_arena
 
 LEAST = -50.0  # the log of a share that changes no sum of float64
 
@@ -39,13 +39,6 @@ def scores_of(guide, arena):
 
 
 @inlined
-def kinds_of(arena):
-    return carray(
-        pointer(arena[StackSets.KIND_CLASSES]), (arena[StackSets.KINDS], arena[StackSets.KIND_WORDS]), np.uint64
-    )
-
-
-@inlined
 def live_of(guide, arena):
     """int32 [STEPS, POINTS]."""
     return carray(pointer(guide[Guide.LIVE]), (guide[Guide.STEPS], arena[StackSets.POINTS]), np.int32)
@@ -67,23 +60,7 @@ def edges_by_control(guide, arena):
 @inlined
 def is_taken(arena, kinds, edge, kind, given):
     """May a given token (or -1: some masked one) take an edge?"""
-    return has_class(kinds, kind, given) if given >= 0 else edge < arena[StackSets.EDGES]
-
-
-@part
-def expand(address, state, numbers):
-    """Writes the numbers that a state's pattern gives to points."""
-    arena = sets_arena(address)
-    pattern = words_of(arena, int64(words_of(arena, int64(state))[1]))
-    numbers[:] = 0
-    for i in range(1, len(pattern), 2):
-        if pattern[i] < len(numbers):
-            numbers[pattern[i]] = pattern[i + 1]
-
-
-@inlined
-def has_class(kinds, kind, token_class):
-    return (kinds[kind, token_class >> 6] >> uint64(token_class & 63)) & uint64(1) != 0
+    return has_bit(kinds, kind, given) if given >= 0 else edge < arena[StackSets.EDGES]
 
 
 @inlined
@@ -188,6 +165,13 @@ def bound_controls(address, guide_address, step, stamps):
         ahead[step, c] = best
 
 
+@inlined
+def write_state(arena, state, numbers):
+    """The numbers that a state gives to points, as far as there are any asked for."""
+    numbers[:] = 0
+    write_numbers(arena, pattern_of(arena, state), numbers, True)
+
+
 @kernel("void(int64, int64)", seconds=3)
 def guide_row(address, guide_address):
     """Fills AHEAD and WEIGHT of a row, where its states allow something."""
@@ -196,120 +180,10 @@ def guide_row(address, guide_address):
     inner = carray(pointer(guide[Guide.INNER]), steps, np.int32)
     before = carray(pointer(guide[Guide.BEFORE]), steps + 1, np.int32)
     for step in range(steps + 1):
-        expand(address, before[step], reached[step])
+        write_state(arena, int64(before[step]), reached[step])
         if step < steps:
-            expand(address, inner[step], live[step])
+            write_state(arena, int64(inner[step]), live[step])
     stamps = np.zeros(arena[StackSets.KINDS], np.int32)
     for step in range(steps - 1, -1, -1):
         bound_points(address, guide_address, step)
         bound_controls(address, guide_address, step, stamps)
-
-
-# ---------------------------------------------------------------------- stacks, and tokens on them
-
-
-@part
-def stack_with(guide_address, below, symbol):
-    """The place of a stack with one more symbol on top; -1 where there is no room for it."""
-    guide = guide_of(guide_address)
-    capacity, mask = guide[Guide.STACK_CAPACITY], guide[Guide.STACK_SLOTS] - 1
-    belows = carray(pointer(guide[Guide.STACK_BELOW]), capacity, np.int32)
-    symbols = carray(pointer(guide[Guide.STACK_SYMBOL]), capacity, np.int32)
-    slots = carray(pointer(guide[Guide.STACK_SLOT]), mask + 1, np.int32)
-    hashed = (uint64(below) * uint64(MIX)) ^ (uint64(symbol) + (uint64(below) << uint64(7)))
-    hashed *= uint64(MIX)
-    at = int64(hashed >> uint64(33)) & mask
-    while slots[at]:
-        n = int64(slots[at])
-        if belows[n] == below and symbols[n] == symbol:
-            return n
-        at = (at + 1) & mask
-    n = guide[Guide.STACKS]
-    if n == capacity:
-        return int64(-1)
-    belows[n], symbols[n], slots[at] = below, symbol, n
-    guide[Guide.STACKS] = n + 1
-    return n
-
-
-@kernel("int64(int64, int64, int64)")
-def guide_stack(guide_address, below, symbol):
-    """As stack_with."""
-    return stack_with(guide_address, below, symbol)
-
-
-@part
-def stands_in(address, guide_address, stacks, stack):
-    """Is a stack in a set of stacks?"""
-    arena, guide = sets_arena(address), guide_of(guide_address)
-    belows = carray(pointer(guide[Guide.STACK_BELOW]), guide[Guide.STACKS], np.int32)
-    symbols = carray(pointer(guide[Guide.STACK_SYMBOL]), guide[Guide.STACKS], np.int32)
-    here, left = int64(stacks), int64(stack)
-    while left and here:
-        words, below = words_of(arena, here), int64(0)
-        for i in range(1, len(words), 2):
-            if words[i] == symbols[left]:
-                below = int64(words[i + 1])
-                break
-        here, left = below, int64(belows[left])
-    if here == 0:
-        return False
-    words = words_of(arena, here)
-    return len(words) > 1 and words[1] == ROOT
-
-
-@part
-def is_open(address, guide_address, step, point, stack):
-    """Can the row be completed from a point within a token, on a stack?"""
-    arena, guide = sets_arena(address), guide_of(guide_address)
-    number = int64(live_of(guide, arena)[step, point])
-    if number == 0:
-        return False
-    inner = carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)
-    return stands_in(address, guide_address, int64(words_of(arena, int64(inner[step]))[1 + number]), stack)
-
-
-@part
-def follow(address, guide_address, step, point, stack, found):
-    """Follows a token from a point that is open on a stack to the controls behind it: pairs of a control and a stack in `found`,
-    int64 [n, 2], of which the rest is scratch. Returns how many, or -1 where there is no room."""
-    arena, guide = sets_arena(address), guide_of(guide_address)
-    controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
-    push_symbol = carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32)
-    push_after = carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32)
-    rule_start = carray(pointer(arena[StackSets.RULE_START]), micros + 1, np.int32)
-    rule_symbol = carray(pointer(arena[StackSets.RULE_SYMBOL]), rule_start[micros], np.int32)
-    rule_after = carray(pointer(arena[StackSets.RULE_AFTER]), rule_start[micros], np.int32)
-    belows = carray(pointer(guide[Guide.STACK_BELOW]), guide[Guide.STACK_CAPACITY], np.int32)
-    symbols = carray(pointer(guide[Guide.STACK_SYMBOL]), guide[Guide.STACK_CAPACITY], np.int32)
-    count, waiting = int64(0), int64(len(found))  # what waits stands at the end
-    q, on, more = int64(point), int64(stack), True
-    while more:
-        if q < controls:
-            if count == waiting:
-                return int64(-1)
-            found[count, 0], found[count, 1] = q, on
-            count += 1
-        elif q < controls + pushes:
-            on = stack_with(guide_address, on, int64(push_symbol[q - controls]))
-            if on < 0:
-                return int64(-1)
-            q = int64(push_after[q - controls])
-            continue
-        else:
-            m, top = q - controls - pushes, int64(symbols[on]) if on else int64(ROOT)
-            for r in range(rule_start[m], rule_start[m + 1]):
-                symbol, after = int64(rule_symbol[r]), int64(rule_after[r])
-                if on_top(symbol) != top:
-                    continue
-                left = int64(belows[on]) if symbol > ROOT else on
-                if is_open(address, guide_address, step, after, left):
-                    if count == waiting:
-                        return int64(-1)
-                    waiting -= 1
-                    found[waiting, 0], found[waiting, 1] = after, left
-        more = waiting < len(found)
-        if more:
-            q, on = found[waiting, 0], found[waiting, 1]
-            waiting += 1
-    return count
