@@ -6,12 +6,13 @@ A **place** is a control and a stack; stacks are numbers, each the one below wit
 import numpy as np
 from numba import carray, int64, uint64
 
-from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
+from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import on_top
-from .guide import ahead_of, edges_by_control, guide_of, is_taken, live_of, weights_of
+from .contexts import pairs_of, pushed
+from .guide import ahead_of, edges_at, edges_by_control, guide_of, is_taken, live_of, weights_of
 from .records import MIX, kinds_of, sets_arena, words_of
 
 MOST_FOUND = 256  # ends and points of one token
@@ -37,6 +38,8 @@ def stack_with(guide_address, below, symbol):
     if n == capacity:
         return int64(-1)
     belows[n], symbols[n], slots[at] = below, symbol, n
+    contexts = carray(pointer(guide[Guide.STACK_CONTEXT]), capacity, np.int32)
+    contexts[n] = pushed(int64(contexts[below]), int64(symbol), guide[Guide.SYMBOLS], guide[Guide.HEIGHT])
     guide[Guide.STACKS] = n + 1
     return n
 
@@ -124,13 +127,13 @@ def follow(address, guide_address, step, point, stack, found):
     return count
 
 
-@inlined
-def edges_at(arena):
-    """Where each edge leads, and its kind."""
-    every = arena[StackSets.EVERY_EDGE]
-    return carray(pointer(arena[StackSets.EDGE_POINT]), every, np.int32), carray(
-        pointer(arena[StackSets.EDGE_KIND]), every, np.int32
-    )
+@part
+def bound_of(address, guide_address, step, point, stack):
+    """AHEAD at a boundary, or within the token before it, on a stack."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    contexts = carray(pointer(guide[Guide.STACK_CONTEXT]), guide[Guide.STACK_CAPACITY], np.int32)
+    pair = int64(pairs_of(guide, arena)[point, contexts[stack]])
+    return ahead_of(guide)[step, pair] if pair >= 0 else -np.inf
 
 
 @part
@@ -139,17 +142,14 @@ def next_edge(address, guide_address, step, control, stack, place):
     them all where there is none."""
     arena, guide = sets_arena(address), guide_of(guide_address)
     kinds, live, weight = kinds_of(arena), live_of(guide, arena)[step], weights_of(guide, arena)[step]
-    ahead, (starts, edges), (points, kind_of) = (
-        ahead_of(guide, arena)[step + 1],
-        edges_by_control(guide, arena),
-        edges_at(arena),
-    )
+    (starts, edges), (points, kind_of) = edges_by_control(guide, arena), edges_at(arena)
     given = int64(carray(pointer(guide[Guide.ROW]), guide[Guide.STEPS], np.int32)[step])
     for at in range(place, starts[control + 1]):
         e = int64(edges[at])
         q, kind = int64(points[e]), int64(kind_of[e])
         if live[q] == 0 or not is_taken(arena, kinds, e, kind, given):
             continue
-        if ahead[q] + weight[kind] > -np.inf and is_open(address, guide_address, step, q, stack):
+        bound = bound_of(address, guide_address, step + 1, q, stack)
+        if bound + weight[kind] > -np.inf and is_open(address, guide_address, step, q, stack):
             return int64(at)
     return int64(starts[control + 1])

@@ -11,8 +11,8 @@ from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import lowest
-from .follow import MOST_FOUND, edges_at, follow, next_edge
-from .guide import ahead_of, edges_by_control, guide_of, scores_of, weights_of
+from .follow import MOST_FOUND, bound_of, follow, next_edge
+from .guide import edges_at, edges_by_control, guide_of, scores_of, weights_of
 from .records import MIX, kinds_of, sets_arena
 
 ROUNDING = 2.0**-40  # of a sum of scores: what is nearer is equal, and then the longer beginning comes first
@@ -96,7 +96,7 @@ def guided_best(address, guide_address, most):
     """Writes the best completion into a row of classes that has a guide. Returns how many places were looked at; 0 where it was not
     found with `most` of them."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    steps, ahead, weight = guide[Guide.STEPS], ahead_of(guide, arena), weights_of(guide, arena)
+    steps, weight = guide[Guide.STEPS], weights_of(guide, arena)
     row = carray(pointer(guide[Guide.ROW]), steps, np.int32)
     (edge_start, edges_of), (edge_point, edge_kind) = edges_by_control(guide, arena), edges_at(arena)
     size = int64(64)
@@ -117,10 +117,10 @@ def guided_best(address, guide_address, most):
     start_stack = carray(pointer(guide[Guide.START_STACK]), guide[Guide.STARTS], np.int32)
     top = -np.inf
     for s in range(guide[Guide.STARTS]):
-        top = max(top, ahead[0, start_control[s]])
+        top = max(top, bound_of(address, guide_address, int64(0), int64(start_control[s]), int64(start_stack[s])))
     unit = max(abs(top), 1.0) * ROUNDING
     for s in range(guide[Guide.STARTS]):
-        bound = ahead[0, start_control[s]]
+        bound = bound_of(address, guide_address, int64(0), int64(start_control[s]), int64(start_stack[s]))
         if bound > -np.inf and count < most:
             n = place_of(where, slots, count, int64(0), int64(start_control[s]), int64(start_stack[s]))
             if n == count:
@@ -148,7 +148,7 @@ def guided_best(address, guide_address, most):
                 return int64(0)
             for x in range(ends):
                 control, on = found[x, 0], found[x, 1]
-                bound, here = ahead[i + 1, control], value[n] + weight[i, kind]
+                bound, here = bound_of(address, guide_address, i + 1, control, on), value[n] + weight[i, kind]
                 if bound == -np.inf:
                     continue
                 to = place_of(where, slots, count, i + 1, control, on)

@@ -96,6 +96,11 @@ class StackSets:
         """uint64 [symbols, words]: those that each can stand on."""
         return self._store.arrays[At.BELOWS]
 
+    @property
+    def records(self) -> int:
+        """Numbers in use."""
+        return int(self._store.words[At.RECORDS])
+
     # ------------------------------------------------------------------ states
 
     def begin_row(self) -> None:
