@@ -108,7 +108,7 @@ class SetStore:
             (At.SYMBOLS, table.symbols), (At.SYMBOL_WORDS, -(-table.symbols // 64)),
         ):  # fmt: skip
             self.words[number] = value
-        self.put(At.CONTROL_CLASSES, _classes_of_controls(table, edges))
+        self.put(At.CONTROL_CLASSES, table.control_classes)
         self.put_symbols(~np.uint64(0))
 
     def put_symbols(self, bits: np.uint64) -> None:
@@ -180,15 +180,3 @@ class SetStore:
             self._put_records(2 * int(words[At.RECORD_CAPACITY]))
         else:
             self._put_words(2 * int(words[At.WORD_CAPACITY]))
-
-
-def _classes_of_controls(table: StackTable, edges: int) -> np.ndarray:
-    """uint64 [controls, words]: the classes of all edges of each control, of the first `edges`."""
-    found = np.zeros((table.controls, table.kind_classes.shape[1]), np.uint64)
-    first = np.flatnonzero(np.diff(table.edge_control[:edges], prepend=-1))
-    for word in range(
-        found.shape[1] if edges else 0
-    ):  # one at a time: of all together there are too many for the cache
-        classes = table.kind_classes[table.edge_kind[:edges], word]
-        found[table.edge_control[first], word] = np.bitwise_or.reduceat(classes, first)
-    return found
