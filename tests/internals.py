@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import grammarlm as gl
+from grammarlm.masks.canvas.json.explored import States
 from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.machines.stack.arena_plan import Surveys
 from grammarlm.masks.machines.stack.epoch import StackEpoch
@@ -88,3 +89,9 @@ def without_surveys(epoch: StackEpoch) -> None:
 def steps_at_sight(matcher: gl.Matcher, left: int) -> int:
     """How many tokens need no look at a budget of so many, as known without a completion."""
     return made_in(matcher, lambda epoch, state: costs_of(epoch).safe_at_sight(epoch, state, left))
+
+
+def canvas_states(constraint: gl.Constraint) -> int:
+    """How many states a schema's canvases know: those that its texts lead to, and what rows that begin in a text added."""
+    view: Any = constraint._view
+    return int(view._of(States(view.spelled)).source.count)

@@ -87,7 +87,7 @@ GROUPS = {
         "sets_meet": "canvas.set_passes",
         "sets_walk": "canvas.set_walk",
         "guide_row": "canvas.guide",
-        "guide_stack": "canvas.guide",
+        "guide_stack": "canvas.follow",
         "guided_best": "canvas.search",
         "guided_draw": "canvas.draws",
         "sets_record": "canvas.set_passes",

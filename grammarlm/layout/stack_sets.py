@@ -111,7 +111,11 @@ class StackSets(Constants):
     TOPS = 67  # uint64 [POINTS, SYMBOL_WORDS]: which can be on top at a point
     BELOWS = 68  # uint64 [SYMBOLS, SYMBOL_WORDS]: which a symbol can stand on
     EVERY_EDGE = 69  # EDGES, which masked tokens take, and behind them those that only given ones take
-    LENGTH = 70
+    # what may stand at a position
+    CONTROL_CLASSES = 70  # uint64 [CONTROLS, KIND_WORDS]: the classes of all EDGES of each control
+    SPREAD = 71  # the pattern of INNER_OF, 0: none
+    INNER_OF = 72  # int32 [POINTS]: of each point the number that this pattern gives it
+    LENGTH = 73
 
 
 class Walk(Constants):
@@ -133,7 +137,7 @@ class Guide(Constants):
     SCORES = 4  # float64 [STEPS, CLASSES]
     IS_SUM = 5  # 1: logs of sums over completions, 0: the best of them
     WEIGHT = 6  # float64 [STEPS, KINDS]: of the classes of each kind, where an edge of the kind is looked at
-    AHEAD = 7  # float64 [STEPS + 1, POINTS]: by boundary, a bound from controls at it, and from points within the token before it
+    AHEAD = 7  # float64 [STEPS + 1, PAIRS]: by boundary, a bound from controls at it, and from points within the token before it
     STARTS = 8
     START_CONTROL = 9  # int32 [STARTS]
     START_STACK = 10  # int32 [STARTS]: its place among the stacks
@@ -150,7 +154,17 @@ class Guide(Constants):
     REACHED = 18  # int32 [STEPS + 1, CONTROLS]: the same of the controls at each boundary and BEFORE
     EDGE_START = 19  # int32 [CONTROLS + 1]
     EDGE = 20  # int32 [EVERY_EDGE]: by control
-    LENGTH = 21
+    # contexts of stacks (kernels/cpu/canvas/contexts.py)
+    HEIGHT = 21  # up to which they tell stacks apart; 0: they do not
+    CONTEXTS = 22
+    PAIRS = 23  # of a point and a context
+    PAIR_OF = 24  # int32 [POINTS, CONTEXTS]: their numbers, -1: never
+    HELD_SETS = 25  # 0 where HEIGHT is 0
+    HELD = 26  # uint64 [HELD_SETS, words]: the contexts of each set of stacks
+    STACK_CONTEXT = 27  # int32 [STACK_CAPACITY]
+    SYMBOLS = 28
+    IS_SINGLE = 29  # 1: each row has one derivation at most
+    LENGTH = 30
 
 
 class Effects(Constants):

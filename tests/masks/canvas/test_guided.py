@@ -8,6 +8,7 @@ import pytest
 
 from grammarlm.masks.canvas.scores import LOWEST, SoftmaxDraw
 from grammarlm.masks.canvas.stack import arena, guided
+from grammarlm.masks.canvas.stack.contexts import HEIGHTS, fits
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.canvas.stack.paths import Paths
 from grammarlm.masks.canvas.stack.table import StackTable
@@ -49,12 +50,14 @@ def sums_of(passes: StackPasses, rows: np.ndarray, scores: np.ndarray) -> np.nda
     return scores[holes, rows[:, holes]].sum(1)
 
 
-def led(passes: StackPasses, scores: np.ndarray, is_sum: bool) -> guided.Guided:
+def led(passes: StackPasses, scores: np.ndarray, is_sum: bool, height: int = 0) -> guided.Guided:
     """The guide of a row, by states made for it."""
     sets, grid = passes.grid.table.sets, passes.grid
     begin, end = grid.borders()
     _, inner = sets.backward(passes.row, end)
-    return guided.Guided(grid, passes.row, sets.forward(begin, passes.row), inner, scores, is_sum)
+    forward = sets.forward(begin, passes.row)
+    assert fits(sets, len(passes.row), height) or sets.table.symbols == 1
+    return guided.Guided(grid, passes.row, forward, inner, scores, is_sum, height if sets.table.symbols > 1 else 0)
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(20, 1500, marks=pytest.mark.proof)])
@@ -65,9 +68,12 @@ def test_the_best_completion_is_found_by_search_and_by_all_values(first: int, co
             continue
         for scores in kinds_of_scores(rng, (len(passes.row), passes.grid.table.classes)):
             sums = sums_of(passes, left, scores)
-            found = led(passes, scores, is_sum=False).best()
-            assert found is not None
-            for best in (found, Paths(passes, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))):
+            led_there = [led(passes, scores, is_sum=False, height=height).best() for height in HEIGHTS]
+            assert all(found is not None for found in led_there)
+            for best in (
+                *led_there,
+                Paths(passes, scores, is_sum=False).classes(lambda values: int(np.argmax(values))),
+            ):
                 assert (left == best).all(1).any(), (passes.row, best)
                 assert sums_of(passes, best[None], scores)[0] == pytest.approx(sums.max(), rel=1e-9)
             tried += len(left) > 1
@@ -76,17 +82,47 @@ def test_the_best_completion_is_found_by_search_and_by_all_values(first: int, co
 
 @pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 1500, marks=pytest.mark.proof)])
 def test_no_completions_have_more_than_the_bound(first: int, count: int) -> None:
-    loose = 0
+    loose, tighter = 0, 0
     for rng, passes, left in some_rows(first, count, random_single_table):
         if passes.grid.table.micro_order is None:
             continue
         scores = rng.standard_normal((len(passes.row), passes.grid.table.classes)) * 2
         sums = sums_of(passes, left, scores)
-        assert led(passes, scores, is_sum=False).bound >= sums.max() - 1e-9
-        bound = led(passes, scores, is_sum=True).bound
-        assert bound >= np.logaddexp.reduce(sums) - 1e-9
-        loose += bound > np.logaddexp.reduce(sums) + 1e-3
+        for is_sum, least in ((False, sums.max()), (True, np.logaddexp.reduce(sums))):
+            bounds = [led(passes, scores, is_sum, height).bound for height in HEIGHTS]
+            assert min(bounds) >= least - 1e-9
+            assert sorted(bounds, reverse=True) == pytest.approx(bounds), "what knows more is no looser"
+            loose += bounds[0] > least + 1e-3
+            tighter += bounds[1] < bounds[0] - 1e-3
     assert loose, "then every try would succeed, and none would be worth a test"
+    assert tighter, "to know more of stacks brought nothing"
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 600, marks=pytest.mark.proof)])
+def test_tries_have_the_law_of_rows_where_these_have_several_derivations(first: int, count: int) -> None:
+    compared = 0
+    for rng, passes, left in some_rows(first, count):
+        grid = passes.grid
+        if grid.table.micro_order is None or not 2 <= len(left) <= 12:
+            continue
+        if grid.table.is_deterministic and len(grid.starts) == 1:
+            continue
+        scores = rng.standard_normal((len(passes.row), grid.table.classes))
+        sums, draw = sums_of(passes, left, scores), SoftmaxDraw(rng)
+        guides = [led(passes, scores, is_sum=True, height=height) for height in HEIGHTS]
+        law = Counter[tuple[int, ...]]()
+        for turn in range(DRAWS):
+            guide = guides[turn % len(guides)]
+            found = guide.drawn(draw, is_single=False, check=lambda: None)
+            assert found is not None
+            law[tuple(found.tolist())] += 1
+            found[:] = passes.row  # where the guide writes
+        want = dict(zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True))
+        assert set(law) <= set(want)
+        for row, p in want.items():
+            assert abs(law[row] / DRAWS - p) < 5 * np.sqrt(p * (1 - p) / DRAWS) + 1e-9, (passes.row, row)
+        compared += 1
+    assert compared > 10
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 600, marks=pytest.mark.proof)])

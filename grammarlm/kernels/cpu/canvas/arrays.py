@@ -67,3 +67,9 @@ def on_top(symbol):
 @inlined
 def bit(node):
     return uint64(1) << uint64(node & 63)
+
+
+@inlined
+def has_bit(bits, row, number):
+    """Is a number in a row of sets of numbers, uint64 [rows, words]?"""
+    return bits[row, number >> 6] >> uint64(number & 63) & uint64(1) != 0

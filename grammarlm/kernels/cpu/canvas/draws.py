@@ -1,8 +1,8 @@
 """Completions drawn exactly, by rejection: a text is drawn token by token as if the bounds of what follows (guide.py) were sums.
 
 In a place with the bound a, whose edges have the weights w and lead to places with the bounds b, each edge is taken with the
-probability w b / a, and with what is left of 1 the try ends. So a completion is drawn with the product of its weights, over the
-bound of the beginning: in proportion to its weight. Right only where each row has one derivation.
+probability w b / a, and with what is left of 1 the try ends. So a derivation is drawn with the product of its weights, over the
+bound of the beginning: in proportion to its weight. Where a row can have m derivations it is accepted with the probability 1 / m.
 """
 
 import numpy as np
@@ -11,22 +11,12 @@ from numba import carray, int32, int64, uint64
 from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.stack_sets import Guide, StackSets
 
-from .arrays import lowest
-from .guide import (
-    ahead_of,
-    edges_by_control,
-    follow,
-    guide_of,
-    is_open,
-    is_taken,
-    kinds_of,
-    live_of,
-    scores_of,
-    weights_of,
-)
-from .records import sets_arena
+from .arrays import has_bit, lowest
+from .follow import MOST_FOUND, bound_of, follow, is_open, next_edge
+from .guide import edges_at, edges_by_control, guide_of, scores_of, weights_of
+from .records import kinds_of, sets_arena
 
-MOST_FOUND = 256  # ends and points of one token
+MOST_CONFIGS = 256  # places that the beginning of one row can lead to
 
 
 @part
@@ -49,58 +39,143 @@ def drawn_class(address, guide_address, step, kind, share):
 
 
 @part
-def one_try(address, guide_address, uniforms, found, edges):
+def first_place(address, guide_address, uniform):
+    """Which of the places where rows begin is drawn."""
+    guide = guide_of(guide_address)
+    control = carray(pointer(guide[Guide.START_CONTROL]), guide[Guide.STARTS], np.int32)
+    stack = carray(pointer(guide[Guide.START_STACK]), guide[Guide.STARTS], np.int32)
+    high, total, found = -np.inf, 0.0, int64(0)
+    for s in range(guide[Guide.STARTS]):
+        high = max(high, bound_of(address, guide_address, int64(0), int64(control[s]), int64(stack[s])))
+    for s in range(guide[Guide.STARTS]):
+        total += np.exp(bound_of(address, guide_address, int64(0), int64(control[s]), int64(stack[s])) - high)
+    left = uniform * total
+    for s in range(guide[Guide.STARTS]):
+        share = np.exp(bound_of(address, guide_address, int64(0), int64(control[s]), int64(stack[s])) - high)
+        if share > 0.0:
+            found = int64(s)
+            left -= share
+            if left < 0.0:
+                break
+    return found
+
+
+@part
+def one_try(address, guide_address, start, uniforms, found, edges):
     """Draws an edge for each step. Returns how many were drawn: all, or the try ended there; -1 where there is no room."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    steps, ahead, weight, kinds = guide[Guide.STEPS], ahead_of(guide, arena), weights_of(guide, arena), kinds_of(arena)
-    row = carray(pointer(guide[Guide.ROW]), steps, np.int32)
-    all_live, (edge_start, edges_of) = live_of(guide, arena), edges_by_control(guide, arena)
-    edge_point = carray(pointer(arena[StackSets.EDGE_POINT]), arena[StackSets.EVERY_EDGE], np.int32)
-    edge_kind = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EVERY_EDGE], np.int32)
-    c = int64(carray(pointer(guide[Guide.START_CONTROL]), 1, np.int32)[0])
-    stack = int64(carray(pointer(guide[Guide.START_STACK]), 1, np.int32)[0])
+    steps, weight = guide[Guide.STEPS], weights_of(guide, arena)
+    (edge_start, edges_of), (edge_point, edge_kind) = edges_by_control(guide, arena), edges_at(arena)
+    c = int64(carray(pointer(guide[Guide.START_CONTROL]), start + 1, np.int32)[start])
+    stack = int64(carray(pointer(guide[Guide.START_STACK]), start + 1, np.int32)[start])
     for i in range(steps):
-        live, given, left = all_live[i], int64(row[i]), uniforms[i]
-        whole, is_drawn = ahead[i, c], False
-        for place in range(edge_start[c], edge_start[c + 1]):
+        left, whole, is_drawn = uniforms[i], bound_of(address, guide_address, int64(i), c, stack), False
+        control, on = c, stack
+        place, end = (
+            next_edge(address, guide_address, int64(i), c, stack, int64(edge_start[c])),
+            int64(edge_start[c + 1]),
+        )
+        while place < end and not is_drawn:
             e = int64(edges_of[place])
-            q, kind = int64(edge_point[e]), int64(edge_kind[e])
-            if live[q] == 0 or not is_taken(arena, kinds, e, kind, given):
-                continue
-            if ahead[i + 1, q] + weight[i, kind] == -np.inf or not is_open(address, guide_address, i, q, stack):
-                continue
-            ends = follow(address, guide_address, i, q, stack, found)
-            if ends != 1:
+            ends = follow(address, guide_address, int64(i), int64(edge_point[e]), stack, found)
+            if ends < 0:
                 return int64(-1)
-            left -= np.exp(weight[i, kind] + ahead[i + 1, found[0, 0]] - whole)
-            if left < 0.0:
-                c, stack, edges[i], is_drawn = found[0, 0], found[0, 1], int32(e), True
-                break
+            for x in range(ends):
+                bound = bound_of(address, guide_address, int64(i) + 1, found[x, 0], found[x, 1])
+                left -= np.exp(weight[i, edge_kind[e]] + bound - whole)
+                if left < 0.0:
+                    control, on, edges[i], is_drawn = found[x, 0], found[x, 1], int32(e), True
+                    break
+            place = next_edge(address, guide_address, int64(i), c, stack, place + 1)
         if not is_drawn:
             return int64(i)
+        c, stack = control, on
     return steps
 
 
-@kernel("int64(int64, int64, int64, int64, int64)", seconds=4)
-def guided_draw(address, guide_address, uniforms_address, count, shares_address):
-    """Writes a completion into a row of classes that has a guide of sums: that of the first try that does not end early. Tries take
-    their uniform numbers, float64 [count], one after the other, and none begins that could run out of them; then `shares`, float64
-    [STEPS], choose the classes. Returns 1; 0 where all tries ended early, -1 where there is no room."""
+@part
+def derivations(address, guide_address, classes, found):
+    """How many a completion of the row has; -1.0 where there is no room."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    steps = guide[Guide.STEPS]
-    uniforms = carray(pointer(uniforms_address), count, np.float64)
-    shares = carray(pointer(shares_address), steps, np.float64)
+    steps, kinds = guide[Guide.STEPS], kinds_of(arena)
     row = carray(pointer(guide[Guide.ROW]), steps, np.int32)
-    edge_kind = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EVERY_EDGE], np.int32)
+    (edge_start, edges_of), (edge_point, edge_kind) = edges_by_control(guide, arena), edges_at(arena)
+    start_control = carray(pointer(guide[Guide.START_CONTROL]), guide[Guide.STARTS], np.int32)
+    start_stack = carray(pointer(guide[Guide.START_STACK]), guide[Guide.STARTS], np.int32)
+    places, counts = np.empty((2, MOST_CONFIGS, 2), np.int64), np.empty((2, MOST_CONFIGS))
+    count, now = min(guide[Guide.STARTS], int64(MOST_CONFIGS)), int64(0)
+    if guide[Guide.STARTS] > MOST_CONFIGS:
+        return -1.0
+    for s in range(count):
+        places[0, s, 0], places[0, s, 1], counts[0, s] = start_control[s], start_stack[s], 1.0
+    for i in range(steps):
+        made, later = int64(0), 1 - now
+        for n in range(count):
+            c, stack = places[now, n, 0], places[now, n, 1]
+            for place in range(edge_start[c], edge_start[c + 1]):
+                e = int64(edges_of[place])
+                q = int64(edge_point[e])
+                if not has_bit(kinds, int64(edge_kind[e]), int64(classes[i])):
+                    continue
+                if (row[i] < 0 and e >= arena[StackSets.EDGES]) or not is_open(
+                    address, guide_address, int64(i), q, stack
+                ):
+                    continue
+                ends = follow(address, guide_address, int64(i), q, stack, found)
+                if ends < 0:
+                    return -1.0
+                for x in range(ends):
+                    to = int64(0)
+                    while to < made and (places[later, to, 0] != found[x, 0] or places[later, to, 1] != found[x, 1]):
+                        to += 1
+                    if to == MOST_CONFIGS:
+                        return -1.0
+                    if to == made:
+                        places[later, to, 0], places[later, to, 1], counts[later, to] = found[x, 0], found[x, 1], 0.0
+                        made += 1
+                    counts[later, to] += counts[now, n]
+        now, count = later, made
+    total = 0.0
+    for n in range(count):
+        total += counts[now, n]
+    return total
+
+
+@kernel("int64(int64, int64, int64, int64)", seconds=5)
+def guided_draw(address, guide_address, uniforms_address, count):
+    """Writes a completion into a row of classes that has a guide of sums: that of the first try that does not end early. Tries take
+    uniform numbers, float64 [count], and none begins that could run out of them. Returns 1; 0 where all tries ended early, -1 where
+    there is no room."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    steps, is_single = guide[Guide.STEPS], guide[Guide.IS_SINGLE] != 0
+    uniforms = carray(pointer(uniforms_address), count, np.float64)
+    row = carray(pointer(guide[Guide.ROW]), steps, np.int32)
+    _, edge_kind = edges_at(arena)
     found, edges, used = np.empty((MOST_FOUND, 2), np.int64), np.empty(steps, np.int32), int64(0)
-    while used + steps <= count:
-        made = one_try(address, guide_address, uniforms[used : used + steps], found, edges)
+    classes = np.empty(steps, np.int32)
+    while used + 2 * steps + 2 <= count:
+        start = first_place(address, guide_address, uniforms[used])
+        made = one_try(address, guide_address, start, uniforms[used + 1 : used + 1 + steps], found, edges)
         if made < 0:
             return int64(-1)
-        if made == steps:
-            for i in range(steps):
-                if row[i] < 0:
-                    row[i] = int32(drawn_class(address, guide_address, i, int64(edge_kind[edges[i]]), shares[i]))
-            return int64(1)
-        used += made + 1
+        used += min(made + 2, steps + 1)
+        if made < steps:
+            continue
+        for i in range(steps):
+            classes[i] = row[i]
+            if row[i] < 0:
+                classes[i] = int32(
+                    drawn_class(address, guide_address, int64(i), int64(edge_kind[edges[i]]), uniforms[used + i])
+                )
+        used += steps
+        if not is_single:
+            ways = derivations(address, guide_address, classes, found)
+            if ways < 0.0:
+                return int64(-1)
+            used += 1
+            if uniforms[used - 1] * ways >= 1.0:
+                continue
+        for i in range(steps):
+            row[i] = classes[i]
+        return int64(1)
     return int64(0)

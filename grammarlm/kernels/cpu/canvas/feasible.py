@@ -11,7 +11,7 @@ from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Question, Record, StackSets
 
-from .arrays import on_top
+from .arrays import has_bit, on_top
 from .records import answer, keep_answer, record, sets_arena, words_of
 
 
@@ -25,11 +25,6 @@ def belows_of(arena):
     return carray(
         pointer(arena[StackSets.BELOWS]), (arena[StackSets.SYMBOLS], arena[StackSets.SYMBOL_WORDS]), np.uint64
     )
-
-
-@inlined
-def has_bit(bits, row, symbol):
-    return bits[row, symbol >> 6] >> uint64(symbol & 63) & uint64(1) != 0
 
 
 @inlined

@@ -1,8 +1,8 @@
-"""How good what follows can be at most: bounds from the right that forget what is on the stack.
+"""How good what follows can be at most: bounds from the right that forget most of what is on the stack.
 
-Of each control at a boundary, and of each point within a token, the best sum of scores to the right edge (or the log of the sum
-over completions) if at each pop the symbol on top is the one that is best. No completion from there, whatever its stack, has more.
-search.py and draws.py are led by these bounds.
+Of each control at a boundary, and of each point within a token, with a context of its stack (contexts.py), the best sum of scores
+to the right edge (or the log of the sum over completions) if at each pop what comes to light is what is best. No completion from
+there has more. search.py and draws.py are led by these bounds.
 """
 
 import numpy as np
@@ -12,8 +12,22 @@ from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Guide, StackSets
 
-from .arrays import lowest, on_top
-from .records import MIX, sets_arena, words_of
+from .arrays import has_bit, lowest, on_top
+from .contexts import (
+    bottom_of,
+    context_of,
+    find_held,
+    held_of,
+    held_word,
+    high_of,
+    holds,
+    pairs_of,
+    pushed,
+    set_at,
+    top_of,
+)
+from .patterns import pattern_of, write_numbers
+from .records import kinds_of, sets_arena, words_of
 
 LEAST = -50.0  # the log of a share that changes no sum of float64
 
@@ -24,8 +38,8 @@ def guide_of(address):
 
 
 @inlined
-def ahead_of(guide, arena):
-    return carray(pointer(guide[Guide.AHEAD]), (guide[Guide.STEPS] + 1, arena[StackSets.POINTS]), np.float64)
+def ahead_of(guide):
+    return carray(pointer(guide[Guide.AHEAD]), (guide[Guide.STEPS] + 1, guide[Guide.PAIRS]), np.float64)
 
 
 @inlined
@@ -36,13 +50,6 @@ def weights_of(guide, arena):
 @inlined
 def scores_of(guide, arena):
     return carray(pointer(guide[Guide.SCORES]), (guide[Guide.STEPS], arena[StackSets.CLASSES]), np.float64)
-
-
-@inlined
-def kinds_of(arena):
-    return carray(
-        pointer(arena[StackSets.KIND_CLASSES]), (arena[StackSets.KINDS], arena[StackSets.KIND_WORDS]), np.uint64
-    )
 
 
 @inlined
@@ -65,25 +72,17 @@ def edges_by_control(guide, arena):
 
 
 @inlined
-def is_taken(arena, kinds, edge, kind, given):
-    """May a given token (or -1: some masked one) take an edge?"""
-    return has_class(kinds, kind, given) if given >= 0 else edge < arena[StackSets.EDGES]
-
-
-@part
-def expand(address, state, numbers):
-    """Writes the numbers that a state's pattern gives to points."""
-    arena = sets_arena(address)
-    pattern = words_of(arena, int64(words_of(arena, int64(state))[1]))
-    numbers[:] = 0
-    for i in range(1, len(pattern), 2):
-        if pattern[i] < len(numbers):
-            numbers[pattern[i]] = pattern[i + 1]
+def edges_at(arena):
+    """Where each edge leads, and its kind."""
+    every = arena[StackSets.EVERY_EDGE]
+    points = carray(pointer(arena[StackSets.EDGE_POINT]), every, np.int32)
+    return points, carray(pointer(arena[StackSets.EDGE_KIND]), every, np.int32)
 
 
 @inlined
-def has_class(kinds, kind, token_class):
-    return (kinds[kind, token_class >> 6] >> uint64(token_class & 63)) & uint64(1) != 0
+def is_taken(arena, kinds, edge, kind, given):
+    """May a given token (or -1: some masked one) take an edge?"""
+    return has_bit(kinds, kind, given) if given >= 0 else edge < arena[StackSets.EDGES]
 
 
 @inlined
@@ -118,74 +117,145 @@ def kind_weight(address, guide_address, step, kind):
 
 
 @part
+def rules_value(address, guide_address, step, micro, symbol, context, below):
+    """What the rules of a micro point for a symbol on top have ahead: those that pop it with the context `below`."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    ahead, live, held, pairs = (
+        ahead_of(guide)[step + 1],
+        live_of(guide, arena)[step],
+        held_of(guide),
+        pairs_of(guide, arena),
+    )
+    words = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
+    first, found = arena[StackSets.CONTROLS] + arena[StackSets.PUSHES], -np.inf
+    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
+    rules = int64(rule_start[arena[StackSets.MICROS]])
+    symbols = carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32)
+    afters = carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32)
+    for r in range(rule_start[micro - first], rule_start[micro - first + 1]):
+        after, left = int64(afters[r]), below if symbols[r] > ROOT else context
+        pair = int64(pairs[after, left])
+        if on_top(int64(symbols[r])) == symbol and pair >= 0 and holds(held, set_at(words, live[after]), left):
+            found = joined(found, ahead[pair], guide[Guide.IS_SUM] != 0)
+    return found
+
+
+@part
+def bound_micro(address, guide_address, step, micro, context):
+    """AHEAD of a micro point: the best of what may come to light below the symbol on top."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    symbols, height, best = arena[StackSets.SYMBOLS], guide[Guide.HEIGHT], -np.inf
+    if height == 0:
+        rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
+        of = carray(pointer(arena[StackSets.RULE_SYMBOL]), int64(rule_start[arena[StackSets.MICROS]]), np.int32)
+        m = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
+        for r in range(rule_start[m], rule_start[m + 1]):
+            symbol = on_top(int64(of[r]))
+            best = max(best, rules_value(address, guide_address, step, micro, symbol, int64(0), int64(0)))
+        return best
+    top = top_of(context, symbols, height)
+    if context == 0 or high_of(context, height) == 1:
+        return rules_value(address, guide_address, step, micro, top, context, int64(0))
+    bottom, high = bottom_of(context, symbols, height), high_of(context, height)
+    for left in range(high - 1, high + 1):
+        if left == height or left < high:  # HEIGHT stands for more, too
+            for under in range(1, symbols):
+                if left > 1 or under == bottom:
+                    below = context_of(int64(under), bottom, int64(left), symbols, height)
+                    best = max(best, rules_value(address, guide_address, step, micro, top, context, below))
+    return best
+
+
+@part
 def bound_points(address, guide_address, step):
     """AHEAD of the points within a token, after that of the controls behind it."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    ahead, is_sum = ahead_of(guide, arena)[step + 1], guide[Guide.IS_SUM] != 0
-    live, reached = live_of(guide, arena)[step], reached_of(guide, arena)[step + 1]
+    ahead, live, reached = ahead_of(guide)[step + 1], live_of(guide, arena)[step], reached_of(guide, arena)[step + 1]
     controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
-    is_last = step + 1 == guide[Guide.STEPS]
-    for c in range(controls):
-        if live[c] and (is_last or reached[c] == 0):
-            ahead[c] = 0.0 if reached[c] else -np.inf
+    held, pairs, is_last = held_of(guide), pairs_of(guide, arena), step + 1 == guide[Guide.STEPS]
+    inner = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
+    before = words_of(arena, int64(carray(pointer(guide[Guide.BEFORE]), guide[Guide.STEPS] + 1, np.int32)[step + 1]))
+    push_symbol = carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32)
     push_after = carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32)
-    for u in range(pushes):
-        if live[controls + u]:
-            ahead[controls + u] = ahead[push_after[u]]
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
-    first = controls + pushes
-    rule_start = carray(pointer(arena[StackSets.RULE_START]), micros + 1, np.int32)
-    rule_symbol = carray(pointer(arena[StackSets.RULE_SYMBOL]), rule_start[micros], np.int32)
-    rule_after = carray(pointer(arena[StackSets.RULE_AFTER]), rule_start[micros], np.int32)
-    for i in range(micros - 1, -1, -1):
-        m = int64(order[i])
-        if live[m] == 0:
+    for i in range(controls + pushes + micros):
+        q = int64(i) if i < controls + pushes else int64(order[controls + pushes + micros - 1 - i])
+        if live[q] == 0:
             continue
-        best = -np.inf
-        for r in range(rule_start[m - first], rule_start[m - first + 1]):
-            symbol, value = on_top(int64(rule_symbol[r])), -np.inf
-            for t in range(rule_start[m - first], rule_start[m - first + 1]):  # one symbol may have several rules
-                if on_top(int64(rule_symbol[t])) == symbol and live[rule_after[t]]:
-                    value = joined(value, ahead[rule_after[t]], is_sum)
-            best = max(best, value)
-        ahead[m] = best
+        stacks = set_at(inner, live[q])
+        here = set_at(before, reached[q]) if q < controls else int64(0)
+        for w in range(held.shape[1]):
+            bits = held_word(held, stacks, w)
+            while bits:
+                context = int64(w) * 64 + lowest(bits)
+                bits &= bits - uint64(1)
+                pair = int64(pairs[q, context])
+                if pair < 0:
+                    continue
+                if q < controls:
+                    if not holds(held, here, context):
+                        ahead[pair] = -np.inf
+                    elif is_last:
+                        ahead[pair] = 0.0
+                elif q < controls + pushes:
+                    u = q - controls
+                    on = pushed(context, int64(push_symbol[u]), arena[StackSets.SYMBOLS], guide[Guide.HEIGHT])
+                    after = int64(pairs[push_after[u], on])
+                    ahead[pair] = ahead[after] if after >= 0 else -np.inf
+                else:
+                    ahead[pair] = bound_micro(address, guide_address, step, q, context)
 
 
 @part
 def bound_controls(address, guide_address, step, stamps):
     """AHEAD of the controls before a token, and WEIGHT of the kinds that they can take. `stamps` int32 [KINDS]: whose is known."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    ahead, is_sum = ahead_of(guide, arena), guide[Guide.IS_SUM] != 0
+    ahead, behind, is_sum = ahead_of(guide)[step], ahead_of(guide)[step + 1], guide[Guide.IS_SUM] != 0
     weight, kinds = weights_of(guide, arena)[step], kinds_of(arena)
     given = int64(carray(pointer(guide[Guide.ROW]), guide[Guide.STEPS], np.int32)[step])
     live, reached = live_of(guide, arena)[step], reached_of(guide, arena)[step]
-    starts, edges = edges_by_control(guide, arena)
-    points = carray(pointer(arena[StackSets.EDGE_POINT]), arena[StackSets.EVERY_EDGE], np.int32)
-    kind_of = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EVERY_EDGE], np.int32)
+    held, pairs = held_of(guide), pairs_of(guide, arena)
+    (starts, edges), (points, kind_of) = edges_by_control(guide, arena), edges_at(arena)
+    inner = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
+    before = words_of(arena, int64(carray(pointer(guide[Guide.BEFORE]), guide[Guide.STEPS] + 1, np.int32)[step]))
     for c in range(arena[StackSets.CONTROLS]):
         if reached[c] == 0:
             continue
-        best = -np.inf
-        for x in range(starts[c], starts[c + 1]):
-            e = int64(edges[x])
-            kind, point = int64(kind_of[e]), int64(points[e])
-            if live[point] == 0 or not is_taken(arena, kinds, e, kind, given):
-                continue
-            if stamps[kind] != step + 1:
-                stamps[kind] = int32(step + 1)
-                weight[kind] = 0.0 if given >= 0 else kind_weight(address, guide_address, step, kind)
-            best = max(best, weight[kind] + ahead[step + 1, point])
-        if is_sum and best > -np.inf:
-            total = 0.0
-            for x in range(starts[c], starts[c + 1]):
-                e = int64(edges[x])
-                kind, point = int64(kind_of[e]), int64(points[e])
-                if live[point] and is_taken(arena, kinds, e, kind, given):
-                    value = weight[kind] + ahead[step + 1, point] - best
-                    if value > LEAST:
-                        total += np.exp(value)
-            best += np.log(total)
-        ahead[step, c] = best
+        for w in range(held.shape[1]):
+            bits = held_word(held, set_at(before, reached[c]), w)
+            while bits:
+                context = int64(w) * 64 + lowest(bits)
+                bits &= bits - uint64(1)
+                here, best, total = int64(pairs[c, context]), -np.inf, 0.0
+                if here < 0:
+                    continue
+                for turn in range(2):
+                    for x in range(starts[c], starts[c + 1]):
+                        e = int64(edges[x])
+                        kind, point = int64(kind_of[e]), int64(points[e])
+                        if live[point] == 0 or not is_taken(arena, kinds, e, kind, given):
+                            continue
+                        pair = int64(pairs[point, context])
+                        if pair < 0 or not holds(held, set_at(inner, live[point]), context):
+                            continue
+                        if stamps[kind] != step + 1:
+                            stamps[kind] = int32(step + 1)
+                            weight[kind] = 0.0 if given >= 0 else kind_weight(address, guide_address, step, kind)
+                        value = weight[kind] + behind[pair]
+                        if turn == 0:
+                            best = max(best, value)
+                        elif value > best + LEAST:
+                            total += np.exp(value - best)
+                    if best == -np.inf or not is_sum:
+                        break
+                ahead[here] = best + np.log(total) if total > 0.0 else best
+
+
+@inlined
+def write_state(arena, state, numbers):
+    """The numbers that a state gives to points, as far as there are any asked for."""
+    numbers[:] = 0
+    write_numbers(arena, pattern_of(arena, state), numbers, True)
 
 
 @kernel("void(int64, int64)", seconds=3)
@@ -196,120 +266,11 @@ def guide_row(address, guide_address):
     inner = carray(pointer(guide[Guide.INNER]), steps, np.int32)
     before = carray(pointer(guide[Guide.BEFORE]), steps + 1, np.int32)
     for step in range(steps + 1):
-        expand(address, before[step], reached[step])
+        write_state(arena, int64(before[step]), reached[step])
         if step < steps:
-            expand(address, inner[step], live[step])
+            write_state(arena, int64(inner[step]), live[step])
+    find_held(address, guide_address)
     stamps = np.zeros(arena[StackSets.KINDS], np.int32)
     for step in range(steps - 1, -1, -1):
         bound_points(address, guide_address, step)
         bound_controls(address, guide_address, step, stamps)
-
-
-# ---------------------------------------------------------------------- stacks, and tokens on them
-
-
-@part
-def stack_with(guide_address, below, symbol):
-    """The place of a stack with one more symbol on top; -1 where there is no room for it."""
-    guide = guide_of(guide_address)
-    capacity, mask = guide[Guide.STACK_CAPACITY], guide[Guide.STACK_SLOTS] - 1
-    belows = carray(pointer(guide[Guide.STACK_BELOW]), capacity, np.int32)
-    symbols = carray(pointer(guide[Guide.STACK_SYMBOL]), capacity, np.int32)
-    slots = carray(pointer(guide[Guide.STACK_SLOT]), mask + 1, np.int32)
-    hashed = (uint64(below) * uint64(MIX)) ^ (uint64(symbol) + (uint64(below) << uint64(7)))
-    hashed *= uint64(MIX)
-    at = int64(hashed >> uint64(33)) & mask
-    while slots[at]:
-        n = int64(slots[at])
-        if belows[n] == below and symbols[n] == symbol:
-            return n
-        at = (at + 1) & mask
-    n = guide[Guide.STACKS]
-    if n == capacity:
-        return int64(-1)
-    belows[n], symbols[n], slots[at] = below, symbol, n
-    guide[Guide.STACKS] = n + 1
-    return n
-
-
-@kernel("int64(int64, int64, int64)")
-def guide_stack(guide_address, below, symbol):
-    """As stack_with."""
-    return stack_with(guide_address, below, symbol)
-
-
-@part
-def stands_in(address, guide_address, stacks, stack):
-    """Is a stack in a set of stacks?"""
-    arena, guide = sets_arena(address), guide_of(guide_address)
-    belows = carray(pointer(guide[Guide.STACK_BELOW]), guide[Guide.STACKS], np.int32)
-    symbols = carray(pointer(guide[Guide.STACK_SYMBOL]), guide[Guide.STACKS], np.int32)
-    here, left = int64(stacks), int64(stack)
-    while left and here:
-        words, below = words_of(arena, here), int64(0)
-        for i in range(1, len(words), 2):
-            if words[i] == symbols[left]:
-                below = int64(words[i + 1])
-                break
-        here, left = below, int64(belows[left])
-    if here == 0:
-        return False
-    words = words_of(arena, here)
-    return len(words) > 1 and words[1] == ROOT
-
-
-@part
-def is_open(address, guide_address, step, point, stack):
-    """Can the row be completed from a point within a token, on a stack?"""
-    arena, guide = sets_arena(address), guide_of(guide_address)
-    number = int64(live_of(guide, arena)[step, point])
-    if number == 0:
-        return False
-    inner = carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)
-    return stands_in(address, guide_address, int64(words_of(arena, int64(inner[step]))[1 + number]), stack)
-
-
-@part
-def follow(address, guide_address, step, point, stack, found):
-    """Follows a token from a point that is open on a stack to the controls behind it: pairs of a control and a stack in `found`,
-    int64 [n, 2], of which the rest is scratch. Returns how many, or -1 where there is no room."""
-    arena, guide = sets_arena(address), guide_of(guide_address)
-    controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
-    push_symbol = carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32)
-    push_after = carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32)
-    rule_start = carray(pointer(arena[StackSets.RULE_START]), micros + 1, np.int32)
-    rule_symbol = carray(pointer(arena[StackSets.RULE_SYMBOL]), rule_start[micros], np.int32)
-    rule_after = carray(pointer(arena[StackSets.RULE_AFTER]), rule_start[micros], np.int32)
-    belows = carray(pointer(guide[Guide.STACK_BELOW]), guide[Guide.STACK_CAPACITY], np.int32)
-    symbols = carray(pointer(guide[Guide.STACK_SYMBOL]), guide[Guide.STACK_CAPACITY], np.int32)
-    count, waiting = int64(0), int64(len(found))  # what waits stands at the end
-    q, on, more = int64(point), int64(stack), True
-    while more:
-        if q < controls:
-            if count == waiting:
-                return int64(-1)
-            found[count, 0], found[count, 1] = q, on
-            count += 1
-        elif q < controls + pushes:
-            on = stack_with(guide_address, on, int64(push_symbol[q - controls]))
-            if on < 0:
-                return int64(-1)
-            q = int64(push_after[q - controls])
-            continue
-        else:
-            m, top = q - controls - pushes, int64(symbols[on]) if on else int64(ROOT)
-            for r in range(rule_start[m], rule_start[m + 1]):
-                symbol, after = int64(rule_symbol[r]), int64(rule_after[r])
-                if on_top(symbol) != top:
-                    continue
-                left = int64(belows[on]) if symbol > ROOT else on
-                if is_open(address, guide_address, step, after, left):
-                    if count == waiting:
-                        return int64(-1)
-                    waiting -= 1
-                    found[waiting, 0], found[waiting, 1] = after, left
-        more = waiting < len(found)
-        if more:
-            q, on = found[waiting, 0], found[waiting, 1]
-            waiting += 1
-    return count

@@ -19,28 +19,42 @@ def pattern_of(arena, state):
     return int64(words_of(arena, state)[1])
 
 
+@inlined
+def write_numbers(arena, pattern, numbers, keeps):
+    """Into `numbers`, of points as far as it goes, those of a pattern; 0 instead, unless it keeps them."""
+    words = words_of(arena, pattern)
+    for i in range(1, len(words), 2):
+        if words[i] >= len(numbers):
+            break
+        numbers[words[i]] = words[i + 1] if keeps else 0
+
+
 @part
 def spread(address, pattern):
     """NUMBER_OF: the number of each point of a pattern."""
     arena = sets_arena(address)
-    words, numbers = (
-        words_of(arena, pattern),
-        carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32),
-    )
-    for i in range(1, len(words), 2):
-        numbers[words[i]] = words[i + 1]
+    write_numbers(arena, pattern, carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32), True)
 
 
 @part
 def clear(address, pattern):
     """Undoes `spread`."""
     arena = sets_arena(address)
-    words, numbers = (
-        words_of(arena, pattern),
-        carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32),
-    )
-    for i in range(1, len(words), 2):
-        numbers[words[i]] = 0
+    write_numbers(arena, pattern, carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32), False)
+
+
+@part
+def spread_inner(address, pattern):
+    """INNER_OF: the same of a pattern within a token, left as it is until another is asked for: in a run of masked tokens all
+    positions have the same."""
+    arena = sets_arena(address)
+    known = arena[StackSets.SPREAD]
+    if known != pattern:
+        numbers = carray(pointer(arena[StackSets.INNER_OF]), arena[StackSets.POINTS], np.int32)
+        if known:
+            write_numbers(arena, known, numbers, False)
+        write_numbers(arena, pattern, numbers, True)
+        arena[StackSets.SPREAD] = pattern
 
 
 @part

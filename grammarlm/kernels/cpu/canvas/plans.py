@@ -84,21 +84,27 @@ def order_class(address, pattern, token_class, is_forward):
     return found
 
 
-@part
-def add_to_group(address, point, v, groups):
-    """A point that has a set for the first time goes on to its group with that set. Returns how many groups there are."""
-    arena = sets_arena(address)
+@inlined
+def grouping(arena):
+    """GROUP_OF, REFINED, STAMP, MET and BODY."""
     size, points = arena[StackSets.EDGES] + arena[StackSets.POINTS] + 2, arena[StackSets.POINTS]
-    group_of = carray(pointer(arena[StackSets.GROUP_OF]), points, np.int32)
-    refined, stamp = (
+    return (
+        carray(pointer(arena[StackSets.GROUP_OF]), points, np.int32),
         carray(pointer(arena[StackSets.REFINED]), size, np.int32),
         carray(pointer(arena[StackSets.STAMP]), size, np.int32),
+        carray(pointer(arena[StackSets.MET]), points // 64 + 1, np.uint64),
+        carray(pointer(arena[StackSets.BODY]), arena[StackSets.BODY_CAPACITY], np.int32),
     )
+
+
+@inlined
+def add_to_group(made, point, v, groups):
+    """A point that has a set for the first time goes on to its group with that set. Returns how many groups there are."""
+    group_of, refined, stamp, met, body = made
     before = int64(group_of[point])
     if before == 0:
-        note_met(carray(pointer(arena[StackSets.MET]), points // 64 + 1, np.uint64), point)
+        note_met(met, point)
     if stamp[before] != v:  # groups made for this very set are not looked at: each point is touched once
-        body = carray(pointer(arena[StackSets.BODY]), arena[StackSets.BODY_CAPACITY], np.int32)
         groups += 1
         stamp[before], refined[before], stamp[groups] = v, groups, 0
         body[HEAD + 2 * groups - 2], body[HEAD + 2 * groups - 1] = before, v
@@ -119,7 +125,8 @@ def group_all(address, pattern, is_forward):
         pointer(arena[StackSets.CONTROL_START if is_forward else StackSets.POINT_START]), size + 1, np.int32
     )
     targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.POINT_FROM]), edges, np.int32)
-    carray(pointer(arena[StackSets.STAMP]), 1, np.int32)[0] = 0
+    made = grouping(arena)
+    made[2][0] = 0
     count, groups = order_sources(address, pattern), int64(0)
     spread(address, pattern)
     for i in range(count):
@@ -129,7 +136,7 @@ def group_all(address, pattern, is_forward):
             q = int64(targets[j])
             if touched[q] != v:
                 touched[q] = v
-                groups = add_to_group(address, q, int64(v), groups)
+                groups = add_to_group(made, q, int64(v), groups)
     clear(address, pattern)
     return groups
 
@@ -144,7 +151,8 @@ def group_class(address, pattern, token_class, is_forward):
     touched = carray(pointer(arena[StackSets.TOUCHED]), points, np.int32)
     sources = carray(pointer(arena[StackSets.EDGE_CONTROL if is_forward else StackSets.EDGE_POINT]), edges, np.int32)
     targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.EDGE_CONTROL]), edges, np.int32)
-    carray(pointer(arena[StackSets.STAMP]), 1, np.int32)[0] = 0
+    made = grouping(arena)
+    made[2][0] = 0
     count, groups = order_class(address, pattern, token_class, is_forward), int64(0)
     spread(address, pattern)
     for k in range(count):
@@ -152,7 +160,7 @@ def group_class(address, pattern, token_class, is_forward):
         v, q = numbers[sources[e]], int64(targets[e])
         if touched[q] != v:
             touched[q] = v
-            groups = add_to_group(address, q, int64(v), groups)
+            groups = add_to_group(made, q, int64(v), groups)
     clear(address, pattern)
     return groups
 

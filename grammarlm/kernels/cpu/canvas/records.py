@@ -137,3 +137,10 @@ def words_of(arena, n):
     starts = carray(pointer(arena[StackSets.START]), n + 2, np.int64)
     first = starts[n]
     return carray(pointer(arena[StackSets.WORD] + 4 * first), starts[n + 1] - first, np.int32)
+
+
+@inlined
+def kinds_of(arena):
+    """uint64 [KINDS, KIND_WORDS]: the classes that take the edges of each kind."""
+    size = arena[StackSets.KINDS], arena[StackSets.KIND_WORDS]
+    return carray(pointer(arena[StackSets.KIND_CLASSES]), size, np.uint64)

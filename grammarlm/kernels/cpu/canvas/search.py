@@ -11,21 +11,10 @@ from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import lowest
-from .guide import (
-    ahead_of,
-    edges_by_control,
-    follow,
-    guide_of,
-    is_open,
-    is_taken,
-    kinds_of,
-    live_of,
-    scores_of,
-    weights_of,
-)
-from .records import MIX, sets_arena
+from .follow import MOST_FOUND, bound_of, follow, next_edge
+from .guide import edges_at, edges_by_control, guide_of, scores_of, weights_of
+from .records import MIX, kinds_of, sets_arena
 
-MOST_FOUND = 256  # ends and points of one token
 ROUNDING = 2.0**-40  # of a sum of scores: what is nearer is equal, and then the longer beginning comes first
 
 
@@ -107,11 +96,9 @@ def guided_best(address, guide_address, most):
     """Writes the best completion into a row of classes that has a guide. Returns how many places were looked at; 0 where it was not
     found with `most` of them."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    steps, ahead, weight, kinds = guide[Guide.STEPS], ahead_of(guide, arena), weights_of(guide, arena), kinds_of(arena)
+    steps, weight = guide[Guide.STEPS], weights_of(guide, arena)
     row = carray(pointer(guide[Guide.ROW]), steps, np.int32)
-    all_live, (edge_start, edges_of) = live_of(guide, arena), edges_by_control(guide, arena)
-    edge_point = carray(pointer(arena[StackSets.EDGE_POINT]), arena[StackSets.EVERY_EDGE], np.int32)
-    edge_kind = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EVERY_EDGE], np.int32)
+    (edge_start, edges_of), (edge_point, edge_kind) = edges_by_control(guide, arena), edges_at(arena)
     size = int64(64)
     while size < 2 * most:
         size *= 2
@@ -130,10 +117,10 @@ def guided_best(address, guide_address, most):
     start_stack = carray(pointer(guide[Guide.START_STACK]), guide[Guide.STARTS], np.int32)
     top = -np.inf
     for s in range(guide[Guide.STARTS]):
-        top = max(top, ahead[0, start_control[s]])
+        top = max(top, bound_of(address, guide_address, int64(0), int64(start_control[s]), int64(start_stack[s])))
     unit = max(abs(top), 1.0) * ROUNDING
     for s in range(guide[Guide.STARTS]):
-        bound = ahead[0, start_control[s]]
+        bound = bound_of(address, guide_address, int64(0), int64(start_control[s]), int64(start_stack[s]))
         if bound > -np.inf and count < most:
             n = place_of(where, slots, count, int64(0), int64(start_control[s]), int64(start_stack[s]))
             if n == count:
@@ -152,20 +139,16 @@ def guided_best(address, guide_address, most):
         if i == steps:
             last = n
             break
-        live, given = all_live[i], int64(row[i])
-        for place in range(edge_start[c], edge_start[c + 1]):
+        place = next_edge(address, guide_address, i, c, stack, int64(edge_start[c]))
+        while place < edge_start[c + 1]:
             e = int64(edges_of[place])
-            q, kind = int64(edge_point[e]), int64(edge_kind[e])
-            if live[q] == 0 or not is_taken(arena, kinds, e, kind, given):
-                continue
-            if ahead[i + 1, q] + weight[i, kind] == -np.inf or not is_open(address, guide_address, i, q, stack):
-                continue
-            ends = follow(address, guide_address, i, q, stack, found)
+            kind = int64(edge_kind[e])
+            ends = follow(address, guide_address, i, int64(edge_point[e]), stack, found)
             if ends < 0:
                 return int64(0)
             for x in range(ends):
                 control, on = found[x, 0], found[x, 1]
-                bound, here = ahead[i + 1, control], value[n] + weight[i, kind]
+                bound, here = bound_of(address, guide_address, i + 1, control, on), value[n] + weight[i, kind]
                 if bound == -np.inf:
                     continue
                 to = place_of(where, slots, count, i + 1, control, on)
@@ -178,6 +161,7 @@ def guided_best(address, guide_address, most):
                     return int64(0)
                 put_in(keys, lefts, places, waiting, np.floor((top - here - bound) / unit), steps - i - 1, to)
                 waiting += 1
+            place = next_edge(address, guide_address, i, c, stack, place + 1)
     if last < 0:
         return int64(0)
     for i in range(steps - 1, -1, -1):

@@ -7,11 +7,11 @@ asks new questions only where the states differ.
 import numpy as np
 from numba import carray, int64, uint64
 
-from grammarlm.kernels.cpu.jit import kernel, part, pointer
+from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.stack_sets import StackSets
 
-from .patterns import clear, pattern_of, spread
-from .records import put_answer, record, sets_arena, words_of
+from .patterns import pattern_of, spread_inner
+from .records import kinds_of, put_answer, record, sets_arena, words_of
 from .stack_sets import meet
 from .steps import backward_step, forward_step, inner_state
 
@@ -54,35 +54,45 @@ def meeting(address, left, right, known, a, b):
     return known[at] == 1
 
 
+@inlined
+def has_more(classes, row, known):
+    """Has a row of classes one that is not known?"""
+    more = uint64(0)
+    for w in range(len(known)):
+        more |= classes[row, w] & ~known[w]
+    return more != 0
+
+
 @kernel("int64(int64, int64, int64, int64)", seconds=3)
 def sets_classes(address, before, inner, out_address):
-    """uint64 [KIND_WORDS]: the classes that lead from a state before a token to one within it. Returns FULL."""
+    """uint64 [KIND_WORDS]: the classes that lead from a state before a token to one within it. Returns FULL. Most controls have
+    only classes that another has led on with, so their edges are not looked at."""
     arena = sets_arena(address)
     out = carray(pointer(out_address), arena[StackSets.KIND_WORDS], np.uint64)
     out[:] = uint64(0)
+    spread_inner(address, pattern_of(arena, inner))
     from_, to = (
         words_of(arena, pattern_of(arena, before)),
-        carray(pointer(arena[StackSets.NUMBER_OF]), arena[StackSets.POINTS], np.int32),
+        carray(pointer(arena[StackSets.INNER_OF]), arena[StackSets.POINTS], np.int32),
     )
     sizes = int64(len(words_of(arena, before))), int64(len(words_of(arena, inner)))
     known = np.zeros(sizes[0] * sizes[1], np.uint8)
     starts = carray(pointer(arena[StackSets.CONTROL_START]), arena[StackSets.CONTROLS] + 1, np.int32)
     points = carray(pointer(arena[StackSets.EDGE_POINT]), arena[StackSets.EDGES], np.int32)
-    kinds = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EDGES], np.int32)
-    taken = np.zeros(arena[StackSets.KINDS], np.uint8)
-    classes = carray(
-        pointer(arena[StackSets.KIND_CLASSES]), (arena[StackSets.KINDS], arena[StackSets.KIND_WORDS]), np.uint64
+    kind_of = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EDGES], np.int32)
+    classes = kinds_of(arena)
+    every = carray(
+        pointer(arena[StackSets.CONTROL_CLASSES]), (arena[StackSets.CONTROLS], arena[StackSets.KIND_WORDS]), np.uint64
     )
-    spread(address, pattern_of(arena, inner))
     for i in range(1, len(from_), 2):
         c, a = int64(from_[i]), int64(from_[i + 1])
+        if not has_more(every, c, out):
+            continue
         for e in range(starts[c], starts[c + 1]):
-            b = int64(to[points[e]])
-            if b and taken[kinds[e]] == 0 and meeting(address, before, inner, known, a, b):
-                taken[kinds[e]] = 1
+            b, kind = int64(to[points[e]]), int64(kind_of[e])
+            if b and has_more(classes, kind, out) and meeting(address, before, inner, known, a, b):
                 for w in range(len(out)):
-                    out[w] |= classes[kinds[e], w]
-    clear(address, pattern_of(arena, inner))
+                    out[w] |= classes[kind, w]
     return arena[StackSets.FULL]
 
 

@@ -7,9 +7,9 @@ from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import StackSets, Walk
 
-from .arrays import lowest, on_top
+from .arrays import has_bit, lowest, on_top
 from .patterns import number_at, pattern_of
-from .records import sets_arena, words_of
+from .records import kinds_of, sets_arena, words_of
 
 
 @part
@@ -94,15 +94,13 @@ def sets_walk(address, row_address, steps, inner_address, scores_address, place_
     starts = carray(pointer(arena[StackSets.CONTROL_START]), arena[StackSets.CONTROLS] + 1, np.int32)
     points = carray(pointer(arena[StackSets.EDGE_POINT]), arena[StackSets.EDGES], np.int32)
     kinds = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EDGES], np.int32)
-    classes = carray(
-        pointer(arena[StackSets.KIND_CLASSES]), (arena[StackSets.KINDS], arena[StackSets.KIND_WORDS]), np.uint64
-    )
+    classes = kinds_of(arena)
     for i in range(steps):
         c, given = place[Walk.CONTROL], int64(row[i])
         best, best_class, best_edge = -np.inf, int64(-1), int64(-1)
         for e in range(starts[c], starts[c + 1]):
             kind = int64(kinds[e])
-            if given >= 0 and classes[kind, given >> 6] >> uint64(given & 63) & uint64(1) == 0:
+            if given >= 0 and not has_bit(classes, kind, given):
                 continue
             if not has_point(address, int64(inner[i]), int64(points[e]), place_address, place[Walk.DEPTH]):
                 continue

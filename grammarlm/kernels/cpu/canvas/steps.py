@@ -7,8 +7,8 @@ from grammarlm.kernels.cpu.jit import part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Question, StackSets
 
-from .arrays import on_top
-from .feasible import feasible_below, has_bit, tops_of
+from .arrays import has_bit, on_top
+from .feasible import feasible_below, tops_of
 from .patterns import clear, pattern_of, spread
 from .plans import HEAD, finish_shape, plan, points_at, shape, state_of
 from .records import answer, keep_answer, sets_arena, words_of

@@ -14,7 +14,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
-from grammarlm.layout.json import ARRAY_BIT, BARRIER, ESCAPE, NO_FRAME, At, Frame, Kind
+from grammarlm.layout.json import ANY_STRING, ARRAY_BIT, BARRIER, DEAD, ESCAPE, NO_FRAME, ROW, At, Frame, Kind
 from grammarlm.layout.json_canvas import (
     BEGUN,
     COMPLETE,
@@ -43,6 +43,7 @@ SHORT = 1  # digits of a number before an exponent that states follow in any row
 OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
 SCRATCH = 4096  # frames that steps make and drop
 FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 1 << 14, 1 << 14, 1 << 12  # memory that is not used costs nothing
+COUNT = 24  # bit offset in y: of a string's characters
 
 
 class States(NamedTuple):
@@ -172,7 +173,8 @@ class Explorer:
         """(state, states to return to, the top last) of each thread of a config. `marked`: the keys of marks; `begun`: the mark of
         the key that a thread is in."""
         found = []
-        for c, x, y, frames, key in config:
+        for kind, x, in_text, frames, key in config:
+            c, y = self._as_counted(kind, in_text)
             around, stack = int(NO_FRAME), []
             for content in reversed(frames):
                 around, pushed = self._begin_frame(content, around, marked)
@@ -201,10 +203,19 @@ class Explorer:
         if not row & ARRAY_BIT:
             has = [i for i, key in enumerate(marked, len(self._rows.keys)) if key in others]
             kept[Frame.TEXT] += sum(1 << i for i in has)
-        scratch = int(self.work[Explore.SCRATCH_FRAMES])
-        self.epoch.arrays["frames"][scratch] = kept
-        state = self._begin((int(Kind.AFTER), 0, 0, scratch))
-        return int(self._kept[Explore.STATES][state, 3]), pushed
+        return self._begin((DEAD, 0, 0, int(NO_FRAME)), frame=kept), pushed
+
+    def _as_counted(self, c: int, y: int) -> tuple[int, int]:
+        """c and y of a thread as these states have it: in a string it knows nothing of what they do not count."""
+        if c & 31 != Kind.STRING:
+            return c, y
+        row, count = c >> 11 & ROW, y >> COUNT
+        least, most, _, lengths = (int(word) for word in self._rows.rows[row : row + 4])
+        if most < 0:
+            count = min(count, max(least, 0))
+        if least <= 0 and most < 0 and lengths == 0:
+            c = c & ~(ROW << 11) | ANY_STRING << 11
+        return c, count << COUNT | y & ESCAPE
 
     @property
     def has_loose(self) -> bool:
@@ -215,9 +226,13 @@ class Explorer:
     def count(self) -> int:
         return int(self.work[Explore.STATE_COUNT])
 
-    def _begin(self, thread: Thread, track: int = 0) -> int:
+    def _begin(self, thread: Thread, track: int = 0, frame: Sequence[int] | None = None) -> int:
+        """The number of a thread's state, or of the kept frame that is equal to `frame`: then the thread is DEAD."""
         words = np.array([*thread, track], np.int64)
         while True:
+            if frame is not None:  # before each try: room is made by moving what is not kept
+                words[3] = self.work[Explore.SCRATCH_FRAMES]
+                self.epoch.arrays["frames"][words[3]] = frame
             found = int(entries.explore_json(self.epoch.address, int(self.work.ctypes.data), int(words.ctypes.data)))
             if found != NONE:
                 return found

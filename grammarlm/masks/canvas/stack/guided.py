@@ -1,7 +1,8 @@
 """The best completion and exact samples by kernels that go from the left, led by bounds of what follows.
 
-Both look at few places where the bounds are tight: these forget the stack, which matters little where most frames are told apart by
-their control. Where they are not, None is returned, and the values of all places are computed (paths.py).
+Both look at few places where the bounds are tight: these know little of the stack (contexts.py), which matters little where most
+frames are told apart by their control. Bounds that know more cost more, so those that know nothing are tried first. Where none
+lead anywhere soon, None is returned, and the values of all places are computed (paths.py).
 """
 
 from __future__ import annotations
@@ -16,17 +17,21 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import Guide
 
+from .contexts import pair_numbers
+
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
 
     from .grid import Stack, StackGrid
 
 MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner
+FEW_PLACES = 1 << 15  # of one where there are bounds that know more
 FIRST_STACKS = 1 << 18
 ROUNDS = (
     8,
     *16 * [512],
 )  # of uniform numbers for whole rows, one after the other; most tries that end early take few of them
+FEW_ROUNDS = 2
 
 
 class Guided:
@@ -40,9 +45,13 @@ class Guided:
         inner: np.ndarray,
         scores: np.ndarray,
         is_sum: bool,
+        height: int = 0,
     ):
-        """`before`, `inner`: the states from the left at each boundary, and from the right within each token."""
+        """`before`, `inner`: the states from the left at each boundary, and from the right within each token; `height`: of what
+        bounds know of stacks."""
         table, steps = grid.table, len(row)
+        pair_of, pairs = pair_numbers(table.sets, height)
+        held = np.zeros((table.sets.records if height else 0, -(-pair_of.shape[1] // 64)), np.uint64)
         self._sets, self._row = table.sets, row.copy()
         self._arrays: dict[Guide, np.ndarray] = {}
         self._words = np.zeros(Guide.LENGTH, np.int64)
@@ -52,7 +61,10 @@ class Guided:
             Guide.INNER: np.ascontiguousarray(inner, np.int32),
             Guide.SCORES: np.ascontiguousarray(scores, np.float64),
             Guide.WEIGHT: np.empty((steps, len(table.kind_classes))),
-            Guide.AHEAD: np.empty((steps + 1, table.points)),
+            Guide.AHEAD: np.empty((steps + 1, pairs)),
+            Guide.PAIR_OF: pair_of,
+            Guide.HELD: held,
+            Guide.STACK_CONTEXT: np.zeros(FIRST_STACKS, np.int32),
             Guide.LIVE: np.empty((steps, table.points), np.int32),
             Guide.REACHED: np.empty((steps + 1, table.controls), np.int32),
             Guide.EDGE_START: table.edges_from_controls[0],
@@ -64,7 +76,9 @@ class Guided:
             self._put(place, array)
         self._words[Guide.STEPS], self._words[Guide.IS_SUM] = steps, is_sum
         self._words[Guide.STACKS], self._words[Guide.STACK_CAPACITY] = 1, FIRST_STACKS
-        self._words[Guide.STACK_SLOTS] = 2 * FIRST_STACKS
+        self._words[Guide.STACK_SLOTS], self._words[Guide.SYMBOLS] = 2 * FIRST_STACKS, table.symbols
+        self._words[Guide.HEIGHT], self._words[Guide.CONTEXTS] = height, pair_of.shape[1]
+        self._words[Guide.PAIRS], self._words[Guide.HELD_SETS] = pairs, len(held)
         self._put_starts(grid.starts)
         entries.guide_row(self._sets.address, address_of(self._words))
 
@@ -89,25 +103,26 @@ class Guided:
     @property
     def bound(self) -> float:
         """Of all completions: the best has no more, or they together have not."""
-        return max(
-            float(self._arrays[Guide.AHEAD][0, control]) for control in self._arrays[Guide.START_CONTROL].tolist()
-        )
+        controls, stacks = self._arrays[Guide.START_CONTROL], self._arrays[Guide.START_STACK]
+        pairs = self._arrays[Guide.PAIR_OF][controls, self._arrays[Guide.STACK_CONTEXT][stacks]]
+        bounds = self._arrays[Guide.AHEAD][0, pairs]
+        return float(np.logaddexp.reduce(bounds) if self._words[Guide.IS_SUM] else bounds.max())
 
-    def best(self) -> np.ndarray | None:
-        """int32 [L]: the classes of the best completion; None where it takes too long to find."""
-        looked_at = entries.guided_best(self._sets.address, address_of(self._words), MOST_PLACES)
-        return self._row if looked_at else None
+    def best(self, most: int | None = None) -> np.ndarray | None:
+        """int32 [L]: the classes of the best completion; None where it takes too long to find: more than so many places."""
+        most = MOST_PLACES if most is None else most
+        return self._row if entries.guided_best(self._sets.address, address_of(self._words), most) else None
 
-    def drawn(self, draw: SoftmaxDraw, check: Callable[[], None]) -> np.ndarray | None:
-        """int32 [L]: the classes of a completion by the softmax of its score, where each row has one derivation; None where too
-        many tries end early."""
-        steps = len(self._row)
-        shares = draw.uniforms(steps)
-        for rounds in ROUNDS:
-            uniforms = draw.uniforms(rounds * steps)
-            made = entries.guided_draw(
-                self._sets.address, address_of(self._words), address_of(uniforms), len(uniforms), address_of(shares)
-            )
+    def drawn(
+        self, draw: SoftmaxDraw, is_single: bool, check: Callable[[], None], rounds: Sequence[int] | None = None
+    ) -> np.ndarray | None:
+        """int32 [L]: the classes of a completion by the softmax of its score; None where too many tries end early. `is_single`:
+        each row has one derivation at most."""
+        self._words[Guide.IS_SINGLE], rows = is_single, 2 * len(self._row) + 2
+        for round_ in ROUNDS if rounds is None else rounds:
+            uniforms = draw.uniforms(round_ * rows)
+            given = self._sets.address, address_of(self._words), address_of(uniforms), len(uniforms)
+            made = entries.guided_draw(*given)
             if made:
                 return self._row if made > 0 else None
             check()

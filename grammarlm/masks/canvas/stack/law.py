@@ -29,7 +29,7 @@ MOST_TRIES = 10_000
 def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray:
     """The classes of a completion, by the softmax of the sum of its scores."""
     is_single = passes.grid.table.is_deterministic and len(set(passes.grid.starts)) == 1  # each row has one derivation
-    if is_single and isinstance(draw, SoftmaxDraw) and (tried := passes.tried(scores, draw)) is not None:
+    if isinstance(draw, SoftmaxDraw) and (tried := passes.tried(scores, draw, is_single)) is not None:
         return tried
     is_single = is_single and not passes.grid.workshop.spells_room
     if not is_single:

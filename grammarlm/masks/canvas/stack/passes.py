@@ -6,6 +6,7 @@ value each; so do the rows of tables whose micro points go round in a circle, si
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
+from . import guided
+from .contexts import HEIGHTS, fits
 from .guided import Guided
 from .law import drawn_row
 from .paths import Paths
@@ -76,7 +79,7 @@ class StackPasses:
     def best(self, scores: np.ndarray) -> np.ndarray:
         if self.grid.table.micro_order is not None:
             with self.grid.table.sets.lock:
-                found = self._known_states().guided(scores, is_sum=False).best()
+                found = self._known_states().best(scores)
             if found is not None:
                 return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
@@ -84,12 +87,12 @@ class StackPasses:
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
 
-    def tried(self, scores: np.ndarray, draw: SoftmaxDraw) -> np.ndarray | None:
-        """A sample by rejection, where each row has one derivation; None where too many tries fail."""
+    def tried(self, scores: np.ndarray, draw: SoftmaxDraw, is_single: bool) -> np.ndarray | None:
+        """A sample by rejection; None where too many tries fail. `is_single`: each row has one derivation at most."""
         if self.grid.table.micro_order is None:
             return None
         with self.grid.table.sets.lock:
-            return self._known_states().guided(scores, is_sum=True).drawn(draw, self.grid.check)
+            return self._known_states().drawn(scores, draw, is_single)
 
     # ------------------------------------------------------------------ inside
 
@@ -152,10 +155,33 @@ class RowStates:
             ways = (self._sets.walk(start, self._row, inner, scores) for start in self._grid.starts)
             return next((way for way in ways if way is not None), None)
 
-    def guided(self, scores: np.ndarray, is_sum: bool) -> Guided:
-        """Bounds of completions; the lock of the sets is held as long as they are used."""
+    def _guides(self, scores: np.ndarray, is_sum: bool) -> Iterator[tuple[Guided, bool]]:
+        """Bounds that know more and more, and whether others follow; the lock of the sets is held as long as they are used."""
         before, inner = self._states.every()
-        return Guided(self._grid, self._row, before, inner, scores, is_sum)
+        heights = [height for height in HEIGHTS if fits(self._sets, len(self._row), height)]
+        for height in heights:
+            guide = Guided(self._grid, self._row, before, inner, scores, is_sum, height)
+            yield guide, height != heights[-1]
+            self._grid.check()
+
+    def best(self, scores: np.ndarray) -> np.ndarray | None:
+        """None where it takes too long to find."""
+        for guide, others in self._guides(scores, is_sum=False):
+            found = guide.best(guided.FEW_PLACES if others else guided.MOST_PLACES)
+            if found is not None:
+                return found
+        return None
+
+    def drawn(self, scores: np.ndarray, draw: SoftmaxDraw, is_single: bool) -> np.ndarray | None:
+        """None where too many tries fail, or all completions have the probability 0."""
+        for guide, others in self._guides(scores, is_sum=True):
+            if np.isneginf(guide.bound):
+                break
+            rounds = guided.ROUNDS[: guided.FEW_ROUNDS] if others else guided.ROUNDS
+            found = guide.drawn(draw, is_single, self._grid.check, rounds)
+            if found is not None:
+                return found
+        return None
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""

@@ -52,7 +52,8 @@ class SetStore:
 
     def forget(self) -> None:
         """All records and answers."""
-        self.words[At.RECORDS], self.words[At.WORDS] = 1, 0
+        self.words[At.RECORDS], self.words[At.WORDS], self.words[At.SPREAD] = 1, 0, 0
+        self.put(At.INNER_OF, np.zeros(int(self.words[At.POINTS]), np.int32))
         self._put_words(FIRST_WORDS)
         self._put_records(FIRST_RECORDS)
         self._put_answers(FIRST_ANSWERS)
@@ -113,6 +114,7 @@ class SetStore:
             (At.SYMBOLS, table.symbols), (At.SYMBOL_WORDS, -(-table.symbols // 64)),
         ):  # fmt: skip
             self.words[number] = value
+        self.put(At.CONTROL_CLASSES, table.control_classes)
         self.put_symbols(~np.uint64(0))
 
     def put_symbols(self, bits: np.uint64) -> None:

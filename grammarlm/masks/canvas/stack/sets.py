@@ -12,6 +12,7 @@ A state says of each control (or of each point within a token) which stacks it m
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -55,7 +56,8 @@ class StackSets:
 
     def _begin(self) -> None:
         self.generation = object()
-        self._ends: list[int] = []
+        self._ends: list[int] = []  # with 0, 1, ... tokens behind
+        self._is_end_of_ends = False  # from there on the state stays as it is
         self._rows: dict[tuple[int, int], np.ndarray] = {}
         self._store.words[At.EMPTY_STACK] = self._store.record([Record.SET, ROOT, 0])
 
@@ -94,6 +96,11 @@ class StackSets:
         """uint64 [symbols, words]: those that each can stand on."""
         return self._store.arrays[At.BELOWS]
 
+    @property
+    def records(self) -> int:
+        """Numbers in use."""
+        return int(self._store.words[At.RECORDS])
+
     # ------------------------------------------------------------------ states
 
     def begin_row(self) -> None:
@@ -125,12 +132,15 @@ class StackSets:
         if not self._ends:
             stop = self.backward(np.array([STOP], np.int32), self.state({FINISHED: {()}}), check)[0]
             self._ends.append(int(stop[0]))
-        while len(self._ends) <= room:
-            before = self.backward(np.array([MASKED], np.int32), self._ends[-1], check)[0]
-            if before[0] == self._ends[-1]:
-                return int(before[0])
-            self._ends.append(int(before[0]))
-        return self._ends[room]
+        known = len(self._ends)
+        while known <= room and not self._is_end_of_ends:
+            masked = np.full(min(room + 1 - known, STEPS), MASKED, np.int32)
+            more = self.backward(masked, self._ends[-1], check)[0][-2::-1].tolist()
+            same = next((i for i, (a, b) in enumerate(itertools.pairwise([self._ends[-1], *more])) if a == b), None)
+            self._is_end_of_ends = same is not None
+            self._ends += more[:same]
+            known = len(self._ends)
+        return self._ends[min(room, known - 1)]
 
     def forward(self, begin: int, row: np.ndarray, check: Callable[[], None] = lambda: None) -> np.ndarray:
         states = np.zeros(len(row) + 1, np.int32)

@@ -185,17 +185,32 @@ class StackTable:
             afters.setdefault((point, on_top(symbol)), []).append(FINISHED if stays(symbol) else after)
         return not any(map(meet, afters.values()))
 
+    @cached_property
+    def control_classes(self) -> np.ndarray:
+        """uint64 [controls, words]: the classes of all edges of each control, but of those that only given tokens take."""
+        edges = len(self.edge_control) - self.given_edges
+        control, kind = self.edge_control[:edges], self.edge_kind[:edges]
+        found = np.zeros((self.controls, self.kind_classes.shape[1]), np.uint64)
+        first = np.flatnonzero(np.diff(control, prepend=-1))
+        for word in range(found.shape[1] if edges else 0):  # one at a time: of all there are too many for the cache
+            found[control[first], word] = np.bitwise_or.reduceat(self.kind_classes[kind, word], first)
+        return found
+
     def _rivals(self) -> set[tuple[int, int]]:
         """The pairs of points to which edges with a class in common lead from one control."""
         found = set[tuple[int, int]]()
-        for apart in range(1, len(self.edge_control)):
-            first = np.flatnonzero(self.edge_control[apart:] == self.edge_control[:-apart])
+        sizes, held = _counts(self.kind_classes)[self.edge_kind], _counts(self.control_classes)
+        shares = np.bincount(self.edge_control, sizes, self.controls) > held  # or only given tokens take some
+        edges = np.flatnonzero(shares[self.edge_control])
+        edges = edges[np.argsort(self.edge_control[edges], kind="stable")]
+        control, kind, point = self.edge_control[edges], self.edge_kind[edges], self.edge_point[edges]
+        for apart in range(1, len(edges)):
+            first = np.flatnonzero(control[apart:] == control[:-apart])
             if not len(first):
                 break
             other = first + apart
-            shared = (self.kind_classes[self.edge_kind[first]] & self.kind_classes[self.edge_kind[other]]).any(1)
-            pairs = self.edge_point[first[shared]].tolist(), self.edge_point[other[shared]].tolist()
-            found.update(zip(*pairs, strict=True))
+            shared = (self.kind_classes[kind[first]] & self.kind_classes[kind[other]]).any(1)
+            found.update(zip(point[first[shared]].tolist(), point[other[shared]].tolist(), strict=True))
         return found
 
     def _meet(self, a: int, b: int, apart: set[tuple[int, int]]) -> bool:
@@ -219,6 +234,12 @@ class StackTable:
     def nbytes(self) -> int:
         arrays = self.edge_control, self.edge_point, self.edge_kind, self.kind_classes, self.push_pairs, self.rule_rows
         return sum(array.nbytes for array in arrays) + 12 * len(self.edge_kind) + 100 * self.points
+
+
+def _counts(sets: np.ndarray) -> np.ndarray:
+    """How many numbers are in each set, uint64 [sets, words]."""
+    counts: np.ndarray = np.unpackbits(sets.view(np.uint8), axis=1).sum(1, dtype=np.int64)
+    return counts
 
 
 class TableMaker:

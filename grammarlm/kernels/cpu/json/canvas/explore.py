@@ -466,7 +466,8 @@ def explore_state(arena, work, state):
 def explore_json(address, work_address, begin):
     """Explores until all steps of all states are known, or something is missing. The verdict of a call (reads.py).
 
-    `begin`: not 0, the address of a thread (c, x, y, f, tracked keys) from which to begin: its state's number is returned, or NONE.
+    `begin`: not 0, the address of a thread (c, x, y, f, tracked keys) from which to begin: its state's number is returned, or NONE;
+    where c is DEAD the number of its frame alone.
     """
     arena = arena_of(address)
     work = carray(pointer(work_address), int64(Explore.LENGTH), np.int64)
@@ -475,6 +476,10 @@ def explore_json(address, work_address, begin):
     if begin != 0:
         words = carray(pointer(begin), 5, np.int64)
         f = shared_frame(arena, work, words[3]) if words[3] > BARRIER else words[3]
+        if work[Explore.STOPPED] != COMPLETE:
+            return int64(NONE)
+        if words[0] == DEAD:
+            return f
         return state_of(arena, work, words[0], words[1], words[2], f, words[4])
     while work[Explore.DONE] < work[Explore.STATE_COUNT]:
         if not explore_state(arena, work, work[Explore.DONE]):
