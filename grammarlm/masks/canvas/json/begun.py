@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 LONGEST_MANTISSA = 25
 CHARACTERS = 24  # bit offset in y: of a string's characters
+NOUGHTS, COUNT, PLACE, COUNT_MASK = 4, 9, 33, 0xFFF  # of a number in x: its last phase of zeros alone, digits, zeros
 
 
 class Begun(NamedTuple):
     """The most of any of its readings."""
 
     digits: int = 0  # bytes of a number
+    mantissa: int = 0  # its digits before an exponent
     characters: int = 0  # of a string
     is_blank: bool = False  # in a gap that has blanks
     blanks: int = 0  # how many, where a gap's are counted
@@ -33,12 +35,12 @@ class Begun(NamedTuple):
 
 def begun_of(configs: Iterable[Config], gaps: Blanks | None) -> Begun:
     """`configs`: of the schemas in which a matcher stands. `gaps`: the white space whose blanks are counted."""
-    digits = characters = blanks = 0
+    digits = mantissa = characters = blanks = 0
     is_blank, begun, keys = False, None, set[bytes]()
-    for c, _, y, frames, key in chain.from_iterable(configs):
+    for c, x, y, frames, key in chain.from_iterable(configs):
         kind = c & 31
         if kind == Kind.NUMBER:
-            digits = LONGEST_MANTISSA
+            digits, mantissa = LONGEST_MANTISSA, max(mantissa, x >> (COUNT if x & 15 > NOUGHTS else PLACE) & COUNT_MASK)
         elif kind == Kind.STRING:
             characters = max(characters, y >> CHARACTERS)
         elif kind == Kind.KEY:
@@ -49,7 +51,7 @@ def begun_of(configs: Iterable[Config], gaps: Blanks | None) -> Begun:
                 blanks = max(blanks, LONGEST_RUN - int(blanks_left(gaps)[y]))
         for words, others, *_ in frames:
             keys.update(() if words[Frame.ROW] & ARRAY_BIT else others)
-    return Begun(digits, characters, is_blank, blanks, begun, frozenset(keys))
+    return Begun(digits, mantissa, characters, is_blank, blanks, begun, frozenset(keys))
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
@@ -25,6 +26,8 @@ WHITE = rb"[ \t\r\n]"
 LEADING_NUMBER, TRAILING_NUMBER = re.compile(b"^" + NUMBER + b"*"), re.compile(NUMBER + b"*\\Z")
 LEADING_WHITE, TRAILING_WHITE = re.compile(b"^" + WHITE + b"*"), re.compile(WHITE + b"*\\Z")
 NUMBERS, WHITES = re.compile(NUMBER + b"+"), re.compile(WHITE + b"+")
+ENDING_NUMBER = re.compile(rb"(" + NUMBER + rb"*)[,\]} \t\r\n]")
+BEGINNING_NUMBER = re.compile(rb"[:,\[ \t\r\n](" + NUMBER + rb"+)\Z")
 CONTINUATIONS = bytes(range(0x80, 0xC0))
 LONGEST_NUMBER = 1 << 20
 Pattern = re.Pattern[bytes]
@@ -121,6 +124,42 @@ def number_room(tokens: Sequence[int], vocab: Vocabulary, before: int, room: int
         here, is_masked = here + room * edges.most, True
     found[is_masked] = max(found[is_masked], here)
     return Room(given=found[False], masked=found[True])
+
+
+def digits_beside(tokens: Sequence[int], vocab: Vocabulary, before: int) -> int:
+    """The most given digits of a number some of whose tokens are masked, where it can be one. `before`: as of number_room."""
+    edges, most, here, is_masked = number_edges(vocab), 0, before, False
+    for token in tokens:
+        if token == MASKED:
+            is_masked = True
+        elif edges.is_whole[token]:
+            here += edges.leading[token]
+        else:
+            ends = edges.leading[token] if edges.ends[token] else -here
+            most = max(most, here + ends) if is_masked else most
+            here, is_masked = edges.trailing[token], False
+    return max(most, here) if is_masked else most
+
+
+class NumberEdges(NamedTuple):
+    """By id."""
+
+    leading: list[int]  # bytes of a number that ends in the token
+    ends: list[bool]  # can one that has begun before?
+    trailing: list[int]  # of one that begins there
+    is_whole: list[bool]
+
+
+@lru_cache(maxsize=4)
+def number_edges(vocab: Vocabulary) -> NumberEdges:
+    found = NumberEdges([], [], [], sizes_of(vocab).numbers.is_whole)
+    for token, is_whole in enumerate(found.is_whole):
+        text = vocab.token_bytes(token)
+        lead, trail = ENDING_NUMBER.match(text), BEGINNING_NUMBER.search(text)
+        found.leading.append(len(text) if is_whole else len(lead[1]) if lead else 0)
+        found.ends.append(lead is not None)
+        found.trailing.append(len(trail[1]) if trail else 0)
+    return found
 
 
 def blanks_may_break(tokens: Sequence[int], vocab: Vocabulary) -> bool:

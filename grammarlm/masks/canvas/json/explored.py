@@ -54,6 +54,7 @@ class States(NamedTuple):
     is_loose: bool = False  # numbers beyond that are there by their form alone
     counts_blanks: bool = False
     counts_lengths: bool = False
+    mantissa: int = SHORT  # more: exponents to OPEN_EXPONENT are followed after so many digits
     marks: int = 0  # keys that marks in a row stand around, whatever their texts (marks.py)
 
 
@@ -98,7 +99,7 @@ class Explorer:
         self._place(Explore.ITEMS, rows.items)
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
-        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = most_states, states.digits
+        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = most_states, max(states.digits, states.mantissa)
         self.work[Explore.OPEN_ZEROS] = OPEN_ZEROS if states.digits == SHORT else states.digits
         self.work[Explore.LARGEST_EXPONENT] = OPEN_EXPONENT if states.digits == SHORT else ANY_EXPONENT
         self.work[Explore.IS_STRICT] = not states.is_loose

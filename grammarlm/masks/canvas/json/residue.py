@@ -29,7 +29,7 @@ from grammarlm.masks.matcher import Matcher
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .begun import begun_of
-from .doubts import Room, blanks_break, blanks_may_break, fewest_characters, number_room
+from .doubts import Room, blanks_break, blanks_may_break, digits_beside, fewest_characters, number_room
 from .explored import SHORT, LeftOut, States
 from .gaps import Gaps
 from .keys import escaped_twice, runs_of, spelled_keys_of, spelling_tokens
@@ -45,6 +45,7 @@ MOST_MARKED = 20_000  # states whose objects marks are followed through: marks m
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 SHORT_TOKEN = 4  # bytes
+TOKEN_DIGITS = 3  # most tokens have no more
 MOST_FOLLOWED = 1 << 14  # states of a lattice that follows numbers further
 FEW_STATES = 1 << 11  # of one that follows what masked tokens alone make possible: long numbers, many blanks
 NO_TOKENS = np.zeros(0, np.int64)
@@ -115,9 +116,11 @@ class JsonGrid:
         if self.has_free_keys:
             runs = runs_of(tokens, self.vocab, self.stops)
             free_keys = escaped_twice(runs) | view.few_spellings(runs)
+        digits = self._digits(tokens)
         return States(
             tuple(sorted(free_keys)),
-            self._digits(tokens),
+            digits,
+            mantissa=self._mantissa(tokens) if digits == SHORT else SHORT,
             counts_blanks=view.has_cap and self._counts_blanks(tokens),
             counts_lengths=view.least_length is not None and self._counts_lengths(tokens, view.least_length),
         )
@@ -129,6 +132,14 @@ class JsonGrid:
         if self.length + self.room <= SHORT_ROW:
             return view.digits_followed(room.most, MOST_FOLLOWED)
         return view.digits_followed(room.masked, FEW_STATES) if room.masked else SHORT
+
+    def _mantissa(self, tokens: Sequence[int]) -> int:
+        """After how many digits exponents are followed: as many as are given of a number, and those of a masked token."""
+        view = self._view
+        if not view.has_loose() or (MASKED not in tokens and not self.room):
+            return SHORT
+        given = digits_beside(tokens, self.vocab, self.begun.mantissa)
+        return view.mantissa_followed(given + TOKEN_DIGITS) if given >= SHORT or view.has_narrow else SHORT
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""
@@ -163,7 +174,9 @@ class JsonGrid:
 
     def _loosely(self, tokens: Sequence[int], states: States) -> bool:
         """Can the row be completed if any number is valid that has the form of one?"""
-        return JsonPasses(self, list(tokens), states._replace(digits=SHORT, is_loose=True)).is_completable
+        return JsonPasses(
+            self, list(tokens), states._replace(digits=SHORT, mantissa=SHORT, is_loose=True)
+        ).is_completable
 
 
 class JsonPasses:

@@ -12,6 +12,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.json import SHARED_BIT
 from grammarlm.layout.json_canvas import MARKS, MARKS_BEHIND
+from grammarlm.layout.numbers import Bound, Flag, Number
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
 from grammarlm.masks.canvas.protocol import TokenGrid
@@ -28,7 +29,7 @@ from .explored import MOST_STATES, SHORT, Explorer, States, has_cap, start_threa
 from .few import Spellings, partly_given
 from .keys import spelling_tokens, tight_keys
 from .places import Places
-from .residue import LEVELS, MOST_FOLLOWED, JsonGrid
+from .residue import LEVELS, MOST_FOLLOWED, TOKEN_DIGITS, JsonGrid
 from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL, JsonTable
 from .tokens import NOWHERE, TokenEffects, TrieVocabulary
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from grammarlm.vocab.vocabulary import Vocabulary
 
 MOST_KNOWN = 32
+MANTISSAS = (4, 8, 16, 25)  # digits after which exponents are followed, beside SHORT
+MOST_EXPONENTS = 1 << 15  # states of a lattice that follows exponents after more digits than SHORT
+
 Starts = list[tuple[int, tuple[int, ...]]]
 
 
@@ -126,6 +130,7 @@ class UnrolledView:
     has_cap: bool  # is the number of blanks in a gap bounded by the cap alone?
     gaps: Blanks | None = None  # where it is, in each gap of a text
     is_plain: bool  # have strings one spelling?
+    has_narrow: bool = False  # numbers of which a token's digits can be too many, but for an exponent
     least_length: int | None  # of the maxLengths that are not always counted
     spelled: tuple[bytes, ...]  # keys of languages of few strings
 
@@ -198,6 +203,21 @@ class UnrolledView:
                 break
             found = digits
         return found
+
+    def mantissa_followed(self, digits: int) -> int:
+        """After how many digits exponents are followed, where a row asks for so many: less if that takes too many states."""
+        if self._of(States(self.spelled)).machine.states > MOST_EXPONENTS:
+            return SHORT
+        enough = next((level for level in MANTISSAS if level >= digits), MANTISSAS[-1])
+        levels = [level for level in MANTISSAS if level <= enough]
+        return next(
+            (
+                n
+                for n in reversed(levels)
+                if self._of_at_most(States(self.spelled, mantissa=n), MOST_EXPONENTS) is not None
+            ),
+            SHORT,
+        )
 
     def lattice(
         self, states: States, length: int, after: Matcher | None, room: int, check: Callable[[], None]
@@ -274,6 +294,7 @@ class JsonView(UnrolledView):
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
         self.gaps = program.tables.blanks if self.has_cap else None
+        self.has_narrow = any(is_narrow(program.json.rows, row) for row in places.numbers)
         long = [program.json.rows[row + 1] for row in long_strings(program.json.rows, places.strings)]
         self.least_length = min(long, default=None)
 
@@ -324,3 +345,10 @@ class JsonView(UnrolledView):
                     raise LimitExceeded("a canvas: too many spellings of a key whose given tokens leave few")
                 found |= most
         return found
+
+
+def is_narrow(rows: Sequence[int], row: int) -> bool:
+    """Are numbers of some digits too large, but for an exponent?"""
+    if rows[row + Number.FLAGS] & (Flag.PLAIN | Flag.TIDY):
+        return False
+    return any(rows[row + side + Bound.HIGH] < TOKEN_DIGITS for side in (Number.POSITIVE, Number.NEGATIVE))

@@ -7,7 +7,7 @@ lead anywhere soon, None is returned, and the values of all places are computed 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np

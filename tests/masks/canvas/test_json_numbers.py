@@ -1,0 +1,84 @@
+"""Exponents after digits that are given, under schemas of too many states to follow every number: against the matcher."""
+
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from tests.masks.canvas.substituted import json_case, row_of
+
+NUMBERS: dict[str, Any] = {
+    "whole": {"type": "integer"},
+    "from 0": {"type": "integer", "minimum": 0},
+    "to 90": {"type": "integer", "minimum": 0, "maximum": 90},
+    "to 100,000": {"type": "integer", "minimum": 0, "maximum": 100_000},
+    "below 1": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+}
+WIDE = {
+    "type": "object",
+    "properties": {f"p{i}": {"type": "integer", "minimum": i, "maximum": 10**9} for i in range(4)},
+    "additionalProperties": False,
+}
+PIECES = [b"e1", b"e-", b"e-2", b"E5", b".5", b".0", b"00", b"123", b"110", b"99", b"1e", b"0.", b"000", b" 1", b"12,"]
+GIVEN = [
+    (),
+    (b"1",),
+    (b"1", b"2"),
+    (b"123", b"4"),
+    (b"1", b"00"),
+    (b"12,",),
+    (b"123", b"110", b"00"),
+    (b"0.", b"00", b"1"),
+]
+ROW, ROOM = 12, 24
+
+
+@pytest.fixture(scope="module", params=NUMBERS)
+def case(request):
+    schema = {"type": "array", "items": {"anyOf": [NUMBERS[request.param], WIDE]}}
+    return json_case(schema, PIECES, b"0123456789.eE+-[], ", "flexible")
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=b"".join)
+@pytest.mark.parametrize("begins", ["row", "matcher"])
+def test_what_follows_given_digits(case, given, begins) -> None:
+    pieces = (b"[", *given)
+    matcher = case.constraint.matcher()
+    if not all(matcher.advance(case.tokens.index(piece)) for piece in pieces):
+        row = row_of(case, len(pieces), *pieces) + [-1] * (ROW - len(pieces))
+        assert not case.constraint.canvas(ROW, room=ROOM).is_completable(row)
+        return
+    tokens = [token for token, spelled in enumerate(case.tokens[:-1]) if not spelled.strip(b"0123456789.eE+-,] ")]
+    left = ROOM + ROW - 1 - (len(pieces) if begins == "row" else 0)
+    want = [fits(matcher.fork(), token, left) for token in tokens]
+    if begins == "row":
+        canvas, at = case.constraint.canvas(ROW, room=ROOM), len(pieces)
+        row = row_of(case, at, *pieces) + [-1] * (ROW - at)
+    else:
+        canvas, at, row = case.constraint.canvas(ROW, after=matcher, room=ROOM), 0, [-1] * ROW
+    have = canvas.allowed(row).test(at, tokens).tolist()
+    assert have == want, [case.tokens[t] for t, a, b in zip(tokens, have, want, strict=True) if a != b]
+    assert any(want)
+
+
+def fits(matcher: gl.Matcher, token: int, left: int) -> bool:
+    return matcher.advance(token) and matcher.min_tokens_left <= left
+
+
+ROWS = [
+    (b"1", None, b"0"),
+    (b"12,", b"123", None, b"]"),
+    (b"1", b"2", None, b"1"),
+    (None, b"123", b"e-2"),
+    (b"0.", None, b"1"),
+]
+
+
+@pytest.mark.parametrize("pieces", ROWS, ids=lambda pieces: "".join(p.decode() if p else "?" for p in pieces))
+def test_one_masked_token_within_a_number(case, pieces) -> None:
+    pieces = (b"[", *pieces) if pieces[-1] == b"]" else (b"[", *pieces, b"]")
+    row, at = row_of(case, 20, *pieces), pieces.index(None)
+    tokens = [token for token, spelled in enumerate(case.tokens[:-1]) if not spelled.strip(b"0123456789.eE+-")]
+    have = case.constraint.canvas(20).allowed(row).test(at, tokens)
+    want = [case.accepts(b"".join([*pieces[:at], case.tokens[token], *pieces[at + 1 :]])) for token in tokens]
+    assert have.tolist() == want
