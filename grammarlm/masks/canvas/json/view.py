@@ -24,7 +24,7 @@ from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton, ByteTable, byte_automaton
 from .capped import LongBlanks, long_blanks
-from .explored import MOST_STATES, SHORT, Explorer, States, has_cap, start_thread
+from .explored import MANY_STATES, MOST_STATES, SCALES, SHORT, Explorer, States, has_cap, start_thread
 from .few import partly_given, spellings
 from .keys import spelling_tokens, tight_keys
 from .places import Places
@@ -124,6 +124,9 @@ class UnrolledView:
     has_free_keys: bool
     has_cap: bool  # is the number of blanks in a gap bounded by the cap alone?
     is_plain: bool  # have strings one spelling?
+    leaves_out_escapes: bool = (
+        False  # are strings of a language there in one spelling of several?
+    )
     least_length: int | None  # of the maxLengths that are not always counted
     spelled: tuple[bytes, ...]  # keys of languages of few strings
 
@@ -264,6 +267,7 @@ class JsonView(UnrolledView):
         places = Places(program.json.rows, program.json.start)
         self.has_free_keys = places.has_free_keys
         self.has_cap, self.is_plain = has_cap(program.tables.blanks), program.tables.spelling == "plain"
+        self._scale = 0
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
         long = [program.json.rows[row + 1] for row in long_strings(program.json.rows, places.strings)]
@@ -271,10 +275,19 @@ class JsonView(UnrolledView):
 
     def explorer(self, states: States, most: int | None = None) -> Explorer:
         """Without states yet; `most`: of those that it comes to."""
-        return Explorer(self.program, states, MOST_STATES if most is None else 4 * most)
+        bound = MOST_STATES if self._scale == len(SCALES) - 1 else MANY_STATES
+        return Explorer(self.program, states, bound if most is None else min(bound, 4 * most), SCALES[self._scale])
 
     def _made(self, states: States, most: int | None = None) -> Unrolled:
-        return self._explored(self.explorer(states, most), most)
+        while True:
+            try:
+                return self._explored(self.explorer(states, most), most)
+            except LimitExceeded:
+                self._automaton.program.clock.check()
+                if most is not None or self._scale == len(SCALES) - 1:
+                    raise
+                self._scale += 1
+                self.leaves_out_escapes = SCALES[self._scale].is_plain and not self.is_plain
 
     def _explored(self, explorer: Explorer, most: int | None = None) -> Unrolled:
         explored = explorer.run(start_thread(self.program))
