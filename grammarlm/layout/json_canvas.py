@@ -44,7 +44,9 @@ class Explore(Constants):
     IS_STRICT = 26  # not 0: loose numbers, see below, are left out
     LEFT_OUT = 27  # not 0: there are loose numbers
     MARKS = 28  # keys that marks in the row stand around, see below
-    LENGTH = 29
+    IS_PLAIN = 29  # not 0: all strings are there in plain spelling alone
+    ARE_LANGUAGES_PLAIN = 30  # not 0: strings of a language are
+    LENGTH = 31
 
 
 # Marks: bytes of a row that are no text. A state stays as it is where nothing else is said.

@@ -200,7 +200,7 @@ class Vectors(Constants):
     COLUMNS = 1  # classes of bytes
     COUNT = 2  # vectors
     CAPACITY = 3
-    VECTORS = 4  # int32 [CAPACITY, SIZE]
+    VALUES = 4  # int32 [PLACE_CAPACITY]: the effects at PLACES
     HASHES = 5  # uint64 [CAPACITY]
     WEIGHTS = 6  # uint64 [SIZE]: of the hash
     AFTER = 7  # int32 [CAPACITY, COLUMNS]: the vector after one more byte
@@ -212,24 +212,23 @@ class Vectors(Constants):
     MISSING = 13  # an effect of which the move is not known
     SLOTS = 14  # a power of two
     SLOT = 15  # int32 [SLOTS]: vectors by hash, number + 1
-    PLACES = 16  # int32 [PLACE_CAPACITY]: where vectors have an effect, one vector behind the other
+    PLACES = 16  # int32 [PLACE_CAPACITY]: where vectors have an effect, ascending, one vector behind the other
     PLACE_START = 17  # int64 [CAPACITY + 1]
     PLACE_CAPACITY = 18
-    CLEAN = 19  # the number of vectors where the row behind them has no effect; -1: it may have
-    MISSING_COLUMN = 20
-    BUDGET = 21  # places that may be looked at before the clock
-    NODES = 22  # from here on what walk_tokens reads; its node is DONE
-    BYTE = 23  # uint8 [NODES], and the other arrays of a trie
-    DEPTH = 24
-    END = 25
-    TOKEN = 26
-    CLASS_OF = 27  # uint8 [256]
-    DEEPEST = 28
-    REACHED = 29  # int32 [DEEPEST + 1]: vectors by depth, that of the root at first
-    KINDS = 30  # int32 [KIND_COUNT]: the vector of each token
-    KIND_COUNT = 31
-    NOWHERE = 32  # the vector that has no effect
-    LENGTH = 33
+    MISSING_COLUMN = 19
+    BUDGET = 20  # places that may be looked at before the clock
+    NODES = 21  # from here on what walk_tokens reads; its node is DONE
+    BYTE = 22  # uint8 [NODES], and the other arrays of a trie
+    DEPTH = 23
+    END = 24
+    TOKEN = 25
+    CLASS_OF = 26  # uint8 [256]
+    DEEPEST = 27
+    REACHED = 28  # int32 [DEEPEST + 1]: vectors by depth, that of the root at first
+    KINDS = 29  # int32 [KIND_COUNT]: the vector of each token
+    KIND_COUNT = 30
+    NOWHERE = 31  # the vector that has no effect
+    LENGTH = 32
 
 
 class Refine(Constants):
@@ -237,15 +236,10 @@ class Refine(Constants):
 
     STATES = 0
     COLUMNS = 1
-    STEPS = 2  # int32 [STATES, COLUMNS]: indices into VALUES
+    STEPS = 2  # int32 [STATES, COLUMNS]: a state; STATES: no step; behind it special steps by their numbers
     WEIGHTS = 3  # uint64 [COLUMNS]
-    VALUES = 4  # uint64: of states, of no step, of special steps by their numbers
-    PARTS = 5
-    PART = 6  # int64 [PARTS, 4]: of special steps: the number, what is done, a symbol's state, a state
-    SPECIALS = 7
-    BLOCK = 8  # int64 [STATES]: at first, whether states accept
-    NEXT = 9  # int64 [STATES]: scratch
-    SLOTS = 10  # a power of two, more than twice STATES
-    SLOT = 11  # int64 [SLOTS]: scratch
-    HASHES = 12  # uint64 [STATES]: scratch
-    LENGTH = 13
+    PARTS = 4
+    PART = 5  # int64 [PARTS, 4]: of special steps, ascending: the number, what is done, a symbol's state, a state
+    SPECIALS = 6
+    BLOCK = 7  # int64 [STATES]: at first what sets states apart from the start, below STATES
+    LENGTH = 8

@@ -15,7 +15,7 @@ from grammarlm.masks.canvas.json.vectors import Vectors
 def test_vectors_are_found_again_up_to_the_bound(most: int) -> None:
     """A bound that is no power of two made a table of slots of which probes reached a part, and went round in it for ever."""
     moved = np.zeros((2, most + 1), np.int32)
-    vectors, rng = Vectors(3, 2, most, lambda: None, lambda: moved, lambda *_: None), np.random.default_rng(most)
+    vectors, rng = Vectors(3, 2, 28 * most, lambda: None, lambda: moved, lambda *_: None), np.random.default_rng(most)
     numbers: dict[tuple[int, ...], int] = {}
 
     def ask() -> None:
@@ -49,5 +49,5 @@ def test_tokens_are_alike_where_they_do_alike(seed: int) -> None:
         want = every.copy()
         for byte in spelled:
             want = np.where(want == NONE, NONE, columns[want, class_of[byte]])
-        assert (effects.vectors[kinds[token]] == want).all(), spelled
+        assert (effects.vector(kinds[token]) == want).all(), spelled
         assert (want == NONE).all() == (kinds[token] == NOWHERE), spelled

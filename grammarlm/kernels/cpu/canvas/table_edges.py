@@ -63,12 +63,10 @@ def entries_by_state(vectors_address, address, numbers_address):
     classes' vectors (layout/stack_sets.py, Vectors)."""
     vectors_arena = carray(pointer(vectors_address), int64(Vectors.LENGTH), np.int64)
     arena = carray(pointer(address), int64(Effects.LENGTH), np.int64)
-    size, capacity, states, classes = (
-        vectors_arena[Vectors.SIZE], vectors_arena[Vectors.CAPACITY], arena[Effects.STATES], arena[Effects.CLASSES],
-    )  # fmt: skip
-    vectors = carray(pointer(vectors_arena[Vectors.VECTORS]), (capacity, size), np.int32)
-    places = carray(pointer(vectors_arena[Vectors.PLACES]), vectors_arena[Vectors.PLACE_CAPACITY], np.int32)
-    first = carray(pointer(vectors_arena[Vectors.PLACE_START]), capacity + 1, np.int64)
+    states, classes, most = arena[Effects.STATES], arena[Effects.CLASSES], vectors_arena[Vectors.PLACE_CAPACITY]
+    places = carray(pointer(vectors_arena[Vectors.PLACES]), most, np.int32)
+    values = carray(pointer(vectors_arena[Vectors.VALUES]), most, np.int32)
+    first = carray(pointer(vectors_arena[Vectors.PLACE_START]), vectors_arena[Vectors.CAPACITY] + 1, np.int64)
     numbers = carray(pointer(numbers_address), classes, np.int64)
     start = carray(pointer(arena[Effects.ENTRY_START]), states + 1, np.int64)
     if arena[Effects.ENTRY_CLASS] == 0:
@@ -87,7 +85,7 @@ def entries_by_state(vectors_address, address, numbers_address):
     for k in range(classes):
         for i in range(first[numbers[k]], first[numbers[k] + 1]):
             s = places[i]
-            entry_class[at[s]], entry_effect[at[s]] = k, vectors[numbers[k], s]
+            entry_class[at[s]], entry_effect[at[s]] = k, values[i]
             at[s] += 1
 
 

@@ -1,6 +1,6 @@
 """What more bytes do to vectors of effects (masks/canvas/json/tokens.py), interned: equal vectors, one number.
 
-After a few bytes most states read nothing any more, so a vector is moved, hashed and compared by the places that have an effect.
+After a few bytes most states read nothing any more, so a vector is kept as the places that have an effect, ascending, and these.
 """
 
 import numpy as np
@@ -20,40 +20,36 @@ def arena_at(address):
 
 @inlined
 def places_at(arena):
-    """The places of all vectors, one vector behind the other, and where those of each begin."""
+    """The places of all vectors and the effects there, one vector behind the other, and where those of each begin."""
     places = carray(pointer(arena[Vectors.PLACES]), arena[Vectors.PLACE_CAPACITY], np.int32)
-    return places, carray(pointer(arena[Vectors.PLACE_START]), arena[Vectors.CAPACITY] + 1, np.int64)
+    values = carray(pointer(arena[Vectors.VALUES]), arena[Vectors.PLACE_CAPACITY], np.int32)
+    return places, values, carray(pointer(arena[Vectors.PLACE_START]), arena[Vectors.CAPACITY] + 1, np.int64)
 
 
 @part
 def intern_last(address):
-    """The number of the vector behind the last one, whose places are known; it is made one unless there is an equal one."""
+    """The number of the vector behind the last one; it is made one unless there is an equal one."""
     arena = arena_at(address)
     size, capacity, made = arena[Vectors.SIZE], arena[Vectors.CAPACITY], arena[Vectors.COUNT]
-    vectors = carray(pointer(arena[Vectors.VECTORS]), (capacity, size), np.int32)
     hashes = carray(pointer(arena[Vectors.HASHES]), capacity, np.uint64)
     weights = carray(pointer(arena[Vectors.WEIGHTS]), size, np.uint64)
     slots, mask = carray(pointer(arena[Vectors.SLOT]), arena[Vectors.SLOTS], np.int32), arena[Vectors.SLOTS] - 1
-    places, starts = places_at(arena)
-    first, end = starts[made], starts[made + 1]
+    places, values, starts = places_at(arena)
+    first, count = starts[made], starts[made + 1] - starts[made]
     hashed = uint64(0)
-    for i in range(first, end):
-        s = places[i]
-        hashed += uint64(int64(vectors[made, s]) + 1) * weights[s]
+    for i in range(first, first + count):
+        hashed += uint64(int64(values[i]) + 1) * weights[places[i]]
     hashed = hashed ^ (hashed >> uint64(31))
     at = int64(hashed) & mask
     while slots[at]:
         n = int64(slots[at]) - 1
-        if hashes[n] == hashed and starts[n + 1] - starts[n] == end - first:
+        if hashes[n] == hashed and starts[n + 1] - starts[n] == count:
             same = True
-            for i in range(first, end):
-                s = places[i]
-                if vectors[n, s] != vectors[made, s]:
+            for i in range(count):
+                if places[starts[n] + i] != places[first + i] or values[starts[n] + i] != values[first + i]:
                     same = False
                     break
             if same:
-                for i in range(first, end):
-                    vectors[made, places[i]] = NONE
                 return n
         at = (at + 1) & mask
     hashes[made] = hashed
@@ -66,37 +62,27 @@ def intern_last(address):
 def moved_vector(address, vector, column):
     """The number of the vector after one more byte, which AFTER has from then on; -1 - why it is not known."""
     arena = arena_at(address)
-    size, columns, capacity, made = (
-        arena[Vectors.SIZE], arena[Vectors.COLUMNS], arena[Vectors.CAPACITY], arena[Vectors.COUNT],
-    )  # fmt: skip
-    places, starts = places_at(arena)
-    if made == capacity or starts[made] + size > arena[Vectors.PLACE_CAPACITY]:
+    columns, capacity, made = arena[Vectors.COLUMNS], arena[Vectors.CAPACITY], arena[Vectors.COUNT]
+    places, values, starts = places_at(arena)
+    if made == capacity or starts[made] + arena[Vectors.SIZE] > arena[Vectors.PLACE_CAPACITY]:
         return int64(-1 - FULL)
-    vectors = carray(pointer(arena[Vectors.VECTORS]), (capacity, size), np.int32)
     after = carray(pointer(arena[Vectors.AFTER]), (capacity, columns), np.int32)
-    effects = arena[Vectors.EFFECTS]
-    moved = carray(pointer(arena[Vectors.MOVED]), (columns, effects), np.int32)
-    if arena[Vectors.CLEAN] != made:
-        for s in range(size):
-            vectors[made, s] = NONE
-        arena[Vectors.CLEAN] = made
+    moved = carray(pointer(arena[Vectors.MOVED]), (columns, arena[Vectors.EFFECTS]), np.int32)
     end = starts[made]
     for i in range(starts[vector], starts[vector + 1]):
-        s = places[i]
-        effect = int64(vectors[vector, s])
+        effect = int64(values[i])
         found = moved[column, effect]
         if found == UNKNOWN:
-            arena[Vectors.MISSING], arena[Vectors.MISSING_COLUMN], arena[Vectors.CLEAN] = effect, column, int64(-1)
+            arena[Vectors.MISSING], arena[Vectors.MISSING_COLUMN] = effect, column
             return int64(-1 - MISSING)
         if found != NONE:
-            vectors[made, s] = found
-            places[end] = s
+            places[end], values[end] = places[i], found
             end += 1
     starts[made + 1] = end
     arena[Vectors.BUDGET] -= starts[vector + 1] - starts[vector] + 1
-    found = intern_last(address)
-    after[vector, column] = found
-    return found
+    number = intern_last(address)
+    after[vector, column] = number
+    return number
 
 
 @kernel("int64(int64)", seconds=2)
@@ -149,18 +135,7 @@ def walk_tokens(address):
 
 @kernel("int64(int64)", seconds=1)
 def intern_vector(address):
-    """The number of the vector behind the last one; there is room for it."""
-    arena = arena_at(address)
-    size, made = arena[Vectors.SIZE], arena[Vectors.COUNT]
-    words = carray(pointer(arena[Vectors.VECTORS] + 4 * size * made), size, np.int32)
-    places, starts = places_at(arena)
-    end = starts[made]
-    for s in range(size):
-        if words[s] != NONE:
-            places[end] = s
-            end += 1
-    starts[made + 1] = end
-    arena[Vectors.CLEAN] = made  # as it is if there is an equal one
+    """See intern_last."""
     return intern_last(address)
 
 

@@ -108,23 +108,18 @@ def _blocks(columns: np.ndarray, kinds: np.ndarray, chains: dict[int, list[tuple
     steps = np.where(columns == NONE, np.int32(states), columns)
     steps[special] = states + 1 + places.reshape(-1)
     parts = [(number, *way) for number, entry in enumerate(numbers.tolist()) for way in chains[entry]]
-    slots, arena = 4 << states.bit_length(), np.zeros(Refine.LENGTH, np.int64)
+    arena = np.zeros(Refine.LENGTH, np.int64)
     block = np.unique(kinds, return_inverse=True)[1].reshape(-1).astype(np.int64)
     arrays = {
         Refine.STEPS: np.ascontiguousarray(steps),
         Refine.WEIGHTS: np.random.default_rng(0).integers(1, 1 << 63, wide, np.uint64) * np.uint64(2) + np.uint64(1),
-        Refine.VALUES: np.zeros(states + 1 + len(numbers), np.uint64),
         Refine.PART: np.array(parts, np.int64).reshape(-1, 4),
         Refine.BLOCK: block,
-        Refine.NEXT: np.zeros(states, np.int64),
-        Refine.SLOT: np.zeros(slots, np.int64),
-        Refine.HASHES: np.zeros(states, np.uint64),
     }
     for place, array in arrays.items():
         arena[place] = address_of(array)
     for place, number in (
         (Refine.STATES, states), (Refine.COLUMNS, wide), (Refine.PARTS, len(parts)), (Refine.SPECIALS, len(numbers)),
-        (Refine.SLOTS, slots),
     ):  # fmt: skip
         arena[place] = number
     entries.refine_blocks(address_of(arena))

@@ -34,11 +34,12 @@ from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
 
 from .places import Places
-from .tracked import long_strings, tracked_program
+from .tracked import long_languages, long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 MOST_STATES = 1 << 18
+MANY_STATES = 1 << 16  # beyond which the next scale is tried
 SHORT = 1  # digits of a number before an exponent that states follow in any row
 OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
 SCRATCH = 4096  # frames that steps make and drop
@@ -55,7 +56,18 @@ class States(NamedTuple):
     counts_blanks: bool = False
     counts_lengths: bool = False
     mantissa: int = SHORT  # more: exponents to OPEN_EXPONENT are followed after so many digits
+    has_any_length: bool = False  # strings of a language are not counted
     marks: int = 0  # keys that marks in a row stand around, whatever their texts (marks.py)
+
+
+class Scale(NamedTuple):
+    """What keeps a schema's states few enough."""
+
+    shares: bool = False  # the states of objects and arrays within counted ones are there once: they push
+    is_plain: bool = False  # strings of a language are there in plain spelling alone
+
+
+SCALES = (Scale(), Scale(shares=True), Scale(shares=True, is_plain=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,18 +93,23 @@ class LeftOut(Exception):
 class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
-    def __init__(self, program: JsonSchemaProgram, states: States, most_states: int = MOST_STATES):
+    def __init__(
+        self, program: JsonSchemaProgram, states: States, most_states: int = MOST_STATES, scale: Scale = SCALES[0]
+    ):
         entries.load("json_canvas")
         self.program, self.epoch, self.states = program, JsonEpoch(program), states
         self.work = np.zeros(Explore.LENGTH, np.int64)
         self._kept: dict[int, np.ndarray] = {}
         places = Places(program.json.rows, program.json.start)
         uncounted = [] if states.counts_lengths else long_strings(program.json.rows, places.strings)
-        self._rows = rows = tracked_program(program.json, states.keys, places.unique, uncounted)
+        any_length = long_languages(program.json.rows, places.strings) if states.has_any_length else []
+        self._rows = rows = tracked_program(program.json, states.keys, places.unique, uncounted, any_length)
         address = rows.rows.ctypes.data
         self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
         pushes = self._place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
         pushes[list(places.recursive())] = 1
+        if scale.shares:
+            pushes[list(places.counted())] = 1
         blanks = program.tables.blanks
         is_exact = states.counts_blanks or not has_cap(blanks)
         self._place(Explore.FOLD, np.arange(len(blanks.table), dtype=np.int16) if is_exact else folded_blanks(blanks))
@@ -104,6 +121,8 @@ class Explorer:
         self.work[Explore.LARGEST_EXPONENT] = OPEN_EXPONENT if states.digits == SHORT else ANY_EXPONENT
         self.work[Explore.IS_STRICT] = not states.is_loose
         self.work[Explore.MARKS] = states.marks
+        self.work[Explore.IS_PLAIN] = self.epoch.arena[At.PLAIN]
+        self.work[Explore.ARE_LANGUAGES_PLAIN] = scale.is_plain and not states.has_any_length
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self._frames(FIRST_FRAMES)

@@ -1,4 +1,5 @@
-"""Which objects and arrays of a program can contain themselves: those are read with a stack, all others as part of the state."""
+"""Which objects and arrays of a program can contain themselves: those are read with a stack. All others are part of the state,
+unless that makes too many states."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ from collections.abc import Sequence
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.layout.json import INLINE, Array, Key, Object, Shape
+
+FEW_COUNTS = 4  # of items, that multiply states without need for a stack
 
 
 class Places:
@@ -75,6 +78,15 @@ class Places:
             ways = rows[rows[row + Array.ITEMS] + position]
             nodes += [rows[ways + 1 + 2 * i] for i in range(rows[ways])]
         return nodes
+
+    def counted(self) -> set[int]:
+        """The objects and arrays inside arrays whose items are counted: part of the state, they are there once for each count."""
+        found = set[int]()
+        for row, inside in self.inside.items():
+            if self.kinds[row] == Shape.ARRAY:
+                most, least = self._rows[row + Array.MOST], self._rows[row + Array.LEAST]
+                found.update(inside if max(most, least) > FEW_COUNTS else ())
+        return found
 
     def recursive(self) -> set[int]:
         """Those that can contain themselves: the strongly connected components that have a cycle."""

@@ -159,6 +159,17 @@ class JsonGrid:
 
     def followed_further(self, tokens: Sequence[int], states: States) -> States | None:
         """For a row that cannot be completed in these states: those in which it can, perhaps; None: in none."""
+        found = self._with_longer_numbers(tokens, states)
+        if found is None and self._view.leaves_out_escapes:
+            loose = states._replace(digits=SHORT, is_loose=True, has_any_length=True)
+            if JsonPasses(self, list(tokens), loose).is_completable:
+                raise LimitExceeded(
+                    "a canvas: whether escapes of characters that need none complete the row is not decided, as a schema of so "
+                    "many states is followed without those"
+                )
+        return found
+
+    def _with_longer_numbers(self, tokens: Sequence[int], states: States) -> States | None:
         if not self._view.has_loose() or states.is_loose:
             return None
         room = self._number_room(tokens).most

@@ -77,7 +77,7 @@ class JsonTable:
         number = self._micros.get(vector)
         if number is None:
             number = self._micros[vector] = len(self._micros)
-            effects = self._effects.vectors[vector]
+            effects = self._effects.vector(vector)
             for state, symbol in self.symbol_of.items():
                 if effects[state] != NONE:
                     self._rules += [(number, symbol, point) for point in self._points(int(effects[state]))]

@@ -52,8 +52,7 @@ class TokenEffects:
     def __init__(self, automaton: ByteAutomaton, max_bytes: int, check: Callable[[], None]):
         self._automaton, self._check = automaton, check
         self._states, self._classes = automaton.next.shape
-        most = max(1, max_bytes // (4 * self._states + 100))
-        self._vectors = Vectors(self._states, self._classes, most, check, lambda: self._moved, self._moved_effect)
+        self._vectors = Vectors(self._states, self._classes, max_bytes, check, lambda: self._moved, self._moved_effect)
         returns = np.full(self._states, NONE, np.int32)
         returns[automaton.returns] = automaton.returns
         identity = np.arange(self._states, dtype=np.int32)
@@ -88,7 +87,7 @@ class TokenEffects:
 
     def parted(self, vector: int) -> tuple[int, int]:
         """The ways of a vector that end in text, and those that end between tokens of JSON."""
-        here, is_text = self.vectors[vector], self._automaton.is_text
+        here, is_text = self.vector(vector), self._automaton.is_text
         of_text = is_text[np.where((here >= 0) & (here < self._states), here, 0)]
         found = np.stack([np.where(of_text, here, NONE), np.where(of_text, NONE, here)])
         for effect in np.unique(here[here >= self._states]).tolist():
@@ -105,7 +104,7 @@ class TokenEffects:
 
     def united(self, vectors: Sequence[int]) -> int:
         """The vector with the ways of some."""
-        rows = self.vectors[list(vectors)]
+        rows = np.stack([self.vector(vector) for vector in vectors])
         kinds, of = np.unique(rows, axis=1, return_inverse=True)
         unions = [
             self._effect(frozenset().union(*(self.ways_of(effect) for effect in kind if effect != NONE)))
@@ -116,10 +115,9 @@ class TokenEffects:
     def _number(self, vector: np.ndarray) -> int:
         return NOWHERE if (vector == NONE).all() else self._vectors.number(vector.astype(np.int32))
 
-    @property
-    def vectors(self) -> np.ndarray:
-        """int32 [vectors, S]."""
-        return self._vectors.rows
+    def vector(self, number: int) -> np.ndarray:
+        """int32 [S]: what it does to each state."""
+        return self._vectors.row(number)
 
     @property
     def address(self) -> int:

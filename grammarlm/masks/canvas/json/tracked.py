@@ -28,6 +28,11 @@ def long_strings(rows: Sequence[int], strings: Iterable[int]) -> list[int]:
     return [row for row in strings if rows[row + 1] > MOST_COUNTED and rows[row + 3] == 0]
 
 
+def long_languages(rows: Sequence[int], strings: Iterable[int]) -> list[int]:
+    """The rows of strings of a language whose characters are counted."""
+    return [row for row in strings if rows[row + 2] != 0 and (rows[row] > 0 or rows[row + 1] >= 0)]
+
+
 @dataclass(frozen=True, eq=False)
 class TrackedProgram:
     """Rows for the kernel; see layout/json_canvas.py for `words` and `items`."""
@@ -42,10 +47,14 @@ class TrackedProgram:
 
 
 def tracked_program(
-    program: JsonProgram, keys: Sequence[bytes], arrays: Sequence[int], uncounted: Iterable[int]
+    program: JsonProgram,
+    keys: Sequence[bytes],
+    arrays: Sequence[int],
+    uncounted: Iterable[int],
+    of_any_length: Iterable[int] = (),
 ) -> TrackedProgram:
-    """`keys`: free keys to be tracked, sorted; `arrays`: rows of arrays whose items must differ; `uncounted`: of strings whose
-    characters are not counted."""
+    """`keys`: free keys to be tracked, sorted; `arrays`: rows of arrays whose items must differ; `uncounted`: of strings of which
+    no more characters are counted than the fewest; `of_any_length`: of those of which none are."""
     count = program.blob_at // 8
     whole = np.frombuffer(program.rows, np.int64)
     rows, blob = whole[:count].copy(), whole[count:].tobytes()
@@ -55,6 +64,8 @@ def tracked_program(
         rows[row + Array.UNIQUE] = 0
     for row in uncounted:
         rows[row + 1] = -1
+    for row in of_any_length:
+        rows[row : row + 2], rows[row + 3] = (0, -1), 0
     table = np.zeros((len(keys), Key.LENGTH), np.int64)
     for i, key in enumerate(keys):
         table[i, : Key.SIZE + 1] = len(blob), len(key)

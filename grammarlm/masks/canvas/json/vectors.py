@@ -15,11 +15,12 @@ from grammarlm.vocab.byte_trie import ByteTrie
 UNKNOWN, NONE = -2, -1
 ALL_DONE, MISSING, FULL, PAUSED = range(4)
 FIRST_CAPACITY = 1 << 11
+TOO_MANY = "a canvas over this schema needs more than limits.max_bytes for what tokens do to it"
 AT_ONCE = 1 << 24  # places that bytes move between two looks at the clock
 
 
 class Vectors:
-    """int32 [count, size] in `rows`. `moved` and `find`: what bytes do to effects, and what adds one that it lacks."""
+    """`most`: their bytes. `moved` and `find`: what bytes do to effects, and what adds one that it lacks."""
 
     def __init__(
         self,
@@ -31,16 +32,20 @@ class Vectors:
         find: Callable[[int, int], None],
     ):
         entries.load("stack_sets")
-        self._arena, self._most, self._check, self._columns = np.zeros(At.LENGTH, np.int64), most, check, columns
+        self._arena, self._check, self._columns = np.zeros(At.LENGTH, np.int64), check, columns
         self._moved, self._find = moved, find
         self._kept: dict[At, np.ndarray] = {}
         self._arena[At.SIZE], self._arena[At.COLUMNS] = size, columns
         self._put(At.WEIGHTS, np.random.default_rng(0).integers(1, 1 << 63, max(size, 1), np.uint64) | np.uint64(1))
-        self._grow(min(FIRST_CAPACITY, most + 4))
+        self._most_vectors, self._most_places = most // (4 * columns + 20), most // 8
+        self._grow(min(FIRST_CAPACITY, self._most_vectors))
 
-    @property
-    def rows(self) -> np.ndarray:
-        return self._kept[At.VECTORS][: int(self._arena[At.COUNT])]
+    def row(self, number: int) -> np.ndarray:
+        """int32 [size]: the effects of a vector."""
+        starts, found = self._kept[At.PLACE_START], np.full(int(self._arena[At.SIZE]), NONE, np.int32)
+        here = slice(starts[number], starts[number + 1])
+        found[self._kept[At.PLACES][here]] = self._kept[At.VALUES][here]
+        return found
 
     @property
     def address(self) -> int:
@@ -52,13 +57,12 @@ class Vectors:
         self._arena[place] = address_of(array)
 
     def _grow(self, capacity: int) -> None:
-        arena, count, size = self._arena, int(self._arena[At.COUNT]), int(self._arena[At.SIZE])
-        if count >= self._most:
-            raise LimitExceeded("a canvas over this schema needs more than limits.max_bytes for what tokens do to it")
+        arena, count = self._arena, int(self._arena[At.COUNT])
+        if count >= self._most_vectors:
+            raise LimitExceeded(TOO_MANY)
         self._check()
         for place, shape, kind in (
-            (At.VECTORS, (capacity, size), np.int32), (At.HASHES, (capacity,), np.uint64),
-            (At.AFTER, (capacity, self._columns), np.int32),
+            (At.HASHES, (capacity,), np.uint64), (At.AFTER, (capacity, self._columns), np.int32),
         ):  # fmt: skip
             array = np.full(shape, UNKNOWN, kind) if place == At.AFTER else np.empty(shape, kind)
             if count:
@@ -68,7 +72,7 @@ class Vectors:
         if count:
             starts[: count + 1] = self._kept[At.PLACE_START][: count + 1]
         self._put(At.PLACE_START, starts)
-        arena[At.CAPACITY], arena[At.CLEAN] = capacity, -1
+        arena[At.CAPACITY] = capacity
         self._rehash()
 
     def _rehash(self) -> None:
@@ -81,35 +85,46 @@ class Vectors:
     def _make_room(self) -> None:
         arena = self._arena
         if arena[At.COUNT] == arena[At.CAPACITY]:
-            self._grow(min(2 * int(arena[At.CAPACITY]), self._most + 4))
+            self._grow(min(2 * int(arena[At.CAPACITY]), self._most_vectors))
         used, size = int(self._kept[At.PLACE_START][int(arena[At.COUNT])]), int(arena[At.SIZE])
-        if used + size > arena[At.PLACE_CAPACITY]:
-            capacity = max(2 * int(arena[At.PLACE_CAPACITY]), 64 * size, 1)
-            places = np.empty(capacity, np.int32)
+        if used + size <= arena[At.PLACE_CAPACITY]:
+            return
+        if used + size > self._most_places:
+            raise LimitExceeded(TOO_MANY)
+        self._check()
+        capacity = min(max(2 * int(arena[At.PLACE_CAPACITY]), 64 * size, 1), self._most_places)
+        for place in (At.PLACES, At.VALUES):
+            array = np.empty(capacity, np.int32)
             if used:
-                places[:used] = self._kept[At.PLACES][:used]
-            self._put(At.PLACES, places)
-            arena[At.PLACE_CAPACITY] = capacity
+                array[:used] = self._kept[place][:used]
+            self._put(place, array)
+        arena[At.PLACE_CAPACITY] = capacity
+
+    def _write(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Puts a vector behind the others; its places and effects."""
+        self._make_room()
+        n, starts = int(self._arena[At.COUNT]), self._kept[At.PLACE_START]
+        places = np.flatnonzero(vector != NONE)
+        here = slice(starts[n], starts[n] + len(places))
+        self._kept[At.PLACES][here], self._kept[At.VALUES][here] = places, vector[places]
+        starts[n + 1] = here.stop
+        return places, vector[places]
 
     def number(self, vector: np.ndarray) -> int:
         """That of a vector, of which there may be an equal one."""
-        self._make_room()
-        self._kept[At.VECTORS][int(self._arena[At.COUNT])] = vector
+        self._write(vector)
         return int(entries.intern_vector(address_of(self._arena)))
 
     def add(self, vector: np.ndarray) -> None:
         """One with a number of its own; of equal vectors the one that was added last is found."""
-        self._make_room()
-        arena, n = self._arena, int(self._arena[At.COUNT])
-        self._kept[At.VECTORS][n] = vector
-        places, starts = np.flatnonzero(vector != NONE), self._kept[At.PLACE_START]
-        self._kept[At.PLACES][starts[n] : starts[n] + len(places)] = places
-        starts[n + 1] = starts[n] + len(places)
-        words = (vector.astype(np.int64) + 1).astype(np.uint64)
+        places, values = self._write(vector)
+        n = int(self._arena[At.COUNT])
         with np.errstate(over="ignore"):
-            hashed = (words * self._kept[At.WEIGHTS][: len(words)]).sum(dtype=np.uint64)
+            hashed = ((values.astype(np.int64) + 1).astype(np.uint64) * self._kept[At.WEIGHTS][places]).sum(
+                dtype=np.uint64
+            )
         self._kept[At.HASHES][n] = hashed ^ (hashed >> np.uint64(31))
-        arena[At.COUNT] = n + 1
+        self._arena[At.COUNT] = n + 1
         self._rehash()
 
     def known(self, vectors: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton, ByteTable, byte_automaton
 from .capped import LongBlanks, long_blanks
-from .explored import MOST_STATES, SHORT, Explorer, States, has_cap, start_thread
+from .explored import MANY_STATES, MOST_STATES, SCALES, SHORT, Explorer, States, has_cap, start_thread
 from .few import Spellings, partly_given
 from .keys import spelling_tokens, tight_keys
 from .places import Places
@@ -131,6 +131,9 @@ class UnrolledView:
     gaps: Blanks | None = None  # where it is, in each gap of a text
     is_plain: bool  # have strings one spelling?
     has_narrow: bool = False  # numbers of which a token's digits can be too many, but for an exponent
+    leaves_out_escapes: bool = (
+        False  # are strings of a language there in one spelling of several?
+    )
     least_length: int | None  # of the maxLengths that are not always counted
     spelled: tuple[bytes, ...]  # keys of languages of few strings
 
@@ -291,6 +294,7 @@ class JsonView(UnrolledView):
         places = Places(program.json.rows, program.json.start)
         self.has_free_keys = places.has_free_keys
         self.has_cap, self.is_plain = has_cap(program.tables.blanks), program.tables.spelling == "plain"
+        self._scale = 0
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
         self.gaps = program.tables.blanks if self.has_cap else None
@@ -300,10 +304,19 @@ class JsonView(UnrolledView):
 
     def explorer(self, states: States, most: int | None = None) -> Explorer:
         """Without states yet; `most`: of those that it comes to."""
-        return Explorer(self.program, states, MOST_STATES if most is None else 4 * most)
+        bound = MOST_STATES if self._scale == len(SCALES) - 1 else MANY_STATES
+        return Explorer(self.program, states, bound if most is None else min(bound, 4 * most), SCALES[self._scale])
 
     def _made(self, states: States, most: int | None = None) -> Unrolled:
-        return self._explored(self.explorer(states, most), most)
+        while True:
+            try:
+                return self._explored(self.explorer(states, most), most)
+            except LimitExceeded:
+                self._automaton.program.clock.check()
+                if most is not None or self._scale == len(SCALES) - 1:
+                    raise
+                self._scale += 1
+                self.leaves_out_escapes = SCALES[self._scale].is_plain and not self.is_plain
 
     def _explored(self, explorer: Explorer, most: int | None = None) -> Unrolled:
         explored = explorer.run(start_thread(self.program))

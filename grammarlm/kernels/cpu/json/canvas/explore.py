@@ -411,6 +411,8 @@ def explore_state(arena, work, state):
     )  # group, state of the language after it, byte
     place, likes = place_of(states[at] & 31, states[at] >> 5 & 63), int64(0)
     language = mark_lone(arena, work, state, lone)
+    is_language = states[at] & 31 == Kind.STRING and language > 0
+    arena[At.PLAIN] = max(work[Explore.IS_PLAIN], work[Explore.ARE_LANGUAGES_PLAIN] * is_language)
     for byte in range(256):
         entry, way = int64(NONE), int64(0)
         if work[Explore.MARKS] and is_mark(byte):
@@ -472,7 +474,7 @@ def explore_json(address, work_address, begin):
     arena = arena_of(address)
     work = carray(pointer(work_address), int64(Explore.LENGTH), np.int64)
     arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0
-    work[Explore.STOPPED] = COMPLETE
+    work[Explore.STOPPED], arena[At.PLAIN] = COMPLETE, work[Explore.IS_PLAIN]
     if begin != 0:
         words = carray(pointer(begin), 5, np.int64)
         f = shared_frame(arena, work, words[3]) if words[3] > BARRIER else words[3]
