@@ -60,8 +60,10 @@ def random_row(case: Case, rng: random.Random, length: int) -> list[int]:
     return row
 
 
+@pytest.mark.parametrize("more", [0, 24], ids=["short", "long"])
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.proof)])
-def test_random_schemas(count: int) -> None:
+def test_random_schemas(count: int, more: int) -> None:
+    """`more`: stop ids behind."""
     rng, completable = random.Random(11), 0
     for _ in range(count):
         schema = random_schema(rng)
@@ -69,7 +71,7 @@ def test_random_schemas(count: int) -> None:
         case = json_case(schema, PIECES, order=declared)
         row = random_row(case, rng, rng.randrange(4, 9))
         try:
-            completable += check_partial(case, row)
+            completable += check_partial(case, row + case.stop_ids[:1] * more)
         except gl.UnsatisfiableGrammar:  # where it is compiled
             assert not any(case.accepts(b"".join(text)) for text in TEXTS)
     assert 0 < completable < count

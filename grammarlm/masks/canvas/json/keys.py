@@ -110,18 +110,19 @@ class SpellingTokens:
         self, keys: frozenset[bytes], begins: frozenset[bytes], ends: frozenset[bytes]
     ) -> list[tuple[bytes, Groups]]:
         """Of keys those that a masked token can make between one of the beginnings and one of the ends, without escapes, and the
-        tokens that do: in groups that have the key's bytes in the same place."""
-        return self._plain.found(keys, begins, ends)
+        tokens that do: in groups that have the key's bytes in the same place. Without those that have no more of it than a quote:
+        there the row has a place of the key already."""
+        return self._plain.found(keys, begins, ends, with_quotes=False)
 
     def with_escapes(
-        self, keys: frozenset[bytes], escaped: frozenset[bytes], before: Run, after: Run, is_loose: bool
+        self, keys: frozenset[bytes], escaped: frozenset[bytes], before: Run, after: Run
     ) -> dict[bytes, set[int]]:
         """By key, those with which it would be the key, where an escape is in the place or, of the keys `escaped`, in the key's
-        other one. `is_loose`: a masked token beside the place may be its quote."""
+        other one. A masked token beside the place may be its quote."""
         opened, rest = before.begun_key, after.rest_of_key
         begun, end = decoded(opened) if opened is not None else None, decoded(rest) if rest is not None else None
         begins, ends = {text for text in (begun,) if text is not None}, {text for text in (end,) if text is not None}
-        edges = frozenset(begins | begins_of(before, is_loose)), frozenset(ends | ends_of(after, is_loose))
+        edges = frozenset(begins | begins_of(before)), frozenset(ends | ends_of(after))
         has_escape = b"\\" in (opened or b"") + (rest or b"")
         found: dict[bytes, set[int]] = {}
         for parts, asked in ((self._escaped, keys), (self._plain, keys if has_escape else escaped)):
@@ -145,29 +146,30 @@ class Parts:
     opening: dict[bytes, list[int]] = field(default_factory=dict)  # by what follows their last quote
     closing: dict[bytes, list[int]] = field(default_factory=dict)  # by what precedes their first quote
     whole: dict[bytes, list[int]] = field(default_factory=dict)  # by a key that they have from quote to quote
-    _known: dict[tuple[frozenset[bytes], frozenset[bytes]], tuple[set[bytes], dict[bytes, Groups]]] = field(
+    _known: dict[tuple[frozenset[bytes], frozenset[bytes], bool], tuple[set[bytes], dict[bytes, Groups]]] = field(
         default_factory=dict
     )
 
     def found(
-        self, keys: frozenset[bytes], begins: frozenset[bytes], ends: frozenset[bytes]
+        self, keys: frozenset[bytes], begins: frozenset[bytes], ends: frozenset[bytes], with_quotes: bool = True
     ) -> list[tuple[bytes, Groups]]:
-        """The keys that some tokens make of one of the beginnings before them and one of the ends behind, and these tokens."""
+        """The keys that some tokens make of one of the beginnings before them and one of the ends behind, and these tokens.
+        `with_quotes`: those, too, that have nothing but a quote of it."""
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        seen, having = self._known.setdefault((begins, ends), (set(), {}))
+        seen, having = self._known.setdefault((begins, ends, with_quotes), (set(), {}))
         if len(seen) >= MOST_KNOWN:
             seen.clear()
             having.clear()
         for key in keys - seen:
             seen.add(key)
-            if groups := self.groups(key, begins, ends):
+            if groups := self.groups(key, begins, ends, with_quotes):
                 having[key] = groups
         if len(having) < len(keys):
             return [(key, groups) for key, groups in having.items() if key in keys]
         return [(key, having[key]) for key in keys if key in having]
 
-    def groups(self, key: bytes, begins: Collection[bytes], ends: Collection[bytes]) -> list[list[int]]:
+    def groups(self, key: bytes, begins: Collection[bytes], ends: Collection[bytes], with_quotes: bool) -> Groups:
         rests = [key[len(begun) :] for begun in begins if key.startswith(begun)]
         starts = [key[: len(key) - len(end)] for end in ends if key.endswith(end)]
         inside = [
@@ -177,24 +179,24 @@ class Parts:
         ]
         return [
             *([token] for token in self.whole.get(key, ())),
-            *(self.closing[rest] for rest in rests if rest in self.closing),
-            *(self.opening[start] for start in starts if start in self.opening),
+            *(self.closing[rest] for rest in rests if rest in self.closing and (rest or with_quotes)),
+            *(self.opening[start] for start in starts if start in self.opening and (start or with_quotes)),
             *(self.by_bytes[text] for text in inside if text in self.by_bytes),
         ]
 
 
-def begins_of(run: Run, is_loose: bool) -> set[bytes]:
-    """What a run may have at its end of a key that goes on behind it. `is_loose`: the quote may be masked."""
+def begins_of(run: Run) -> set[bytes]:
+    """What a run may have at its end of a key that goes on behind it. The quote may be masked."""
     found = set() if run.open_key is None else {run.open_key}
-    if (is_loose or run.first == 0) and run.has_left and INSIDE.fullmatch(run.text):
+    if run.has_left and INSIDE.fullmatch(run.text):
         found.add(run.begun + run.text)
     return found
 
 
-def ends_of(run: Run, is_loose: bool) -> set[bytes]:
+def ends_of(run: Run) -> set[bytes]:
     """What a run may have at its beginning of a key that has begun before it."""
     found = set() if run.closed_key is None else {run.closed_key}
-    if is_loose and run.has_right and INSIDE.fullmatch(run.text):
+    if run.has_right and INSIDE.fullmatch(run.text):
         found.add(run.text)
     return found
 

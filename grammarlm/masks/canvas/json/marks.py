@@ -17,7 +17,7 @@ from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
-from .spans import Place, Span
+from .spans import Place, Run, Span
 from .texts import texts_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ class MarkedTable:
         self._edges: dict[object, int] = {}
         self._generation: object = None
         self._coarser: tuple[int, int, np.ndarray] | None = None
+        self._avoiding: dict[tuple[int, bytes], np.ndarray | None] = {}
         self._latest: dict[object, MarkedRow] = {}
+        self._made: Unrolled | None = None
         self.unrolled: Unrolled
         self.ready((), NOT_BEGUN)
 
@@ -74,8 +76,17 @@ class MarkedTable:
         return self.unrolled.table.sets
 
     def ready(self, keys: tuple[bytes, ...], begun: int) -> None:
-        if (keys, begun) not in self._starts:
-            self.unrolled, self._starts[keys, begun] = self._view.marked(self._states, self._after, keys, begun)
+        """Rows with these marks begin somewhere: see `start`. Numbers of states may mean nothing from then on."""
+        if (keys, begun) in self._starts:
+            return
+        found, starts = self._view.marked(self._states, self._after, keys, begun)
+        if found is not self._made:
+            self._made, self.unrolled = found, found
+            self._starts.clear()
+            self._avoiding.clear()
+        self._starts[keys, begun] = starts
+        with self.sets.lock:
+            self.sets.admit(starts)
 
     def start(self, keys: tuple[bytes, ...], begun: int) -> int:
         """The state at the left edge. Of objects that a matcher has begun it is known which of the keys, those of the marks, they
@@ -109,6 +120,15 @@ class MarkedTable:
             reached = int(self.sets.forward(before, row, self.check)[-1])
             known[name] = int(self.sets.meet(reached, after))
         return bool(known[name])
+
+    def avoiding(self, token: int, text: bytes, key: bytes) -> np.ndarray | None:
+        """The classes of a token between masked ones and of marks: it has no such key where it may; None: it may nowhere."""
+        name = token, key
+        if name not in self._avoiding:
+            made = [span for span in Run(1, [0], text, has_left=True, has_right=True).spans if span.key == key]
+            marks = marks_of([(span, 0, AVOIDED) for span in made])
+            self._avoiding[name] = self.row(self.base([token]), 1, [text], marks)[0] if made else None
+        return self._avoiding[name]
 
     def coarser(self, classes: TokenClasses) -> np.ndarray:
         """int32 [K]: of each class of these states that of others which tell less apart; NEVER of classes without tokens."""
@@ -161,6 +181,10 @@ class MarkedRow:
         """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
         self.table, self._tokens, self._texts, self._keys = table, tokens, texts_of(vocab), keys
         self._spans, self._marks = spans, marks_of(spans)
+        self._near: dict[int, list[int]] = {}  # by position, the places that begin or end there
+        for i, (span, _, _) in enumerate(spans):
+            self._near.setdefault(span.begin[0], []).append(i)
+            self._near.setdefault(span.end[0], []).append(i)
         self._states: StatesOfRow | None = None
         self._begin(before)
 
@@ -192,7 +216,7 @@ class MarkedRow:
     def is_completable(self) -> bool:
         self._begin()
         with self.table.sets.lock:
-            return self.table.sets.meet(self._known.begin, self._known.backward(0))
+            return self._known.leads()
 
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] of a masked position (read only)."""
@@ -201,27 +225,44 @@ class MarkedRow:
             at = self._at[position + 1] - 1
             return self.table.sets.classes(self._known.forward(at), self._known.inner(at))
 
+    def may_avoid(self, position: int, token: int, key: bytes) -> bool:
+        """Is there a completion with a token at a masked position that has not this key there? False where that is not looked at:
+        where more than masked tokens is beside it, or marks are."""
+        tokens, marks = self._tokens, self._marks
+        if not 0 < position < len(tokens) - 1 or tokens[position - 1] != MASKED or tokens[position + 1] != MASKED:
+            return False
+        if (position, 0) in marks or (position + 1, 0) in marks:
+            return False
+        self._begin()
+        with self.table.sets.lock:
+            row = self.table.avoiding(token, self._texts[token], key)
+            if row is None:
+                return True
+            before, behind = self._known.forward(self._at[position]), self._known.backward(self._at[position + 1])
+            return self.table.meets(before, row, behind)
+
     def leads_on(
         self, first: int, tokens: Sequence[int], spans: Sequence[Marked], keys: tuple[bytes, ...] = (),
         behind: MarkedRow | None = None,
     ) -> bool:  # fmt: skip
         """Is there a completion with these tokens from a position on, instead of those of the row, and marks around places there?
         `keys`: of the marks, where the row has none; `behind`: a row whose marks are those behind the tokens."""
-        behind = behind or self
-        self._begin()
-        behind._begin()
-        sets, table, end = self.table.sets, self.table, first + len(tokens)
+        behind, table, end = behind or self, self.table, first + len(tokens)
         marks: Marks = {}
-        kept = [one for one in self._spans if not any(touch(one[0], new[0]) for new in spans)]
+        near = dict.fromkeys(i for position in range(first, end + 1) for i in self._near.get(position, ()))
+        kept = [one for i in near if not any(touch((one := self._spans[i])[0], new[0]) for new in spans)]
         for span, _, asked in kept:
             if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
                 marks.setdefault(span.end, []).extend((END, *asked))
         for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
             marks.setdefault(place, []).extend(more)
-        with sets.lock:
-            here = self._known.forward(self._at[first])
-            if first == 0:
-                here = table.start(self._keys or keys, begun_at_edge(marks))
+        begun = self._keys or keys, begun_at_edge(marks)
+        if first == 0:
+            table.ready(*begun)
+        self._begin()
+        behind._begin()
+        with table.sets.lock:
+            here = table.start(*begun) if first == 0 else self._known.forward(self._at[first])
             row, _ = table.row(table.base(tokens), first, [self._texts[token] for token in tokens], marks)
             return table.meets(here, row, behind._known.backward(behind._at[end]))
 

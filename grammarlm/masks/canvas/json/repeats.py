@@ -9,22 +9,21 @@ are in one object is followed by marks around them (marks.py). That takes a latt
 
 Where both allow the same, that is what is allowed. What is between them is looked at with marks around the keys beside it.
 
-In rows of more than SHORT_ROW tokens a place with a masked token beside it counts only if that token is alone between given ones,
-and can be nothing but its quote, whatever else is filled in; then it counts as given.
+A place counts as given, too, where a masked token beside it is alone between given ones, and can be nothing but its quote.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.layout.json_canvas import MOST_MARKS
-from grammarlm.masks.canvas.classes import STOP
+from grammarlm.masks.canvas.classes import NEVER, STOP
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .explored import States
@@ -35,23 +34,31 @@ from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
-    from grammarlm.masks.canvas.stack.passes import StackPasses
     from grammarlm.vocab.vocabulary import Vocabulary
 
     from .residue import JsonGrid
 
+SHORT_ROW = (
+    16  # in longer rows no more keys are followed at once to decide about tokens: states of two or three take seconds
+)
 MOST_TOGETHER = MOST_MARKS - 1  # keys given twice that are followed at once
 
 
 class Repeats:
     """The keys of one row that may come twice."""
 
-    def __init__(self, grid: JsonGrid, tokens: list[int], states: States, passes: StackPasses, classes: TokenClasses):
-        """`passes` over the row without marks, and their classes."""
+    def __init__(
+        self,
+        grid: JsonGrid,
+        tokens: list[int],
+        states: States,
+        classes: TokenClasses,
+        classes_at: Callable[[int], np.ndarray],
+    ):
+        """`classes` without marks, and those that may stand at a position then."""
         self._grid, self._tokens, self._states, self._vocab = grid, tokens, states, grid.vocab
         self._texts = texts_of(grid.vocab)
-        self._passes, self._classes = passes, classes
-        self.is_short = grid.length + grid.room <= SHORT_ROW
+        self._classes, self._unmarked_at = classes, classes_at
         begun = grid.begun
         self.text = grid.text(tokens)
         self.runs = grid.runs.of(self.text, len(self.text) == len(tokens) and grid.room > 0)
@@ -61,34 +68,33 @@ class Repeats:
         self._spans: dict[bytes, list[Span]] = {}
         self.had = begun.keys
         self._rows: dict[object, MarkedRow] = {}
+        self._known_candidates: dict[tuple[frozenset[bytes], frozenset[bytes]], Candidates] = {}
         self._at: dict[int, np.ndarray] = {}  # classes of positions
 
     def spans(self, key: bytes) -> list[Span]:
-        """The places that count."""
+        """The places of a key. They count as given where a masked token beside them can be nothing but the quote."""
         if key not in self._spans:
             found = self._all_spans.get(key, [])
-            self._spans[key] = (
-                found if self.is_short else [replace(s, is_given=True) for s in found if self._is_tight(s)]
-            )
+            several = len(found) > 1 or key in self.had
+            self._spans[key] = [replace(s, is_given=True) if several and self._is_tight(s) else s for s in found]
         return self._spans[key]
 
-    def _is_tight(self, span: Span, position: int = -1) -> bool:
-        """Are both quotes of a place given, or the masked tokens beside it nothing but quotes there? `position`: has a token."""
+    def _is_tight(self, span: Span) -> bool:
+        """Are both quotes of a place given, or the masked tokens beside it nothing but quotes there?"""
         if span.is_given:
             return True
         (first, inside), (end, behind), text = span.begin, span.end, self.text
         if end == len(text) and not behind:
             return False
-        left = inside == 0 and first > 0 and first - 1 != position and text[first - 1] == MASKED
-        right = behind == 0 and end != position and text[end] == MASKED
+        left = inside == 0 and first > 0 and text[first - 1] == MASKED
+        right = behind == 0 and text[end] == MASKED
         ends, begins = self._grid.quotes(self._classes)
         return (not left or self._is_quote(first - 1, ends)) and (not right or self._is_quote(end, begins))
 
     @cached_property
     def twins(self) -> list[bytes]:
         """The keys that may come twice."""
-        several = [key for key, spans in self._all_spans.items() if len(spans) > 1 or key in self.had]
-        return [key for key in several if len(self.spans(key)) + (key in self.had) > 1]
+        return [key for key, spans in self._all_spans.items() if len(spans) > 1 or key in self.had]
 
     @property
     def matters(self) -> bool:
@@ -140,7 +146,7 @@ class Repeats:
     @cached_property
     def together(self) -> tuple[bytes, ...] | None:
         """Keys given twice that are followed at once, so that no completion of `least` has any key twice; None: too many."""
-        return self._apart(self.twins)
+        return self._apart(self.twins) if self.enough is None else self.enough
 
     @cached_property
     def enough(self) -> tuple[bytes, ...] | None:
@@ -205,20 +211,38 @@ class Repeats:
     def _all(self) -> MarkedRow | None:
         """Marks around all keys that may come twice."""
         keys = tuple(self.twins)
-        if len(keys) > MOST_MARKS:
+        if not self._has_marks(len(keys)):
             return None
         return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans(key)], keys, "all")
 
+    def _has_marks(self, count: int) -> bool:
+        """Are so many keys followed at once to decide about single tokens?"""
+        most = MOST_MARKS if len(self._tokens) <= SHORT_ROW else max(1, len(self.together or ()))
+        return count <= most and (count < 2 or self._grid.marked_if_few(self._states, count) is not None)
+
+    def classes_at(self, position: int) -> np.ndarray:
+        """bool [K]: the classes that `most` allows at a position. Where keys may come twice, its states are those of `least`."""
+        if not self.twins:
+            return self._unmarked_at(position)
+        known = self._at.get(position)
+        if known is None:
+            known = self._at[position] = np.zeros(self._classes.count, bool)
+            known[self.most.table.coarser(self._classes)[self.most.classes_at(position)]] = True
+            known[NEVER] = False
+        return known
+
     def refused(self, position: int) -> np.ndarray:
         """The tokens of a masked position that are allowed by `most`, and by no completion."""
-        allowed, found = self._passes.classes_at(position), set[int]()
+        allowed, found = self.classes_at(position), set[int]()
         if self.twins:
             table = self.most.table
             classes = table.unrolled.classes
             doubted = np.flatnonzero(allowed[table.coarser(self._classes)] & (classes.sizes > 0))
             heads = classes.order[classes.starts[doubted]]  # a token of each: all do alike in any row with marks
-            refused = self._refused_heads(position, heads)
-            for token_class in doubted[np.isin(heads, refused)].tolist():
+            if self.least is not None:
+                heads = heads[~self.least.classes_at(position)[self.least.classes.of[heads]]]
+            refused = self._refused_heads(position, heads) if len(heads) else NO_TOKENS
+            for token_class in classes.of[refused].tolist():
                 found.update(classes.members(token_class).tolist())
         for key, tokens in self._spelling(position, allowed):
             if self._makes_second(position, tokens[0], key):
@@ -226,24 +250,20 @@ class Repeats:
         return np.array(sorted(found), np.int64)
 
     def _refused_heads(self, position: int, heads: np.ndarray) -> np.ndarray:
-        """Of some tokens those that no completion has at a masked position."""
+        """Of some tokens that `least` does not allow those that no completion has at a masked position."""
 
         def left(row: MarkedRow | None, some: np.ndarray) -> np.ndarray:
             """Those that a row with marks does not allow."""
             return some if row is None or not len(some) else some[~row.classes_at(position)[row.classes.of[some]]]
 
-        doubted, refused = left(self.least, heads), list[np.ndarray]()
-        beside = [
-            span
-            for key in self.twins
-            for span in self._loose(key)
-            if span.begin == (position + 1, 0) or span.end == (position, 0)
-        ]
-        if len(doubted) and beside and self.together is not None:
-            doubted = left(self._freed(beside), doubted)
+        doubted, refused, tried = heads, list[np.ndarray](), list[Span]()
+        for reach in (0, NEAR):
+            near = self._loose_near(position, reach)
+            if len(doubted) and len(near) > len(tried) and self.together is not None:
+                doubted, tried = left(self._freed(near), doubted), near
         if len(doubted) and self.least is not None and not self.least.is_completable:
             doubted = left(self._wider, doubted)
-        keys = dict.fromkeys((*(span.key for span in beside), *(self.together or ()), *self.twins))
+        keys = dict.fromkeys((*(span.key for span in tried), *(self.together or ()), *self.twins))
         for key in keys if len(doubted) else ():
             still = left(self._with(key), doubted)
             refused.append(still)
@@ -254,6 +274,12 @@ class Repeats:
             refused.append(left(self._all, doubted))
         return np.concatenate([*refused, NO_TOKENS])
 
+    def _loose_near(self, position: int, reach: int) -> list[Span]:
+        """The places with a masked token beside them that begin or end beside a position, or so many further on."""
+        first, last = position - reach, position + 1 + reach
+        spans = (span for key in self.twins for span in self._loose(key))
+        return [span for span in spans if first <= span.end[0] <= last or first <= span.begin[0] <= last]
+
     def _freed(self, spans: list[Span]) -> MarkedRow | None:
         """`least` with these places as keys, too."""
         together = self.together or ()
@@ -262,7 +288,7 @@ class Repeats:
             key for key in dict.fromkeys(keys)
             if key not in together and (keys.count(key) > 1 or self._given(key) or key in self.had)
         )  # fmt: skip
-        if len(together) + len(new) > MOST_MARKS:
+        if not self._has_marks(len(together) + len(new)):
             return None
         return self._least_with((*together, *new), self.twins, spans)
 
@@ -270,32 +296,56 @@ class Repeats:
 
     def _spelling(self, position: int, allowed: np.ndarray) -> Iterator[tuple[bytes, list[int]]]:
         """(key, tokens): tokens that a masked position may have, and that are all of a key of the row with given tokens beside it.
-        They are of one class, and all do alike."""
+        They are of one class, and all do alike. Left out are those that need be no key there."""
         beside = self.beside(position)
         if beside is None:
             return
         before, after = beside
-        ends, begins = self._grid.quotes(self._classes)
-        is_begun = self.is_short or self._is_quote(before.first - 1, ends)
-        is_ended = self.is_short or self._is_quote(after.end, begins)
-        starts, rests = frozenset(begins_of(before, is_begun)), frozenset(ends_of(after, is_ended))
-        spelling, of = spelling_tokens(self._vocab), self._classes.of
-        for key, groups in spelling.of(self._keys, starts, rests):
-            for group in groups:
-                by_class: dict[int, list[int]] = {}
-                for token in group:
-                    if allowed[of[token]] and (self._may_have_two(token, key) or self._counts(key)):
+        candidates = self._candidates(frozenset(begins_of(before)), frozenset(ends_of(after)))
+        if not candidates.found:
+            return
+        may_be, least = allowed[candidates.classes], self.least
+        if least is not None and (may_be & candidates.are_apart).any():
+            may_be &= ~(candidates.are_apart & least.classes_at(position)[least.classes.of[candidates.tokens]])
+        if before.text or after.text:
+            least = None
+        known: dict[int, bool] = {}  # of plain tokens, which all do alike if they are of one class
+        for i in np.flatnonzero(may_be).tolist():
+            key, tokens = candidates.found[i]
+            if least is None:
+                yield key, tokens
+                continue
+            token = tokens[0]
+            token_class = int(least.classes.of[token]) if key == self._texts[token] else -1 - token
+            if token_class not in known:
+                known[token_class] = least.may_avoid(position, token, key)
+            if not known[token_class]:
+                yield key, tokens
+
+    def _candidates(self, starts: frozenset[bytes], rests: frozenset[bytes]) -> Candidates:
+        """What tokens may spell between one of some beginnings of a key and one of some ends."""
+        name = starts, rests
+        if name not in self._known_candidates:
+            found, of = list[tuple[bytes, list[int]]](), self._classes.of
+            for key, groups in spelling_tokens(self._vocab).of(self._keys, starts, rests):
+                for group in groups:
+                    by_class: dict[int, list[int]] = {}
+                    for token in group:
                         by_class.setdefault(int(of[token]), []).append(token)
-                for tokens in by_class.values():
-                    yield key, tokens
+                    found += [(key, tokens) for tokens in by_class.values()]
+            first = np.array([tokens[0] for _, tokens in found], np.int64)
+            apart = [key in self._apart_keys for key, _ in found]
+            self._known_candidates[name] = Candidates(found, first, of[first], np.array(apart, bool))
+        return self._known_candidates[name]
+
+    @cached_property
+    def _apart_keys(self) -> set[bytes]:
+        """Those that no completion of `least` has in a place of the row."""
+        return {key for key in self.twins if key not in self.had and not self._given(key)}
 
     @cached_property
     def _keys(self) -> frozenset[bytes]:
         return frozenset((*self._all_spans, *self.had))
-
-    def _counts(self, key: bytes) -> bool:
-        """Has the row a place of the key that counts?"""
-        return bool(self.spans(key)) or key in self.had
 
     def _may_have_two(self, token: int, key: bytes) -> bool:
         """May a token end one such key and begin another?"""
@@ -309,9 +359,7 @@ class Repeats:
             return False
         if MASKED in text[max(0, position - 1) : position] or MASKED in text[position + 1 : position + 2]:
             return False  # another token beside it leaves it some choice
-        if position not in self._at:
-            self._at[position] = self._passes.classes_at(position)
-        return not self._at[position][~quotes].any()
+        return not self.classes_at(position)[~quotes].any()
 
     @cached_property
     def _ends(self) -> list[int]:
@@ -329,10 +377,8 @@ class Repeats:
         if not (others or key in self.had or self._may_have_two(token, key)):
             return False
         made = [s for s in self._joined(position, token).spans if s.key == key and s.begin <= behind and s.end >= here]
-        if not made or not (self.is_short or any(self._is_tight(span, position) for span in made)):
-            return False
         others = [span for span in others if not any(touch(span, one) for one in made)]
-        if not (others or key in self.had or len(made) > 1):
+        if not made or not (others or key in self.had or len(made) > 1):
             return False
         first = min(position, *(span.begin[0] for span in made))
         end = max(position + 1, *(_end_of(span) for span in made))
@@ -341,17 +387,10 @@ class Repeats:
         def leads(row: MarkedRow, number: int, asked: Asked) -> bool:
             return row.leads_on(first, tokens, [(span, number, asked) for span in made])
 
-        if not self.is_short:
-            return not leads(self._with(key), 0, FREE)
+        if self.least is not None and leads(self.least, 0, AVOIDED):
+            return False  # it need not be one
         if not leads(self.most, 0, ASKED):
             return False  # no key there
-        if self.least is not None and not any(s.is_given for s in made) and leads(self.least, 0, AVOIDED):
-            return False  # it need not be one
-        together = self.together
-        if together is not None and (key in together or len(together) < MOST_MARKS):
-            keys = together if key in together else (*together, key)
-            if leads(self._least_with(keys, {*self.twins, key}), keys.index(key), FREE):
-                return False
         return not leads(self._with(key), 0, FREE)
 
     def _joined(self, position: int, token: int) -> Run:
@@ -375,9 +414,19 @@ def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.
     return ends, begins
 
 
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Tokens of one class that may be all of a key with what is beside them."""
+
+    found: list[tuple[bytes, list[int]]]
+    tokens: np.ndarray  # int64 [N]: the first of each
+    classes: np.ndarray  # int32 [N]: their classes
+    are_apart: np.ndarray  # bool [N]: where `least` allows it the row has no other such key
+
+
 NO_TOKENS = np.zeros(0, np.int64)
+NEAR = 6  # tokens
 QUOTE = 34
-SHORT_ROW = 16  # tokens
 
 
 def _end_of(span: Span) -> int:

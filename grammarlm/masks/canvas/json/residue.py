@@ -61,6 +61,7 @@ class JsonGrid:
         self._grids: dict[States, StackGrid] = {}
         self.latest: dict[States, StackPasses] = {}  # the last row of some states
         self._marked: dict[States, MarkedTable] = {}
+        self._too_many: set[States] = set()
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
         self.runs = Runs(self.vocab, self.begun.key)
@@ -89,6 +90,21 @@ class JsonGrid:
         if states not in self._marked:
             self._marked[states] = MarkedTable(self._view, states, self._after, self.room, self._check)
         return self._marked[states]
+
+    def marked_if_few(self, states: States, count: int) -> MarkedTable | None:
+        """The same; None where there are too many states."""
+        name = states._replace(marks=count)
+        if name not in self._too_many:
+            try:
+                return self.marked(states, count)
+            except LimitExceeded:
+                self._check()
+                self._too_many.add(name)
+        return None
+
+    def has_no_marks(self, states: States) -> bool:
+        """Is it known that even the states of one mark are too many?"""
+        return states._replace(marks=1) in self._too_many
 
     def quotes(self, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
         """See quotes_of."""
@@ -198,15 +214,22 @@ class JsonPasses:
         self.grid, self.tokens, self.states = grid, tokens, states
         self._lattice = grid.grid(states)
         self.classes: TokenClasses = self._lattice.classes
-        given = np.array(tokens)
-        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
-        before = grid.latest.get(states) if like is None else like._inner
-        self._inner: StackPasses = self._lattice.passes(row, before)
-        if like is None:
-            grid.latest[states] = self._inner
-        self.is_completable = self._inner.is_completable
+        self._like = like
+        repeats = self._repeats
+        by_marks = repeats is not None and bool(repeats.twins)
+        self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
         self._given: dict[int, JsonPasses] = {}
         self._tracking: dict[bytes, JsonPasses] = {}
+
+    @cached_property
+    def _inner(self) -> StackPasses:
+        """The row without marks."""
+        given, grid, like = np.array(self.tokens), self.grid, self._like
+        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
+        found = self._lattice.passes(row, grid.latest.get(self.states) if like is None else like._inner)
+        if like is None:
+            grid.latest[self.states] = found
+        return found
 
     def settled(self) -> JsonPasses:
         """These, or passes of states that know what matters for the row."""
@@ -228,10 +251,17 @@ class JsonPasses:
     def _repeats(self) -> Repeats | None:
         """The keys that may come twice; None where there are none."""
         may_repeat = self.grid.has_free_keys and not self._tracks_by_tables
-        found = Repeats(self.grid, self.tokens, self.states, self._inner, self.classes) if may_repeat else None
-        return found if found is not None and found.matters else None
+        if not may_repeat:
+            return None
+        found = Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at)
+        if found.twins and self.grid.marked_if_few(self.states, 1) is None:
+            return None  # and _tracks_by_tables says so from now on
+        return found if found.matters else None
 
-    @cached_property
+    def _unmarked_at(self, position: int) -> np.ndarray:
+        return self._inner.classes_at(position)
+
+    @property
     def _tracks_by_tables(self) -> bool:
         """Is each key that may come twice tracked by a table of its own, instead of marks in the row?
 
@@ -239,7 +269,8 @@ class JsonPasses:
         stacks to follow marks by. And where there are many states, which marks would make too many.
         """
         table = self._lattice.table
-        return self.grid.has_free_keys and (table.micro_order is None or table.controls > MOST_MARKED)
+        is_large = table.controls > MOST_MARKED or self.grid.has_no_marks(self.states)
+        return self.grid.has_free_keys and (table.micro_order is None or is_large)
 
     def _has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
@@ -317,7 +348,7 @@ class JsonPasses:
         beside = None if repeats is None else repeats.beside(position)
         if repeats is None or beside is None:
             return NO_TOKENS
-        found, keys = set[int](), spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside, repeats.is_short)
+        found, keys = set[int](), spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside)
         if not keys:
             return NO_TOKENS
         allowed = self.classes_at(position)
@@ -359,7 +390,7 @@ class JsonPasses:
     def classes_at(self, position: int) -> np.ndarray:
         if not self.is_completable:
             return np.zeros(self.classes.count, bool)
-        return self._inner.classes_at(position)
+        return self._inner.classes_at(position) if self._repeats is None else self._repeats.classes_at(position)
 
     def reads(self, position: int, token_class: int) -> bool:
         return self._inner.reads(position, token_class)
