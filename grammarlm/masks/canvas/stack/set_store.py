@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_RECORDS, MOST_ANSWERS = 1 << 23, 1 << 25
 MANY_RECORDS, MANY_ANSWERS = 1 << 20, 1 << 22  # from here on what was asked is forgotten as soon as a row begins
 MANY_WORDS = 1 << 25
-FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 20, 1 << 16
+FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 21, 1 << 16
 FIRST_PAIRS, FIRST_FRAMES = 1 << 16, 1 << 12
 MOST_COMMON = 8  # words of common points
 COMMON_SHARE = (
@@ -202,4 +202,4 @@ class SetStore:
         elif words[At.RECORDS] == words[At.RECORD_CAPACITY]:
             self._put_records(2 * int(words[At.RECORD_CAPACITY]))
         else:
-            self._put_words(2 * int(words[At.WORD_CAPACITY]))
+            self._put_words(4 * int(words[At.WORD_CAPACITY]))
