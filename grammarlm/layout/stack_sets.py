@@ -115,7 +115,13 @@ class StackSets(Constants):
     CONTROL_CLASSES = 70  # uint64 [CONTROLS, KIND_WORDS]: the classes of all EDGES of each control
     SPREAD = 71  # the pattern of INNER_OF, 0: none
     INNER_OF = 72  # int32 [POINTS]: of each point the number that this pattern gives it
-    LENGTH = 73
+    # edges that masked tokens take forward: those to the points that most controls lead to are bits, the rest stand apart
+    COMMON_WORDS = 73
+    COMMON_POINT = 74  # int32 [64 COMMON_WORDS]
+    COMMON = 75  # uint64 [CONTROLS, COMMON_WORDS]: to which of those each control leads
+    REST_START = 76  # int32 [CONTROLS + 1]
+    REST_POINT = 77  # int32
+    LENGTH = 78
 
 
 class Walk(Constants):

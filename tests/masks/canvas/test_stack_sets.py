@@ -155,6 +155,27 @@ def test_a_place_that_nothing_led_to_is_admitted_later() -> None:
     assert grown > 5
 
 
+def test_rows_that_begin_at_one_place_after_another() -> None:
+    """What was found out for those before is kept where no stack within a token is new."""
+    kept, forgotten = 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        table, length, room = random_table(rng), int(rng.integers(1, 4)), int(rng.integers(0, 3))
+        known: object = None
+        if table.micro_order is None:
+            continue
+        for starts in (random_starts(table, rng)[:1] for _ in range(4)):
+            grid, rows = grid_of(table, length, starts, room), all_rows(table, length, starts, room)
+            passes = grid.passes(np.full(length, -1, np.int32), None)
+            for position in range(length):
+                want = np.isin(np.arange(table.classes), rows[:, position])
+                assert (passes.classes_at(position) == want).all(), (seed, starts)
+            kept += known is table.sets.generation
+            forgotten += known not in (None, table.sets.generation)
+            known = table.sets.generation
+    assert min(kept, forgotten) > 10
+
+
 @pytest.mark.parametrize(("first", "count"), [(0, 10), pytest.param(10, 300, marks=pytest.mark.proof)])
 def test_long_rows_of_several_regions(first: int, count: int) -> None:
     """Rows longer than enumeration goes, with runs of masked tokens before, between and after given ones, from stacks deeper than

@@ -11,11 +11,12 @@ and the body of a shape: the pattern reached, and for each of its numbers from 1
 """
 
 import numpy as np
-from numba import carray, int32, int64
+from numba import carray, int32, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.layout.stack_sets import Question, Record, StackSets
 
+from .arrays import lowest
 from .patterns import clear, list_met, note_met, spread
 from .records import answer, keep_answer, record, sets_arena, words_of
 
@@ -121,22 +122,34 @@ def group_all(address, pattern, is_forward):
     numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
     touched = carray(pointer(arena[StackSets.TOUCHED]), points, np.int32)
     size = arena[StackSets.CONTROLS] if is_forward else points
-    starts = carray(
-        pointer(arena[StackSets.CONTROL_START if is_forward else StackSets.POINT_START]), size + 1, np.int32
-    )
-    targets = carray(pointer(arena[StackSets.EDGE_POINT if is_forward else StackSets.POINT_FROM]), edges, np.int32)
+    starts = carray(pointer(arena[StackSets.REST_START if is_forward else StackSets.POINT_START]), size + 1, np.int32)
+    targets = carray(pointer(arena[StackSets.REST_POINT if is_forward else StackSets.POINT_FROM]), edges, np.int32)
+    words = arena[StackSets.COMMON_WORDS] if is_forward else int64(0)
+    common = carray(pointer(arena[StackSets.COMMON]), (arena[StackSets.CONTROLS], words), np.uint64)
+    common_point = carray(pointer(arena[StackSets.COMMON_POINT]), 64 * words, np.int32)
+    led_to = np.zeros(words, np.uint64)
     made = grouping(arena)
     made[2][0] = 0
-    count, groups = order_sources(address, pattern), int64(0)
+    count, groups, i = order_sources(address, pattern), int64(0), int64(0)
     spread(address, pattern)
-    for i in range(count):
-        source = int64(sources[i])
-        v = numbers[source]
-        for j in range(starts[source], starts[source + 1]):
-            q = int64(targets[j])
-            if touched[q] != v:
-                touched[q] = v
-                groups = add_to_group(made, q, int64(v), groups)
+    while i < count:
+        v = numbers[sources[i]]
+        led_to[:] = uint64(0)
+        while i < count and numbers[sources[i]] == v:
+            source = int64(sources[i])
+            i += 1
+            for w in range(words):
+                led_to[w] |= common[source, w]
+            for j in range(starts[source], starts[source + 1]):
+                q = int64(targets[j])
+                if touched[q] != v:
+                    touched[q] = v
+                    groups = add_to_group(made, q, int64(v), groups)
+        for w in range(words):
+            bits = led_to[w]
+            while bits:
+                groups = add_to_group(made, int64(common_point[int64(w) * 64 + lowest(bits)]), int64(v), groups)
+                bits &= bits - uint64(1)
     clear(address, pattern)
     return groups
 

@@ -7,7 +7,7 @@ lead anywhere soon, None is returned, and the values of all places are computed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,3 +127,25 @@ class Guided:
                 return self._row if made > 0 else None
             check()
         return None
+
+
+def best_led(guides: Iterable[tuple[Guided, bool]]) -> np.ndarray | None:
+    """The best completion by the first bounds that lead there; with each whether others follow."""
+    for guide, others in guides:
+        found = guide.best(FEW_PLACES if others else MOST_PLACES)
+        if found is not None:
+            return found
+    return None
+
+
+def drawn_led(
+    guides: Iterable[tuple[Guided, bool]], draw: SoftmaxDraw, is_single: bool, check: Callable[[], None]
+) -> np.ndarray | None:
+    """A sample by the first bounds that lead to one; None where none do, or all completions have the probability 0."""
+    for guide, others in guides:
+        if np.isneginf(guide.bound):
+            return None
+        found = guide.drawn(draw, is_single, check, ROUNDS[:FEW_ROUNDS] if others else ROUNDS)
+        if found is not None:
+            return found
+    return None

@@ -16,9 +16,8 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
-from . import guided
 from .contexts import HEIGHTS, fits
-from .guided import Guided
+from .guided import Guided, best_led, drawn_led
 from .law import drawn_row
 from .paths import Paths
 from .reference import ReferencePasses
@@ -79,7 +78,7 @@ class StackPasses:
     def best(self, scores: np.ndarray) -> np.ndarray:
         if self.grid.table.micro_order is not None:
             with self.grid.table.sets.lock:
-                found = self._known_states().best(scores)
+                found = best_led(self._guides(scores, is_sum=False))
             if found is not None:
                 return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
@@ -92,9 +91,17 @@ class StackPasses:
         if self.grid.table.micro_order is None:
             return None
         with self.grid.table.sets.lock:
-            return self._known_states().drawn(scores, draw, is_single)
+            return drawn_led(self._guides(scores, is_sum=True), draw, is_single, self.grid.check)
 
     # ------------------------------------------------------------------ inside
+
+    def _guides(self, scores: np.ndarray, is_sum: bool) -> Iterator[tuple[Guided, bool]]:
+        """Bounds that know more and more of stacks, and whether others follow."""
+        states, sets = self._known_states(), self.grid.table.sets
+        heights = [height for height in HEIGHTS if fits(sets, len(self.row), height)]
+        for height in heights:
+            yield states.guided(scores, is_sum, height), height != heights[-1]
+            self.grid.check()
 
     @property
     def arena(self) -> Arena:
@@ -155,33 +162,10 @@ class RowStates:
             ways = (self._sets.walk(start, self._row, inner, scores) for start in self._grid.starts)
             return next((way for way in ways if way is not None), None)
 
-    def _guides(self, scores: np.ndarray, is_sum: bool) -> Iterator[tuple[Guided, bool]]:
-        """Bounds that know more and more, and whether others follow; the lock of the sets is held as long as they are used."""
+    def guided(self, scores: np.ndarray, is_sum: bool, height: int) -> Guided:
+        """Bounds of completions; the lock of the sets is held as long as they are used."""
         before, inner = self._states.every()
-        heights = [height for height in HEIGHTS if fits(self._sets, len(self._row), height)]
-        for height in heights:
-            guide = Guided(self._grid, self._row, before, inner, scores, is_sum, height)
-            yield guide, height != heights[-1]
-            self._grid.check()
-
-    def best(self, scores: np.ndarray) -> np.ndarray | None:
-        """None where it takes too long to find."""
-        for guide, others in self._guides(scores, is_sum=False):
-            found = guide.best(guided.FEW_PLACES if others else guided.MOST_PLACES)
-            if found is not None:
-                return found
-        return None
-
-    def drawn(self, scores: np.ndarray, draw: SoftmaxDraw, is_single: bool) -> np.ndarray | None:
-        """None where too many tries fail, or all completions have the probability 0."""
-        for guide, others in self._guides(scores, is_sum=True):
-            if np.isneginf(guide.bound):
-                break
-            rounds = guided.ROUNDS[: guided.FEW_ROUNDS] if others else guided.ROUNDS
-            found = guide.drawn(draw, is_single, self._grid.check, rounds)
-            if found is not None:
-                return found
-        return None
+        return Guided(self._grid, self._row, before, inner, scores, is_sum, height)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""

@@ -24,6 +24,10 @@ MANY_RECORDS, MANY_ANSWERS = 1 << 20, 1 << 22  # from here on what was asked is 
 MANY_WORDS = 1 << 25
 FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 21, 1 << 16
 FIRST_PAIRS, FIRST_FRAMES = 1 << 16, 1 << 12
+MOST_COMMON = 8  # words of common points
+COMMON_SHARE = (
+    256  # of the controls, one in so many has to lead to a common point: then to look at a word takes less time
+)
 RECORDS_FULL, SCRATCH_FULL, ANSWERS_FULL = 1, 2, 3  # FULL
 
 
@@ -115,7 +119,26 @@ class SetStore:
         ):  # fmt: skip
             self.words[number] = value
         self.put(At.CONTROL_CLASSES, table.control_classes)
+        self._put_common(control, point, table.controls, table.points)
         self.put_symbols(~np.uint64(0))
+
+    def _put_common(self, control: np.ndarray, point: np.ndarray, controls: int, points: int) -> None:
+        """Parts the edges into those to common points and the rest."""
+        ways = np.bincount(point, minlength=points)
+        order = np.argsort(-ways, kind="stable")[: 64 * MOST_COMMON]
+        blocks = np.add.reduceat(ways[order], np.arange(0, len(order), 64))
+        words = int((blocks * COMMON_SHARE > 64 * controls).sum())
+        rank = np.full(points, -1)
+        rank[order[: 64 * words]] = np.arange(len(order[: 64 * words]))
+        is_common = rank[point] >= 0
+        bits = np.zeros((controls, 64 * words), bool)
+        bits[control[is_common], rank[point[is_common]]] = True
+        self.words[At.COMMON_WORDS] = words
+        self.put(At.COMMON_POINT, np.ascontiguousarray(order[: 64 * words], np.int32))
+        self.put(At.COMMON, np.packbits(bits, axis=1, bitorder="little").view(np.uint64))
+        starts = np.searchsorted(control[~is_common], np.arange(controls + 1))
+        self.put(At.REST_START, starts.astype(np.int32))
+        self.put(At.REST_POINT, np.ascontiguousarray(point[~is_common], np.int32))
 
     def put_symbols(self, bits: np.uint64) -> None:
         """All words of TOPS and BELOWS are these bits."""

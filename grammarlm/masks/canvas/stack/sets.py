@@ -68,11 +68,13 @@ class StackSets:
 
     def admit(self, starts: Iterable[tuple[int, Stack]]) -> None:
         """Rows begin at these places (and those admitted before): stacks that nothing leads to from there are left out, where until
-        the first are admitted all are followed. Numbers of before mean nothing where this adds any."""
-        is_new = not self._is_restricted
-        if is_new:
+        the first are admitted all are followed. Numbers of before mean nothing where this adds any within tokens."""
+        is_first = is_new = not self._is_restricted
+        if is_first:
             self._store.put_symbols(np.uint64(0))
             self._is_restricted = True
+        inner = self.table.first_micro
+        before = self.tops[inner:].copy(), self.belows.copy()  # what passes look at
         for control, stack in starts:
             below = (ROOT, *stack)
             for bits, row, symbol in (
@@ -84,7 +86,9 @@ class StackSets:
                 bits[row, word] |= bit
         if is_new:
             entries.feasible_symbols(self._store.address)
-            self.forget()
+            is_same = (before[0] == self.tops[inner:]).all() and (before[1] == self.belows).all()
+            if is_first or not is_same:
+                self.forget()
 
     @property
     def tops(self) -> np.ndarray:
