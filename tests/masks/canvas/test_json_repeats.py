@@ -114,9 +114,13 @@ def test_after_a_matcher(read: Row, row: Row) -> None:
         assert ids_in(canvas.allowed(partial).row(at)) == set(left[:, at].tolist()), at
 
 
-def test_given_positions() -> None:
-    """What may stand where a token is given is what may where it is masked."""
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_given_positions(asked_before: bool) -> None:
+    """What may stand where a token is given is what may where it is masked; whether the row without it was asked before or not."""
     case = open_case(OPEN)
     row = row_of(case, 8, b'{"a":1,', b'"', b"b", b'":1', b"}")
-    masked = [*row[:2], -1, *row[3:]]
-    assert ids_in(case.constraint.canvas(8).allowed(row).row(2)) == set(completions(case, masked)[:, 2].tolist())
+    masked, canvas = [*row[:2], -1, *row[3:]], case.constraint.canvas(8)
+    wanted = set(completions(case, masked)[:, 2].tolist())
+    if asked_before:
+        assert ids_in(canvas.allowed(masked).row(2)) == wanted
+    assert ids_in(canvas.allowed(row).row(2)) == wanted

@@ -205,20 +205,20 @@ class Repeats:
             return False
         if len(self.twins) == 1 or (self._wider is not None and self._wider.is_completable):
             return True
-        return self._all.is_completable if self._all is not None else None
+        every = self._every(MOST_MARKS)
+        return None if every is None else every.is_completable
 
-    @cached_property
-    def _all(self) -> MarkedRow | None:
-        """Marks around all keys that may come twice."""
+    def _every(self, most: int) -> MarkedRow | None:
+        """Marks around all keys that may come twice; None where that are more than `most`."""
         keys = tuple(self.twins)
-        if not self._has_marks(len(keys)):
+        if len(keys) > most or self._grid.marked_if_few(self._states, len(keys)) is None:
             return None
         return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans(key)], keys, "all")
 
-    def _has_marks(self, count: int) -> bool:
-        """Are so many keys followed at once to decide about single tokens?"""
-        most = MOST_MARKS if len(self._tokens) <= SHORT_ROW else max(1, len(self.together or ()))
-        return count <= most and (count < 2 or self._grid.marked_if_few(self._states, count) is not None)
+    @property
+    def _most_marks(self) -> int:
+        """How many keys are followed at once to decide about single tokens."""
+        return MOST_MARKS if len(self._tokens) <= SHORT_ROW else max(1, len(self.together or ()))
 
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K]: the classes that `most` allows at a position. Where keys may come twice, its states are those of `least`."""
@@ -270,8 +270,9 @@ class Repeats:
             doubted = np.setdiff1d(doubted, still)
             if not len(doubted):
                 break
-        if len(doubted) and len(self.twins) > 1 and self._all is not None:
-            refused.append(left(self._all, doubted))
+        if len(doubted) and len(self.twins) > 1:
+            every = self._every(self._most_marks)
+            refused += [] if every is None else [left(every, doubted)]
         return np.concatenate([*refused, NO_TOKENS])
 
     def _loose_near(self, position: int, reach: int) -> list[Span]:
@@ -288,7 +289,8 @@ class Repeats:
             key for key in dict.fromkeys(keys)
             if key not in together and (keys.count(key) > 1 or self._given(key) or key in self.had)
         )  # fmt: skip
-        if not self._has_marks(len(together) + len(new)):
+        count = len(together) + len(new)
+        if count > self._most_marks or (count > 1 and self._grid.marked_if_few(self._states, count) is None):
             return None
         return self._least_with((*together, *new), self.twins, spans)
 

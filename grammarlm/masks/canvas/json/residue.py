@@ -121,7 +121,10 @@ class JsonGrid:
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
-        return JsonPasses(self, list(tokens), self._needed(tokens)).settled()
+        found = JsonPasses(self, list(tokens), self._needed(tokens)).settled()
+        if isinstance(before, JsonPasses):
+            found.previous, before.previous = before, None  # or all rows before would be kept
+        return found
 
     # ------------------------------------------------------------------ the states of a row
 
@@ -215,6 +218,7 @@ class JsonPasses:
         self._lattice = grid.grid(states)
         self.classes: TokenClasses = self._lattice.classes
         self._like = like
+        self.previous: JsonPasses | None = None  # of the canvas' row before
         repeats = self._repeats
         by_marks = repeats is not None and bool(repeats.twins)
         self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
@@ -382,7 +386,9 @@ class JsonPasses:
         """Passes over the row without a given token."""
         if position not in self._given:
             tokens = [*self.tokens[:position], MASKED, *self.tokens[position + 1 :]]
-            self._given[position] = JsonPasses(self.grid, tokens, self.states, self)
+            known = self.previous
+            is_known = known is not None and known.tokens == tokens and known.states == self.states
+            self._given[position] = known if known and is_known else JsonPasses(self.grid, tokens, self.states, self)
         return self._given[position]
 
     # ------------------------------------------------------------------ what a canvas asks
