@@ -52,7 +52,7 @@ class Sizes:
     blanks: Edges
     characters: list[int]  # by id; of an escape, more than it is
     most_characters: int
-    beside_quotes: int  # the most before a token's first quote or after its last
+    beside_quotes: int  # the most before a token's first quote or after its last; 0 where a token is a quote alone
 
 
 @lru_cache(maxsize=4)
@@ -66,7 +66,7 @@ def sizes_of(vocab: Vocabulary) -> Sizes:
         _edges(spelled, LEADING_WHITE, TRAILING_WHITE, WHITES, _blanks, LONGEST_RUN),
         characters,
         max(characters, default=0),
-        max(beside, default=0),
+        0 if b'"' in quoted else max(beside, default=0),
     )
 
 
