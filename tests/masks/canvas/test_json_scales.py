@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.masks.canvas.canvas import Canvas
 from grammarlm.masks.canvas.json import view
 from grammarlm.masks.canvas.json.explored import Scale
 from tests.masks.canvas.canvas_law import check_edges, check_fills, check_rows, ids_in, matching, partials
@@ -49,7 +50,7 @@ def is_plain(text: bytes) -> bool:
     return re.fullmatch(rb'"(a|/|\\t|\\")*"', text) is not None
 
 
-def answered(canvas: gl.Canvas, partial: list[int]) -> bool | None:
+def answered(canvas: Canvas, partial: list[int]) -> bool | None:
     """Can a row be completed? None: it is not decided."""
     try:
         return canvas.is_completable(partial)
