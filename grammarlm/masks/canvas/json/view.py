@@ -124,9 +124,7 @@ class UnrolledView:
     has_free_keys: bool
     has_cap: bool  # is the number of blanks in a gap bounded by the cap alone?
     is_plain: bool  # have strings one spelling?
-    leaves_out_escapes: bool = (
-        False  # are strings of a language there in one spelling of several?
-    )
+    leaves_out_escapes: bool = False  # are strings of a language there in one spelling of several?
     least_length: int | None  # of the maxLengths that are not always counted
     spelled: tuple[bytes, ...]  # keys of languages of few strings
 
