@@ -13,6 +13,7 @@ from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import lowest, on_top
+from .operated import groups_by_symbol, groups_of, most_ways, pushed_of
 from .records import MIX, sets_arena, words_of
 
 LEAST = -50.0  # the log of a share that changes no sum of float64
@@ -118,6 +119,33 @@ def kind_weight(address, guide_address, step, kind):
 
 
 @part
+def bound_operated(address, guide_address, step, point):
+    """That of a micro point all of whose rules are operations."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    ahead, is_sum = ahead_of(guide, arena)[step + 1], guide[Guide.IS_SUM] != 0
+    live, every = live_of(guide, arena)[step], arena[StackSets.SYMBOLS]
+    inner = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
+    micros, m = arena[StackSets.MICROS], point - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
+    rule_start = carray(pointer(arena[StackSets.RULE_START]), micros + 1, np.int32)
+    rule_symbol = carray(pointer(arena[StackSets.RULE_SYMBOL]), rule_start[micros], np.int32)
+    rule_after = carray(pointer(arena[StackSets.RULE_AFTER]), rule_start[micros], np.int32)
+    is_filter = carray(pointer(arena[StackSets.IS_FILTER]), arena[StackSets.OPERATIONS], np.int32)
+    best, value, last = -np.inf, -np.inf, int64(-1)
+    for r in range(rule_start[m], rule_start[m + 1]):
+        operation, after = int64(rule_symbol[r]) - every, int64(rule_after[r])
+        if operation != last and is_filter[operation]:  # operations that let other symbols through
+            best, value = max(best, value), -np.inf
+        last = operation
+        if live[after] == 0:
+            continue
+        ways = most_ways(address, int64(inner[1 + live[after]]), operation)
+        if ways > 0:
+            more = np.log(float(ways)) if is_sum else 0.0
+            value = joined(value, ahead[after] + more, is_sum)
+    return max(best, value)
+
+
+@part
 def bound_points(address, guide_address, step):
     """AHEAD of the points within a token, after that of the controls behind it."""
     arena, guide = sets_arena(address), guide_of(guide_address)
@@ -140,6 +168,9 @@ def bound_points(address, guide_address, step):
     for i in range(micros - 1, -1, -1):
         m = int64(order[i])
         if live[m] == 0:
+            continue
+        if rule_symbol[rule_start[m - first]] >= arena[StackSets.SYMBOLS]:
+            ahead[m] = bound_operated(address, guide_address, step, m)
             continue
         best = -np.inf
         for r in range(rule_start[m - first], rule_start[m - first + 1]):
@@ -270,6 +301,32 @@ def is_open(address, guide_address, step, point, stack):
 
 
 @part
+def follow_ways(address, guide_address, step, operation, after, stack, found, count, waiting):
+    """Adds the stacks after an operation to what waits, where the point after is open on them. Returns where that begins, -1 where
+    there is no room."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    belows = carray(pointer(guide[Guide.STACK_BELOW]), guide[Guide.STACK_CAPACITY], np.int32)
+    symbols = carray(pointer(guide[Guide.STACK_SYMBOL]), guide[Guide.STACK_CAPACITY], np.int32)
+    group = int64(groups_by_symbol(arena)[operation, symbols[stack]]) - 1 if stack else int64(-1)
+    if group < 0:
+        return waiting
+    _, _, way_start, pushed_start = groups_of(arena)
+    pushed = pushed_of(arena, pushed_start)
+    for way in range(way_start[group], way_start[group + 1]):
+        here = int64(belows[stack])
+        for i in range(pushed_start[way], pushed_start[way + 1]):
+            here = stack_with(guide_address, here, int64(pushed[i]))
+            if here < 0:
+                return int64(-1)
+        if is_open(address, guide_address, step, after, here):
+            if count == waiting:
+                return int64(-1)
+            waiting -= 1
+            found[waiting, 0], found[waiting, 1] = after, here
+    return waiting
+
+
+@part
 def follow(address, guide_address, step, point, stack, found):
     """Follows a token from a point that is open on a stack to the controls behind it: pairs of a control and a stack in `found`,
     int64 [n, 2], of which the rest is scratch. Returns how many, or -1 where there is no room."""
@@ -300,6 +357,12 @@ def follow(address, guide_address, step, point, stack, found):
             m, top = q - controls - pushes, int64(symbols[on]) if on else int64(ROOT)
             for r in range(rule_start[m], rule_start[m + 1]):
                 symbol, after = int64(rule_symbol[r]), int64(rule_after[r])
+                if symbol >= arena[StackSets.SYMBOLS]:
+                    operation = symbol - arena[StackSets.SYMBOLS]
+                    waiting = follow_ways(address, guide_address, step, operation, after, on, found, count, waiting)
+                    if waiting < 0:
+                        return int64(-1)
+                    continue
                 if on_top(symbol) != top:
                     continue
                 left = int64(belows[on]) if symbol > ROOT else on
