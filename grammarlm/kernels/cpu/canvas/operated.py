@@ -7,7 +7,8 @@ from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.layout.stack_sets import Question, Record, StackSets
 
 from .feasible import feasible_below
-from .records import answer, keep_answer, record, sets_arena
+from .gathered import add_set, set_of_symbols
+from .records import answer, keep_answer, record, sets_arena, words_of
 from .stack_sets import below, union, with_top
 
 NOTHING = -1  # the answer for the empty set
@@ -65,17 +66,37 @@ def operated(address, stacks, operation):
     arena = sets_arena(address)
     starts, group_start, way_start, pushed_start = groups_of(arena)
     symbols, pushed = group_symbols(arena, group_start), pushed_of(arena, pushed_start)
+    every = arena[StackSets.SYMBOLS]
+    below_group, by_symbol = carray(pointer(arena[StackSets.BY_SYMBOL]), every, np.int32), np.zeros(every, np.int32)
+    words, top = words_of(arena, stacks), np.zeros(every, np.int32)
+    for i in range(1, len(words), 2):
+        top[words[i]] = words[i + 1]
     for g in range(starts[operation], starts[operation + 1]):
-        rest = int64(0)
+        rest, several = int64(0), False
         for i in range(group_start[g], group_start[g + 1]):
-            rest = union(address, rest, below(address, stacks, int64(symbols[i])))
+            more = int64(top[symbols[i]])
+            if more == 0 or more == rest:
+                continue
+            if rest and not several:
+                add_set(address, below_group, rest)
+                several = True
+            if several:
+                add_set(address, below_group, more)
+            rest = more
+        if several:
+            rest = set_of_symbols(address, below_group)
         if rest == 0:
             continue
         for way in range(way_start[g], way_start[g + 1]):
+            first, last = int64(pushed_start[way]), int64(pushed_start[way + 1]) - 1
             here = rest
-            for i in range(pushed_start[way], pushed_start[way + 1]):
+            for i in range(first, last):
                 here = with_top(address, int64(pushed[i]), here)
-            found = union(address, found, here)
+            if last < first:
+                add_set(address, by_symbol, here)
+            else:
+                by_symbol[pushed[last]] = union(address, int64(by_symbol[pushed[last]]), here)
+    found = set_of_symbols(address, by_symbol)
     keep_answer(address, Question.OPERATED, stacks, operation, found if found else int64(NOTHING))
     return found
 

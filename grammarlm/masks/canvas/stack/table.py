@@ -272,7 +272,7 @@ class TableMaker:
         order = np.argsort(codes, kind="stable")
         codes, packed = codes[order], np.packbits(rows, axis=1, bitorder="little")[of[order]]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        bits = np.bitwise_or.reduceat(packed, starts, axis=0)
+        bits = packed if len(starts) == len(codes) else np.bitwise_or.reduceat(packed, starts, axis=0)
         wide, whole = bits.shape[1], bits.tobytes()
         self._many.append((control, codes[starts], [whole[at : at + wide] for at in range(0, len(whole), wide)]))
 
