@@ -131,9 +131,7 @@ class UnrolledView:
     gaps: Blanks | None = None  # where it is, in each gap of a text
     is_plain: bool  # have strings one spelling?
     has_narrow: bool = False  # numbers of which a token's digits can be too many, but for an exponent
-    leaves_out_escapes: bool = (
-        False  # are strings of a language there in one spelling of several?
-    )
+    leaves_out_escapes: bool = False  # are strings of a language there in one spelling of several?
     least_length: int | None  # of the maxLengths that are not always counted
     spelled: tuple[bytes, ...]  # keys of languages of few strings
 
