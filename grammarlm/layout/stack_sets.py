@@ -28,6 +28,9 @@ class Question(Constants):
     PLAN_FORWARD = 6  # pattern, class: a body
     PLAN_BACKWARD = 7
     FEASIBLE = 8  # a set, a symbol: the stacks that it can stand on
+    OPERATED = 9  # a set, an operation: the set after it
+    BEFORE = 10  # a set, an operation: the stacks that it makes one of the set of
+    MOST_WAYS = 11  # a set, an operation: 1 + the most ways from one symbol into the set
 
 
 YES, NO = 1, 2
@@ -50,7 +53,7 @@ class StackSets(Constants):
     PUSH_SYMBOL = 10  # int32 [PUSHES]
     PUSH_AFTER = 11  # int32 [PUSHES]
     RULE_START = 12  # int32 [micro points + 1]
-    RULE_SYMBOL = 13  # int32 [RULES]
+    RULE_SYMBOL = 13  # int32 [RULES]: from SYMBOLS on, an operation
     RULE_AFTER = 14  # int32 [RULES]
     MICROS = 15
     MICRO_ORDER = 16  # int32 [MICROS]: a micro point before those that its rules lead to
@@ -121,7 +124,21 @@ class StackSets(Constants):
     COMMON = 75  # uint64 [CONTROLS, COMMON_WORDS]: to which of those each control leads
     REST_START = 76  # int32 [CONTROLS + 1]
     REST_POINT = 77  # int32
-    LENGTH = 78
+    # operations (masks/canvas/stack/operations.py)
+    OPERATIONS = 78
+    OPERATION_START = 79  # int32 [OPERATIONS + 1]: their groups
+    GROUPS = 80
+    GROUP_START = 81  # int32 [GROUPS + 1]: their symbols
+    GROUP_SYMBOL = 82  # int32
+    WAY_START = 83  # int32 [GROUPS + 1]: their ways
+    WAYS = 84
+    PUSHED_START = 85  # int32 [WAYS + 1]: what they push
+    PUSHED = 86  # int32, the top last
+    GROUP_BY_SYMBOL = 87  # int32 [OPERATIONS, SYMBOLS]: 1 + the group of a symbol, 0: none
+    IS_FILTER = 88  # int32 [OPERATIONS]: 1 where all symbols stay as they are; these have none in common
+    BY_SYMBOL = 89  # int32 [SYMBOLS]: sets; zero between uses
+    OPERATED_TOPS = 90  # uint64 [OPERATIONS, SYMBOL_WORDS]: which symbols can be on top where an operation comes
+    LENGTH = 91
 
 
 class Walk(Constants):

@@ -11,7 +11,7 @@ from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Question, Record, StackSets
 
-from .arrays import has_bit, on_top
+from .arrays import has_bit, lowest, on_top
 from .records import answer, keep_answer, record, sets_arena, words_of
 
 
@@ -42,6 +42,42 @@ def add_row(into, row, of, other):
     return new != 0
 
 
+@part
+def feasible_operated(address, point, operation, after):
+    """What can be on top after an operation in a point, and what can stand on what. Returns 1 if there is more on top, 2 if more
+    can stand somewhere, 3 if both."""
+    arena = sets_arena(address)
+    tops, belows = tops_of(arena), belows_of(arena)
+    shape = arena[StackSets.OPERATIONS], arena[StackSets.SYMBOLS]
+    group_of = carray(pointer(arena[StackSets.GROUP_BY_SYMBOL]), shape, np.int32)
+    way_start = carray(pointer(arena[StackSets.WAY_START]), arena[StackSets.GROUPS] + 1, np.int32)
+    pushed_start = carray(pointer(arena[StackSets.PUSHED_START]), arena[StackSets.WAYS] + 1, np.int32)
+    pushed = carray(pointer(arena[StackSets.PUSHED]), int64(pushed_start[arena[StackSets.WAYS]]), np.int32)
+    is_more, stands_anew = False, False
+    for word in range(tops.shape[1]):
+        bits = tops[point, word]
+        while bits:
+            symbol = int64(word) * 64 + lowest(bits)
+            bits &= bits - uint64(1)
+            group = int64(group_of[operation, symbol]) - 1
+            if group < 0:
+                continue
+            for way in range(way_start[group], way_start[group + 1]):
+                first, last = int64(pushed_start[way]), int64(pushed_start[way + 1])
+                if first == last:
+                    is_more = add_row(tops, after, belows, symbol) or is_more
+                    continue
+                stands_anew = add_row(belows, int64(pushed[first]), belows, symbol) or stands_anew
+                for i in range(first + 1, last):
+                    if not has_bit(belows, int64(pushed[i]), int64(pushed[i - 1])):
+                        add_bit(belows, int64(pushed[i]), int64(pushed[i - 1]))
+                        stands_anew = True
+                if not has_bit(tops, after, int64(pushed[last - 1])):
+                    add_bit(tops, after, int64(pushed[last - 1]))
+                    is_more = True
+    return int64(is_more) + 2 * int64(stands_anew)
+
+
 @kernel("void(int64)", seconds=2)
 def feasible_symbols(address):
     """Completes TOPS and BELOWS, which say where rows begin. The reference: tests/masks/canvas/test_stack_sets.py."""
@@ -66,9 +102,9 @@ def feasible_symbols(address):
         carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32),
     )
     is_new = np.ones(points, np.uint8)  # since a point was looked at
-    again = True
+    again, stands_anew = True, False
     while again:
-        again = False
+        again, stands_anew = False, False
         for e in range(edges, every):
             if add_row(tops, int64(edge_point[e]), tops, int64(edge_control[e])):
                 is_new[edge_point[e]] = 1
@@ -98,6 +134,13 @@ def feasible_symbols(address):
             else:
                 for r in range(rule_start[q - first_micro], rule_start[q - first_micro + 1]):
                     symbol, after = int64(symbols[r]), int64(afters[r])
+                    if symbol >= arena[StackSets.SYMBOLS]:
+                        changed = feasible_operated(address, q, symbol - arena[StackSets.SYMBOLS], after)
+                        if changed & 1:
+                            is_new[after] = 1
+                            again = True
+                        stands_anew = stands_anew or changed & 2 != 0
+                        continue
                     if not has_bit(tops, q, on_top(symbol)):
                         continue
                     if symbol > ROOT:
@@ -108,6 +151,15 @@ def feasible_symbols(address):
                         add_bit(tops, after, on_top(symbol))
                         is_new[after] = 1
                         again = True
+        if stands_anew:
+            is_new[first_micro:] = 1
+            again = True
+    shape = arena[StackSets.OPERATIONS], arena[StackSets.SYMBOL_WORDS]
+    operated = carray(pointer(arena[StackSets.OPERATED_TOPS]), shape, np.uint64)
+    for q in range(first_micro, points):
+        for r in range(rule_start[q - first_micro], rule_start[q - first_micro + 1]):
+            if symbols[r] >= arena[StackSets.SYMBOLS]:
+                add_row(operated, int64(symbols[r]) - arena[StackSets.SYMBOLS], tops, q)
 
 
 @part

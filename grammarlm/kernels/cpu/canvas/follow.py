@@ -13,6 +13,7 @@ from grammarlm.layout.stack_sets import Guide, StackSets
 from .arrays import on_top
 from .contexts import pairs_of, pushed
 from .guide import ahead_of, edges_at, edges_by_control, guide_of, is_taken, live_of, weights_of
+from .operated import groups_by_symbol, groups_of, pushed_of
 from .records import MIX, kinds_of, sets_arena, words_of
 
 MOST_FOUND = 256  # ends and points of one token
@@ -82,6 +83,32 @@ def is_open(address, guide_address, step, point, stack):
 
 
 @part
+def follow_ways(address, guide_address, step, operation, after, stack, found, count, waiting):
+    """Adds the stacks after an operation to what waits, where the point after is open on them. Returns where that begins, -1 where
+    there is no room."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    belows = carray(pointer(guide[Guide.STACK_BELOW]), guide[Guide.STACK_CAPACITY], np.int32)
+    symbols = carray(pointer(guide[Guide.STACK_SYMBOL]), guide[Guide.STACK_CAPACITY], np.int32)
+    group = int64(groups_by_symbol(arena)[operation, symbols[stack]]) - 1 if stack else int64(-1)
+    if group < 0:
+        return waiting
+    _, _, way_start, pushed_start = groups_of(arena)
+    pushed = pushed_of(arena, pushed_start)
+    for way in range(way_start[group], way_start[group + 1]):
+        here = int64(belows[stack])
+        for i in range(pushed_start[way], pushed_start[way + 1]):
+            here = stack_with(guide_address, here, int64(pushed[i]))
+            if here < 0:
+                return int64(-1)
+        if is_open(address, guide_address, step, after, here):
+            if count == waiting:
+                return int64(-1)
+            waiting -= 1
+            found[waiting, 0], found[waiting, 1] = after, here
+    return waiting
+
+
+@part
 def follow(address, guide_address, step, point, stack, found):
     """Follows a token from a point that is open on a stack to the controls behind it: pairs of a control and a stack in `found`,
     int64 [n, 2], of which the rest is scratch. Returns how many, or -1 where there is no room."""
@@ -112,6 +139,12 @@ def follow(address, guide_address, step, point, stack, found):
             m, top = q - controls - pushes, int64(symbols[on]) if on else int64(ROOT)
             for r in range(rule_start[m], rule_start[m + 1]):
                 symbol, after = int64(rule_symbol[r]), int64(rule_after[r])
+                if symbol >= arena[StackSets.SYMBOLS]:
+                    operation = symbol - arena[StackSets.SYMBOLS]
+                    waiting = follow_ways(address, guide_address, step, operation, after, on, found, count, waiting)
+                    if waiting < 0:
+                        return int64(-1)
+                    continue
                 if on_top(symbol) != top:
                     continue
                 left = int64(belows[on]) if symbol > ROOT else on

@@ -26,6 +26,7 @@ from .contexts import (
     set_at,
     top_of,
 )
+from .operated import most_ways
 from .patterns import pattern_of, write_numbers
 from .records import kinds_of, sets_arena, words_of
 
@@ -117,6 +118,37 @@ def kind_weight(address, guide_address, step, kind):
 
 
 @part
+def bound_operated(address, guide_address, step, micro):
+    """What those rules of a micro point that are operations have ahead, at most; without contexts. Filters let different symbols
+    through each, so of these only the best comes in, of all else all."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    ahead, is_sum = ahead_of(guide)[step + 1], guide[Guide.IS_SUM] != 0
+    live, symbols = live_of(guide, arena)[step], arena[StackSets.SYMBOLS]
+    inner = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
+    m = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
+    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
+    rules = int64(rule_start[arena[StackSets.MICROS]])
+    rule_symbol = carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32)
+    afters = carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32)
+    is_filter = carray(pointer(arena[StackSets.IS_FILTER]), arena[StackSets.OPERATIONS], np.int32)
+    every, of_filter, best_filter, last = -np.inf, -np.inf, -np.inf, int64(-1)
+    for r in range(rule_start[m], rule_start[m + 1]):
+        operation, after = int64(rule_symbol[r]) - symbols, int64(afters[r])
+        if operation < 0 or live[after] == 0:
+            continue
+        ways = most_ways(address, set_at(inner, live[after]), operation)
+        if ways == 0:
+            continue
+        value = ahead[after] + (np.log(float(ways)) if is_sum else 0.0)
+        if is_filter[operation] == 0:
+            every = joined(every, value, is_sum)
+            continue
+        of_filter = joined(of_filter, value, is_sum) if operation == last else value
+        best_filter, last = max(best_filter, of_filter), operation
+    return joined(every, best_filter, is_sum)
+
+
+@part
 def rules_value(address, guide_address, step, micro, symbol, context, below):
     """What the rules of a micro point for a symbol on top have ahead: those that pop it with the context `below`."""
     arena, guide = sets_arena(address), guide_of(guide_address)
@@ -150,9 +182,10 @@ def bound_micro(address, guide_address, step, micro, context):
         of = carray(pointer(arena[StackSets.RULE_SYMBOL]), int64(rule_start[arena[StackSets.MICROS]]), np.int32)
         m = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
         for r in range(rule_start[m], rule_start[m + 1]):
-            symbol = on_top(int64(of[r]))
-            best = max(best, rules_value(address, guide_address, step, micro, symbol, int64(0), int64(0)))
-        return best
+            if of[r] < symbols:
+                symbol = on_top(int64(of[r]))
+                best = max(best, rules_value(address, guide_address, step, micro, symbol, int64(0), int64(0)))
+        return joined(best, bound_operated(address, guide_address, step, micro), guide[Guide.IS_SUM] != 0)
     top = top_of(context, symbols, height)
     if context == 0 or high_of(context, height) == 1:
         return rules_value(address, guide_address, step, micro, top, context, int64(0))

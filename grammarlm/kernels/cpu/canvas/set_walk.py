@@ -8,6 +8,7 @@ from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import StackSets, Walk
 
 from .arrays import has_bit, lowest, on_top
+from .operated import groups_by_symbol, groups_of, pushed_of
 from .patterns import number_at, pattern_of
 from .records import kinds_of, sets_arena, words_of
 
@@ -42,6 +43,32 @@ def has_point(address, inner, point, place_address, depth):
 
 
 @part
+def push_way(address, inner, operation, top, after, place_address):
+    """Puts a way in place of the symbol on top, where the point after can be completed then. Returns 1 if so, -1 if there is no
+    room."""
+    arena = sets_arena(address)
+    place = carray(pointer(place_address), int64(Walk.SYMBOLS), np.int64)
+    symbols = carray(pointer(place_address + 8 * int64(Walk.SYMBOLS)), place[Walk.CAPACITY], np.int64)
+    depth, group = place[Walk.DEPTH] - 1, int64(groups_by_symbol(arena)[operation, top]) - 1
+    if group < 0:
+        return int64(0)
+    _, _, way_start, pushed_start = groups_of(arena)
+    pushed = pushed_of(arena, pushed_start)
+    for way in range(way_start[group], way_start[group + 1]):
+        high = depth + pushed_start[way + 1] - pushed_start[way]
+        if high > place[Walk.CAPACITY]:
+            place[Walk.DEPTH] = place[Walk.CAPACITY]
+            return int64(-1)
+        for i in range(pushed_start[way], pushed_start[way + 1]):
+            symbols[depth + i - pushed_start[way]] = pushed[i]
+        if has_point(address, inner, after, place_address, high):
+            place[Walk.DEPTH] = high
+            return int64(1)
+        symbols[depth] = top
+    return int64(0)
+
+
+@part
 def end_token(address, inner, point, place_address):
     """Follows a token from a point, which can be completed, to its control. Returns 0 where the stack is too high."""
     arena = sets_arena(address)
@@ -71,6 +98,16 @@ def end_token(address, inner, point, place_address):
         m, top = q - controls - pushes, symbols[depth - 1] if depth > 0 else int64(ROOT)
         for r in range(rule_start[m], rule_start[m + 1]):
             symbol = int64(rule_symbol[r])
+            if symbol >= arena[StackSets.SYMBOLS]:
+                made = push_way(
+                    address, inner, symbol - arena[StackSets.SYMBOLS], top, int64(rule_after[r]), place_address
+                )
+                if made < 0:
+                    return int64(0)
+                if made > 0:
+                    q = int64(rule_after[r])
+                    break
+                continue
             if on_top(symbol) != top:
                 continue
             left = depth - 1 if symbol > ROOT else depth

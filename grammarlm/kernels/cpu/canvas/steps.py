@@ -9,6 +9,8 @@ from grammarlm.layout.stack_sets import Question, StackSets
 
 from .arrays import has_bit, on_top
 from .feasible import feasible_below, tops_of
+from .gathered import WHOLE, add_set, set_of_symbols
+from .operated import before_operation, operated
 from .patterns import clear, pattern_of, spread
 from .plans import HEAD, finish_shape, plan, points_at, shape, state_of
 from .records import answer, keep_answer, sets_arena, words_of
@@ -16,7 +18,46 @@ from .stack_sets import below, kept_or_below, union, with_top
 
 
 @part
-def unite(address, body_of, state):
+def unite_needed(address, body_of, state, is_forward):
+    """SETS, of those groups alone that points have: where sets have hundreds of symbols, those of the others would be most."""
+    arena = sets_arena(address)
+    size = arena[StackSets.EDGES] + arena[StackSets.POINTS] + 2
+    sets = carray(pointer(arena[StackSets.SETS]), size, np.int32)
+    by_symbol = carray(pointer(arena[StackSets.BY_SYMBOL]), arena[StackSets.SYMBOLS], np.int32)
+    chain = np.empty(arena[StackSets.POINTS] + 1, np.int32)
+    landing_of = carray(pointer(arena[StackSets.LANDING_OF]), arena[StackSets.CONTROLS], np.int32)
+    body, own = words_of(arena, body_of), words_of(arena, state)
+    groups, used = int64(body[1]), int64(body[2])
+    for g in range(1, groups + 1):
+        sets[g] = 0
+    for i in range(used):
+        sets[body[HEAD + 2 * groups + i]] = WHOLE
+    if is_forward:
+        for i in range(points_at(body), len(body), 2):
+            if body[i] >= arena[StackSets.CONTROLS] or landing_of[body[i]] >= 0:
+                sets[body[i + 1]] = WHOLE
+    sets[0] = 0
+    for g in range(1, groups + 1):
+        if sets[g] == 0:
+            continue
+        if body[HEAD + 2 * g - 2] == 0:
+            sets[g] = own[1 + body[HEAD + 2 * g - 1]]
+            continue
+        here, count = int64(g), int64(0)
+        while here:
+            known = here < g and sets[here] > 0
+            chain[count] = sets[here] if known else own[1 + body[HEAD + 2 * here - 1]]
+            count += 1
+            here = 0 if known else int64(body[HEAD + 2 * here - 2])
+        for i in range(count - 1, -1, -1):  # chains share their beginnings, so that what is united is known
+            add_set(address, by_symbol, int64(chain[i]))
+        sets[g] = set_of_symbols(address, by_symbol)
+        if arena[StackSets.FULL]:
+            break
+
+
+@part
+def unite(address, body_of, state, is_forward):
     """SETS: the union of each group of a plan; CHOSEN: those of plain points. Returns how many."""
     arena = sets_arena(address)
     size = arena[StackSets.EDGES] + arena[StackSets.POINTS] + 2
@@ -27,11 +68,14 @@ def unite(address, body_of, state):
     sets[0] = 0
     body = words_of(arena, body_of)
     groups, used = int64(body[1]), int64(body[2])
+    if arena[StackSets.OPERATIONS]:
+        unite_needed(address, body_of, state, is_forward)
+        groups = int64(0)
     for g in range(1, groups + 1):
         added = int64(words_of(arena, state)[1 + body[HEAD + 2 * g - 1]])
         sets[g] = union(address, int64(sets[body[HEAD + 2 * g - 2]]), added)
     for i in range(used):
-        chosen[1 + i] = sets[body[HEAD + 2 * groups + i]]
+        chosen[1 + i] = sets[body[HEAD + 2 * int64(body[1]) + i]]
     chosen[0] = 0
     return used
 
@@ -63,6 +107,72 @@ def place_controls(address, planned, used):
 
 
 @part
+def after_rule(address, stacks, symbol):
+    """What a rule leaves of a set: below its symbol, or after its operation."""
+    symbols = sets_arena(address)[StackSets.SYMBOLS]
+    if symbol < symbols:
+        return kept_or_below(address, stacks, symbol)
+    return operated(address, stacks, symbol - symbols)
+
+
+@part
+def come_together(address, by_symbol, here, first, following, sets, point):
+    """HERE of a point, with what has come to it."""
+    at = int64(first[point])
+    if at < 0:
+        return int64(here[point])
+    if here[point] == 0 and following[at] < 0:
+        here[point] = sets[at]
+    else:
+        if here[point]:
+            add_set(address, by_symbol, int64(here[point]))
+        while at >= 0:
+            add_set(address, by_symbol, int64(sets[at]))
+            at = int64(following[at])
+        here[point] = set_of_symbols(address, by_symbol)
+    return int64(here[point])
+
+
+@part
+def lead_on(address, here):
+    """HERE of all points, after that of those that edges lead to. What comes to a point is united once it is all there."""
+    arena = sets_arena(address)
+    controls, pushes, points = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.POINTS]
+    first_micro = controls + pushes
+    by_symbol = carray(pointer(arena[StackSets.BY_SYMBOL]), arena[StackSets.SYMBOLS], np.int32)
+    order = carray(pointer(arena[StackSets.MICRO_ORDER]), arena[StackSets.MICROS], np.int32)
+    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
+    rules = int64(rule_start[arena[StackSets.MICROS]])
+    rule_symbol = carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32)
+    rule_after = carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32)
+    push_symbol = carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32)
+    push_after = carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32)
+    landing = carray(pointer(arena[StackSets.LANDING]), arena[StackSets.LANDINGS], np.int32)
+    first, following = np.full(points, -1, np.int32), np.empty(rules + pushes, np.int32)
+    sets, count = np.empty(rules + pushes, np.int32), int64(0)
+    for i in range(arena[StackSets.MICROS]):
+        m = int64(order[i])
+        stacks = come_together(address, by_symbol, here, first, following, sets, m)
+        if stacks == 0:
+            continue
+        for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
+            symbol, after = int64(rule_symbol[r]), int64(rule_after[r])
+            rest = after_rule(address, stacks, symbol)
+            if rest and rest != here[after]:
+                sets[count], following[count], first[after] = rest, first[after], count
+                count += 1
+    for u in range(pushes - 1, -1, -1):
+        stacks = come_together(address, by_symbol, here, first, following, sets, controls + u)
+        if stacks:
+            after = int64(push_after[u])
+            sets[count], following[count] = with_top(address, int64(push_symbol[u]), stacks), first[after]
+            first[after] = count
+            count += 1
+    for i in range(arena[StackSets.LANDINGS]):
+        come_together(address, by_symbol, here, first, following, sets, int64(landing[i]))
+
+
+@part
 def forward_step(address, state, token_class):
     """The state after a token."""
     found = answer(address, Question.FORWARD, state, token_class)
@@ -72,7 +182,7 @@ def forward_step(address, state, token_class):
     planned = plan(address, pattern_of(arena, state), token_class, True)
     if arena[StackSets.FULL]:
         return int64(0)
-    used = unite(address, planned, state)
+    used = unite(address, planned, state, True)
     body = words_of(arena, planned)
     controls, pushes, points = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.POINTS]
     size = arena[StackSets.EDGES] + points + 2
@@ -99,23 +209,26 @@ def forward_step(address, state, token_class):
         carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32),
         carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32),
     )
-    for i in range(arena[StackSets.MICROS]):
-        m = int64(order[i])
-        stacks = int64(here[m])
-        if stacks:
-            for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
-                rest = kept_or_below(address, stacks, int64(symbols[r]))
-                if rest:
-                    here[afters[r]] = union(address, int64(here[afters[r]]), rest)
-    push_symbol, push_after = (
-        carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32),
-        carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32),
-    )
-    for u in range(pushes - 1, -1, -1):
-        stacks = int64(here[controls + u])
-        if stacks:
-            after = int64(push_after[u])
-            here[after] = union(address, int64(here[after]), with_top(address, int64(push_symbol[u]), stacks))
+    if arena[StackSets.OPERATIONS]:
+        lead_on(address, here)
+    else:
+        for i in range(arena[StackSets.MICROS]):
+            m = int64(order[i])
+            stacks = int64(here[m])
+            if stacks:
+                for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
+                    rest = kept_or_below(address, stacks, int64(symbols[r]))
+                    if rest:
+                        here[afters[r]] = union(address, int64(here[afters[r]]), rest)
+        push_symbol, push_after = (
+            carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32),
+            carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32),
+        )
+        for u in range(pushes - 1, -1, -1):
+            stacks = int64(here[controls + u])
+            if stacks:
+                after = int64(push_after[u])
+                here[after] = union(address, int64(here[after]), with_top(address, int64(push_symbol[u]), stacks))
     for i in range(arena[StackSets.LANDINGS]):
         chosen[1 + used + i] = here[landing[i]]
     shaped = shape(address, planned, used + arena[StackSets.LANDINGS])
@@ -172,6 +285,10 @@ def inner_state(address, state):
             rest = int64(here[afters[r]])
             if rest:
                 symbol = int64(symbols[r])
+                if symbol >= arena[StackSets.SYMBOLS]:
+                    more = before_operation(address, rest, symbol - arena[StackSets.SYMBOLS])
+                    stacks = union(address, stacks, more)
+                    continue
                 if not has_bit(tops, m, on_top(symbol)):
                     continue
                 if symbol > ROOT:
@@ -221,7 +338,7 @@ def backward_step(address, inner, token_class):
     planned = plan(address, pattern_of(arena, inner), token_class, False)
     if arena[StackSets.FULL]:
         return int64(0)
-    used = unite(address, planned, inner)
+    used = unite(address, planned, inner, False)
     shaped = shape(address, planned, used)
     if arena[StackSets.FULL]:
         return int64(0)

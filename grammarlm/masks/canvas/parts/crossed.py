@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grammarlm.errors import UnsupportedFeature
 from grammarlm.masks.canvas.classes import NEVER, STOP, TokenClasses
 from grammarlm.masks.canvas.json.view import Starts, Unrolled
 from grammarlm.masks.canvas.stack.arena import TableArrays
@@ -29,6 +30,10 @@ class Ruled(NamedTuple):
     @classmethod
     def of(cls, view: CfgView) -> Ruled:
         view, begins = view.placed(None)
+        if view.table.operations:
+            raise UnsupportedFeature(
+                "a canvas over parts one of which is a large LALR grammar: it has none besides others yet"
+            )
         return cls(view.table, view.classes, begins)
 
     def machine(self, leaves: int) -> Machine:

@@ -34,6 +34,8 @@ class TableArrays:
     @cached_property
     def arrays(self) -> dict[Lattice, np.ndarray]:
         table = self._table
+        if table.operations:
+            raise LimitExceeded("a canvas: the completions of this row are too many to weigh; give more tokens")
         rules, pushes, (class_start, class_edges) = table.rule_rows, table.push_pairs, table.class_edges
         inverse = np.argsort(rules[:, 2], kind="stable")
         micros = np.arange(table.first_micro, table.points + 1)

@@ -21,7 +21,7 @@ from .columns import Columns, row_numbers
 from .grid import Stack, StackGrid
 from .network import Network
 from .nodes import members
-from .points import Points
+from .points import NO_OPERATION, Outcome, Points
 from .table import ROOT, StackTable, TableMaker
 from .vectors import NOWHERE, TokenVectors
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FIRST_CONTROL = 2  # after DEAD and FINISHED
 MOST_STACKS = 4096
-MOST_POINTS = 1 << 14  # controls and micro points; with more, a row's passes would take minutes
+MOST_POINTS = 1 << 16  # controls and micro points; with more, a row's passes would take minutes
 Start = tuple[int, Stack]  # a control as Bytewise numbers it, and the stack
 
 
@@ -145,15 +145,17 @@ def _table(columns: Columns, points: Points, of_tokens: np.ndarray, kinds: Token
     classes, first = np.unique(kinds.of, return_index=True)
     places = np.searchsorted(columns.used, of_tokens[first])[classes >= FIRST]
     classes = classes[classes >= FIRST]
+    known: dict[Outcome, tuple[object, ...]] = {}
+
+    def points_of(outcome: Outcome) -> tuple[object, ...]:
+        found = known.get(outcome)
+        if found is None:
+            threads = (maker.point(FIRST_CONTROL + numbers[target], pushed) for target, pushed in outcome.threads)
+            found = known[outcome] = (*threads, *(maker.micro_point(micros[micro]) for micro in outcome.micros))
+        return found
+
     for here, (column, outcomes, ends) in enumerate(zip(columns.columns, columns.outcomes, columns.ends, strict=True)):
-        own = column[places]
-        for number, outcome in enumerate(outcomes):
-            if number and len(of := classes[own == number]):
-                for token_class in of.tolist():
-                    for target, pushed in outcome.threads:
-                        maker.effect(FIRST_CONTROL + here, token_class, FIRST_CONTROL + numbers[target], pushes=pushed)
-                    for micro in outcome.micros:
-                        maker.enter(FIRST_CONTROL + here, token_class, micros[micro])
+        maker.effects(FIRST_CONTROL + here, classes, [points_of(outcome) for outcome in outcomes], column[places])
         for micro in ends:
             maker.enter(FIRST_CONTROL + here, STOP, micros[micro])
     revealed = columns.revealed()
@@ -161,10 +163,18 @@ def _table(columns: Columns, points: Points, of_tokens: np.ndarray, kinds: Token
         if points.ends(micro):
             maker.pop(micro, ROOT, FINISHED)
         for rule in rules:
+            if rule.operation != NO_OPERATION:
+                if rule.control < 0:
+                    maker.operate(micro, rule.operation, then=micros[rule.micro])
+                else:
+                    target = FIRST_CONTROL + numbers[rule.control]
+                    maker.operate(micro, rule.operation, target, rule.pushes)
+                continue
             for symbol in members(rule.symbols & revealed[micro]):
                 if rule.control < 0:
                     maker.pop(micro, symbol, then=micros[rule.micro])
                 else:
                     add = maker.pop if rule.pops else maker.keep
                     add(micro, symbol, FIRST_CONTROL + numbers[rule.control], rule.pushes)
-    return maker.table(kinds.count, one_way)
+    operations = () if points.operations is None else points.operations.every
+    return maker.table(kinds.count, one_way, operations)

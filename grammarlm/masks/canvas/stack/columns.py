@@ -12,6 +12,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 
+from .bytewise import FREE, Border
 from .needs import REDUCE
 from .parser import Parser
 from .points import DEAD_POINT, NOTHING, Outcome, Points, Rule
@@ -31,6 +32,7 @@ class Columns:
         self._matrix = self._matrix.reshape(len(self.used), vectors.states + vectors.atoms)
         self._used: list[int] = self.used.tolist()
         self._alike: dict[tuple[int, ...], np.ndarray] = {}
+        self._plain: dict[int, Outcome] = {}  # by effect and what is left of a border
         self.controls: dict[int, int] = {}  # numbered as they are met
         self._order: list[int] = []
         self.outcomes: list[list[Outcome]] = []  # by control; outcome 0 is that of nothing
@@ -99,7 +101,13 @@ class Columns:
                 outcome = self._points.outcome(effect, vector, left)
                 column[where] = numbers.setdefault(outcome, len(numbers))
 
-        for here in parted(self._like((state, *(vectors.states + atom for atom in sorted(border))))):
+        rest = self._read_plain(state, border, own_effect, column, numbers) if len(border) < 2 else None
+        entries = (state, *(vectors.states + atom for atom in sorted(border)))
+        like = (
+            self._like(entries) if rest is None else self._like(entries)[rest] if len(rest) else np.zeros(0, np.int64)
+        )
+        for at in parted(like):
+            here = at if rest is None else rest[at]
             effect = vectors.effects[int(self._matrix[here[0], state])]
             if own := [need for need, vector in effect.waits if vector == SELF]:
                 states = vectors.closed(s for need in own for s in machine.states_after(need.move, need.into))
@@ -114,6 +122,33 @@ class Columns:
             for target, _ in outcome.threads:
                 self._meet(target)
 
+    def _read_plain(
+        self, state: int, border: Border, own_effect: np.ndarray, column: np.ndarray, numbers: dict[Outcome, int]
+    ) -> np.ndarray:
+        """Writes the outcomes of vectors that do not wait before the first byte. Returns the places of the others."""
+        vectors, width = self._vectors, self._vectors.atoms + 2
+        left = vectors.atoms  # nothing is left of a border
+        keys = own_effect.astype(np.int64) * width + left
+        for atom in border:
+            keys = own_effect.astype(np.int64) * width + self._matrix[:, vectors.states + atom]
+        values, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        found, waits = np.zeros(len(values), np.int32), np.zeros(len(values), bool)
+        for place, (key, at) in enumerate(zip(values.tolist(), first.tolist(), strict=True)):
+            outcome = self._plain.get(key)
+            if outcome is None:
+                effect, left = divmod(key, width)
+                if vectors.waits_here(effect):
+                    waits[place] = True
+                    continue
+                outcome = NOTHING
+                if left <= vectors.atoms:
+                    rest = frozenset((left,)) if left < vectors.atoms else FREE
+                    outcome = self._points.outcome(effect, self._used[at], rest)
+                self._plain[key] = outcome
+            found[place] = numbers.setdefault(outcome, len(numbers))
+        column[:] = found[inverse]
+        return np.flatnonzero(waits[inverse])
+
     def _like(self, entries: tuple[int, ...]) -> np.ndarray:
         """int [used vectors]: equal where vectors have the same entries."""
         known = self._alike.get(entries)
@@ -127,12 +162,10 @@ def row_numbers(rows: np.ndarray) -> np.ndarray:
     rows = np.ascontiguousarray(rows)
     if rows.shape[1] == 0:
         return np.zeros(len(rows), np.int64)
-    numbers = np.zeros(len(rows), np.int64)
-    for column in rows.T:
-        values, own = np.unique(column, return_inverse=True)
-        if len(values) > 1:
-            _, numbers = np.unique(numbers * len(values) + own, return_inverse=True)
-    return numbers
+    if rows.shape[1] == 1:
+        return np.unique(rows[:, 0], return_inverse=True)[1]
+    known: dict[bytes, int] = {}
+    return np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], np.int64)
 
 
 def parted(numbers: np.ndarray) -> list[np.ndarray]:

@@ -24,9 +24,12 @@ def contexts_of(symbols: int, height: int) -> int:
 
 
 def fits(sets: StackSets, steps: int, height: int) -> bool:
-    """Are there symbols to know, and few enough contexts?"""
+    """Are there symbols to know, and few enough contexts? Operations (operations.py) are bounded without contexts alone: tables
+    that have them have hundreds of symbols."""
     if height == 0:
         return True
+    if sets.table.operations:
+        return False
     count = contexts_of(sets.table.symbols, height)
     is_small = sets.table.points * count <= MOST_PAIRS and sets.records * (-(-count // 64)) <= MOST_PAIRS
     return sets.table.symbols > 1 and is_small and (steps + 1) * pair_numbers(sets, height)[1] <= MOST_CELLS

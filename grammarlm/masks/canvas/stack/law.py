@@ -31,12 +31,16 @@ def drawn_row(passes: StackPasses, scores: np.ndarray, draw: Draw) -> np.ndarray
     is_single = passes.grid.table.is_deterministic and len(set(passes.grid.starts)) == 1  # each row has one derivation
     if isinstance(draw, SoftmaxDraw) and (tried := passes.tried(scores, draw, is_single)) is not None:
         return tried
-    is_single = is_single and not passes.grid.workshop.spells_room
+    has_nodes = not passes.grid.table.operations
+    is_single = is_single and has_nodes and not passes.grid.workshop.spells_room
     if not is_single:
         try:
             return Subsets(passes, scores).classes(draw)
         except TooMany:
-            pass
+            if not has_nodes:
+                raise LimitExceeded(
+                    "a sample of a large grammar: the completions of this row are too many to weigh; give more tokens"
+                ) from None
     derivations = Paths(passes, scores, is_sum=True)
     if np.isneginf(derivations.total):
         raise ValueError("the logits give every completion of the row the probability 0")

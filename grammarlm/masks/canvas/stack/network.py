@@ -31,6 +31,7 @@ from .procedures import Called, Procedures, Read, Symbols
 
 Ways = tuple[Local, ...]
 MOST_STACKS = 4096
+MANY_STATES = 64  # from here on a call is made only where the terminal after it is shifted
 
 
 class NoNetwork(Exception):
@@ -118,7 +119,8 @@ class Network:
                 self._returns[after] = len(self._edges)
                 self._copy(after, False, -1)
         self._begins: dict[tuple[int, int], int] = {}
-        for lexer in range(len(self._lexers)):
+        self.calls_late = len(self._edges) >= MANY_STATES
+        for lexer in range(0 if self.calls_late else len(self._lexers)):
             for nonterminal, at in first.items():
                 self._begins[nonterminal, lexer] = len(self._edges)
                 self._copy(at, False, lexer)
@@ -164,7 +166,9 @@ class Network:
         top, below = local[-1] - FIRST, local[:-1]
         if terminal == self.end:
             return [((DROP, 0), below)] if self.final[top] else []
-        found: list[Result] = [(None, below + way) for way in self.ways(top, terminal, top in self._whole)]
+        found: list[Result] = [
+            (None, below + way) for way in self.ways(top, terminal, self.calls_late or top in self._whole)
+        ]
         if self.final[top]:
             if not below:
                 found.append(((BELOW, terminal), ()))
@@ -217,7 +221,7 @@ class Network:
             found: dict[Local, None] = {}
             for letter, after in self._edges[state]:
                 if letter.terminal == terminal:
-                    found.update(dict.fromkeys(self.stands(after)))
+                    found.update(dict.fromkeys([(after + FIRST,)] if self.calls_late else self.stands(after)))
             for called, after in self._calls[state] if calls else ():
                 for way in self.ways(self._first[called], terminal, True):
                     self._called(way, after, found)

@@ -13,10 +13,13 @@ from grammarlm.errors import LimitExceeded
 
 from .bytewise import FREE, LEXER, Border, Bytewise, Need, Thread
 from .needs import BELOW, DROP, LOOK, REDUCE, RETURN, SHIFT, Local, Move
+from .network import Network
+from .operations import Operations
 from .vectors import NOWHERE, SELF, TokenVectors
 
 ENDED = -1  # in place of a vector: the text ends
 DEAD_POINT = -1
+NO_OPERATION = -1
 
 
 class Outcome(NamedTuple):
@@ -30,13 +33,14 @@ NOTHING = Outcome()
 
 
 class Rule(NamedTuple):
-    """On any of the symbols (bit n = symbol n)."""
+    """On any of the symbols (bit n = symbol n), or after an operation."""
 
     symbols: int
     pops: bool  # or they stay
     pushes: Local
     control: int  # DEAD_POINT: goes on in the micro point
     micro: int
+    operation: int = NO_OPERATION
 
 
 class Micro(NamedTuple):
@@ -67,6 +71,9 @@ class Points:
         self._rests: dict[object, int] = {}
         self._plans: dict[tuple[Move, int], Shifts] = {}
         self._taken: dict[tuple[Move, int, int], list[Shift]] = {}
+        self.operations: Operations | None = None
+        if isinstance(machine.parser, Network) and machine.parser.calls_late:
+            self.operations = Operations()
 
     # ------------------------------------------------------------------ outcomes
 
@@ -176,15 +183,15 @@ class Points:
         if known is None:
             self.check()
             self._rules[micro] = ()  # where it leads to itself without popping anything, that adds nothing
-            found: dict[tuple[bool, Local, int, int], int] = {}
-            for symbols, pops, pushes, control, then in self._found_rules(micro):
-                key = pops, pushes, control, then
-                found[key] = found.get(key, 0) | symbols
-            known = self._rules[micro] = tuple(Rule(symbols, *what) for what, symbols in found.items())
+            found: dict[Rule, int] = {}
+            for rule in self._found_rules(micro):
+                what = rule._replace(symbols=0)
+                found[what] = found.get(what, 0) | rule.symbols
+            known = self._rules[micro] = tuple(what._replace(symbols=symbols) for what, symbols in found.items())
         return known
 
-    def _found_rules(self, micro: int) -> list[Rule]:
-        here, found = self.micros[micro], list[Rule]()
+    def _found_rules(self, number: int) -> list[Rule]:
+        here, found = self.micros[number], list[Rule]()
         machine, move = self.machine, here.move
         if move[0] == RETURN:
             for symbol, state in self.machine.returns:
@@ -200,7 +207,18 @@ class Points:
         elif move[0] == LOOK:
             for state, symbols in self.machine.lexers.items():
                 if state in self.machine.states_after(move, LEXER):
-                    self._emit(symbols, (), self._on(here, state), found)
+                    if self.operations:
+                        self._operate([(symbols, (), False)], self._on(here, state), found)
+                    else:
+                        self._emit(symbols, (), self._on(here, state), found)
+        elif self.operations:
+            plan = self._plan(move, here.into)
+            for symbols, after in plan.moves:
+                micro = self._micro(here._replace(move=after))
+                if micro != DEAD_POINT:
+                    self._operate([(symbols, (), True)], Outcome(micros=frozenset([micro])), found)
+            for state, shifts in plan.shifts.items():
+                self._operate(shifts, self._on(here, state), found)
         else:
             plan = self._plan(move, here.into)
             for symbols, after in plan.moves:
@@ -216,6 +234,13 @@ class Points:
                     for symbols, pushed, pops in self._taking(move, here.into, state, point.move):
                         self._settle(symbols, pushed, point, other, found, pops)
         return found
+
+    def _operate(self, entries: list[Shift], outcome: Outcome, found: list[Rule]) -> None:
+        """Rules for what an outcome comes to after an operation."""
+        assert self.operations is not None
+        number = self.operations.number(entries)
+        found += [Rule(0, True, local, control, DEAD_POINT, number) for control, local in outcome.threads]
+        found += [Rule(0, True, (), DEAD_POINT, micro, number) for micro in outcome.micros]
 
     def _plan(self, move: Move, into: int) -> Shifts:
         """A parser's plan by the state to go on in."""

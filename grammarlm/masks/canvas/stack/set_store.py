@@ -16,12 +16,14 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import StackSets as At
 
+from .operations import arrays_of
+
 if TYPE_CHECKING:
     from .table import StackTable
 
 MOST_RECORDS, MOST_ANSWERS = 1 << 23, 1 << 25
-MANY_RECORDS, MANY_ANSWERS = 1 << 20, 1 << 22  # from here on what was asked is forgotten as soon as a row begins
-MANY_WORDS = 1 << 25
+MANY_RECORDS, MANY_ANSWERS = 1 << 21, 1 << 23  # from here on what was asked is forgotten as soon as a row begins
+MANY_WORDS = 1 << 26
 FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 21, 1 << 16
 FIRST_PAIRS, FIRST_FRAMES = 1 << 16, 1 << 12
 MOST_COMMON = 8  # words of common points
@@ -110,11 +112,22 @@ class SetStore:
             (At.LANDING, landings), (At.LANDING_OF, landing_of),
         ):  # fmt: skip
             self.put(place, np.ascontiguousarray(array, np.int32))
+        operations = arrays_of(table.operations, table.symbols)
+        for place, array in (
+            (At.OPERATION_START, operations.starts), (At.GROUP_START, operations.symbol_starts),
+            (At.GROUP_SYMBOL, operations.symbols), (At.WAY_START, operations.way_starts),
+            (At.PUSHED_START, operations.pushed_starts), (At.PUSHED, operations.pushed),
+            (At.GROUP_BY_SYMBOL, operations.group_of), (At.IS_FILTER, operations.is_filter),
+            (At.BY_SYMBOL, np.zeros(table.symbols, np.int32)),
+        ):  # fmt: skip
+            self.put(place, array)
         self.put(At.KIND_CLASSES, table.kind_classes)
         for number, value in (
             (At.CONTROLS, table.controls), (At.PUSHES, len(pushes)), (At.POINTS, table.points),
             (At.EDGES, edges), (At.EVERY_EDGE, len(table.edge_point)), (At.CLASSES, table.classes), (At.MICROS, micros),
             (At.LANDINGS, len(landings)), (At.KINDS, len(table.kind_classes)), (At.KIND_WORDS, table.kind_classes.shape[1]),
+            (At.OPERATIONS, len(table.operations)), (At.GROUPS, len(operations.symbol_starts) - 1),
+            (At.WAYS, len(operations.pushed_starts) - 1),
             (At.SYMBOLS, table.symbols), (At.SYMBOL_WORDS, -(-table.symbols // 64)),
         ):  # fmt: skip
             self.words[number] = value
@@ -141,10 +154,11 @@ class SetStore:
         self.put(At.REST_POINT, np.ascontiguousarray(point[~is_common], np.int32))
 
     def put_symbols(self, bits: np.uint64) -> None:
-        """All words of TOPS and BELOWS are these bits."""
+        """All words of TOPS, BELOWS and OPERATED_TOPS are these bits."""
         wide = int(self.words[At.SYMBOL_WORDS])
         self.put(At.TOPS, np.full((int(self.words[At.POINTS]), wide), bits))
         self.put(At.BELOWS, np.full((int(self.words[At.SYMBOLS]), wide), bits))
+        self.put(At.OPERATED_TOPS, np.full((int(self.words[At.OPERATIONS]), wide), bits))
 
     # ------------------------------------------------------------------ what grows
 

@@ -121,6 +121,10 @@ def following(table: StackTable, configs: frozenset[Config], edges: tuple[int, .
         else:
             top = stack[-1] if stack else ROOT
             for symbol, after in table.rules_of.get(point, ()):
-                if on_top(symbol) == top:
+                if symbol >= table.symbols:
+                    operation = table.operations[symbol - table.symbols]
+                    ways = [way for group in operation if top in group.symbols for way in group.ways]
+                    waiting += [(after, stack[:-1] + way) for way in ways]
+                elif on_top(symbol) == top:
                     waiting.append((after, stack if stays(symbol) else stack[:-1]))
     return frozenset(found)

@@ -12,13 +12,15 @@ before pushes, since what a token pushes and pops again never shows.
     maker.pop(point, a, then=point)
     maker.pop(point, b, target, pushes=(c,))
     maker.keep(point, b, target, pushes=(c,))                              # asks for the symbol on top, which stays
-    table = maker.table(classes)
+    maker.operate(point, operation, then=point)                            # or a target and pushes; operation: its number
+    maker.effects(control, classes, outcomes, numbers)                     # many effects at once: see there
+    table = maker.table(classes, operations=operations)
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,6 +32,7 @@ from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
+from .operations import Operation
 from .sets import StackSets
 
 ROOT = 0  # the symbol below all others; it is never popped: a rule for it asks whether the stack is empty
@@ -61,9 +64,12 @@ class StackTable:
     edge_kind: np.ndarray  # int32 [E]: edges of one kind are taken by the same classes
     kind_classes: np.ndarray  # uint64 [kinds, words]: the classes of each kind as bits
     push_pairs: np.ndarray  # int32 [P, 2]: of each push point: the symbol, the point after
-    rule_rows: np.ndarray  # int32 [R, 3]: a micro point, the symbol that it pops, the point after; sorted
+    rule_rows: (
+        np.ndarray
+    )  # int32 [R, 3]: a micro point, the symbol that it pops or an operation, the point after; sorted
     given_edges: int = 0  # the last of the edges, ascending for themselves: masked tokens do not take them
     one_way: bool = False  # does who made it know that each row has one derivation at most?
+    operations: tuple[Operation, ...] = ()
 
     @cached_property
     def edges(self) -> list[tuple[int, int]]:
@@ -169,8 +175,8 @@ class StackTable:
     @cached_property
     def is_deterministic(self) -> bool:
         """Has each row one derivation at most, whatever is on the stack?"""
-        if self.one_way:
-            return True
+        if self.one_way or self.operations:  # ways of operations are not looked at: who made it knows
+            return self.one_way
         apart: set[tuple[int, int]] = (
             set()
         )  # pairs of points that no stack lets go on together, or that are being looked at
@@ -242,6 +248,15 @@ def _counts(sets: np.ndarray) -> np.ndarray:
     return counts
 
 
+KIND_BITS = 40
+
+
+def _code(point: Any) -> int:
+    """A point as an integer, in the order in which they will be numbered."""
+    kind, at = point
+    return ("final", "push", "micro").index(kind) << KIND_BITS | int(at)
+
+
 class TableMaker:
     """Collects what classes do."""
 
@@ -251,6 +266,7 @@ class TableMaker:
         self._micros: dict[Hashable, int] = {}
         self._edges: dict[tuple[int, object], set[int]] = {}
         self._rules: set[tuple[int, int, object]] = set()
+        self._many: list[tuple[int, np.ndarray, list[bytes]]] = []  # control, codes of points, classes as bits
         for control in (FINISHED,):
             self._edges[control, ("final", FINISHED)] = {STOP}
 
@@ -260,6 +276,33 @@ class TableMaker:
         if pops:
             point = self._popping(pops, point)
         self._edges.setdefault((control, point), set()).add(token_class)
+
+    def effects(
+        self, control: int, classes: np.ndarray, outcomes: Sequence[Sequence[object]], numbers: np.ndarray
+    ) -> None:
+        """What some classes lead to in a control: for each the number of an outcome, which has points as `point` names them."""
+        rows = np.zeros((len(outcomes), 64 * (1 + int(classes.max(initial=0)) // 64)), np.uint8)
+        rows[numbers, classes] = 1
+        sizes = [len(outcome) for outcome in outcomes]
+        of = np.repeat(np.arange(len(outcomes)), sizes)
+        codes = np.array([_code(point) for outcome in outcomes for point in outcome], np.int64)
+        is_taken = np.asarray(rows.any(axis=1))[of]
+        codes, of = codes[is_taken], of[is_taken]
+        if not len(codes):
+            return
+        order = np.argsort(codes, kind="stable")
+        codes, packed = codes[order], np.packbits(rows, axis=1, bitorder="little")[of[order]]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        bits = packed if len(starts) == len(codes) else np.bitwise_or.reduceat(packed, starts, axis=0)
+        wide, whole = bits.shape[1], bits.tobytes()
+        self._many.append((control, codes[starts], [whole[at : at + wide] for at in range(0, len(whole), wide)]))
+
+    def point(self, target: int, pushes: Symbols = ()) -> object:
+        """Where a token leads that pushes these symbols."""
+        return self._after(target, pushes)
+
+    def micro_point(self, micro: int) -> object:
+        return ("micro", micro)
 
     def end(self, control: int, pops: Symbols = ()) -> None:
         """A text may end in this control with exactly these symbols on the stack."""
@@ -288,6 +331,14 @@ class TableMaker:
         """In a micro point: this symbol is on top and stays there, and the token ends."""
         self._rules.add((micro, ~symbol if symbol != ROOT else ROOT, self._after(target, pushes)))
 
+    def operate(
+        self, micro: int, operation: int, target: int | None = None, pushes: Symbols = (), then: int | None = None
+    ) -> None:
+        """In a micro point: an operation, then another micro point, or the token ends."""
+        assert then is not None or target is not None
+        after = ("micro", then) if target is None else self._after(target, pushes)
+        self._rules.add((micro, self._symbols + operation, after))
+
     def _after(self, target: int, pushes: Symbols) -> object:
         point: object = ("final", target)
         for symbol in reversed(pushes):
@@ -302,29 +353,42 @@ class TableMaker:
             point = ("micro", here)
         return point
 
-    def table(self, classes: int, one_way: bool = False) -> StackTable:
+    def table(self, classes: int, one_way: bool = False, operations: tuple[Operation, ...] = ()) -> StackTable:
         def number(point: Any) -> int:
             kind, at = point
             first: int = {"final": 0, "push": self._controls, "micro": self._controls + len(self._pushes)}[kind]
             return first + int(at)
 
-        edges = sorted((control, number(point), tuple(sorted(of))) for (control, point), of in self._edges.items())
-        kinds: dict[tuple[int, ...], int] = {}
-        kind = np.array([kinds.setdefault(of, len(kinds)) for _, _, of in edges], np.int32)
-        bits = np.zeros((len(kinds), 64 * max(1, -(-classes // 64))), np.uint8)
-        for of, at in kinds.items():
-            bits[at, list(of)] = 1
+        few = sorted((control, number(point), tuple(sorted(of))) for (control, point), of in self._edges.items())
+        kinds: dict[bytes, int] = {}
+        words = max(1, -(-classes // 64))
+        control, point, kind = list[int](), list[int](), list[int]()
+        for c, q, of in few:
+            bits = np.zeros(64 * words, np.uint8)
+            bits[list(of)] = 1
+            control.append(c)
+            point.append(q)
+            kind.append(kinds.setdefault(np.packbits(bits, bitorder="little").tobytes(), len(kinds)))
+        firsts = np.array([0, self._controls, self._controls + len(self._pushes)])
+        for c, codes, found in self._many:
+            control += [c] * len(codes)
+            point += (firsts[codes >> KIND_BITS] + (codes & (1 << KIND_BITS) - 1)).tolist()
+            kind += [kinds.setdefault(bits.ljust(8 * words, b"\0"), len(kinds)) for bits in found]
+        order = np.lexsort((point, control))
+        edges = np.array([control, point, kind], np.int32)[:, order]
+        assert (np.diff(edges[0].astype(np.int64) * (1 << 32) + edges[1]) > 0).all(), "an edge was given twice"
         rules = sorted((number(("micro", m)), symbol, number(point)) for m, symbol, point in self._rules)
         return StackTable(
             self._controls,
             self._symbols,
             classes,
             self._controls + len(self._pushes) + len(self._micros),
-            np.array([control for control, _, _ in edges], np.int32),
-            np.array([point for _, point, _ in edges], np.int32),
-            kind,
-            np.packbits(bits, axis=1, bitorder="little").view(np.uint64),
+            np.ascontiguousarray(edges[0]),
+            np.ascontiguousarray(edges[1]),
+            np.ascontiguousarray(edges[2]),
+            np.frombuffer(b"".join(kinds), np.uint64).reshape(len(kinds), words),
             np.array([(symbol, number(point)) for symbol, point in self._pushes], np.int32).reshape(-1, 2),
             np.array(rules, np.int32).reshape(-1, 3),
             one_way=one_way,
+            operations=operations,
         )

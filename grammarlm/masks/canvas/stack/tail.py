@@ -17,6 +17,7 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
+from .nodes import offer_costs
 from .table import ROOT, StackTable, on_top, stays
 
 END = -1  # in place of a point: the row has ended, in FINISHED with nothing on the stack
@@ -71,9 +72,23 @@ class Closings:
                 if cost + more <= self._room and cost + more < found.get(after, self._room + 1):
                     found[after] = cost + more
 
+        def through(after: int, way: tuple[int, ...]) -> Costs:
+            """What pops all symbols of a way."""
+            reached: Costs = {after: 0}
+            for top in reversed(way):
+                below: Costs = {}
+                for other, cost in reached.items():
+                    offer_costs(below, use(other, top), cost, self._room)
+                reached = below
+            return reached
+
         if point >= table.first_micro:
             for popped, after in table.rules_of.get(point, ()):
-                if stays(popped) and on_top(popped) == symbol:
+                if popped >= table.symbols:
+                    for group in table.operations[popped - table.symbols]:
+                        for way in group.ways if symbol in group.symbols else ():
+                            offer(through(after, way), 0)
+                elif stays(popped) and on_top(popped) == symbol:
                     offer(use(after, symbol), 0)
                 elif popped == symbol:
                     offer({after: 0}, 0)

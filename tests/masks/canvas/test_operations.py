@@ -1,0 +1,131 @@
+"""Tables that say once what a terminal's shift does to the stack (masks/canvas/stack/operations.py), against enumeration: those of
+large grammars do; here small ones are made to."""
+
+import random
+from collections import Counter
+
+import lark
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from grammarlm.masks.canvas.stack import network
+from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows, holes_of, matching
+
+CALLS = 'start: NAME "(" (sum ("," sum)*)? ")" ";"\nsum: NAME | sum "+" NAME\nNAME: /[a-z]+/\n%ignore " "\n'
+BLOCKS = 'start: part*\npart: "{" part* "}" | "if" NAME part | NAME "=" NAME ";"\nNAME: /[a-z]+/\n%ignore " "\n'
+LEVELS = """start: test
+?test: either ["?" test ":" test]
+?either: sum ("|" sum)*
+?sum: unary ("+" unary)*
+?unary: "-" unary | postfix
+?postfix: atom | postfix "[" test "]"
+?atom: "x" | "(" test ")"
+"""
+CASES = {
+    "calls": (CALLS, [b"?", b"f", b"if", b"(", b")", b",", b"+", b";", b"+x", b");", b"."], (4, 5)),
+    "blocks": (BLOCKS, [b"?", b"if", b"i", b"f", b"=", b"x;", b"{", b"}", b"}}", b"{ if", b" ", b";", b"."], (3, 4)),
+    "levels": (LEVELS, [b"?", b"x", b"-x", b"+", b"(", b")", b"[x", b"]", b"))", b"?x:", b"|(", b"."], (3, 4)),
+}
+
+
+@pytest.fixture(autouse=True)
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All networks count as large."""
+    monkeypatch.setattr(network, "MANY_STATES", 0)
+
+
+def case_of(text: str, tokens: list[bytes]) -> Case:
+    reader = lark.Lark(text, parser="lalr")
+
+    def accepts(data: bytes) -> bool:
+        try:
+            reader.parse(data.decode())
+        except lark.exceptions.UnexpectedInput:
+            return False
+        return True
+
+    case = Case(gl.Lark(text), tokens, accepts)
+    assert case.constraint.canvas(1)._grid.table.operations, "it would be of no use here"
+    return case
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("count", [14, pytest.param(400, marks=pytest.mark.proof)])
+def test_rows_and_commits(name: str, count: int) -> None:
+    text, tokens, lengths = CASES[name]
+    case = case_of(text, tokens)
+    assert sum(check_rows(case, length, count) for length in lengths) > 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_best_fills(name: str) -> None:
+    text, tokens, lengths = CASES[name]
+    assert sum(check_fills(case_of(text, tokens), length, 12) for length in lengths)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_law_of_choices(name: str) -> None:
+    text, tokens, lengths = CASES[name]
+    assert sum(check_law(case_of(text, tokens), length, 10, most=150) for length in lengths) > 1
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_law_of_samples(name: str) -> None:
+    """By tries, which bounds lead."""
+    text, tokens, lengths = CASES[name]
+    case, length, draws = case_of(text, tokens), max(lengths), 1000
+    canvas, rows, rng = case.constraint.canvas(length), case.rows(length), np.random.default_rng(1)
+    compared = 0
+    while compared < 3:
+        partial = rows[rng.integers(len(rows))].copy()
+        partial[rng.random(length) < 0.6] = -1
+        left = matching(rows, partial.tolist())
+        if not 2 <= len(left) <= 12:
+            continue
+        logits, holes = rng.standard_normal((length, case.width)).astype(np.float32), holes_of(partial.tolist())
+        sums = logits[holes, left[:, holes]].astype(float).sum(1)
+        want = np.exp(sums - np.logaddexp.reduce(sums))
+        law = Counter(tuple(canvas.sample(partial.tolist(), logits, seed=seed)) for seed in range(draws))
+        assert set(law) <= set(map(tuple, left.tolist()))
+        for row, p in zip(left.tolist(), want.tolist(), strict=True):
+            assert abs(law[tuple(row)] / draws - p) < 5 * np.sqrt(p * (1 - p) / draws) + 1e-9, (partial, row)
+        compared += 1
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_between_texts(name: str) -> None:
+    text, tokens, lengths = CASES[name]
+    assert check_edges(case_of(text, tokens), max(lengths), 5) > 1
+
+
+def random_grammar(rng: random.Random) -> str:
+    names = ["start", "one", "two", "three"]
+    lines = []
+    for name in names:
+        bodies = set()
+        for _ in range(rng.randint(1, 3)):
+            symbols = rng.choices(
+                ['"a"', '"b"', '"("', '")"', *names[1:], *names[1:]], k=rng.choice([0, 1, 2, 2, 3, 3])
+            )
+            bodies.add(" ".join(symbols))
+        lines.append(f"{name}: {' | '.join(sorted(bodies))}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 8), pytest.param(8, 200, marks=pytest.mark.proof)])
+def test_random_grammars(first: int, count: int) -> None:
+    tokens, tried = [b"?", b"a", b"b", b"(", b")", b"ab", b"((", b"))", b")a", b"ba(", b"."], 0
+    for seed in range(10_000):
+        text = random_grammar(random.Random(1000 * first + seed))
+        try:
+            case = case_of(text, tokens)
+        except (lark.exceptions.GrammarError, gl.GrammarError, AssertionError):
+            continue
+        if len(case.rows(4)) < 5:
+            continue
+        check_rows(case, 4, 8)
+        tried += 1
+        if tried == count:
+            break
+    assert tried == count
