@@ -3,6 +3,7 @@ large grammars do; here small ones are made to."""
 
 import random
 from collections import Counter
+from unittest import mock
 
 import lark
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.stack import network
+from grammarlm.masks.canvas.stack.operations import Operations
 from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows, holes_of, matching
 
 CALLS = 'start: NAME "(" (sum ("," sum)*)? ")" ";"\nsum: NAME | sum "+" NAME\nNAME: /[a-z]+/\n%ignore " "\n'
@@ -46,7 +48,9 @@ def case_of(text: str, tokens: list[bytes]) -> Case:
         return True
 
     case = Case(gl.Lark(text), tokens, accepts)
-    assert case.constraint.canvas(1)._grid.table.operations, "it would be of no use here"
+    with mock.patch.object(Operations, "number", autospec=True, side_effect=Operations.number) as number:
+        case.constraint.canvas(1)
+    assert number.called, "it would be of no use here"
     return case
 
 
