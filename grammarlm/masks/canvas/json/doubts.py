@@ -11,89 +11,16 @@ Each is a bound: where it says no, no completion breaks the rule, or those that 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
 
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
-NUMBER = rb"[-+.0-9eE]"
-WHITE = rb"[ \t\r\n]"
-LEADING_NUMBER, TRAILING_NUMBER = re.compile(b"^" + NUMBER + b"*"), re.compile(NUMBER + b"*\\Z")
-LEADING_WHITE, TRAILING_WHITE = re.compile(b"^" + WHITE + b"*"), re.compile(WHITE + b"*\\Z")
-NUMBERS, WHITES = re.compile(NUMBER + b"+"), re.compile(WHITE + b"+")
-ENDING_NUMBER = re.compile(rb"(" + NUMBER + rb"*)[,\]} \t\r\n]")
-BEGINNING_NUMBER = re.compile(rb"[:,\[ \t\r\n](" + NUMBER + rb"+)\Z")
-CONTINUATIONS = bytes(range(0x80, 0xC0))
-LONGEST_NUMBER = 1 << 20
-Pattern = re.Pattern[bytes]
+from .sizes import number_edges, sizes_of
+
 ESCAPE = 6  # tokens of one byte that spell one character: \u0061
-
-
-@dataclass(frozen=True, eq=False)
-class Edges:
-    """By id: bytes or blanks at a token's two ends, all of it where it is nothing else. The most of any token."""
-
-    leading: list[int]
-    trailing: list[int]
-    is_whole: list[bool]
-    most: int
-
-
-@dataclass(frozen=True, eq=False)
-class Sizes:
-    """What the tokens of a vocabulary can add to a number, a gap, a string."""
-
-    numbers: Edges
-    blanks: Edges
-    characters: list[int]  # by id; of an escape, more than it is
-    most_characters: int
-    beside_quotes: int  # the most before a token's first quote or after its last; 0 where a token is a quote alone
-
-
-@lru_cache(maxsize=4)
-def sizes_of(vocab: Vocabulary) -> Sizes:
-    spelled = [vocab.token_bytes(token) for token in range(vocab.size)]
-    characters = [_characters(text) for text in spelled]
-    quoted = [text for text in spelled if b'"' in text]
-    beside = [max(_characters(text.partition(b'"')[0]), _characters(text.rpartition(b'"')[2])) for text in quoted]
-    return Sizes(
-        _edges(spelled, LEADING_NUMBER, TRAILING_NUMBER, NUMBERS, len, LONGEST_NUMBER),
-        _edges(spelled, LEADING_WHITE, TRAILING_WHITE, WHITES, _blanks, LONGEST_RUN),
-        characters,
-        max(characters, default=0),
-        0 if b'"' in quoted else max(beside, default=0),
-    )
-
-
-def _edges(
-    spelled: list[bytes],
-    leading: Pattern,
-    trailing: Pattern,
-    inside: Pattern,
-    size: Callable[[bytes], int],
-    longest: int,
-) -> Edges:
-    first, last, whole, most = [0] * len(spelled), [0] * len(spelled), [False] * len(spelled), 0
-    for token, text in enumerate(spelled):
-        if runs := inside.findall(text):
-            first[token] = size(leading.findall(text)[0])
-            last[token] = size(trailing.findall(text)[0])
-            whole[token] = len(runs[0]) == len(text)
-            most = max(most, *(size(run) if size(run) <= longest else 0 for run in runs))
-    return Edges(first, last, whole, most)
-
-
-def _blanks(text: bytes) -> int:
-    return text.count(b" ") + text.count(b"\t")
-
-
-def _characters(text: bytes) -> int:
-    return len(text.translate(None, CONTINUATIONS))
 
 
 @dataclass(frozen=True)
@@ -139,27 +66,6 @@ def digits_beside(tokens: Sequence[int], vocab: Vocabulary, before: int) -> int:
             most = max(most, here + ends) if is_masked else most
             here, is_masked = edges.trailing[token], False
     return max(most, here) if is_masked else most
-
-
-class NumberEdges(NamedTuple):
-    """By id."""
-
-    leading: list[int]  # bytes of a number that ends in the token
-    ends: list[bool]  # can one that has begun before?
-    trailing: list[int]  # of one that begins there
-    is_whole: list[bool]
-
-
-@lru_cache(maxsize=4)
-def number_edges(vocab: Vocabulary) -> NumberEdges:
-    found = NumberEdges([], [], [], sizes_of(vocab).numbers.is_whole)
-    for token, is_whole in enumerate(found.is_whole):
-        text = vocab.token_bytes(token)
-        lead, trail = ENDING_NUMBER.match(text), BEGINNING_NUMBER.search(text)
-        found.leading.append(len(text) if is_whole else len(lead[1]) if lead else 0)
-        found.ends.append(lead is not None)
-        found.trailing.append(len(trail[1]) if trail else 0)
-    return found
 
 
 def blanks_may_break(tokens: Sequence[int], vocab: Vocabulary) -> bool:

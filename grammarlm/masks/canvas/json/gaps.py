@@ -18,7 +18,7 @@ from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .doubts import sizes_of
+from .sizes import sizes_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.stack.passes import StackPasses

@@ -1,0 +1,35 @@
+"""What tokens add to numbers, gaps and strings, against regular expressions."""
+
+import random
+import re
+
+import grammarlm as gl
+from grammarlm.masks.canvas.json.sizes import number_edges, sizes_of
+
+ALPHABET = [b"1", b"2", b"e", b"-", b".", b" ", b"\t", b"\n", b":", b",", b"]", b'"', b"x", "é".encode()]
+
+
+def test_ends_of_random_tokens() -> None:
+    rng = random.Random(0)
+    tokens = [b"".join(rng.choices(ALPHABET, k=rng.randrange(7))) for _ in range(4000)]
+    tokens += [b"", b" " * 41, b"1" * 50]
+    vocab = gl.Vocabulary([*tokens, b"</s>"], stop_ids=[len(tokens)], size=len(tokens) + 5)
+    sizes, ends = sizes_of(vocab), number_edges(vocab)
+    for i, text in enumerate(tokens):
+        for edges, run in ((sizes.numbers, rb"[-+.0-9eE]*"), (sizes.blanks, rb"[ \t\r\n]*")):
+            lead, trail = re.match(run, text)[0], re.search(run + rb"\Z", text)[0]
+            assert edges.leading[i] == counted(edges, sizes, lead), text
+            assert edges.trailing[i] == counted(edges, sizes, trail), text
+            assert edges.is_whole[i] == (lead == text != b""), text
+        assert sizes.characters[i] == len(text.decode()), text
+        assert ends.ends[i] == bool(re.match(rb"[-+.0-9eE]*[,\]} \t\r\n]", text)), text
+        begun = re.search(rb"[:,\[ \t\r\n]([-+.0-9eE]+)\Z", text)
+        assert ends.trailing[i] == (len(begun[1]) if begun else 0), text
+    runs = [run for text in tokens for run in re.findall(rb"[ \t\r\n]+", text)]
+    assert sizes.blanks.most == max(n for run in runs if (n := counted(sizes.blanks, sizes, run)) <= 40) > 2
+    assert sizes.numbers.most == 50
+    assert len(ends.leading) == len(sizes.characters) == vocab.size
+
+
+def counted(edges: object, sizes: object, run: bytes) -> int:
+    return len(run) if edges is sizes.numbers else run.count(b" ") + run.count(b"\t")
