@@ -309,7 +309,7 @@ def has_cap(blanks: Blanks) -> bool:
 
 def folded_blanks(blanks: Blanks) -> np.ndarray:
     """int16 [W]: of white space states that differ only in the number of blanks or tabs read, the one that stands for all. The cap
-    on those is left to the residue (residue.py)."""
+    on those is left to what a row needs (grid.py)."""
     table, found = blanks.table, np.arange(len(blanks.table), dtype=np.int16)
     can = table >= 0
     for state in range(len(table)):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.vocab.vocabulary import Vocabulary
 
-    from .residue import JsonGrid
+    from .grid import JsonGrid
 
 SHORT_ROW = (
     16  # in longer rows no more keys are followed at once to decide about tokens: states of two or three take seconds

@@ -11,202 +11,31 @@ A question that is not decided so is not answered: LimitExceeded.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.protocol import MASKED, Draw, Passes
-from grammarlm.masks.canvas.stack.grid import StackGrid
+from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
-from grammarlm.masks.matcher import Matcher
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .begun import begun_of
-from .doubts import Room, blanks_break, blanks_may_break, digits_beside, fewest_characters, number_room
-from .explored import SHORT, LeftOut, States
+from .explored import States
 from .gaps import Gaps
-from .keys import escaped_twice, runs_of, spelled_keys_of, spelling_tokens
-from .marks import MarkedTable
-from .repeats import Repeats, quotes_of
-from .spans import Runs
+from .keys import runs_of, spelled_keys_of, spelling_tokens
+from .repeats import Repeats
+from .twice import keys_twice
 
 if TYPE_CHECKING:
-    from .view import UnrolledView
+    from .grid import JsonGrid
 
-MOST_KEYS = 4  # tracked at once
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
-LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
-SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 SHORT_TOKEN = 4  # bytes
-TOKEN_DIGITS = 3  # most tokens have no more
-MOST_FOLLOWED = 1 << 14  # states of a lattice that follows numbers further
-FEW_STATES = 1 << 11  # of one that follows what masked tokens alone make possible: long numbers, many blanks
 NO_TOKENS = np.zeros(0, np.int64)
-
-
-class JsonGrid:
-    """Rows of one length; passes are made of tokens, since a key is more than classes."""
-
-    def __init__(self, view: UnrolledView, length: int, after: Matcher | None, room: int, check: Callable[[], None]):
-        self._view, self.length, self._after, self.room, self._check = view, length, after, room, check
-        self.vocab = view.vocab
-        self.stops = frozenset(self.vocab.stop_ids)
-        self._grids: dict[States, StackGrid] = {}
-        self.latest: dict[States, StackPasses] = {}  # the last row of some states
-        self._marked: dict[States, MarkedTable] = {}
-        self._too_many: set[States] = set()
-        self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
-        self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
-        self.runs = Runs(self.vocab, self.begun.key)
-        self.has_free_keys = view.has_free_keys
-        self.classes = self.grid(States()).classes
-
-    def grid(self, states: States) -> StackGrid:
-        """The lattice of these states."""
-        if states not in self._grids:
-            if len(states.keys) > MOST_KEYS:
-                raise LimitExceeded(
-                    f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
-                )
-            try:
-                found = self._view.lattice(states, self.length, self._after, self.room, self._check)
-            except LeftOut:
-                if states.digits == LEVELS[-1]:
-                    raise LimitExceeded(f"a canvas after a number of more than {LEVELS[-1]} bytes") from None
-                found = self.grid(states._replace(digits=LEVELS[-1]))
-            self._grids[states] = found
-        return self._grids[states]
-
-    def marked(self, states: States, count: int) -> MarkedTable:
-        """Rows with marks around so many keys, over these states."""
-        states = states._replace(marks=count)
-        if states not in self._marked:
-            self._marked[states] = MarkedTable(self._view, states, self._after, self.room, self._check)
-        return self._marked[states]
-
-    def marked_if_few(self, states: States, count: int) -> MarkedTable | None:
-        """The same; None where there are too many states."""
-        name = states._replace(marks=count)
-        if name not in self._too_many:
-            try:
-                return self.marked(states, count)
-            except LimitExceeded:
-                self._check()
-                self._too_many.add(name)
-        return None
-
-    def has_no_marks(self, states: States) -> bool:
-        """Is it known that even the states of one mark are too many?"""
-        return states._replace(marks=1) in self._too_many
-
-    def quotes(self, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
-        """See quotes_of."""
-        if id(classes) not in self._quotes:
-            self._quotes[id(classes)] = classes, quotes_of(self.vocab, classes)
-        return self._quotes[id(classes)][1]
-
-    def reads(self, text: Sequence[int], ends: bool) -> bool:
-        """Does the machine read a row's text, to its end where the row has one?"""
-        if self._after is not None and self._after.is_finished:
-            return not text
-        return self._view.reads(self._after, text, ends or not self.room)
-
-    def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
-        if isinstance(before, JsonPasses) and before.tokens == list(tokens):
-            return before
-        found = JsonPasses(self, list(tokens), self._needed(tokens)).settled()
-        if isinstance(before, JsonPasses):
-            found.previous, before.previous = before, None  # or all rows before would be kept
-        return found
-
-    # ------------------------------------------------------------------ the states of a row
-
-    def _needed(self, tokens: Sequence[int]) -> States:
-        """What the given tokens ask of the states."""
-        view, free_keys = self._view, set[bytes]()
-        tokens = self.text(tokens)
-        if self.has_free_keys:
-            runs = runs_of(tokens, self.vocab, self.stops)
-            free_keys = escaped_twice(runs) | view.few_spellings(runs)
-        digits = self._digits(tokens)
-        return States(
-            tuple(sorted(free_keys)),
-            digits,
-            mantissa=self._mantissa(tokens) if digits == SHORT else SHORT,
-            counts_blanks=view.has_cap and self._counts_blanks(tokens),
-            counts_lengths=view.least_length is not None and self._counts_lengths(tokens, view.least_length),
-        )
-
-    def _digits(self, tokens: Sequence[int]) -> int:
-        room, view = self._number_room(tokens), self._view
-        if not room.most or not view.has_loose():
-            return SHORT
-        if self.length + self.room <= SHORT_ROW:
-            return view.digits_followed(room.most, MOST_FOLLOWED)
-        return view.digits_followed(room.masked, FEW_STATES) if room.masked else SHORT
-
-    def _mantissa(self, tokens: Sequence[int]) -> int:
-        """After how many digits exponents are followed: as many as are given of a number, and those of a masked token."""
-        view = self._view
-        if not view.has_loose() or (MASKED not in tokens and not self.room):
-            return SHORT
-        given = digits_beside(tokens, self.vocab, self.begun.mantissa)
-        return view.mantissa_followed(given + TOKEN_DIGITS) if given >= SHORT or view.has_narrow else SHORT
-
-    def text(self, tokens: Sequence[int]) -> list[int]:
-        """A row to its first stop id."""
-        return list(takewhile(lambda token: token not in self.stops, tokens))
-
-    def _number_room(self, tokens: Sequence[int]) -> Room:
-        return number_room(self.text(tokens), self.vocab, self.begun.digits, self.room)
-
-    def _counts_blanks(self, tokens: Sequence[int]) -> bool:
-        if blanks_break(tokens, self.vocab):
-            return True
-        may_break = self.begun.is_blank or blanks_may_break(tokens, self.vocab)
-        return may_break and self._view.counts_blanks(FEW_STATES)
-
-    def _counts_lengths(self, tokens: Sequence[int], least: int) -> bool:
-        return fewest_characters(tokens, self.vocab, self.begun.characters, self._view.is_plain) > least
-
-    def followed_further(self, tokens: Sequence[int], states: States) -> States | None:
-        """For a row that cannot be completed in these states: those in which it can, perhaps; None: in none."""
-        found = self._with_longer_numbers(tokens, states)
-        if found is None and self._view.leaves_out_escapes:
-            loose = states._replace(digits=SHORT, is_loose=True, has_any_length=True)
-            if JsonPasses(self, list(tokens), loose).is_completable:
-                raise LimitExceeded(
-                    "a canvas: whether escapes of characters that need none complete the row is not decided, as a schema of so "
-                    "many states is followed without those"
-                )
-        return found
-
-    def _with_longer_numbers(self, tokens: Sequence[int], states: States) -> States | None:
-        if not self._view.has_loose() or states.is_loose:
-            return None
-        room = self._number_room(tokens).most
-        if states.digits >= room or states.digits == LEVELS[-1]:
-            if states.digits >= room or not self._loosely(tokens, states):
-                return None
-            raise LimitExceeded(
-                f"a canvas: whether a number of more than {LEVELS[-1]} bytes, with an exponent, completes the row is not decided"
-            )
-        if not self._loosely(tokens, states):
-            return None
-        return states._replace(digits=next((level for level in LEVELS if level >= room), LEVELS[-1]))
-
-    def _loosely(self, tokens: Sequence[int], states: States) -> bool:
-        """Can the row be completed if any number is valid that has the form of one?"""
-        return JsonPasses(
-            self, list(tokens), states._replace(digits=SHORT, mantissa=SHORT, is_loose=True)
-        ).is_completable
 
 
 class JsonPasses:
@@ -417,41 +246,3 @@ def costs_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
     found[0, :count] = np.diff(before[vocab.offsets])[:count]
     found[1, :count] = np.diff(vocab.offsets)[:count]
     return found[0], found[1]
-
-
-def keys_twice(text: bytes) -> list[bytes]:
-    """The keys that some object of a text, or of its beginning, has twice; the text may have other parts around it."""
-    found: set[str] = set()
-
-    def look(pairs: list[tuple[str, object]]) -> None:
-        found.update(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-
-    reader, left = json.JSONDecoder(object_pairs_hook=look), text.decode(errors="replace")
-    while (at := left.find("{")) >= 0:
-        left = left[at:]
-        for closing in (b"", *closings(left.encode())):
-            try:
-                _, end = reader.raw_decode(left + closing.decode())
-            except ValueError:
-                continue
-            left = left[end:]
-            break
-        else:
-            left = left[1:]
-    return sorted(key.encode() for key in found)
-
-
-def closings(text: bytes) -> list[bytes]:
-    """What may complete a beginning of a JSON text: the brackets that are open, after some value."""
-    is_open, inside, escaped = bytearray(), False, False
-    for byte in text:
-        if inside:
-            inside, escaped = escaped or byte != 34, not escaped and byte == 92
-        elif byte == 34:
-            inside = True
-        elif byte in b"{[":
-            is_open += b"}" if byte == 123 else b"]"
-        elif byte in b"}]" and is_open:
-            is_open.pop()
-    end = bytes(reversed(is_open))
-    return [end, b"0" + end, b":0" + end, b'":0' + end, b'"' + end, b'":0' + end, b'"":0' + end, b'0":0' + end]

@@ -27,9 +27,9 @@ from .automaton import ByteAutomaton, ByteTable, byte_automaton
 from .capped import LongBlanks, long_blanks
 from .explored import MANY_STATES, MOST_STATES, SCALES, SHORT, Explorer, States, has_cap, start_thread
 from .few import Spellings, partly_given
+from .grid import LEVELS, MOST_FOLLOWED, TOKEN_DIGITS, JsonGrid
 from .keys import spelling_tokens, tight_keys
 from .places import Places
-from .residue import LEVELS, MOST_FOLLOWED, TOKEN_DIGITS, JsonGrid
 from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL, JsonTable
 from .tokens import NOWHERE, TokenEffects, TrieVocabulary
