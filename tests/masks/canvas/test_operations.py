@@ -10,6 +10,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.stack import network
+from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows, holes_of, matching
 
 CALLS = 'start: NAME "(" (sum ("," sum)*)? ")" ";"\nsum: NAME | sum "+" NAME\nNAME: /[a-z]+/\n%ignore " "\n'
@@ -46,7 +47,7 @@ def case_of(text: str, tokens: list[bytes]) -> Case:
         return True
 
     case = Case(gl.Lark(text), tokens, accepts)
-    assert case.constraint.canvas(1)._grid.table.operations, "it would be of no use here"
+    assert view_of(case.constraint).table.operations, "it would be of no use here"
     return case
 
 
