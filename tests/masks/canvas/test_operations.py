@@ -141,7 +141,7 @@ int main(void) { struct point p; int i = 10; do { p.x = gcd(i, 7) + (i << 2); p.
 
 
 def test_a_program_with_gaps_is_filled() -> None:
-    """A masked token leaves hundreds of places open, between which what follows decides."""
+    """With the grammar of C itself, against the stock parser."""
     grammar = gl.Lark.library("c")
     texts = re.findall(r" ?\w+| ?[^\w\s]+|\n", PROGRAM)
     pieces = sorted({*texts, *map(chr, range(32, 127))})
