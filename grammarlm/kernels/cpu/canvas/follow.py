@@ -16,7 +16,7 @@ from .guide import ahead_of, edges_at, edges_by_control, guide_of, is_taken, liv
 from .operated import groups_by_symbol, groups_of, pushed_of
 from .records import MIX, kinds_of, sets_arena, words_of
 
-MOST_FOUND = 256  # ends and points of one token
+MOST_FOUND = 1 << 13  # ends and points of one token: in large grammars hundreds are open
 
 
 @part
