@@ -32,19 +32,27 @@ class Blanks(NamedTuple):
     leading: np.ndarray
     trailing: np.ndarray
     is_whole: np.ndarray
-    most: int
 
 
 @lru_cache(maxsize=4)
 def blanks_of_tokens(vocab: Vocabulary) -> Blanks:
     edges = sizes_of(vocab).blanks
     leading, trailing = np.array(edges.leading, np.int64), np.array(edges.trailing, np.int64)
-    return Blanks(leading, trailing, np.array(edges.is_whole, bool), int(max(leading.max(), trailing.max())))
+    return Blanks(leading, trailing, np.array(edges.is_whole, bool))
+
+
+@lru_cache(maxsize=1024)
+def too_many(vocab: Vocabulary, before: int, after: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ids whose blanks are too many at their beginning (or all of them), and at their end, with those given on both sides."""
+    leading, trailing, is_whole = blanks_of_tokens(vocab)
+    first = (leading > 0) & (leading + before + np.where(is_whole, after, 0) > LONGEST_RUN)
+    last = (trailing > 0) & (trailing + after > LONGEST_RUN) & ~is_whole
+    return np.flatnonzero(first), np.flatnonzero(last) if after else NO_TOKENS
 
 
 def given_beside(tokens: Sequence[int], vocab: Vocabulary, begun: int) -> list[tuple[int, int]]:
     """By position the given blanks right before it and right after it, to the next masked token. `begun`: those before the row."""
-    leading, trailing, is_whole, _ = blanks_of_tokens(vocab)
+    leading, trailing, is_whole = blanks_of_tokens(vocab)
     before = _carried(tokens, trailing, is_whole, begun)
     after = _carried(tokens[::-1], leading, is_whole, 0)[::-1]
     return list(zip(before, after, strict=True))
@@ -65,22 +73,20 @@ class Gaps:
     def __init__(self, tokens: Sequence[int], passes: StackPasses, vocab: Vocabulary, begun: int, is_text: np.ndarray):
         """`is_text`: bool by control: are blanks text there?"""
         self._passes, self._is_text = passes, is_text
-        self._blanks = blanks_of_tokens(vocab)
+        self._vocab = vocab
         self._beside = given_beside(tokens, vocab, begun)
 
     def refused(self, position: int, allowed: np.ndarray, class_of: np.ndarray) -> np.ndarray:
         """`allowed`: the classes at a masked position."""
         before, after = self._beside[position] if position < len(self._beside) else (0, 0)
-        if not before + after or before + self._blanks.most + after <= LONGEST_RUN:
+        if not before + after:
             return NO_TOKENS
-        leading, trailing, is_whole, _ = self._blanks
-        total = leading + before + np.where(is_whole, after, 0)
-        first = np.flatnonzero((total > LONGEST_RUN) & (leading > 0))
-        first = first[allowed[class_of[first]]]
-        last = np.flatnonzero((trailing + after > LONGEST_RUN) & (trailing > 0) & ~is_whole) if after else NO_TOKENS
-        last = last[allowed[class_of[last]]]
+        first, last = too_many(self._vocab, before, after)
+        first, last = first[allowed[class_of[first]]], last[allowed[class_of[last]]]
         if len(first):
             first = first[~self._passes.classes_from(position, self._is_text)[class_of[first]]]
+        if not len(last):
+            return first
         classes = [
             c for c in np.unique(class_of[last]).tolist() if not self._passes.leads_to(position, c, self._is_text)
         ]
