@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner
 FEW_PLACES = 1 << 15  # of one where there are bounds that know more
 FIRST_STACKS = 1 << 18
-ROUNDS = (
-    8,
-    *16 * [512],
-)  # of uniform numbers for whole rows, one after the other; most tries that end early take few of them
-FEW_ROUNDS = 2
+# Of uniform numbers for whole rows, between two looks at the clock; most tries that end early take few of them.
+ROUNDS = (8, *128 * [64])
+FEW_ROUNDS = 9
+OPERATED_NUMBERS = (
+    256  # where bounds know nothing of the stack, and a try takes long: rows of up to 127 tokens are tried
+)
 
 
 class Guided:
@@ -52,7 +53,7 @@ class Guided:
         table, steps = grid.table, len(row)
         pair_of, pairs = pair_numbers(table.sets, height)
         held = np.zeros((table.sets.records if height else 0, -(-pair_of.shape[1] // 64)), np.uint64)
-        self._sets, self._row = table.sets, row.copy()
+        self._sets, self._row, self._has_operations = table.sets, row.copy(), bool(table.operations)
         self._arrays: dict[Guide, np.ndarray] = {}
         self._words = np.zeros(Guide.LENGTH, np.int64)
         for place, array in {
@@ -101,6 +102,10 @@ class Guided:
         self._words[place] = address_of(array)
 
     @property
+    def rounds(self) -> Sequence[int]:
+        return (OPERATED_NUMBERS // (2 * len(self._row) + 2),) if self._has_operations else ROUNDS
+
+    @property
     def bound(self) -> float:
         """Of all completions: the best has no more, or they together have not."""
         controls, stacks = self._arrays[Guide.START_CONTROL], self._arrays[Guide.START_STACK]
@@ -145,7 +150,7 @@ def drawn_led(
     for guide, others in guides:
         if np.isneginf(guide.bound):
             return None
-        found = guide.drawn(draw, is_single, check, ROUNDS[:FEW_ROUNDS] if others else ROUNDS)
+        found = guide.drawn(draw, is_single, check, ROUNDS[:FEW_ROUNDS] if others else guide.rounds)
         if found is not None:
             return found
     return None

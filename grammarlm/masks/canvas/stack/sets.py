@@ -33,7 +33,7 @@ from .set_store import SetStore
 if TYPE_CHECKING:
     from .table import StackTable
 
-STEPS = 64  # of a row between two looks at the clock
+STEPS, OPERATED_STEPS = 64, 4  # of a row between two looks at the clock; where tables have operations
 ROWS_KEPT = 4096
 MOST_PUSHED = 4  # symbols a token, at first
 EMPTY_STATE = 2  # words of a state without sets
@@ -47,6 +47,7 @@ class StackSets:
         entries.load("stack_sets")
         self.table, self.lock, self._store = table, threading.RLock(), SetStore(table)
         self._is_restricted = False
+        self._steps = OPERATED_STEPS if table.operations else STEPS
         self._begin()
 
     def forget(self) -> None:
@@ -149,10 +150,11 @@ class StackSets:
     def forward(self, begin: int, row: np.ndarray, check: Callable[[], None] = lambda: None) -> np.ndarray:
         states = np.zeros(len(row) + 1, np.int32)
         states[0] = begin
-        for first in range(0, len(row), STEPS):
-            part = row[first : first + STEPS]
+        for first in range(0, len(row), self._steps):
+            part = row[first : first + self._steps]
             places = address_of(part), len(part), address_of(states[first:])
             self._store.asked(lambda: entries.sets_forward(self._store.address, *places), check)  # noqa: B023
+            check()
         return states
 
     def backward(
@@ -160,10 +162,11 @@ class StackSets:
     ) -> tuple[np.ndarray, np.ndarray]:
         states, inner = np.zeros(len(row) + 1, np.int32), np.zeros(len(row), np.int32)
         states[-1] = end
-        for last in range(len(row), 0, -STEPS):
-            first = max(0, last - STEPS)
+        for last in range(len(row), 0, -self._steps):
+            first = max(0, last - self._steps)
             places = address_of(row[first:]), last - first, address_of(states[first:]), address_of(inner[first:])
             self._store.asked(lambda: entries.sets_backward(self._store.address, *places), check)  # noqa: B023
+            check()
         return states, inner
 
     def among(self, state: int, controls: np.ndarray) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .passes import StackPasses
 
 Config = tuple[int, tuple[int, ...]]  # control, stack
-MOST = 20_000  # configs in all sets
+MOST, MOST_OPERATED = 20_000, 1_000  # configs in all sets; where the table has operations
 
 
 class TooMany(Exception):
@@ -32,7 +32,7 @@ class Subsets:
 
     def __init__(self, passes: StackPasses, scores: np.ndarray):
         self._passes, self._grid, self._table, self._scores = passes, passes.grid, passes.grid.table, scores
-        self._size = 0
+        self._size, self._most = 0, MOST_OPERATED if self._table.operations else MOST
         start = frozenset((control, stack) for control, stack in self._grid.starts)
         layer: dict[frozenset[Config], int] = {start: 0}
         self._layers: list[list[list[tuple[int, int]]]] = []  # by step and set: (class, set after it)
@@ -77,9 +77,10 @@ class Subsets:
             for token_class in classes:
                 key = tuple(self._table.edges_by_class[token_class])
                 if key not in by_edges:
+                    self._grid.check()
                     by_edges[key] = following(self._table, configs, key)
                     self._size += len(by_edges[key])
-                    if self._size > MOST:
+                    if self._size > self._most:
                         raise TooMany
                 if target := by_edges[key]:
                     edges.append((token_class, after.setdefault(target, len(after))))
