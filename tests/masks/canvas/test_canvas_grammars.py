@@ -3,27 +3,14 @@
 import re
 from functools import cache
 
-import lark
 import pytest
 
 import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows
+from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
 
 
 @cache
-def by_lark(text: str, parser: str = "lalr"):
-    reader = lark.Lark(text, parser=parser)
-
-    def accepts(data: bytes) -> bool:
-        try:
-            reader.parse(data.decode())
-        except lark.exceptions.UnexpectedInput:
-            return False
-        return True
-
-    return accepts
-
-
 def balanced(data: bytes) -> bool:
     while data != (data := data.replace(b"()", b"").replace(b"[]", b"")):
         pass
@@ -42,16 +29,7 @@ NULLABLE = 'root ::= "a" root tail? | "b"\ntail ::= "c" root? "d"?\n'
 NULLABLE_IN_LARK = 'start: "a" start tail? | "b"\ntail: "c" start? "d"?\n'
 OPTIONAL = 'start: "a" empty "b" | "a" other "c"\nempty: "x"?\nother: "x"? "y"?\n'
 DANGLING = 'start: "i" start | "i" start "e" start | "s"\n'
-CALLS = 'start: NAME "(" (sum ("," sum)*)? ")" ";"\nsum: NAME | sum "+" NAME\nNAME: /[a-z]+/\n%ignore " "\n'
 GENERICS = 'start: type "=" shift\ntype: NAME ["<" type ">"]\nshift: NAME (">>" NAME)*\nNAME: /[a-z]/\n'
-LEVELS = """start: test
-?test: either ["?" test ":" test]
-?either: sum ("|" sum)*
-?sum: unary ("+" unary)*
-?unary: "-" unary | postfix
-?postfix: atom | postfix "[" test "]"
-?atom: "x" | "(" test ")"
-"""
 CASES = {
     "brackets": (
         Case(gl.Lark(BRACKETS), [b"?", b"(", b")", b"[", b"]", b"()", b"])", b"([", b"."], by_lark(BRACKETS), balanced),

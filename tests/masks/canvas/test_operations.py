@@ -13,17 +13,9 @@ import grammarlm as gl
 from grammarlm.masks.canvas.stack import network
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows, holes_of, matching
+from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
 
-CALLS = 'start: NAME "(" (sum ("," sum)*)? ")" ";"\nsum: NAME | sum "+" NAME\nNAME: /[a-z]+/\n%ignore " "\n'
 BLOCKS = 'start: part*\npart: "{" part* "}" | "if" NAME part | NAME "=" NAME ";"\nNAME: /[a-z]+/\n%ignore " "\n'
-LEVELS = """start: test
-?test: either ["?" test ":" test]
-?either: sum ("|" sum)*
-?sum: unary ("+" unary)*
-?unary: "-" unary | postfix
-?postfix: atom | postfix "[" test "]"
-?atom: "x" | "(" test ")"
-"""
 CASES = {
     "calls": (CALLS, [b"?", b"f", b"if", b"(", b")", b",", b"+", b";", b"+x", b");", b"."], (4, 5)),
     "blocks": (BLOCKS, [b"?", b"if", b"i", b"f", b"=", b"x;", b"{", b"}", b"}}", b"{ if", b" ", b";", b"."], (3, 4)),
@@ -38,16 +30,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def case_of(text: str, tokens: list[bytes]) -> Case:
-    reader = lark.Lark(text, parser="lalr")
-
-    def accepts(data: bytes) -> bool:
-        try:
-            reader.parse(data.decode())
-        except lark.exceptions.UnexpectedInput:
-            return False
-        return True
-
-    case = Case(gl.Lark(text), tokens, accepts)
+    case = Case(gl.Lark(text), tokens, by_lark(text))
     assert view_of(case.constraint).table.operations, "it would be of no use here"
     return case
 

@@ -33,6 +33,7 @@ from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
 
+from .begun import CHARACTERS
 from .places import Places
 from .tracked import long_languages, long_strings, tracked_program
 
@@ -44,7 +45,6 @@ SHORT = 1  # digits of a number before an exponent that states follow in any row
 OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
 SCRATCH = 4096  # frames that steps make and drop
 FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 1 << 14, 1 << 14, 1 << 12  # memory that is not used costs nothing
-COUNT = 24  # bit offset in y: of a string's characters
 
 
 class States(NamedTuple):
@@ -229,13 +229,13 @@ class Explorer:
         """c and y of a thread as these states have it: in a string it knows nothing of what they do not count."""
         if c & 31 != Kind.STRING:
             return c, y
-        row, count = c >> 11 & ROW, y >> COUNT
+        row, count = c >> 11 & ROW, y >> CHARACTERS
         least, most, _, lengths = (int(word) for word in self._rows.rows[row : row + 4])
         if most < 0:
             count = min(count, max(least, 0))
         if least <= 0 and most < 0 and lengths == 0:
             c = c & ~(ROW << 11) | ANY_STRING << 11
-        return c, count << COUNT | y & ESCAPE
+        return c, count << CHARACTERS | y & ESCAPE
 
     @property
     def has_loose(self) -> bool:

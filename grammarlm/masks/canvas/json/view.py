@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 MOST_KNOWN = 32
 MANTISSAS = (4, 8, 16, 25)  # digits after which exponents are followed, beside SHORT
 MOST_EXPONENTS = 1 << 15  # states of a lattice that follows exponents after more digits than SHORT
-
 Starts = list[tuple[int, tuple[int, ...]]]
 
 
@@ -210,15 +209,10 @@ class UnrolledView:
         if self._of(States(self.spelled)).machine.states > MOST_EXPONENTS:
             return SHORT
         enough = next((level for level in MANTISSAS if level >= digits), MANTISSAS[-1])
-        levels = [level for level in MANTISSAS if level <= enough]
-        return next(
-            (
-                n
-                for n in reversed(levels)
-                if self._of_at_most(States(self.spelled, mantissa=n), MOST_EXPONENTS) is not None
-            ),
-            SHORT,
-        )
+        for level in reversed(MANTISSAS):
+            if level <= enough and self._of_at_most(States(self.spelled, mantissa=level), MOST_EXPONENTS) is not None:
+                return level
+        return SHORT
 
     def lattice(
         self, states: States, length: int, after: Matcher | None, room: int, check: Callable[[], None]
@@ -359,7 +353,10 @@ class JsonView(UnrolledView):
 
 
 def is_narrow(rows: Sequence[int], row: int) -> bool:
-    """Are numbers of some digits too large, but for an exponent?"""
+    """Are numbers of some digits too large, but for an exponent? A sign that no number has says nothing."""
     if rows[row + Number.FLAGS] & (Flag.PLAIN | Flag.TIDY):
         return False
-    return any(rows[row + side + Bound.HIGH] < TOKEN_DIGITS for side in (Number.POSITIVE, Number.NEGATIVE))
+    powers = [
+        (rows[row + side + Bound.LOW], rows[row + side + Bound.HIGH]) for side in (Number.POSITIVE, Number.NEGATIVE)
+    ]
+    return any(low <= high < TOKEN_DIGITS for low, high in powers)

@@ -30,9 +30,7 @@ FIRST_STACKS = 1 << 18
 # Of uniform numbers for whole rows, between two looks at the clock; most tries that end early take few of them.
 ROUNDS = (8, *128 * [64])
 FEW_ROUNDS = 9
-OPERATED_NUMBERS = (
-    256  # where bounds know nothing of the stack, and a try takes long: rows of up to 127 tokens are tried
-)
+OPERATED_NUMBERS = 256  # for a try where tables have operations, which take long: rows of up to 127 tokens are tried
 
 
 class Guided:
