@@ -16,12 +16,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from grammarlm.decoding.trace import Step
+from grammarlm.errors import LimitExceeded
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .boards import Board, Boards
 from .draws import Draws
 from .look import Allowed, Choice, Look, Rule
 
+MOST_REFUSED = 32  # ids at one position
 IMPOSSIBLE = -1e6  # stands for -inf in scores of whole rows, so that they can be added up
 T = TypeVar("T")
 Asking = Generator[np.ndarray, np.ndarray, T]  # yields rows with masks, is sent their logits
@@ -178,12 +180,21 @@ class Run:
         return row, order, rejected
 
     def _with_best(self, look: Look, row: np.ndarray, position: int, board: Board) -> np.ndarray:
-        """The row with what is now the best id at a position."""
+        """The row with what is now the best id at a position that completes it: of a few, a canvas finds out only by committing."""
         with self.canvas_time():
             allowed = Timed(board.allowed(row), self)
-        one = replace(look, positions=np.array([position]), allowed=allowed)
-        with self.canvas_time():
-            return board.commit(row, [position], [one.reading.id_at(0)])
+        refused: list[int] = []
+        while len(refused) < MOST_REFUSED:
+            one = replace(look, positions=np.array([position]), allowed=Without(allowed, refused))
+            if not len(one.ids[0]):
+                break
+            token = one.reading.id_at(0)
+            with self.canvas_time():
+                after = board.commit(row, [position], [token], partial=True)
+            if after[position] >= 0:
+                return after
+            refused.append(token)
+        raise LimitExceeded(f"position {position}: each of the {len(refused)} ids tried there was refused")
 
     def _filled(self, look: Look, board: Board) -> np.ndarray:
         """The best joint fill of the look's positions; other positions only need to be possible.
@@ -252,3 +263,22 @@ class Timed:
     def test(self, position: int, ids: Any) -> np.ndarray:
         with self._run.canvas_time():
             return self._allowed.test(position, ids)
+
+
+class Without:
+    """Allowed ids but for some, which were tried."""
+
+    def __init__(self, allowed: Allowed, refused: list[int]):
+        self._allowed, self._refused = allowed, np.array(refused, np.int64)
+
+    def row(self, position: int) -> np.ndarray:
+        words = self._allowed.row(position)
+        if not len(self._refused):
+            return words
+        found = words.copy()
+        bits = np.uint32(1) << (self._refused & 31).astype(np.uint32)
+        np.bitwise_and.at(found.view(np.uint32), self._refused >> 5, ~bits)
+        return found
+
+    def test(self, position: int, ids: Any) -> np.ndarray:
+        return self._allowed.test(position, ids) & ~np.isin(np.asarray(ids), self._refused)

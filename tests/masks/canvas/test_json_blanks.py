@@ -34,6 +34,8 @@ ROWS = [
     (TWENTY, b'"', None, b" ", TEN),
     (TWENTY, None, b" " * 40, b'"'),
     (b'"', TEN, None, TEN, TEN),
+    (LINE, LINE, TWENTY, b" ", b" ", None, b"1"),
+    (LINE, LINE, TWENTY, b" ", None, None, b"1"),
 ]
 
 

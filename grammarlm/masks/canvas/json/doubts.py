@@ -11,8 +11,9 @@ Each is a bound: where it says no, no completion breaks the rule, or those that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
@@ -72,8 +73,13 @@ def blanks_may_break(tokens: Sequence[int], vocab: Vocabulary) -> bool:
     """Can a gap have more blanks than the cap, if one masked token has many and all others one?"""
     most = sizes_of(vocab).blanks.most
     return any(
-        given + masked + (max(most - 1, 0) if masked else 0) > LONGEST_RUN for given, masked in _gaps(tokens, vocab)
+        gap.given + gap.masked + (max(most - 1, 0) if gap.masked else 0) > LONGEST_RUN for gap in _gaps(tokens, vocab)
     )
+
+
+def tight_gaps(tokens: Sequence[int], vocab: Vocabulary, begun: int) -> list[Gap]:
+    """Those that have more blanks than the cap where each masked token is one. `begun`: blanks that precede the row."""
+    return [gap for gap in _gaps(tokens, vocab, begun) if gap.masked and gap.given + gap.masked > LONGEST_RUN]
 
 
 def blanks_break(tokens: Sequence[int], vocab: Vocabulary) -> bool:
@@ -90,18 +96,26 @@ def blanks_break(tokens: Sequence[int], vocab: Vocabulary) -> bool:
     return False
 
 
-def _gaps(tokens: Sequence[int], vocab: Vocabulary) -> list[tuple[int, int]]:
-    """(given blanks, masked tokens) of each run of masked tokens and white space."""
-    edges, found, given, masked = sizes_of(vocab).blanks, list[tuple[int, int]](), 0, 0
-    for token in tokens:
+class Gap(NamedTuple):
+    """A run of masked tokens and white space, from `first` to before `end`, and the blanks at the edges of what is beside it."""
+
+    first: int
+    end: int
+    given: int  # blanks
+    masked: int  # tokens
+
+
+def _gaps(tokens: Sequence[int], vocab: Vocabulary, begun: int = 0) -> Iterator[Gap]:
+    edges, given, masked, first = sizes_of(vocab).blanks, begun, 0, 0
+    for i, token in enumerate(tokens):
         if token == MASKED:
             masked += 1
         elif edges.is_whole[token]:
             given += edges.leading[token]
         else:
-            found.append((given + edges.leading[token], masked))
-            given, masked = edges.trailing[token], 0
-    return [*found, (given, masked)]
+            yield Gap(first, i, given + edges.leading[token], masked)
+            given, masked, first = edges.trailing[token], 0, i + 1
+    yield Gap(first, len(tokens), given, masked)
 
 
 def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: bool) -> int:

@@ -18,10 +18,12 @@ from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .doubts import tight_gaps
 from .sizes import sizes_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.stack.passes import StackPasses
+    from grammarlm.masks.canvas.stack.table import StackTable
 
 NO_TOKENS = np.zeros(0, np.int64)
 
@@ -91,3 +93,29 @@ class Gaps:
             c for c in np.unique(class_of[last]).tolist() if not self._passes.leads_to(position, c, self._is_text)
         ]
         return np.union1d(first, last[np.isin(class_of[last], classes)])
+
+
+def may_all_be_broken(
+    tokens: Sequence[int], passes: StackPasses, vocab: Vocabulary, begun: int, has_twins: bool
+) -> bool:
+    """May each completion that states have for a row have too many blanks in some gap?
+
+    It may not where no gap has room for as many; nor where one has, and its inner tokens can all be text of one string.
+    `has_twins`: keys have to be apart as well, which that completion might not do.
+    """
+    tight, grid = tight_gaps(tokens, vocab, begun), passes.grid
+    if len(tight) != 1 or has_twins or grid.is_text is None or grid.table.micro_order is None:
+        return bool(tight)
+    gap, edge = tight[0], max(0, LONGEST_RUN - tight[0].given) // 2
+    first, end = gap.first + edge, gap.end - edge
+    if first >= end or any(token != MASKED for token in tokens[first:end]):
+        return True
+    stays = grid.is_text.copy()
+    stays[np.setdiff1d(np.arange(len(stays)), loops_of(grid.table))] = False
+    return not passes.stays(first, end, stays)
+
+
+def loops_of(table: StackTable) -> np.ndarray:
+    """The controls at which some token leaves everything as it is."""
+    found: np.ndarray = table.edge_control[table.edge_control == table.edge_point]
+    return found

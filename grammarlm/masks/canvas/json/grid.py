@@ -20,6 +20,7 @@ from .doubts import Room, blanks_break, blanks_may_break, digits_beside, fewest_
 from .explored import SHORT, LeftOut, States
 from .keys import escaped_twice, runs_of
 from .marks import MarkedTable
+from .plain import PlainTokens
 from .repeats import quotes_of
 from .residue import JsonPasses
 from .spans import Runs
@@ -49,8 +50,9 @@ class JsonGrid:
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
         self.runs = Runs(self.vocab, self.begun.key)
-        self.has_free_keys = view.has_free_keys
+        self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
+        self._plain: PlainTokens | None = None
 
     def grid(self, states: States) -> StackGrid:
         """The lattice of these states."""
@@ -95,6 +97,12 @@ class JsonGrid:
         if id(classes) not in self._quotes:
             self._quotes[id(classes)] = classes, quotes_of(self.vocab, classes)
         return self._quotes[id(classes)][1]
+
+    def plain_tokens(self, classes: TokenClasses) -> PlainTokens:
+        """Kept of the classes that were asked for last."""
+        if self._plain is None or self._plain.classes is not classes:
+            self._plain = PlainTokens(self.vocab, classes, self.length)
+        return self._plain
 
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,10 +22,9 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
-from grammarlm.vocab.vocabulary import Vocabulary
 
 from .explored import States
-from .gaps import Gaps
+from .gaps import Gaps, may_all_be_broken
 from .keys import runs_of, spelled_keys_of, spelling_tokens
 from .repeats import Repeats
 from .twice import keys_twice
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from .grid import JsonGrid
 
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
-SHORT_TOKEN = 4  # bytes
 NO_TOKENS = np.zeros(0, np.int64)
 
 
@@ -67,7 +65,7 @@ class JsonPasses:
     def settled(self) -> JsonPasses:
         """These, or passes of states that know what matters for the row."""
         decided = self.is_completable and self._has_apart_keys()
-        if decided is None:
+        if decided is None or (decided and self._may_break_blanks()):
             if self._is_read(
                 self.witness(self._inner.some)
             ):  # found at once; what follows finds one of the fewest blanks
@@ -114,19 +112,12 @@ class JsonPasses:
 
     def witness(self, chosen: Callable[[np.ndarray], np.ndarray]) -> list[int]:
         """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
-        rng, blanks, lengths = np.random.default_rng(0), *costs_of(self.grid.vocab)
-        order, starts = self.classes.order, self.classes.starts
-        filled = np.flatnonzero(np.diff(starts))
-        least = np.zeros(self.classes.count)
-        least[filled] = np.minimum.reduceat(blanks[order], starts[filled])
-        scores = rng.random((len(self.tokens), self.classes.count)) - 10 * least
-        classes = chosen(scores.astype(np.float32))
-        row = list(self.tokens)
+        plain = self.grid.plain_tokens(self.classes)
+        classes = chosen(plain.scores)
+        rng, row = np.random.default_rng(0), list(self.tokens)
         for i in np.flatnonzero(np.array(self.tokens) == MASKED).tolist():
-            members = self.classes.members(int(classes[i]))
-            members = members[blanks[members] == blanks[members].min()]
-            short = members[lengths[members] <= max(SHORT_TOKEN, lengths[members].min())]
-            row[i] = int(short[rng.integers(len(short))])
+            tokens = plain.of(int(classes[i]))
+            row[i] = int(tokens[rng.integers(len(tokens))])
         return row
 
     def amended(self, row: Sequence[int]) -> JsonPasses | None:
@@ -153,6 +144,14 @@ class JsonPasses:
 
     def _with(self, states: States) -> JsonPasses:
         return JsonPasses(self.grid, self.tokens, states)
+
+    def _may_break_blanks(self) -> bool:
+        """May every completion have more blanks in a gap than the machine reads?"""
+        if self.states.counts_blanks or not self.grid.caps_blanks:
+            return False
+        has_twins = self._repeats is not None and bool(self._repeats.twins)
+        tokens, begun = self.grid.text(self.tokens), self.grid.begun.blanks
+        return may_all_be_broken(tokens, self._inner, self.grid.vocab, begun, has_twins)
 
     def refused(self, position: int) -> np.ndarray:
         """Single tokens that may not stand at the position though their class may: each makes a second key like a given one, or
@@ -235,14 +234,3 @@ class JsonPasses:
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return self._inner.sample(scores, draw)
-
-
-@lru_cache(maxsize=4)
-def costs_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [V]: the blanks and tabs of each token, and its bytes."""
-    before = np.concatenate([[0], np.cumsum(np.isin(vocab.data, [9, 32]))])
-    found = np.zeros((2, vocab.size), np.int64)
-    count = min(vocab.size, len(vocab.offsets) - 1)
-    found[0, :count] = np.diff(before[vocab.offsets])[:count]
-    found[1, :count] = np.diff(vocab.offsets)[:count]
-    return found[0], found[1]

@@ -70,6 +70,10 @@ class StackPasses:
         """Has the row a completion with the class at a masked position, and one of the controls behind it?"""
         return self._known_states().leads_to(position, token_class, controls)
 
+    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
+        """Has the row completions with one of these controls at both boundaries, on equal stacks?"""
+        return self._known_states().stays(first, end, controls)
+
     def some(self, scores: np.ndarray) -> np.ndarray:
         """int32 [L]: the classes of some completion, found from the left: at each position the best of those that lead on."""
         found = None if self.grid.table.micro_order is None else self._known_states().some(scores)
@@ -154,6 +158,11 @@ class RowStates:
         with self._sets.lock:
             after = self._sets.forward(self._states.forward(position), np.array([token_class], np.int32))
             return self._sets.meet(self._sets.among(int(after[1]), controls), self._states.backward(position + 1))
+
+    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
+        with self._sets.lock:
+            before = self._sets.among(self._states.forward(first), controls)
+            return self._sets.meet(before, self._states.backward(end))
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
         scores = np.ascontiguousarray(scores, np.float64)
