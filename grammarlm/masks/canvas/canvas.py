@@ -26,7 +26,7 @@ from .allowed import Allowed
 from .classes import TokenClasses
 from .device_scores import DeviceScores, scores_of
 from .explain import explain
-from .protocol import MASKED, Draw, Grid, Passes, TokenGrid, TokenPasses, View
+from .protocol import MASKED, Draw, Grid, Passes, TokenGrid, TokenPasses, Undecided, View
 from .scores import Scores, SoftmaxDraw
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class Canvas:
 
         With `partial` an id is set only where the row can still be completed, in the order given: the longest prefix that can
         be set together, found by bisection, then all later ids but the first of them, or, if they don't fit, each. So k ids of
-        which one does not fit take at most 2 + log2 k questions, if what is asked last was about the row.
+        which one does not fit take at most 2 + log2 k questions, if what is asked last was about the row. An id is not set where
+        it would lead to a row of which a canvas does not decide whether it can be completed (LimitExceeded otherwise).
         """
         row = self._read(tokens)
         places = [self._position(position) for position in positions]
@@ -115,20 +116,27 @@ class Canvas:
             raise ValueError("the row cannot be completed, whatever is set")
         most = self._longest_prefix(row, setting)
         row, later = _with(row, setting[:most]), setting[most + 1 :]
-        if len(later) > 1 and self._passes(after := _with(row, later)).is_completable:
+        if len(later) > 1 and self._is_surely_completable(after := _with(row, later)):
             return after
         for one in later:
             after = _with(row, [one])
-            if self._passes(after).is_completable:
+            if self._is_surely_completable(after):
                 row = after
         return row
+
+    def _is_surely_completable(self, row: list[int]) -> bool:
+        """Of rows of which that is not decided, no: an id that leads to one is not set."""
+        try:
+            return self._passes(row).is_completable
+        except Undecided:
+            return False
 
     def _longest_prefix(self, row: list[int], setting: list[tuple[int, int]]) -> int:
         """How many of the settings can be made together, from the first on: if n can, fewer can."""
         least, most = 0, len(setting)
         tried = most
         while least < most:
-            if self._passes(_with(row, setting[:tried])).is_completable:
+            if self._is_surely_completable(_with(row, setting[:tried])):
                 least = tried
             else:
                 most = tried - 1

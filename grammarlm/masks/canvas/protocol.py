@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from grammarlm.errors import LimitExceeded
+
 if TYPE_CHECKING:
     from grammarlm.masks.matcher import Matcher
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 MASKED = -1  # in place of a token or a class: missing
 Draw = Callable[[np.ndarray], int]  # log weights, none of them NaN, not all -inf -> an index, by their softmax
+
+
+class Undecided(LimitExceeded):
+    """What states leave out could complete the row; another row of the same canvas may be decided."""
 
 
 class Passes(Protocol):

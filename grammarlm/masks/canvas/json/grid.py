@@ -10,7 +10,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.protocol import MASKED, Passes
+from grammarlm.masks.canvas.protocol import MASKED, Passes, Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
@@ -58,7 +58,7 @@ class JsonGrid:
         """The lattice of these states."""
         if states not in self._grids:
             if len(states.keys) > MOST_KEYS:
-                raise LimitExceeded(
+                raise Undecided(
                     f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
                 )
             try:
@@ -174,7 +174,7 @@ class JsonGrid:
         if found is None and self._view.leaves_out_escapes:
             loose = states._replace(digits=SHORT, is_loose=True, has_any_length=True)
             if JsonPasses(self, list(tokens), loose).is_completable:
-                raise LimitExceeded(
+                raise Undecided(
                     "a canvas: whether escapes of characters that need none complete the row is not decided, as a schema of so "
                     "many states is followed without those"
                 )
@@ -187,7 +187,7 @@ class JsonGrid:
         if states.digits >= room or states.digits == LEVELS[-1]:
             if states.digits >= room or not self._loosely(tokens, states):
                 return None
-            raise LimitExceeded(
+            raise Undecided(
                 f"a canvas: whether a number of more than {LEVELS[-1]} bytes, with an exponent, completes the row is not decided"
             )
         if not self._loosely(tokens, states):

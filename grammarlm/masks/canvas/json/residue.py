@@ -6,7 +6,7 @@ counted, which keys are tracked. What is still open is decided by the machine it
     no    of states that leave out numbers: asked again of states that have them by their form, then of those that follow them
     yes   where keys come twice and are not tracked: a completion is read; where it is refused, they are tracked from then on
 
-A question that is not decided so is not answered: LimitExceeded.
+A question that is not decided so is not answered: Undecided, a LimitExceeded.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.protocol import MASKED, Draw
+from grammarlm.masks.canvas.protocol import MASKED, Draw, Undecided
 from grammarlm.masks.canvas.stack.passes import StackPasses
 
 from .explored import States
@@ -135,7 +134,7 @@ class JsonPasses:
             return self._with(states._replace(counts_blanks=True))
         if not states.counts_lengths:
             return self._with(states._replace(counts_lengths=True))
-        raise LimitExceeded("a canvas: a completion is refused, and whether there is another is not decided")
+        raise Undecided("a canvas: a completion is refused, and whether there is another is not decided")
 
     def _is_read(self, row: Sequence[int]) -> bool:
         """Does the machine read a row?"""
