@@ -10,6 +10,10 @@ import torch
 
 from grammarlm.decoding.readers.mask_facts import CAUSAL, MASKED
 from grammarlm.decoding.readers.model_facts import device_of
+from grammarlm.masks.canvas.device_scores import is_on_device
+
+from .device_logits import DeviceLogits
+from .look import Logits
 
 
 class Denoiser:
@@ -19,8 +23,9 @@ class Denoiser:
         self.model, self.width, self.mask_id, self.prompt, self.kind = model, width, mask_id, list(prompt), kind
         self.calls: int = 0
 
-    def read(self, rows: np.ndarray) -> np.ndarray:
-        """float32 [rows, length, width] of int64 [rows, length], in one call; what the vocabulary has beyond the logits is -inf."""
+    def read(self, rows: np.ndarray) -> Sequence[Logits]:
+        """float32 [length, width] of each row of int64 [rows, length], in one call; what the vocabulary has beyond the logits is
+        -inf. Those of a GPU stay there."""
         return read_together([(self, rows)])[0]
 
     def group(self, rows: np.ndarray) -> Hashable:
@@ -41,19 +46,16 @@ class Denoiser:
         prompt = np.broadcast_to(np.array(self.prompt, np.int64), (len(rows), len(self.prompt)))
         return np.concatenate([prompt, np.where(rows < 0, self.mask_id, rows)], 1)
 
-    def answers(self, logits: torch.Tensor) -> np.ndarray:
+    def answers(self, logits: torch.Tensor) -> Sequence[Logits]:
         """Of the model's logits those of the rows, as wide as the vocabulary."""
-        found = logits[:, len(self.prompt) :, : self.width].detach().to("cpu", torch.float32).numpy()
-        if found.shape[2] < self.width:
-            missing = np.full((*found.shape[:2], self.width - found.shape[2]), -np.inf, np.float32)
-            found = np.concatenate([found, missing], 2)
-        highest = found.max(2, initial=-np.inf)  # NaN where there is one
-        if not (highest < np.inf).all():
+        kept = logits[:, len(self.prompt) :, : self.width].detach()
+        if kept.numel() and not bool((kept.amax(2) < np.inf).all()):  # NaN where there is one
             raise ValueError("the model's logits hold NaN or inf; check its weights and dtype")
-        return found
+        rows = [DeviceLogits(row, self.width) for row in kept]
+        return rows if is_on_device(kept) else [row[:] for row in rows]
 
 
-def read_together(asked: Sequence[tuple[Denoiser, np.ndarray]]) -> list[np.ndarray]:
+def read_together(asked: Sequence[tuple[Denoiser, np.ndarray]]) -> list[Sequence[Logits]]:
     """The logits of rows of one group, of one denoiser each, by one call of the model."""
     first = asked[0][0]
     given = torch.from_numpy(np.concatenate([reader.ids(rows) for reader, rows in asked])).to(device_of(first.model))

@@ -7,7 +7,7 @@ several texts in one call (together.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -21,12 +21,12 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .boards import Board, Boards
 from .draws import Draws
-from .look import Allowed, Choice, Look, Rule
+from .look import Allowed, Choice, Logits, Look, Rule
 
 MOST_REFUSED = 32  # ids at one position
 IMPOSSIBLE = -1e6  # stands for -inf in scores of whole rows, so that they can be added up
 T = TypeVar("T")
-Asking = Generator[np.ndarray, np.ndarray, T]  # yields rows with masks, is sent their logits
+Asking = Generator[np.ndarray, Sequence[Logits], T]  # yields rows with masks, is sent their logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +102,12 @@ class Run:
 
     # ------------------------------------------------------------------ the model
 
-    def read(self, end: int | None = None) -> Asking[np.ndarray]:
+    def read(self, end: int | None = None) -> Asking[Logits]:
         """Logits [seen, V] of the row, in one call. With `end`, masks from there on are cut off, up to the last known id."""
-        logits: np.ndarray = (yield from self.read_all([self.row], end))[0]
+        logits: Logits = (yield from self.read_all([self.row], end))[0]
         return logits
 
-    def read_all(self, rows: list[np.ndarray], end: int | None = None) -> Asking[np.ndarray]:
+    def read_all(self, rows: list[np.ndarray], end: int | None = None) -> Asking[Sequence[Logits]]:
         """Logits [rows, seen, V] of several rows, in one call."""
         batch = np.stack(rows)
         if end is not None:
@@ -122,7 +122,7 @@ class Run:
     # ------------------------------------------------------------------ steps
 
     def step(
-        self, choose: Rule, logits: np.ndarray, positions: np.ndarray, schedule: Schedule, board: Board | None = None
+        self, choose: Rule, logits: Logits, positions: np.ndarray, schedule: Schedule, board: Board | None = None
     ) -> None:
         """One look at some masked positions; what is chosen is committed and recorded."""
         self.record(self.outcome(choose, self.state, logits, positions, schedule, board))
@@ -131,7 +131,7 @@ class Run:
         self,
         choose: Rule,
         state: State,
-        logits: np.ndarray,
+        logits: Logits,
         positions: np.ndarray,
         schedule: Schedule,
         board: Board | None = None,
@@ -146,7 +146,7 @@ class Run:
         return Outcome(after, order, [int(row[p]) for p in order], rejected, log_p, choice.notes)
 
     def look(
-        self, state: State, logits: np.ndarray, positions: np.ndarray, schedule: Schedule, board: Board | None = None
+        self, state: State, logits: Logits, positions: np.ndarray, schedule: Schedule, board: Board | None = None
     ) -> Look:
         with self.canvas_time():
             allowed = (board or self.boards.whole).allowed(state.row)

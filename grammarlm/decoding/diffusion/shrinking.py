@@ -18,7 +18,7 @@ import numpy as np
 from grammarlm.errors import UnsupportedFeature
 
 from .boards import Canvas
-from .look import Allowed
+from .look import Allowed, Logits
 from .several import SeveralCanvases
 from .together import Reader
 
@@ -122,14 +122,14 @@ class ShrinkingReader:
     def calls(self) -> int:
         return self._reader.calls
 
-    def read(self, rows: np.ndarray) -> np.ndarray:
+    def read(self, rows: np.ndarray) -> Sequence[Logits]:
         """Rows of different lengths are read in different calls."""
         found = np.full((*rows.shape, self.size + 1), -np.inf, np.float32)
         kept = rows != self.size
         for count in np.unique(kept.sum(1)):
             of = np.flatnonzero(kept.sum(1) == count)
             logits = self._reader.read(np.stack([rows[index][kept[index]] for index in of]))
-            for index, own in zip(of, logits, strict=True):
+            for index, own in zip(of, map(np.asarray, logits), strict=True):
                 found[index, kept[index], : self.size] = own
                 found[index, kept[index], self.size] = own[:, self._stops].max(1)
-        return found
+        return list(found)

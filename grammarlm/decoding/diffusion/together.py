@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from .denoiser import Denoiser, read_together
+from .look import Logits
 from .run import Asking, Run
 
 MOST_NUMBERS = 1 << 26  # logits of one call: 256 MiB
@@ -24,7 +25,7 @@ class Reader(Protocol):
     @property
     def calls(self) -> int: ...
 
-    def read(self, rows: np.ndarray) -> np.ndarray: ...
+    def read(self, rows: np.ndarray) -> Sequence[Logits]: ...
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Job:
     asks: Asking[None]
     rows: np.ndarray
 
-    def send(self, logits: np.ndarray) -> bool:
+    def send(self, logits: Sequence[Logits]) -> bool:
         """The row goes on until it wants logits again; False where it is filled."""
         try:
             self.rows = self.asks.send(logits)

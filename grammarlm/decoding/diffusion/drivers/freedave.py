@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grammarlm.decoding.diffusion.look import Rule
+from grammarlm.decoding.diffusion.look import Logits, Rule
 from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
 
 from .full import blocks_of
@@ -40,7 +40,7 @@ def follow(run: Run, choose: Rule, schedule: Schedule, d: int) -> Asking[None]:
             run.record(outcome)
 
 
-def drafted(run: Run, choose: Rule, state: State, logits: np.ndarray, schedule: Schedule, d: int) -> list[Outcome]:
+def drafted(run: Run, choose: Rule, state: State, logits: Logits, schedule: Schedule, d: int) -> list[Outcome]:
     """The next states if the logits stayed what they are."""
     found: list[Outcome] = []
     while len(found) < d and left(state, schedule):
@@ -49,7 +49,7 @@ def drafted(run: Run, choose: Rule, state: State, logits: np.ndarray, schedule: 
     return found
 
 
-def one_step(run: Run, choose: Rule, state: State, logits: np.ndarray, schedule: Schedule) -> Outcome:
+def one_step(run: Run, choose: Rule, state: State, logits: Logits, schedule: Schedule) -> Outcome:
     positions = schedule.first + np.flatnonzero(state.row[schedule.first : schedule.end] < 0)
     return run.outcome(choose, state, logits, positions, schedule)
 

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
-from grammarlm.decoding.diffusion.look import Choice, Look, Rule
+from grammarlm.decoding.diffusion.look import Choice, Logits, Look, Rule
 from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
 
 from .full import blocks_of
@@ -65,7 +65,7 @@ def first_run(masked: np.ndarray) -> np.ndarray:
 
 
 def gain_of(
-    run: Run, logits: np.ndarray, places: np.ndarray, masked: np.ndarray, schedule: Schedule, choose: Rule
+    run: Run, logits: Logits, places: np.ndarray, masked: np.ndarray, schedule: Schedule, choose: Rule
 ) -> float:
     """How many more ids a call are expected of two calls for a draft; each place counts with its confidence and those before it."""
     expected = run.look(run.state, logits, places, schedule).reading.confidence.cumprod().sum()
@@ -97,9 +97,7 @@ class Drafted:
         return int(self.look.positions[0])
 
 
-def verified(
-    run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule, why: dict[str, float]
-) -> Asking[Outcome]:
+def verified(run: Run, table: Logits, places: np.ndarray, schedule: Schedule, why: dict[str, float]) -> Asking[Outcome]:
     """Drafts of these places, up to the first one that is refused and drawn again."""
     first, *later = drafted(run, table, places, schedule)
     row = run.row.copy()
@@ -122,7 +120,7 @@ def verified(
     return Outcome(after, list(log_p), [int(row[position]) for position in log_p], refused, log_p, notes)
 
 
-def drafted(run: Run, table: np.ndarray, places: np.ndarray, schedule: Schedule) -> list[Drafted]:
+def drafted(run: Run, table: Logits, places: np.ndarray, schedule: Schedule) -> list[Drafted]:
     """Each under the constraint of the row with those before it."""
     found, row = [], run.row
     for place in places:
