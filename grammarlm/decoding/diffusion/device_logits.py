@@ -6,19 +6,17 @@ array, and gets the rows that it asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from grammarlm.decoding.logits.apply_mask import apply_mask_
 
+from .draws import Draws
 from .reading import LOWEST, Reading
-
-if TYPE_CHECKING:
-    from .look import Look
 
 ROWS = 64  # at once: 32 MB of float32 where there are 128,000 ids
 
@@ -49,13 +47,21 @@ class DeviceLogits:
 class DeviceReading(Reading):
     """What Reading says, of the same logits."""
 
-    def __init__(self, look: Look, table: DeviceLogits):
-        self._look, self._table = look, table
-        self.positions, self.draws = look.positions, look.draws
+    def __init__(
+        self,
+        positions: np.ndarray,
+        rows: Sequence[np.ndarray],
+        ids: Callable[[], list[np.ndarray]],
+        table: DeviceLogits,
+        draws: Draws,
+    ):
+        """rows: the mask words of each position; ids(): the same as ids, for what wants logits on the host."""
+        self.positions, self.draws = positions, draws
+        self._rows, self._ids, self._table = rows, ids, table
 
     @property
     def ids(self) -> list[np.ndarray]:  # type: ignore[override]
-        return self._look.ids
+        return self._ids()
 
     def _values(self, index: int) -> np.ndarray:
         found: np.ndarray = self._table[int(self.positions[index])][self.ids[index]]
@@ -67,7 +73,7 @@ class DeviceReading(Reading):
             part = slice(first, first + ROWS)
             places = torch.from_numpy(self.positions[part]).to(self._table.logits.device)
             logits = self._table.logits[places].float()
-            yield part, apply_mask_(logits, np.stack(self._look.rows[part]))
+            yield part, apply_mask_(logits, np.stack(self._rows[part]))
 
     @cached_property
     def _masses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

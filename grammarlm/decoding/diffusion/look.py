@@ -85,7 +85,7 @@ class Look:
     def reading(self) -> Reading:
         """The model's logits under the constraint."""
         if isinstance(self.table, DeviceLogits):
-            return DeviceReading(self, self.table)
+            return DeviceReading(self.positions, self.rows, lambda: self.ids, self.table, self.draws)
         return self.read(lambda index: self.table[self.positions[index]])
 
     def read(self, logits: Callable[[int], np.ndarray]) -> Reading:

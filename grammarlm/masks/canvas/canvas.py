@@ -153,10 +153,13 @@ class Canvas:
             if not passes.is_completable:
                 raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
             found = _chosen(passes, row, scores, draw)
-            amended = None if self._reader is None else cast("TokenPasses", passes).amended(found)
-            if amended is None:
+            if self._reader is None or (read := cast("TokenPasses", passes)).is_read(found):
                 return found
-            passes = amended
+            again = None if draw is None else lambda: _chosen(passes, row, scores, draw)  # noqa: B023
+            another = read.another(found, logits, again)
+            if another is not None:
+                return another
+            passes = read.amended(found) or passes
 
     def _read(self, tokens: Sequence[int]) -> list[int]:
         """The caller's row, checked, as a new list."""

@@ -8,7 +8,7 @@ canvas's. The law of `tests/masks/canvas/canvas_law.py` holds every view to this
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -54,6 +54,13 @@ class TokenPasses(Passes, Protocol):
 
     def refused(self, position: int) -> np.ndarray:
         """int64: ids that may not stand at the position though their class may."""
+
+    def is_read(self, row: Sequence[int]) -> bool:
+        """Is a completion in the language?"""
+
+    def another(self, refused: Sequence[int], logits: Any, choose: Callable[[], list[int]] | None) -> list[int] | None:
+        """Where the best completion is not: the best that is; with `choose`, which draws one: of those that are one that is drawn
+        so. None where that is not found soon."""
 
     def amended(self, row: Sequence[int]) -> Passes | None:
         """None where a completion is in the language; else passes that know why it is not."""

@@ -11,6 +11,7 @@ Each is a bound: where it says no, no completion breaks the rule, or those that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .sizes import number_edges, sizes_of
 
+BETWEEN_QUOTES = re.compile(rb'(?:[^"\\]|\\.)*', re.DOTALL)
 ESCAPE = 6  # tokens of one byte that spell one character: \u0061
 
 
@@ -146,6 +148,17 @@ def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_
         last_given = text[-1:] or last_given
     longest = max(longest, with_run())
     return longest + (2 * sizes.beside_quotes + sizes.most_characters + ESCAPE if holes else 0)
+
+
+def longest_string(text: bytes, before: int) -> int:
+    """A bound of the characters that the longest string of a text has. `before`: those that precede the text."""
+    lengths = [sum(byte & 0xC0 != 0x80 for byte in piece) for piece in BETWEEN_QUOTES.findall(text)]
+    return max(lengths[0] + before, *lengths)
+
+
+def counted_to(characters: int) -> int:
+    """Up to which maxLength strings are counted where one of so many characters may break its own: one of few numbers."""
+    return 1 << (characters - 1).bit_length()
 
 
 def _ending_quote(text: bytes, before: bytes) -> int:

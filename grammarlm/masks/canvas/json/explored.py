@@ -35,7 +35,7 @@ from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
 
 from .begun import CHARACTERS
 from .places import Places
-from .tracked import long_languages, long_strings, tracked_program
+from .tracked import MOST_COUNTED, long_languages, long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
@@ -54,7 +54,7 @@ class States(NamedTuple):
     digits: int = SHORT  # more: numbers of as many bytes are followed exactly
     is_loose: bool = False  # numbers beyond that are there by their form alone
     counts_blanks: bool = False
-    counts_lengths: bool = False
+    counted: int = MOST_COUNTED  # characters of strings that can't have more, whatever language they are of
     mantissa: int = SHORT  # more: exponents to OPEN_EXPONENT are followed after so many digits
     has_any_length: bool = False  # strings of a language are not counted
     marks: int = 0  # keys that marks in a row stand around, whatever their texts (marks.py)
@@ -101,7 +101,7 @@ class Explorer:
         self.work = np.zeros(Explore.LENGTH, np.int64)
         self._kept: dict[int, np.ndarray] = {}
         places = Places(program.json.rows, program.json.start)
-        uncounted = [] if states.counts_lengths else long_strings(program.json.rows, places.strings)
+        uncounted = long_strings(program.json.rows, places.strings, states.counted)
         any_length = long_languages(program.json.rows, places.strings) if states.has_any_length else []
         self._rows = rows = tracked_program(program.json, states.keys, places.unique, uncounted, any_length)
         address = rows.rows.ctypes.data

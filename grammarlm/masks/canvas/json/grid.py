@@ -16,7 +16,7 @@ from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
 
 from .begun import begun_of
-from .doubts import Room, blanks_break, blanks_may_break, digits_beside, fewest_characters, number_room
+from .doubts import Room, blanks_break, blanks_may_break, counted_to, digits_beside, fewest_characters, number_room
 from .explored import SHORT, LeftOut, States
 from .keys import escaped_twice, runs_of
 from .marks import MarkedTable
@@ -24,6 +24,7 @@ from .plain import PlainTokens
 from .repeats import quotes_of
 from .residue import JsonPasses
 from .spans import Runs
+from .tracked import MOST_COUNTED
 
 if TYPE_CHECKING:
     from .view import UnrolledView
@@ -40,7 +41,7 @@ class JsonGrid:
     """Rows of one length; passes are made of tokens, since a key is more than classes."""
 
     def __init__(self, view: UnrolledView, length: int, after: Matcher | None, room: int, check: Callable[[], None]):
-        self._view, self.length, self._after, self.room, self._check = view, length, after, room, check
+        self._view, self.length, self._after, self.room, self.check = view, length, after, room, check
         self.vocab = view.vocab
         self.stops = frozenset(self.vocab.stop_ids)
         self._grids: dict[States, StackGrid] = {}
@@ -62,7 +63,7 @@ class JsonGrid:
                     f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
                 )
             try:
-                found = self._view.lattice(states, self.length, self._after, self.room, self._check)
+                found = self._view.lattice(states, self.length, self._after, self.room, self.check)
             except LeftOut:
                 if states.digits == LEVELS[-1]:
                     raise LimitExceeded(f"a canvas after a number of more than {LEVELS[-1]} bytes") from None
@@ -74,7 +75,7 @@ class JsonGrid:
         """Rows with marks around so many keys, over these states."""
         states = states._replace(marks=count)
         if states not in self._marked:
-            self._marked[states] = MarkedTable(self._view, states, self._after, self.room, self._check)
+            self._marked[states] = MarkedTable(self._view, states, self._after, self.room, self.check)
         return self._marked[states]
 
     def marked_if_few(self, states: States, count: int) -> MarkedTable | None:
@@ -84,7 +85,7 @@ class JsonGrid:
             try:
                 return self.marked(states, count)
             except LimitExceeded:
-                self._check()
+                self.check()
                 self._too_many.add(name)
         return None
 
@@ -110,6 +111,10 @@ class JsonGrid:
             return not text
         return self._view.reads(self._after, text, ends or not self.room)
 
+    def begins(self, text: Sequence[int]) -> bool:
+        """Does some text begin with these tokens, whatever its length?"""
+        return self._view.reads(self._after, text, False)
+
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
@@ -133,7 +138,7 @@ class JsonGrid:
             digits,
             mantissa=self._mantissa(tokens) if digits == SHORT else SHORT,
             counts_blanks=view.has_cap and self._counts_blanks(tokens),
-            counts_lengths=view.least_length is not None and self._counts_lengths(tokens, view.least_length),
+            counted=MOST_COUNTED if view.least_length is None else self._counted(tokens, view.least_length),
         )
 
     def _digits(self, tokens: Sequence[int]) -> int:
@@ -165,8 +170,10 @@ class JsonGrid:
         may_break = self.begun.is_blank or blanks_may_break(tokens, self.vocab)
         return may_break and self._view.counts_blanks(FEW_STATES)
 
-    def _counts_lengths(self, tokens: Sequence[int], least: int) -> bool:
-        return fewest_characters(tokens, self.vocab, self.begun.characters, self._view.is_plain) > least
+    def _counted(self, tokens: Sequence[int], least: int) -> int:
+        """`least`: of the maxLengths that are not always counted."""
+        fewest = fewest_characters(tokens, self.vocab, self.begun.characters, self._view.is_plain)
+        return counted_to(fewest) if fewest > least else MOST_COUNTED
 
     def followed_further(self, tokens: Sequence[int], states: States) -> States | None:
         """For a row that cannot be completed in these states: those in which it can, perhaps; None: in none."""

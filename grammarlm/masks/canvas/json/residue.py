@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw, Undecided
 from grammarlm.masks.canvas.stack.passes import StackPasses
 
+from .doubts import counted_to, longest_string
 from .explored import States
 from .gaps import Gaps, may_all_be_broken
 from .keys import runs_of, spelled_keys_of, spelling_tokens
+from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
 from .twice import keys_twice
 
@@ -65,7 +67,7 @@ class JsonPasses:
         """These, or passes of states that know what matters for the row."""
         decided = self.is_completable and self._has_apart_keys()
         if decided is None or (decided and self._may_break_blanks()):
-            if self._is_read(
+            if self.is_read(
                 self.witness(self._inner.some)
             ):  # found at once; what follows finds one of the fewest blanks
                 return self
@@ -122,7 +124,7 @@ class JsonPasses:
     def amended(self, row: Sequence[int]) -> JsonPasses | None:
         """None if the machine reads the row; else passes over what says why not."""
         text, states = [token for token in row if token not in self.grid.stops], self.states
-        if self._is_read(row):
+        if self.is_read(row):
             return None
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
         new = set(twice) - set(states.keys)
@@ -130,13 +132,30 @@ class JsonPasses:
             new = enough  # the others are apart then, too
         if new:
             return self._with(states._replace(keys=tuple(sorted({*states.keys, *new}))))
-        if not states.counts_blanks:
-            return self._with(states._replace(counts_blanks=True))
-        if not states.counts_lengths:
-            return self._with(states._replace(counts_lengths=True))
+        longest = longest_string(b"".join(map(self.grid.vocab.token_bytes, text)), self.grid.begun.characters)
+        lengths = states._replace(counted=max(states.counted, counted_to(longest)))
+        blanks = states._replace(counts_blanks=True)
+        likely = (blanks, lengths) if overfull_gap(self.grid, row) else (lengths, blanks)
+        further = next((one for one in likely if one != states), None)
+        if further is not None:
+            return self._with(further)
         raise Undecided("a canvas: a completion is refused, and whether there is another is not decided")
 
-    def _is_read(self, row: Sequence[int]) -> bool:
+    def another(self, refused: Sequence[int], logits: Any, choose: Callable[[], list[int]] | None) -> list[int] | None:
+        if self.is_text is None or overfull_gap(self.grid, refused) is None:
+            return None
+        return best_of(self, logits, self.is_text) if choose is None else drawn_of(self, choose)
+
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """bool by control: are blanks text there? None where blanks are counted, or no matter."""
+        return self._lattice.is_text
+
+    def best_with(self, scores: np.ndarray, only: dict[int, np.ndarray]) -> np.ndarray | None:
+        """As `best`, of those completions that have only some controls at some boundaries; None where that is not found soon."""
+        return self._inner.best_with(scores, only)
+
+    def is_read(self, row: Sequence[int]) -> bool:
         """Does the machine read a row?"""
         text = [token for token in row if token not in self.grid.stops]
         return self.grid.reads(text, len(text) < len(row))

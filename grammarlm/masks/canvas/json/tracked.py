@@ -23,9 +23,9 @@ MOST_BITS = 12  # of one object or array: 2^12 sets
 LITERAL_ENDS = {1: 4, 2: 9, 3: 13}  # true, false, null: the index of the last byte (kernels/cpu/json/step/lexemes.py)
 
 
-def long_strings(rows: Sequence[int], strings: Iterable[int]) -> list[int]:
-    """The rows of strings that may have more characters than are counted without need."""
-    return [row for row in strings if rows[row + 1] > MOST_COUNTED and rows[row + 3] == 0]
+def long_strings(rows: Sequence[int], strings: Iterable[int], counted: int = MOST_COUNTED) -> list[int]:
+    """The rows of strings that may have more characters than are counted."""
+    return [row for row in strings if rows[row + 1] > counted and rows[row + 3] == 0]
 
 
 def long_languages(rows: Sequence[int], strings: Iterable[int]) -> list[int]:

@@ -87,6 +87,16 @@ class StackPasses:
                 return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
 
+    def best_with(self, scores: np.ndarray, only: dict[int, np.ndarray]) -> np.ndarray | None:
+        """The best of those completions that have only some controls (bool [controls]) at some boundaries; None where there are
+        none, or it takes too long."""
+        if self.grid.table.micro_order is None:
+            return None
+        with self.grid.table.sets.lock:
+            if not self._known_states().has_any(only):
+                return None
+            return best_led(self._guides(scores, is_sum=False, only=only))
+
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
 
@@ -99,12 +109,14 @@ class StackPasses:
 
     # ------------------------------------------------------------------ inside
 
-    def _guides(self, scores: np.ndarray, is_sum: bool) -> Iterator[tuple[Guided, bool]]:
+    def _guides(
+        self, scores: np.ndarray, is_sum: bool, only: dict[int, np.ndarray] | None = None
+    ) -> Iterator[tuple[Guided, bool]]:
         """Bounds that know more and more of stacks, and whether others follow."""
         states, sets = self._known_states(), self.grid.table.sets
         heights = [height for height in HEIGHTS if fits(sets, len(self.row), height)]
         for height in heights:
-            yield states.guided(scores, is_sum, height), height != heights[-1]
+            yield states.guided(scores, is_sum, height, only), height != heights[-1]
             self.grid.check()
 
     @property
@@ -171,9 +183,26 @@ class RowStates:
             ways = (self._sets.walk(start, self._row, inner, scores) for start in self._grid.starts)
             return next((way for way in ways if way is not None), None)
 
-    def guided(self, scores: np.ndarray, is_sum: bool, height: int) -> Guided:
+    def has_any(self, only: dict[int, np.ndarray]) -> bool:
+        """Has the row a completion with only some controls at some boundaries?"""
+        before, at = self._only(only), max(only, default=0)
+        return self._sets.meet(int(before[at]), self._states.backward(at))
+
+    def _only(self, only: dict[int, np.ndarray]) -> np.ndarray:
+        """int32 [L + 1]: the states from the left, with only some controls at some boundaries."""
+        before = self._states.every()[0]
+        for at in sorted(only):
+            before = before.copy()
+            before[at] = self._sets.among(int(before[at]), only[at])
+            before[at:] = self._sets.forward(int(before[at]), self._row[at:], self._grid.check)
+        return before
+
+    def guided(
+        self, scores: np.ndarray, is_sum: bool, height: int, only: dict[int, np.ndarray] | None = None
+    ) -> Guided:
         """Bounds of completions; the lock of the sets is held as long as they are used."""
         before, inner = self._states.every()
+        before = before if only is None else self._only(only)
         return Guided(self._grid, self._row, before, inner, scores, is_sum, height)
 
     def reads(self, position: int, token_class: int) -> bool:

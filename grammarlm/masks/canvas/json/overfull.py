@@ -1,0 +1,160 @@
+"""The best completion in which no gap has too many blanks, where states do not count blanks: best first.
+
+The best that states have is read by the machine. Where that refuses a gap, its blanks divide the completions that are left:
+
+    of all:  "a": [25 blanks] [18 blanks] 1      43 between two tokens of JSON
+    either   the first masked token has fewer blanks than it has here
+    or       the second has
+    or       both are text, of a string that begins before them
+
+Each part is as good as its own best completion, so the first one found that the machine reads is the best of all.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from grammarlm.masks.canvas.protocol import MASKED
+from grammarlm.masks.canvas.scores import LOWEST, Scores
+from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
+
+from .gaps import Blanks, blanks_of_tokens
+
+if TYPE_CHECKING:
+    from .grid import JsonGrid
+    from .residue import JsonPasses
+
+MOST_PARTS = 64
+Limits = tuple[tuple[int, str, int], ...]  # at a position fewer blanks of a kind: (position, field of Blanks, blanks)
+Texts = frozenset[int]  # boundaries
+
+
+class Part(NamedTuple):
+    """Some completions, and the best that states have of them."""
+
+    loss: float  # minus the score
+    number: int
+    limits: Limits
+    texts: Texts
+    tokens: list[int]
+
+
+def best_of(passes: JsonPasses, logits: Any, is_text: np.ndarray) -> list[int] | None:
+    """`is_text`: bool by control: are blanks text there? None where that is not found soon, or blanks are not what is wrong."""
+    search, numbers = Search(passes, logits, is_text), count()
+    waiting: list[Part] = []
+
+    def add(limits: Limits, texts: Texts) -> None:
+        found = search.best(limits, texts)
+        if found is not None:
+            heapq.heappush(waiting, Part(-found[0], next(numbers), limits, texts, found[1]))
+
+    add((), frozenset())
+    for _ in range(MOST_PARTS):
+        if not waiting:
+            return None
+        part = heapq.heappop(waiting)
+        if passes.is_read(part.tokens):
+            return part.tokens
+        gap = search.overfull(part.tokens)
+        if gap is None:
+            return None
+        for limit in gap.limits:
+            add((*part.limits, limit), part.texts)
+        add(part.limits, part.texts | {gap.boundary})
+        passes.grid.check()
+    return None
+
+
+def overfull_gap(grid: JsonGrid, tokens: Sequence[int]) -> tuple[int, int] | None:
+    """The gap that the machine refuses: from the token in whose end it begins to that which has too many. None where the machine
+    refuses something else."""
+    blanks, text = blanks_of_tokens(grid.vocab), grid.text(tokens)
+    first, here = 0, grid.begun.blanks
+    for i, token in enumerate(text):
+        here += int(blanks.leading[token])
+        if here > LONGEST_RUN and not grid.begins(text[: i + 1]):
+            return (first, i) if grid.begins(text[:i]) else None
+        if not blanks.is_whole[token]:
+            first, here = i, int(blanks.trailing[token])
+    return None
+
+
+class Overfull(NamedTuple):
+    """A gap of a completion: what each masked token in it has, and the boundary behind its first token."""
+
+    limits: list[tuple[int, str, int]]
+    boundary: int
+
+
+class Search:
+    """The best completion of each part of a row's."""
+
+    def __init__(self, passes: JsonPasses, logits: Any, is_text: np.ndarray):
+        self._passes, self._is_text = passes, is_text
+        self._scores = Scores(passes.classes, logits, np.array(passes.tokens))
+        self._blanks = blanks_of_tokens(passes.grid.vocab)
+        self._limited: dict[Limits, tuple[np.ndarray, np.ndarray]] = {}
+
+    def best(self, limits: Limits, texts: Texts) -> tuple[float, list[int]] | None:
+        """Its score and its tokens."""
+        scores, tokens = self._scores.maxima.copy(), list(self._passes.tokens)
+        firsts: dict[int, np.ndarray] = {}
+        for position in {limit[0] for limit in limits}:
+            own = tuple(limit for limit in limits if limit[0] == position)
+            if own not in self._limited:
+                self._limited[own] = self._scores.without(position, self._forbidden(own))
+            scores[position], firsts[position] = self._limited[own]
+        chosen = self._passes.best_with(scores, dict.fromkeys(texts, self._is_text))
+        if chosen is None:
+            return None
+        masked = [i for i, token in enumerate(tokens) if token == MASKED]
+        for i in masked:
+            kind = int(chosen[i])
+            tokens[i] = int(firsts[i][kind]) if i in firsts else self._scores.best_token(i, kind)
+        score = float(scores[masked, chosen[masked]].sum(dtype=np.float64))
+        is_possible = all(tokens[i] >= 0 for i in masked) and score > LOWEST / 2
+        return (score, tokens) if is_possible else None
+
+    def _forbidden(self, limits: Limits) -> np.ndarray:
+        found = np.zeros(len(self._blanks.leading), bool)
+        for _, field, most in limits:
+            numbers = getattr(self._blanks, field)
+            is_it = self._blanks.is_whole if field == WHOLE else numbers > 0
+            found |= is_it & ((self._blanks.leading if field == WHOLE else numbers) >= most)
+        return np.flatnonzero(found)
+
+    def overfull(self, tokens: Sequence[int]) -> Overfull | None:
+        """The gap of a completion that the machine does not read; None where it is something else, or all of it is given."""
+        gap, limits, text = overfull_gap(self._passes.grid, tokens), list[tuple[int, str, int]](), tokens
+        if gap is None:
+            return None
+        first, last = gap
+        for i in range(first, last + 1):
+            field = WHOLE if self._blanks.is_whole[text[i]] else TRAILING if i == first else LEADING
+            blanks = int((self._blanks.trailing if field == TRAILING else self._blanks.leading)[text[i]])
+            if blanks and self._passes.tokens[i] == MASKED:
+                limits.append((i, field, blanks))
+        return Overfull(limits, first + 1) if limits and first < last else None
+
+
+LEADING, TRAILING, WHOLE = Blanks._fields
+MOST_DRAWS = 24
+
+
+def drawn_of(passes: JsonPasses, choose: Callable[[], list[int]]) -> list[int] | None:
+    """A completion that the machine reads, drawn as completions are until it reads one: as their law is. None where many are
+    refused, or one for something else."""
+    for _ in range(MOST_DRAWS):
+        found = choose()
+        if passes.is_read(found):
+            return found
+        if overfull_gap(passes.grid, found) is None:
+            return None
+        passes.grid.check()
+    return None
