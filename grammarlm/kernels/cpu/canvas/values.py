@@ -243,11 +243,12 @@ def settle_step(address, step, back, wide):
     return DONE
 
 
-@kernel("int64(int64)", seconds=6)
-def lattice_values(address):
-    """The values of a row whose passes are done. Returns DONE or VALUES_FULL: then the arrays are made larger, and it begins again.
+@kernel("int64(int64, int64, int64)", seconds=6)
+def lattice_values(address, first, last):
+    """The values of a row whose passes are done, of steps `first` to before `last`: those of the steps before are known.
 
-    The values at boundary 0 and the ways into its nodes are given.
+    Returns DONE or VALUES_FULL: then the arrays are made larger, and it begins again. The values at boundary 0 and the ways into
+    its nodes are given.
     """
     arena = arena_of(address)
     points, steps, nodes = arena[Lattice.POINTS], arena[Lattice.STEPS], arena[Lattice.NODES]
@@ -261,10 +262,11 @@ def lattice_values(address):
         floats(arena, Lattice.VALUE, capacity),
         floats(arena, Lattice.CURRENT, arena[Lattice.CONTROLS] * nodes),
     )
-    for x in range(value_start[0], value_start[1]):
-        current[int64(point[x]) * nodes + node[x]] = values[x]
+    if first == 0:
+        for x in range(value_start[0], value_start[1]):
+            current[int64(point[x]) * nodes + node[x]] = values[x]
     back, taken = np.full(points, -1, np.int64), np.zeros(arena[Lattice.EDGES], np.uint8)
-    for step in range(steps):
+    for step in range(first, min(last, steps)):
         for x in range(start[step], end[step]):
             back[back_point[x]] = back_offset[x]
         wide = words_for(count[step])

@@ -22,6 +22,7 @@ from .tail import END
 if TYPE_CHECKING:
     from .passes import StackPasses
 
+STEPS = 4  # between two looks at the clock: one can take half a second
 FIRST_VALUES, MOST_VALUES = 1 << 20, 1 << 27  # memory that is never written costs nothing
 
 
@@ -37,7 +38,7 @@ class Paths:
         capacity = FIRST_VALUES
         while True:
             words, self._arrays = self._prepared(capacity)
-            if entries.lattice_values(address_of(words)) == DONE:
+            if self._has_values(address_of(words)):
                 break
             capacity *= 4
             if capacity > MOST_VALUES:
@@ -50,6 +51,14 @@ class Paths:
             self.total = self._value(Place(self._steps - 1, FINISHED, 0))
         else:
             self.total = self._close()
+
+    def _has_values(self, address: int) -> bool:
+        """Is there room for all of them?"""
+        for first in range(0, self._steps, STEPS):
+            if entries.lattice_values(address, first, first + STEPS) != DONE:
+                return False
+            self._grid.check()
+        return True
 
     def _prepared(self, capacity: int) -> tuple[np.ndarray, dict[Lattice, np.ndarray]]:
         """The arena with room for so many values."""
