@@ -83,7 +83,10 @@ class Canvas:
         token = as_integer(token, "explain(tokens, position, token) takes a token id")
         passes = self._passes(row)
         if isinstance(passes, TokenPasses) and token in passes.refused(position):
-            return f"the token {token} would make a second key like one that the object has already, whatever else is filled in"
+            return (
+                f"the token {token} would make a second key like one that the object has already, too many blanks or too long a "
+                "string, whatever else is filled in"
+            )
         return explain(self.vocab, self._classes_of(passes), passes, row, position, token)
 
     # ------------------------------------------------------------------ commits

@@ -16,9 +16,10 @@ from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
 
 from .begun import begun_of
-from .doubts import Room, blanks_break, blanks_may_break, digits_beside, fewest_characters, number_room
+from .doubts import Room, blanks_break, blanks_may_break, digits_beside, number_room
 from .explored import SHORT, LeftOut, States
 from .keys import escaped_twice, runs_of
+from .lengths import Lengths, fewest_characters
 from .marks import MarkedTable
 from .repeats import quotes_of
 from .residue import JsonPasses
@@ -159,6 +160,13 @@ class JsonGrid:
 
     def _counts_lengths(self, tokens: Sequence[int], least: int) -> bool:
         return fewest_characters(tokens, self.vocab, self.begun.characters, self._view.is_plain) > least
+
+    def lengths(self, tokens: Sequence[int], states: States) -> Lengths | None:
+        """What a row's states leave open about the characters of its strings; None: nothing."""
+        least, view = self._view.least_length, self._view
+        if least is None or states.counts_lengths:
+            return None
+        return Lengths(self.text(tokens), self.vocab, self.begun.characters, view.is_plain, least)
 
     def followed_further(self, tokens: Sequence[int], states: States) -> States | None:
         """For a row that cannot be completed in these states: those in which it can, perhaps; None: in none."""

@@ -24,9 +24,11 @@ from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .doubts import blanks_break
 from .explored import States
 from .gaps import Gaps
 from .keys import runs_of, spelled_keys_of, spelling_tokens
+from .lengths import Lengths
 from .repeats import Repeats
 from .twice import keys_twice
 
@@ -140,7 +142,8 @@ class JsonPasses:
             new = enough  # the others are apart then, too
         if new:
             return self._with(states._replace(keys=tuple(sorted({*states.keys, *new}))))
-        if not states.counts_blanks:
+        may_be_blanks = self._lengths is None or blanks_break(self.grid.text(row), self.grid.vocab)
+        if not states.counts_blanks and may_be_blanks:
             return self._with(states._replace(counts_blanks=True))
         if not states.counts_lengths:
             return self._with(states._replace(counts_lengths=True))
@@ -155,15 +158,19 @@ class JsonPasses:
         return JsonPasses(self.grid, self.tokens, states)
 
     def refused(self, position: int) -> np.ndarray:
-        """Single tokens that may not stand at the position though their class may: each makes a second key like a given one, or
-        too many blanks beside given ones."""
-        if not self.is_completable or not (self.grid.has_free_keys or self._gaps):
+        """Single tokens that may not stand at the position though their class may: each makes a second key like a given one, too
+        many blanks beside given ones, or too long a string."""
+        if not self.is_completable or not (self.grid.has_free_keys or self._gaps or self._lengths):
             return NO_TOKENS
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
         found = NO_TOKENS
         if self._gaps is not None:
             found = self._gaps.refused(position, self.classes_at(position), self.classes.of)
+        if self._lengths is not None:
+            of = self.classes.of
+            long = self._lengths.refused(position, self.classes_at(position), of, lambda: self._counted_at(position))
+            found = np.union1d(found, long)
         if self.grid.has_free_keys:
             of_keys = NO_TOKENS if self._repeats is None else self._repeats.refused(position)
             found = np.union1d(found, np.union1d(of_keys, self._refused_escapes(position)))
@@ -174,6 +181,21 @@ class JsonPasses:
         """None where blanks are counted, or no matter."""
         is_text, tokens = self._lattice.is_text, self.grid.text(self.tokens)
         return None if is_text is None else Gaps(tokens, self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
+
+    @cached_property
+    def _lengths(self) -> Lengths | None:
+        """None where characters are counted, or no matter."""
+        return self.grid.lengths(self.tokens, self.states)
+
+    @cached_property
+    def _counting(self) -> JsonPasses:
+        """The same row over states that count characters."""
+        return self._with(self.states._replace(counts_lengths=True))
+
+    def _counted_at(self, position: int) -> np.ndarray:
+        """bool [V]: the tokens that those allow."""
+        found: np.ndarray = self._counting.classes_at(position)[self._counting.classes.of]
+        return found
 
     def _refused_escapes(self, position: int) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
