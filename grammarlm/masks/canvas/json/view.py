@@ -23,9 +23,9 @@ from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
-from .automaton import ByteAutomaton, ByteTable, byte_automaton
+from .automaton import ByteAutomaton, byte_automaton
 from .capped import LongBlanks, long_blanks
-from .explored import MANY_STATES, MOST_STATES, SCALES, SHORT, Explorer, States, has_cap, start_thread
+from .explored import MANY_STATES, MOST_STATES, SCALES, SHORT, Explored, Explorer, States, has_cap, start_thread
 from .few import Spellings, partly_given
 from .grid import LEVELS, MOST_FOLLOWED, TOKEN_DIGITS, JsonGrid
 from .keys import spelling_tokens, tight_keys
@@ -79,10 +79,19 @@ class Unrolled:
         ]
 
 
+@dataclass(frozen=True, eq=False)
+class Bare:
+    """All states of a schema, of which it is not known yet what tokens do to them."""
+
+    explorer: Explorer
+    table: Explored
+    machine: ByteAutomaton
+
+
 def unrolled(
     automaton: Automaton,
     source: Any,
-    table: ByteTable,
+    machine: ByteAutomaton,
     has_loose: bool,
     begins: Starts,
     tokens: Tokens,
@@ -91,7 +100,6 @@ def unrolled(
     """`most_states`: beyond which it is not made, LimitExceeded."""
     program: Any = automaton.program
     clock = Clock(program.limits)
-    machine = byte_automaton(table, clock.check)
     if most_states is not None and machine.states > most_states:
         raise LimitExceeded(f"a canvas over this schema needs more than {most_states:,} states")
     effects = TokenEffects(machine, program.limits.max_bytes, clock.check)
@@ -139,6 +147,7 @@ class UnrolledView:
         self.vocab = automaton.program.vocab
         self._known: dict[States, Unrolled] = {}
         self._too_few: dict[States, int] = {}  # numbers of states that are not enough
+        self._counts: dict[States, int] = {}  # numbers of states that are
         self._any_loose: bool | None = None
 
     def _made(self, states: States, most: int | None = None) -> Unrolled:
@@ -197,12 +206,24 @@ class UnrolledView:
         if self._of(States(self.spelled)).machine.states > most:
             return SHORT  # those that follow more are no fewer
         enough = next((level for level in LEVELS if level >= room), LEVELS[-1])
-        found = SHORT
-        for digits in (level for level in LEVELS if level <= enough):
-            if self._of_at_most(States(self.spelled, digits), most) is None:
+        fitting = self._levels_that_fit([level for level in LEVELS if level <= enough], most)
+        made = (level for level in reversed(fitting) if self._of_at_most(States(self.spelled, level), most) is not None)
+        return next(made, SHORT)
+
+    def _levels_that_fit(self, levels: Sequence[int], most: int) -> list[int]:
+        """The first of these that take no more states. Each byte more takes at least as many states more as the one before, so what
+        two of them take says of many that they are too many."""
+        counts: list[tuple[int, int]] = []
+        for level in levels:
+            if len(counts) > 1:
+                (before, fewer), (last, more) = counts[-2:]
+                if more + (more - fewer) * (level - last) // (last - before) > most:
+                    break
+            count = self._count(States(self.spelled, level), most)
+            if count is None:
                 break
-            found = digits
-        return found
+            counts.append((level, count))
+        return [level for level, _ in counts]
 
     def mantissa_followed(self, digits: int) -> int:
         """After how many digits exponents are followed, where a row asks for so many: less if that takes too many states."""
@@ -267,6 +288,21 @@ class UnrolledView:
                 self._too_few[states] = most
         return found if found is not None and found.machine.states <= most else None
 
+    def _count(self, states: States, most: int) -> int | None:
+        """How many states it has; None: more."""
+        if states not in self._counts and most > self._too_few.get(states, 0):
+            try:
+                self._counts[states] = self._counted(states, most)
+            except LimitExceeded:
+                self._automaton.program.clock.check()
+                self._too_few[states] = most
+        count = self._counts.get(states, most + 1)
+        return count if count <= most else None
+
+    def _counted(self, states: States, most: int) -> int:
+        """How many states it has; or LimitExceeded where it has more than `most`."""
+        return self._keep(states, self._made(states, most)).machine.states
+
     def _keep(self, states: States, found: Unrolled) -> Unrolled:
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
@@ -287,6 +323,7 @@ class JsonView(UnrolledView):
         self.has_free_keys = places.has_free_keys
         self.has_cap, self.is_plain = has_cap(program.tables.blanks), program.tables.spelling == "plain"
         self._scale = 0
+        self._latest: tuple[States | None, Bare | None] = None, None  # what was made to count states
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
         self.gaps = program.tables.blanks if self.has_cap else None
@@ -300,21 +337,32 @@ class JsonView(UnrolledView):
         return Explorer(self.program, states, bound if most is None else min(bound, 4 * most), SCALES[self._scale])
 
     def _made(self, states: States, most: int | None = None) -> Unrolled:
+        (known, bare), self._latest = self._latest, (None, None)
+        bare = bare if known == states else None
         while True:
             try:
-                return self._explored(self.explorer(states, most), most)
+                return self._with_tokens(bare or self._bare(self.explorer(states, most)), most)
             except LimitExceeded:
                 self._automaton.program.clock.check()
                 if most is not None or self._scale == len(SCALES) - 1:
                     raise
-                self._scale += 1
+                self._scale, bare = self._scale + 1, None
                 self.leaves_out_escapes = SCALES[self._scale].is_plain and not self.is_plain
 
-    def _explored(self, explorer: Explorer, most: int | None = None) -> Unrolled:
-        explored = explorer.run(start_thread(self.program))
-        begins: Starts = [(explored.start, ())]
+    def _counted(self, states: States, most: int) -> int:
+        """Without looking at tokens."""
+        self._latest = states, self._bare(self.explorer(states, most))
+        return self._latest[1].machine.states
+
+    def _bare(self, explorer: Explorer) -> Bare:
+        table = explorer.run(start_thread(self.program))
+        return Bare(explorer, table, byte_automaton(table, Clock(self.program.limits).check))
+
+    def _with_tokens(self, bare: Bare, most: int | None = None) -> Unrolled:
+        explorer = bare.explorer
+        begins: Starts = [(bare.table.start, ())]
         tokens = self.tokens(explorer.states)
-        return unrolled(self._automaton, explorer, explored, explorer.has_loose, begins, tokens, most)
+        return unrolled(self._automaton, explorer, bare.machine, explorer.has_loose, begins, tokens, most)
 
     def _after(
         self, found: Unrolled, matcher: Matcher, keys: tuple[bytes, ...] = (), begun: int = -1
@@ -323,7 +371,7 @@ class JsonView(UnrolledView):
         (config,) = self.configs_of(matcher)
         begins = explorer.starts_of(config, keys, begun)
         if explorer.count > len(found.machine.block_of):
-            found = self._keep(explorer.states, self._explored(explorer))
+            found = self._keep(explorer.states, self._with_tokens(self._bare(explorer)))
         return found, found.starts(begins)
 
     def text_controls(self, found: Unrolled) -> np.ndarray | None:

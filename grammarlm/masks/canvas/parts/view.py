@@ -15,6 +15,7 @@ import numpy as np
 from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import PartGraph
+from grammarlm.masks.canvas.json.automaton import byte_automaton
 from grammarlm.masks.canvas.json.explored import States
 from grammarlm.masks.canvas.json.view import JsonView, Starts, Tokens, Unrolled, UnrolledView, unrolled
 from grammarlm.masks.canvas.stack.cfg import CfgView
@@ -176,7 +177,8 @@ class PartsView(UnrolledView):
         begins: Starts = [(start, ()) for start in table.starts]
         if self._ruled:
             ruled = ruled or {part: Ruled.of(view) for part, view in self._views.items()}
-        flat = unrolled(self._automaton, None, table, has_loose, begins, self.tokens(states), most)
+        machine = byte_automaton(table, check)
+        flat = unrolled(self._automaton, None, machine, has_loose, begins, self.tokens(states), most)
         source = Source(states, parts, table, flat, ruled or {})
         return self._crossed(source) if self._ruled else replace(flat, source=source)
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
-from grammarlm.masks.canvas.classes import STOP
+from grammarlm.masks.canvas.classes import STOP, stable_order
 from grammarlm.masks.protocol import FINISHED
 
 from .operations import Operation
@@ -128,9 +128,18 @@ class StackTable:
         return starts, found
 
     @cached_property
+    def stop_edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same as if only the stop ids had any."""
+        takes = self.kind_classes[:, STOP >> 6] >> np.uint64(STOP & 63) & np.uint64(1) != 0
+        found = np.flatnonzero(takes[self.edge_kind]).astype(np.int32)
+        starts = np.zeros(self.classes + 1, np.int32)
+        starts[STOP + 1 :] = len(found)
+        return starts, found if len(found) else np.zeros(1, np.int32)
+
+    @cached_property
     def edges_from_controls(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the edges of each control start, int32 [C + 1], and these edges."""
-        order = np.argsort(self.edge_control, kind="stable")
+        order = stable_order(self.edge_control)
         starts = np.searchsorted(self.edge_control[order], np.arange(self.controls + 1))
         return starts.astype(np.int32), order.astype(np.int32)
 
@@ -142,7 +151,7 @@ class StackTable:
 
     @cached_property
     def _by_point(self) -> tuple[np.ndarray, np.ndarray]:
-        order = np.argsort(self.edge_point, kind="stable")
+        order = stable_order(self.edge_point)
         return order, np.searchsorted(self.edge_point[order], np.arange(self.points + 1))
 
     def edges_to(self, point: int) -> list[int]:
