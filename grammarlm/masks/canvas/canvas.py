@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
 
 LONGEST = 1 << 16
+REDRAWN = 4  # times a sample is drawn again, before states are made that know why it is not in the language
 
 
 class Canvas:
@@ -143,15 +144,20 @@ class Canvas:
     def _finished(self, tokens: Sequence[int], logits: Any, draw: Draw | None) -> list[int]:
         row = self._read(tokens)
         passes = self._passes(row)
+        left = REDRAWN if isinstance(draw, SoftmaxDraw) else 0
+        scores = scores_of(self._classes_of(passes), logits, np.array(row))
         while True:
-            scores = scores_of(self._classes_of(passes), logits, np.array(row))
             if not passes.is_completable:
                 raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
             found = _chosen(passes, row, scores, draw)
-            amended = None if self._reader is None else cast("TokenPasses", passes).amended(found)
-            if amended is None:
+            if self._reader is None or cast("TokenPasses", passes).is_read(found):
                 return found
-            passes = amended
+            if left:  # a row that is drawn until it is in the language is drawn by the law of those
+                left -= 1
+                self._clock.check()
+                continue
+            passes = cast("TokenPasses", passes).amended(found)
+            scores = scores_of(self._classes_of(passes), logits, np.array(row))
 
     def _read(self, tokens: Sequence[int]) -> list[int]:
         """The caller's row, checked, as a new list."""

@@ -49,8 +49,11 @@ class TokenPasses(Passes, Protocol):
     def refused(self, position: int) -> np.ndarray:
         """int64: ids that may not stand at the position though their class may."""
 
-    def amended(self, row: Sequence[int]) -> Passes | None:
-        """None where a completion is in the language; else passes that know why it is not."""
+    def is_read(self, row: Sequence[int]) -> bool:
+        """Is a completion in the language?"""
+
+    def amended(self, row: Sequence[int]) -> Passes:
+        """Passes that know why a completion is not in the language."""
 
 
 class Grid(Protocol):

@@ -70,12 +70,12 @@ class JsonPasses:
         """These, or passes of states that know what matters for the row."""
         decided = self.is_completable and self._has_apart_keys()
         if decided is None:
-            if self._is_read(
+            if self.is_read(
                 self.witness(self._inner.some)
             ):  # found at once; what follows finds one of the fewest blanks
                 return self
-            amended = self.amended(self.witness(self._inner.best))
-            return self if amended is None else amended.settled()
+            row = self.witness(self._inner.best)
+            return self if self.is_read(row) else self.amended(row).settled()
         self.is_completable = decided
         further = None if decided else self.grid.followed_further(self.tokens, self.states)
         return self if further is None else JsonPasses(self.grid, self.tokens, further).settled()
@@ -131,11 +131,9 @@ class JsonPasses:
             row[i] = int(short[rng.integers(len(short))])
         return row
 
-    def amended(self, row: Sequence[int]) -> JsonPasses | None:
-        """None if the machine reads the row; else passes over what says why not."""
+    def amended(self, row: Sequence[int]) -> JsonPasses:
+        """Passes over what says why the machine does not read a row."""
         text, states = [token for token in row if token not in self.grid.stops], self.states
-        if self._is_read(row):
-            return None
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
         new = set(twice) - set(states.keys)
         if self._repeats is not None and (enough := new & set(self._repeats.enough or ())):
@@ -149,7 +147,7 @@ class JsonPasses:
             return self._with(states._replace(counts_lengths=True))
         raise LimitExceeded("a canvas: a completion is refused, and whether there is another is not decided")
 
-    def _is_read(self, row: Sequence[int]) -> bool:
+    def is_read(self, row: Sequence[int]) -> bool:
         """Does the machine read a row?"""
         text = [token for token in row if token not in self.grid.stops]
         return self.grid.reads(text, len(text) < len(row))
