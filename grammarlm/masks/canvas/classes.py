@@ -87,7 +87,9 @@ class TokenClasses:
 
 def stable_order(numbers: np.ndarray) -> np.ndarray:
     """The places of numbers that are not negative, ascending, equal ones as they come."""
-    short = numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers  # sorted by digits, in half the time
+    short = (
+        numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers
+    )  # sorted by digits, in half the time
     return np.argsort(short, kind="stable")
 
 

@@ -3,7 +3,7 @@
 A lattice that follows everything has tens of thousands of states, and nearly no row needs them. So a row is looked at first:
 
     numbers   the longest that its runs of masked tokens and digits have room for
-    lengths   the fewest characters of a string that masked tokens can be forced to have, against the schema's maxLengths (lengths.py)
+    lengths   the fewest characters of a string that masked tokens can be forced to have, against the maxLengths (lengths.py)
     blanks    the most in one gap with one token of many, against the cap
 
 Each is a bound: where it says no, no completion breaks the rule, or those that do can be written in fewer characters.

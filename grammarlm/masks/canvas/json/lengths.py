@@ -1,11 +1,11 @@
 """Characters of strings, where states do not count them.
 
 Between two known quotes a row has the characters of its given tokens, and masked tokens there can spell escapes, six of them a
-character. Where that leaves room below the schema's maxLengths, states need not count: what else a string has can be written in fewer
-characters. What remains are single tokens with more characters than there is room for. They are asked of states that count, and
-only where their class may stand: few positions of few rows ask for such states, which are many.
+character. Where that leaves room below the schema's maxLengths, states need not count: what else a string has can be written in
+fewer characters. What remains are single tokens with more characters than there is room for. They are asked of states that count,
+and only where their class may stand: few positions of few rows ask for such states, which are many.
 
-    " [150 characters] [masked] "     maxLength 160: tokens of up to 3 characters may stand there if their class may (7 are for escapes)
+    " [150 characters] [masked] "     maxLength 160: tokens of up to 4 characters may stand there if their class may
 """
 
 from __future__ import annotations
@@ -60,9 +60,11 @@ def _spelled(masked: int, is_plain: bool) -> int:
 
 def _known_quotes(text: bytes, before: bytes) -> list[int]:
     """The places of quotes that are not escaped, whatever stands before the token."""
-    return [
-        at for at in range(len(text)) if text[at] == 34 and (text[at - 1 : at] if at else before) != b"\\"
-    ] if 34 in text else []
+    return (
+        [at for at in range(len(text)) if text[at] == 34 and (text[at - 1 : at] if at else before) != b"\\"]
+        if 34 in text
+        else []
+    )
 
 
 def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: bool) -> int:

@@ -25,11 +25,12 @@ from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton, byte_automaton
 from .capped import LongBlanks, long_blanks
-from .explored import MANY_STATES, MOST_STATES, SCALES, SHORT, Explored, Explorer, States, has_cap, start_thread
+from .explored import MANY_STATES, MOST_STATES, SHORT, Explored, Explorer, States, has_cap, start_thread
 from .few import Spellings, partly_given
 from .grid import LEVELS, MOST_FOLLOWED, TOKEN_DIGITS, JsonGrid
 from .keys import spelling_tokens, tight_keys
 from .places import Places
+from .scales import scales_of
 from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL, JsonTable
 from .tokens import NOWHERE, TokenEffects, TrieVocabulary
@@ -117,7 +118,7 @@ def unrolled(
         classes = TokenClasses(classes.of[:size], classes.count)
         has_tokens = classes.sizes > 0
     behind = byte_classes[list(MARKS_BEHIND)].tolist() if tokens.marked is not None else []
-    made = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens, behind)
+    made = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens, behind, clock.check)
     arrays = None if tokens.marked is not None else TableArrays(made.table)
     return Unrolled(source, machine, classes, made.table, arrays, made.symbol_of, has_loose, begins, byte_classes)
 
@@ -322,7 +323,7 @@ class JsonView(UnrolledView):
         places = Places(program.json.rows, program.json.start)
         self.has_free_keys = places.has_free_keys
         self.has_cap, self.is_plain = has_cap(program.tables.blanks), program.tables.spelling == "plain"
-        self._scale = 0
+        self._scales, self._scale = scales_of(places, program.json.rows, self.is_plain), 0
         self._latest: tuple[States | None, Bare | None] = None, None  # what was made to count states
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
@@ -333,8 +334,10 @@ class JsonView(UnrolledView):
 
     def explorer(self, states: States, most: int | None = None) -> Explorer:
         """Without states yet; `most`: of those that it comes to."""
-        bound = MOST_STATES if self._scale == len(SCALES) - 1 else MANY_STATES
-        return Explorer(self.program, states, bound if most is None else min(bound, 4 * most), SCALES[self._scale])
+        bound = MOST_STATES if self._scale == len(self._scales) - 1 else MANY_STATES
+        return Explorer(
+            self.program, states, bound if most is None else min(bound, 4 * most), self._scales[self._scale]
+        )
 
     def _made(self, states: States, most: int | None = None) -> Unrolled:
         (known, bare), self._latest = self._latest, (None, None)
@@ -344,10 +347,10 @@ class JsonView(UnrolledView):
                 return self._with_tokens(bare or self._bare(self.explorer(states, most)), most)
             except LimitExceeded:
                 self._automaton.program.clock.check()
-                if most is not None or self._scale == len(SCALES) - 1:
+                if most is not None or self._scale == len(self._scales) - 1:
                     raise
                 self._scale, bare = self._scale + 1, None
-                self.leaves_out_escapes = SCALES[self._scale].is_plain and not self.is_plain
+                self.leaves_out_escapes = self._scales[self._scale].is_plain
 
     def _counted(self, states: States, most: int) -> int:
         """Without looking at tokens."""

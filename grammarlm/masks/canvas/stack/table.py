@@ -203,12 +203,10 @@ class StackTable:
     @cached_property
     def control_classes(self) -> np.ndarray:
         """uint64 [controls, words]: the classes of all edges of each control, but of those that only given tokens take."""
-        edges = len(self.edge_control) - self.given_edges
-        control, kind = self.edge_control[:edges], self.edge_kind[:edges]
+        entries.load("stack_sets")
         found = np.zeros((self.controls, self.kind_classes.shape[1]), np.uint64)
-        first = np.flatnonzero(np.diff(control, prepend=-1))
-        for word in range(found.shape[1] if edges else 0):  # one at a time: of all there are too many for the cache
-            found[control[first], word] = np.bitwise_or.reduceat(self.kind_classes[kind, word], first)
+        given = address_of(self.edge_control), address_of(self.edge_kind), len(self.edge_control) - self.given_edges
+        entries.classes_by_control(*given, address_of(self.kind_classes), found.shape[1], address_of(found))
         return found
 
     def _rivals(self) -> set[tuple[int, int]]:
