@@ -26,7 +26,7 @@ from .residue import JsonPasses
 from .spans import Runs
 
 if TYPE_CHECKING:
-    from .view import UnrolledView
+    from .unrolled_view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT

@@ -17,7 +17,9 @@ from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import PartGraph
 from grammarlm.masks.canvas.json.automaton import byte_automaton
 from grammarlm.masks.canvas.json.explored import States
-from grammarlm.masks.canvas.json.view import JsonView, Starts, Tokens, Unrolled, UnrolledView, unrolled
+from grammarlm.masks.canvas.json.unrolled import Starts, Tokens, Unrolled, unrolled
+from grammarlm.masks.canvas.json.unrolled_view import UnrolledView
+from grammarlm.masks.canvas.json.view import JsonView
 from grammarlm.masks.canvas.stack.cfg import CfgView
 from grammarlm.masks.machines.registry import machine_of
 from grammarlm.masks.runtime.limits import Clock
