@@ -195,25 +195,30 @@ class Effects(Constants):
 
     STATES = 0
     CLASSES = 1
-    ENTRY_START = 2  # int64 [STATES + 1]: where the entries of each state begin
+    NUMBERS = 2  # int64 [CLASSES]: the vector of each
     SPECIALS = 3
     SPECIAL_START = 4  # int32 [SPECIALS + 1]
     SPECIAL_POINTS = 5  # int32: the points that special effects lead to
     ACCEPTS = 6  # uint8 [STATES]
     FIRST_CONTROL = 7  # the control of state 0
-    FIRST_CLASS = 8  # the class of column 0
+    FIRST_CLASS = 8  # the first of CLASSES
     FINISHED = 9
     STOP = 10
     POINTS = 11
-    EDGE_OF = 12  # int32 [POINTS]: scratch
+    EDGE_OF = 12  # int32 [POINTS]: scratch, -1 at first
     CAPACITY = 13
     EDGE_CONTROL = 14  # int32 [CAPACITY]
     EDGE_POINT = 15  # int32 [CAPACITY]
-    WORDS = 16
-    EDGE_BITS = 17  # uint64 [CAPACITY, WORDS]: classes, zero at first
-    ENTRY_CLASS = 18  # int32: from the first column on; 0: no room yet
-    ENTRY_EFFECT = 19  # int32: below STATES the state reached, then special effects
-    LENGTH = 20
+    EDGE_KIND = 16  # int32 [CAPACITY]
+    EDGES = 17
+    DONE = 18  # states
+    WORDS = 19
+    KINDS = 20
+    KIND_CAPACITY = 21
+    KIND_CLASSES = 22  # uint64 [KIND_CAPACITY, WORDS]
+    KIND_SLOTS = 23  # a power of two
+    KIND_SLOT = 24  # int32 [KIND_SLOTS]: kinds by hash, number + 1
+    LENGTH = 25
 
 
 class Vectors(Constants):

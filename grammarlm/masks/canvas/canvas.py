@@ -83,7 +83,10 @@ class Canvas:
         token = as_integer(token, "explain(tokens, position, token) takes a token id")
         passes = self._passes(row)
         if isinstance(passes, TokenPasses) and token in passes.refused(position):
-            return f"the token {token} would make a second key like one that the object has already, whatever else is filled in"
+            return (
+                f"the token {token} would make a second key like one that the object has already, too many blanks or too long a "
+                "string, whatever else is filled in"
+            )
         return explain(self.vocab, self._classes_of(passes), passes, row, position, token)
 
     # ------------------------------------------------------------------ commits
@@ -148,18 +151,20 @@ class Canvas:
     def _finished(self, tokens: Sequence[int], logits: Any, draw: Draw | None) -> list[int]:
         row = self._read(tokens)
         passes = self._passes(row)
+        scores = scores_of(self._classes_of(passes), logits, np.array(row))
         while True:
-            scores = scores_of(self._classes_of(passes), logits, np.array(row))
             if not passes.is_completable:
                 raise ValueError("the row cannot be completed; explain() says why a token may not stand somewhere")
             found = _chosen(passes, row, scores, draw)
             if self._reader is None or (read := cast("TokenPasses", passes)).is_read(found):
                 return found
-            again = None if draw is None else lambda: _chosen(passes, row, scores, draw)  # noqa: B023
-            another = read.another(found, logits, again)
-            if another is not None:
-                return another
-            passes = read.amended(found) or passes
+            if draw is None or isinstance(draw, SoftmaxDraw):  # others may say the same again
+                again = None if draw is None else lambda: _chosen(passes, row, scores, draw)  # noqa: B023
+                another = read.another(found, logits, again)
+                if another is not None:
+                    return another
+            passes = read.amended(found)
+            scores = scores_of(self._classes_of(passes), logits, np.array(row))
 
     def _read(self, tokens: Sequence[int]) -> list[int]:
         """The caller's row, checked, as a new list."""

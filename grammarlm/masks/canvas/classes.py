@@ -32,8 +32,7 @@ class TokenClasses:
     @cached_property
     def order(self) -> np.ndarray:
         """int32 [V]: all ids, class by class, ascending within each."""
-        short = self.of.astype(np.uint16) if self.count <= 1 << 16 else self.of  # sorted by digits, in half the time
-        return np.argsort(short, kind="stable").astype(np.int32)
+        return stable_order(self.of).astype(np.int32)
 
     @cached_property
     def starts(self) -> np.ndarray:
@@ -84,6 +83,14 @@ class TokenClasses:
     @property
     def nbytes(self) -> int:
         return 2 * self.of.nbytes + 8 * self.count + self._large[1].nbytes
+
+
+def stable_order(numbers: np.ndarray) -> np.ndarray:
+    """The places of numbers that are not negative, ascending, equal ones as they come."""
+    short = (
+        numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers
+    )  # sorted by digits, in half the time
+    return np.argsort(short, kind="stable")
 
 
 def classes_of(kinds: np.ndarray, stop_ids: tuple[int, ...]) -> tuple[TokenClasses, np.ndarray]:

@@ -62,8 +62,8 @@ class TokenPasses(Passes, Protocol):
         """Where the best completion is not: the best that is; with `choose`, which draws one: of those that are one that is drawn
         so. None where that is not found soon."""
 
-    def amended(self, row: Sequence[int]) -> Passes | None:
-        """None where a completion is in the language; else passes that know why it is not."""
+    def amended(self, row: Sequence[int]) -> Passes:
+        """Passes that know why a completion is not in the language."""
 
 
 class Grid(Protocol):

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.masks.canvas.substituted import check_partial, json_case, row_of
+from grammarlm.masks.canvas import canvas
+from grammarlm.masks.canvas.json.residue import JsonPasses
+from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
 
 WIDE: dict[str, Any] = {
     "type": "object",
@@ -64,3 +67,26 @@ def test_behind_a_matcher(case, begun, room) -> None:
     assert allowed.test(0, tokens).tolist() == want
     assert any(want)
     assert not all(want)
+
+
+@pytest.mark.parametrize("redrawn", [1, 4])
+def test_samples_that_are_drawn_again_have_the_law(redrawn: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of what is drawn has too many blanks, which states that do not count them allow."""
+    monkeypatch.setattr(canvas, "REDRAWN", redrawn)
+    case = json_case({"anyOf": [{"const": 1}, WIDE]}, [b" " * n for n in (30, 15, 9, 40)], b" \t\r\n1.0", "flexible")
+    row = row_of(case, 5, None, None, b"1")
+    left = completions(case, row)
+    logits = np.random.default_rng(3).standard_normal((len(row), case.width)).astype(np.float32)
+    logits[:2, [case.tokens.index(b" " * n) for n in (30, 15, 9, 40)]] += 3
+    weights = np.exp(np.array([logits[[0, 1], rows[:2]].sum(dtype=np.float64) for rows in left]))
+    made = case.constraint.canvas(len(row))
+    refused, is_read = [], JsonPasses.is_read
+    monkeypatch.setattr(JsonPasses, "is_read", lambda self, row: is_read(self, row) or refused.append(row))
+    drawn = [tuple(made.sample(row, logits, seed=seed)) for seed in range(1500)]
+    assert len(refused) > 200
+    counts = np.array([drawn.count(tuple(rows)) for rows in left.tolist()])
+    assert counts.sum() == len(drawn)
+    expected = len(drawn) * weights / weights.sum()
+    common = expected > 5
+    assert ((counts - expected)[common] ** 2 / expected[common]).sum() < 3 * common.sum()
+    assert common.sum() > 4

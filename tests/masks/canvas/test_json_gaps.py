@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.masks.canvas.substituted import check_partial, json_case, row_of
+from tests.masks.canvas.canvas_law import ids_in
+from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
 
 EXPONENTS = [b"1e99", b"1e100", b"1e-120", b"e1", b"00", b"e-", b"120", b"0.0", b"5e3", b"e+9"]
 NUMBERS = {
@@ -53,6 +54,34 @@ def test_long_strings(most: int) -> None:
     ]
     assert any(found)
     assert not all(found)
+
+
+LONG = [b"a" * 60, b"b" * 25, b"c" * 9, b'","', b'bbbb"', b'"aaaaa', "é".encode() * 12, b'aaa\\"aa', b'["', b'"]']
+LONG_ROWS = [
+    (None, LONG[0], None), (b'["', None, None, b'"]'), (b'["', LONG[0], LONG[0], None, b'"]'),
+    (b'["', LONG[0], LONG[1], LONG[2], LONG[2], None, b'"]'), (b'["', LONG[0], LONG[1], None, LONG[3], LONG[0], b'"]'),
+    (b'["', LONG[0], LONG[0], b'","', LONG[0], b'"]'), (b'["', LONG[0], LONG[0], None, LONG[0], b'"]'),
+    (b'["', LONG[0], b"\\", b'"', LONG[0], None, b'"]'), (b'["', LONG[0], LONG[7], LONG[1], LONG[1], None, b'"]'),
+    (b'["', LONG[0], LONG[0], LONG[2], b"a", None, b'bbbb"', b"]"), (b'["', LONG[0], LONG[0], b"a", b'bbbb"', b"]"),
+    (b'["', LONG[0], LONG[1], LONG[3], LONG[0], LONG[1], b'"]'),
+    (b'["', LONG[0], LONG[1], LONG[1], LONG[2], LONG[2], LONG[2], None, b"]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pieces", LONG_ROWS)
+@pytest.mark.parametrize("most", [130, 150])
+def test_long_tokens(pieces: tuple[bytes | None, ...], most: int) -> None:
+    """Tokens of different lengths that states which do not count characters take for alike; also in place of given ones."""
+    schema = {"type": "array", "items": {"type": "string", "maxLength": most}, "maxItems": 3}
+    case = json_case(schema, LONG)
+    row = row_of(case, 10, *pieces)
+    if not check_partial(case, row):
+        return
+    allowed = case.constraint.canvas(len(row)).allowed(row)
+    for at in range(len(pieces)):
+        if row[at] >= 0 and row.count(-1) == 0:
+            left = completions(case, [*row[:at], -1, *row[at + 1 :]])
+            assert ids_in(allowed.row(at)) == set(left[:, at].tolist()), at
 
 
 BLANKS = [b" " * 10, b" " * 19, b" " * 20, b"\n" + b" " * 9, b" " * 41, b"\t" * 2, b" 1", b" " * 15 + b"1"]

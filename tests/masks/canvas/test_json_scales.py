@@ -9,7 +9,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.masks.canvas.canvas import Canvas
 from grammarlm.masks.canvas.json import view
-from grammarlm.masks.canvas.json.explored import Scale
+from grammarlm.masks.canvas.json.places import Places
+from grammarlm.masks.canvas.json.scales import Scale, scales_of
 from tests.masks.canvas.canvas_law import check_edges, check_fills, check_rows, ids_in, matching, partials
 from tests.masks.canvas.json_cases import case, like
 
@@ -33,13 +34,62 @@ SHARED = {
 
 @pytest.mark.parametrize("name", SHARED)
 def test_what_counted_arrays_share(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "SCALES", (Scale(shares=True),))
+    monkeypatch.setattr(view, "scales_of", lambda *given: (Scale(shares=True),))
     make, lengths = SHARED[name]
     at = make()
     for length in lengths:
         assert check_rows(at, length, 14) > 0
     check_fills(at, lengths[-1], 4)
     check_edges(at, lengths[-1], 2)
+
+
+JOINED = {
+    "objects in two places": (
+        lambda: case({"$defs": {"o": {"type": "object", "properties": {"b": {"const": None}}, "additionalProperties": False}},
+                      "type": "object", "properties": {"a": {"$ref": "#/$defs/o"}, "c": {"$ref": "#/$defs/o"}},
+                      "required": ["a"], "additionalProperties": False},
+                     [b'{"a":', b'{"b":null}', b'"c":', b'{}}', b',"c"', b'null}}', b'{"a":{},', b'"c":{"b"'],
+                     b'{}",:abcnul\\00613', like(r'\{?[{}",:abcnul\\06123]*'), ("a", "c", "b")),
+        (4, 5),
+    ),
+    "arrays around them": (
+        lambda: case({"$defs": {"o": {"type": "array", "items": {"type": "array", "items": {"const": None}, "maxItems": 1}}},
+                      "type": "object", "properties": {"a": {"$ref": "#/$defs/o"}, "c": {"$ref": "#/$defs/o"}},
+                      "additionalProperties": False},
+                     [b'{"a":[', b"[[", b"[]", b"]]", b'],"c":', b"[null]", b"]}", b'{"a":[],', b',"c":[]'],
+                     b'{}",:acnul[]\\0613', like(r'\{?[{}",:acnul\\0613\[\]]*'), ("a", "c")),
+        (4,),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_what_stands_in_several_places(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "scales_of", lambda *given: (Scale(joins=True),))
+    make, lengths = JOINED[name]
+    at = make()
+    for length in lengths:
+        assert check_rows(at, length, 14) > 0
+    check_fills(at, lengths[-1], 4)
+    check_edges(at, lengths[-1], 2)
+
+
+def places_of(schema: object) -> tuple[Places, list[int]]:
+    vocab = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"."], [256])
+    program = gl.compile(gl.JsonSchema(schema), vocab)._automaton.program.json
+    return Places(program.rows, program.start), program.rows
+
+
+def test_scales_that_make_no_difference_are_not_tried() -> None:
+    word, deep = {"type": "string", "pattern": "^a*$"}, {"type": "object", "properties": {"a": {"const": 1}}}
+    for _ in range(5):
+        deep = {"type": "object", "properties": {"a": deep, "b": deep, "c": deep}, "additionalProperties": False}
+    counted = {"type": "array", "maxItems": 9, "items": {"type": "array", "items": word}}
+    assert scales_of(*places_of({"const": 1}), False) == (Scale(),)
+    assert scales_of(*places_of(word), True) == (Scale(),)
+    assert scales_of(*places_of(word), False) == (Scale(), Scale(is_plain=True))
+    assert scales_of(*places_of(counted), False) == (Scale(), Scale(shares=True), Scale(shares=True, is_plain=True))
+    assert scales_of(*places_of(deep), False) == (Scale(), Scale(shares=True, joins=True))
 
 
 PATTERN = '^(a|\t|"|/){2,4}$'

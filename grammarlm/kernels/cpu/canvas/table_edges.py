@@ -1,122 +1,201 @@
-"""The edges of a table from what classes do to states, and edges by class. masks/canvas/stack/table.py says what they are."""
+"""The edges of a table from what classes do to states, and edges by class. masks/canvas/stack/table.py says what they are.
+
+What a class does is a vector over states (vectors.py), and there are tens of millions of (class, state) in a large schema. They are
+read a few states at a time, of each class those that its vector has there, so what is written for these stays in the cache.
+"""
 
 import numpy as np
-from numba import carray, int64, uint64
+from numba import carray, int32, int64, uint64
 
-from grammarlm.kernels.cpu.jit import kernel, pointer
+from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.stack_sets import Effects, Vectors
 
 from .arrays import lowest
 
+ALL_DONE, EDGES_FULL, KINDS_FULL = 0, 1, 2
+AT_ONCE = 256  # states
 
-@kernel("int64(int64)", seconds=2)
-def table_edges(address):
-    """Writes down the edges of all states (layout/stack_sets.py, Effects), or only counts them where there is no room. Returns how
-    many."""
+
+@inlined
+def vectors_of(vectors_address):
+    """The places and effects of all vectors, and where those of each begin."""
+    arena = carray(pointer(vectors_address), int64(Vectors.LENGTH), np.int64)
+    most = arena[Vectors.PLACE_CAPACITY]
+    places = carray(pointer(arena[Vectors.PLACES]), most, np.int32)
+    values = carray(pointer(arena[Vectors.VALUES]), most, np.int32)
+    return places, values, carray(pointer(arena[Vectors.PLACE_START]), arena[Vectors.CAPACITY] + 1, np.int64)
+
+
+@kernel("void(int64, int64, int64, int64, int64)", seconds=1)
+def special_effects(vectors_address, numbers_address, count, states, found_address):
+    """uint8 by special effect: does one of some vectors have it?"""
+    _, values, starts = vectors_of(vectors_address)
+    numbers = carray(pointer(numbers_address), count, np.int64)
+    for k in range(count):
+        for i in range(starts[numbers[k]], starts[numbers[k] + 1]):
+            if values[i] >= states:
+                carray(pointer(found_address + int64(values[i]) - states), 1, np.uint8)[0] = 1
+
+
+@part
+def first_from(places, begin, end, state):
+    """The first of ascending places that is no earlier than a state."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if places[middle] < state:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@part
+def kind_of(address, bits):
+    """The number of a set of classes, made if need be; -1 where there is no room."""
     arena = carray(pointer(address), int64(Effects.LENGTH), np.int64)
-    states, capacity = arena[Effects.STATES], arena[Effects.CAPACITY]
-    entry_start = carray(pointer(arena[Effects.ENTRY_START]), states + 1, np.int64)
-    entry_class = carray(pointer(arena[Effects.ENTRY_CLASS]), int64(entry_start[states]), np.int32)
-    entry_effect = carray(pointer(arena[Effects.ENTRY_EFFECT]), int64(entry_start[states]), np.int32)
-    first_control, first_class, wide = arena[Effects.FIRST_CONTROL], arena[Effects.FIRST_CLASS], arena[Effects.WORDS]
+    capacity, wide, mask = arena[Effects.KIND_CAPACITY], arena[Effects.WORDS], arena[Effects.KIND_SLOTS] - 1
+    kinds = carray(pointer(arena[Effects.KIND_CLASSES]), (capacity, wide), np.uint64)
+    slots = carray(pointer(arena[Effects.KIND_SLOT]), arena[Effects.KIND_SLOTS], np.int32)
+    hashed = uint64(0)
+    for w in range(wide):
+        hashed = (hashed ^ bits[w]) * uint64(0x9E3779B97F4A7C15)
+        hashed ^= hashed >> uint64(29)
+    at = int64(hashed) & mask
+    while slots[at]:
+        other, same = int64(slots[at]) - 1, True
+        for w in range(wide):
+            if kinds[other, w] != bits[w]:
+                same = False
+                break
+        if same:
+            return other
+        at = (at + 1) & mask
+    made = arena[Effects.KINDS]
+    if made == capacity:
+        return int64(-1)
+    for w in range(wide):
+        kinds[made, w] = bits[w]
+    slots[at] = int32(made + 1)
+    arena[Effects.KINDS] = made + 1
+    return made
+
+
+@kernel("int64(int64, int64)", seconds=3)
+def table_edges(vectors_address, address):
+    """Writes down the edges of states (layout/stack_sets.py, Effects) from state DONE on. Returns ALL_DONE, or what is full; what
+    there is of the state DONE is left out then."""
+    arena = carray(pointer(address), int64(Effects.LENGTH), np.int64)
+    states, capacity, wide = arena[Effects.STATES], arena[Effects.CAPACITY], arena[Effects.WORDS]
+    classes = arena[Effects.CLASSES]
+    places, values, starts = vectors_of(vectors_address)
+    numbers = carray(pointer(arena[Effects.NUMBERS]), classes, np.int64)
+    first_control, first_class = arena[Effects.FIRST_CONTROL], arena[Effects.FIRST_CLASS]
     special_start = carray(pointer(arena[Effects.SPECIAL_START]), arena[Effects.SPECIALS] + 1, np.int32)
     special = carray(pointer(arena[Effects.SPECIAL_POINTS]), int64(special_start[arena[Effects.SPECIALS]]), np.int32)
     accepts = carray(pointer(arena[Effects.ACCEPTS]), states, np.uint8)
     edge_of = carray(pointer(arena[Effects.EDGE_OF]), arena[Effects.POINTS], np.int32)
-    controls, points = (
-        carray(pointer(arena[Effects.EDGE_CONTROL]), capacity, np.int32),
-        carray(pointer(arena[Effects.EDGE_POINT]), capacity, np.int32),
-    )
-    bits = carray(pointer(arena[Effects.EDGE_BITS]), (capacity, wide), np.uint64)
-    edge_of[:] = -1
-    count = int64(0)
-    for s in range(states):
-        first = count
-        if accepts[s]:
-            if count < capacity:
-                controls[count], points[count] = first_control + s, arena[Effects.FINISHED]
-                bits[count, arena[Effects.STOP] >> 6] = uint64(1) << uint64(arena[Effects.STOP] & 63)
-            count += 1
-        for entry in range(entry_start[s], entry_start[s + 1]):
-            effect = int64(entry_effect[entry])
-            token_class = first_class + int64(entry_class[entry])
-            ways, begin = int64(1), int64(0)
-            if effect >= states:
-                begin = int64(special_start[effect - states])
-                ways = int64(special_start[effect - states + 1]) - begin
-            for w in range(ways):
-                q = first_control + effect if effect < states else int64(special[begin + w])
-                if edge_of[q] < first:
-                    edge_of[q] = count
-                    if count < capacity:
-                        controls[count], points[count] = first_control + s, q
-                    count += 1
-                e = int64(edge_of[q])
-                if e < capacity:
-                    bits[e, token_class >> 6] |= uint64(1) << uint64(token_class & 63)
-    return count
-
-
-@kernel("void(int64, int64, int64)", seconds=1)
-def entries_by_state(vectors_address, address, numbers_address):
-    """What classes do to each state: ENTRY_CLASS and ENTRY_EFFECT; without room for these, ENTRY_START. `numbers`: those of the
-    classes' vectors (layout/stack_sets.py, Vectors)."""
-    vectors_arena = carray(pointer(vectors_address), int64(Vectors.LENGTH), np.int64)
-    arena = carray(pointer(address), int64(Effects.LENGTH), np.int64)
-    states, classes, most = arena[Effects.STATES], arena[Effects.CLASSES], vectors_arena[Vectors.PLACE_CAPACITY]
-    places = carray(pointer(vectors_arena[Vectors.PLACES]), most, np.int32)
-    values = carray(pointer(vectors_arena[Vectors.VALUES]), most, np.int32)
-    first = carray(pointer(vectors_arena[Vectors.PLACE_START]), vectors_arena[Vectors.CAPACITY] + 1, np.int64)
-    numbers = carray(pointer(numbers_address), classes, np.int64)
-    start = carray(pointer(arena[Effects.ENTRY_START]), states + 1, np.int64)
-    if arena[Effects.ENTRY_CLASS] == 0:
-        start[:] = 0
-        for k in range(classes):
-            for i in range(first[numbers[k]], first[numbers[k] + 1]):
-                start[places[i] + 1] += 1
-        for s in range(states):
-            start[s + 1] += start[s]
-        return
-    entry_class = carray(pointer(arena[Effects.ENTRY_CLASS]), int64(start[states]), np.int32)
-    entry_effect = carray(pointer(arena[Effects.ENTRY_EFFECT]), int64(start[states]), np.int32)
-    at = np.empty(states, np.int64)
-    for s in range(states):
-        at[s] = start[s]
+    controls = carray(pointer(arena[Effects.EDGE_CONTROL]), capacity, np.int32)
+    points = carray(pointer(arena[Effects.EDGE_POINT]), capacity, np.int32)
+    kinds = carray(pointer(arena[Effects.EDGE_KIND]), capacity, np.int32)
+    next_place, last_place = np.empty(classes, np.int64), np.empty(classes, np.int64)
     for k in range(classes):
-        for i in range(first[numbers[k]], first[numbers[k] + 1]):
-            s = places[i]
-            entry_class[at[s]], entry_effect[at[s]] = k, values[i]
-            at[s] += 1
+        next_place[k] = first_from(places, starts[numbers[k]], starts[numbers[k] + 1], arena[Effects.DONE])
+    begin, at = np.zeros(AT_ONCE + 1, np.int64), np.empty(AT_ONCE, np.int64)
+    entry_class, entry_effect = np.empty(1, np.int32), np.empty(1, np.int32)
+    bits = np.zeros((64, wide), np.uint64)
+    while arena[Effects.DONE] < states:
+        s0 = arena[Effects.DONE]
+        s1 = min(s0 + AT_ONCE, states)
+        begin[:] = 0
+        for k in range(classes):
+            i, end = next_place[k], starts[numbers[k] + 1]
+            while i < end and places[i] < s1:
+                begin[places[i] - s0 + 1] += 1
+                i += 1
+            last_place[k] = i
+        for n in range(s1 - s0):
+            at[n] = begin[n]
+            begin[n + 1] += begin[n]
+        if begin[s1 - s0] > len(entry_class):
+            entry_class = np.empty(2 * begin[s1 - s0], np.int32)
+            entry_effect = np.empty(2 * begin[s1 - s0], np.int32)
+        for k in range(classes):
+            for i in range(next_place[k], last_place[k]):
+                n = places[i] - s0
+                entry_class[at[n]], entry_effect[at[n]] = int32(k), values[i]
+                at[n] += 1
+            next_place[k] = last_place[k]
+        for s in range(s0, s1):
+            first, count, full = arena[Effects.EDGES], int64(0), int64(ALL_DONE)
+            if accepts[s] and first == capacity:
+                return int64(EDGES_FULL)
+            if accepts[s]:
+                points[first] = arena[Effects.FINISHED]
+                bits[0, :] = uint64(0)
+                bits[0, arena[Effects.STOP] >> 6] = uint64(1) << uint64(arena[Effects.STOP] & 63)
+                count = int64(1)
+            for entry in range(begin[s - s0], begin[s - s0 + 1]):
+                effect, token_class = int64(entry_effect[entry]), first_class + int64(entry_class[entry])
+                ways, way = int64(1), int64(0)
+                if effect >= states:
+                    way = int64(special_start[effect - states])
+                    ways = int64(special_start[effect - states + 1]) - way
+                for w in range(ways):
+                    q = first_control + effect if effect < states else int64(special[way + w])
+                    e = int64(edge_of[q]) - first
+                    if e < 0:
+                        e = count
+                        if first + e == capacity:
+                            full = int64(EDGES_FULL)
+                            break
+                        if e == len(bits):
+                            more = np.zeros((2 * e, wide), np.uint64)
+                            more[:e] = bits
+                            bits = more
+                        edge_of[q], points[first + e] = int32(first + e), int32(q)
+                        bits[e, :] = uint64(0)
+                        count += 1
+                    bits[e, token_class >> 6] |= uint64(1) << uint64(token_class & 63)
+                if full:
+                    break
+            for e in range(count):
+                if full:
+                    break
+                kind = kind_of(address, bits[e])
+                if kind < 0:
+                    full = int64(KINDS_FULL)
+                    break
+                controls[first + e], kinds[first + e] = int32(first_control + s), int32(kind)
+            if full:
+                for e in range(count):
+                    edge_of[points[first + e]] = int32(-1)
+                return full
+            arena[Effects.EDGES] = first + count
+            arena[Effects.DONE] = s + 1
+    return int64(ALL_DONE)
 
 
-@kernel("int64(int64, int64, int64, int64, int64, int64, int64)", seconds=1)
-def number_rows(bits_address, rows, wide, of_address, first_address, slots_address, slots):
-    """int32 [rows]: the number of each row of words, and int64: the first row of each number. Returns how many. `slots`: a power of
-    two, more than twice the rows; int32, zero."""
-    bits = carray(pointer(bits_address), (rows, wide), np.uint64)
-    of, first = carray(pointer(of_address), rows, np.int32), carray(pointer(first_address), rows, np.int64)
-    slot = carray(pointer(slots_address), slots, np.int32)
-    count = int64(0)
-    for r in range(rows):
-        hashed = uint64(0)
+@kernel("void(int64)")
+def rehash_kinds(address):
+    """Fills KIND_SLOT, which is empty."""
+    arena = carray(pointer(address), int64(Effects.LENGTH), np.int64)
+    count, wide = arena[Effects.KINDS], arena[Effects.WORDS]
+    kinds = carray(pointer(arena[Effects.KIND_CLASSES]), (count, wide), np.uint64)
+    arena[Effects.KINDS] = 0
+    for kind in range(count):
+        kind_of(address, kinds[kind])
+
+
+@kernel("void(int64, int64, int64, int64, int64, int64)", seconds=1)
+def classes_by_control(control_address, kind_address, edges, bits_address, wide, out_address):
+    """uint64 [controls, wide], zero at first: the classes of all edges of each control."""
+    controls = carray(pointer(control_address), edges, np.int32)
+    kinds = carray(pointer(kind_address), edges, np.int32)
+    for e in range(edges):
+        bits = carray(pointer(bits_address + 8 * wide * int64(kinds[e])), wide, np.uint64)
+        out = carray(pointer(out_address + 8 * wide * int64(controls[e])), wide, np.uint64)
         for w in range(wide):
-            hashed = (hashed ^ bits[r, w]) * uint64(0x9E3779B97F4A7C15)
-            hashed ^= hashed >> uint64(29)
-        at = int64(hashed & uint64(slots - 1))
-        while slot[at]:
-            other = first[slot[at] - 1]
-            same = True
-            for w in range(wide):
-                same = same and bits[r, w] == bits[other, w]
-            if same:
-                break
-            at = (at + 1) & (slots - 1)
-        if slot[at] == 0:
-            first[count] = r
-            count += 1
-            slot[at] = count
-        of[r] = slot[at] - 1
-    return count
+            out[w] |= bits[w]
 
 
 @kernel("void(int64, int64, int64, int64, int64, int64, int64)", seconds=2)

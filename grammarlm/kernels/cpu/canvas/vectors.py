@@ -27,62 +27,66 @@ def places_at(arena):
 
 
 @part
-def intern_last(address):
-    """The number of the vector behind the last one; it is made one unless there is an equal one."""
-    arena = arena_at(address)
-    size, capacity, made = arena[Vectors.SIZE], arena[Vectors.CAPACITY], arena[Vectors.COUNT]
-    hashes = carray(pointer(arena[Vectors.HASHES]), capacity, np.uint64)
-    weights = carray(pointer(arena[Vectors.WEIGHTS]), size, np.uint64)
-    slots, mask = carray(pointer(arena[Vectors.SLOT]), arena[Vectors.SLOTS], np.int32), arena[Vectors.SLOTS] - 1
-    places, values, starts = places_at(arena)
-    first, count = starts[made], starts[made + 1] - starts[made]
-    hashed = uint64(0)
-    for i in range(first, first + count):
-        hashed += uint64(int64(values[i]) + 1) * weights[places[i]]
-    hashed = hashed ^ (hashed >> uint64(31))
-    at = int64(hashed) & mask
-    while slots[at]:
-        n = int64(slots[at]) - 1
-        if hashes[n] == hashed and starts[n + 1] - starts[n] == count:
-            same = True
-            for i in range(count):
-                if places[starts[n] + i] != places[first + i] or values[starts[n] + i] != values[first + i]:
-                    same = False
-                    break
-            if same:
-                return n
-        at = (at + 1) & mask
-    hashes[made] = hashed
-    slots[at] = made + 1
-    arena[Vectors.COUNT] = made + 1
-    return made
+def is_moved(before, place, row, places, values, known, count):
+    """Is a vector that is known what another becomes, whose places and effects are `before` and `place` as `row` has them?"""
+    at = int64(0)
+    for i in range(len(before)):
+        found = row[before[i]]
+        if found != NONE:
+            if at == count or places[known + at] != place[i] or values[known + at] != found:
+                return False
+            at += 1
+    return at == count
 
 
 @part
 def moved_vector(address, vector, column):
-    """The number of the vector after one more byte, which AFTER has from then on; -1 - why it is not known."""
+    """The number of the vector after one more byte, which AFTER has from then on; -1 - why it is not known. Most are equal to one
+    that is known, so they are written down only where they are not."""
     arena = arena_at(address)
     columns, capacity, made = arena[Vectors.COLUMNS], arena[Vectors.CAPACITY], arena[Vectors.COUNT]
     places, values, starts = places_at(arena)
     if made == capacity or starts[made] + arena[Vectors.SIZE] > arena[Vectors.PLACE_CAPACITY]:
         return int64(-1 - FULL)
     after = carray(pointer(arena[Vectors.AFTER]), (capacity, columns), np.int32)
-    moved = carray(pointer(arena[Vectors.MOVED]), (columns, arena[Vectors.EFFECTS]), np.int32)
+    row = carray(pointer(arena[Vectors.MOVED]), (columns, arena[Vectors.EFFECTS]), np.int32)[column]
+    weights = carray(pointer(arena[Vectors.WEIGHTS]), arena[Vectors.SIZE], np.uint64)
+    hashes = carray(pointer(arena[Vectors.HASHES]), capacity, np.uint64)
+    slots, mask = carray(pointer(arena[Vectors.SLOT]), arena[Vectors.SLOTS], np.int32), arena[Vectors.SLOTS] - 1
+    first, last = starts[vector], starts[vector + 1]
+    effects, place = values[first:last], places[first:last]
+    hashed, count, lowest = uint64(0), int64(0), int64(0)
+    for i in range(len(effects)):
+        found = int64(row[effects[i]])
+        hashed += uint64(found + 1) * weights[place[i]]  # of no effect nothing
+        count += int64(found != NONE)
+        lowest = min(lowest, found)
+    if lowest == UNKNOWN:
+        for i in range(len(effects)):
+            if row[effects[i]] == UNKNOWN:
+                arena[Vectors.MISSING], arena[Vectors.MISSING_COLUMN] = effects[i], column
+                return int64(-1 - MISSING)
+    arena[Vectors.BUDGET] -= last - first + 1
+    hashed = hashed ^ (hashed >> uint64(31))
+    at = int64(hashed) & mask
+    while slots[at]:
+        n = int64(slots[at]) - 1
+        if hashes[n] == hashed and starts[n + 1] - starts[n] == count:
+            if is_moved(effects, place, row, places, values, starts[n], count):
+                after[vector, column] = n
+                return n
+        at = (at + 1) & mask
     end = starts[made]
-    for i in range(starts[vector], starts[vector + 1]):
-        effect = int64(values[i])
-        found = moved[column, effect]
-        if found == UNKNOWN:
-            arena[Vectors.MISSING], arena[Vectors.MISSING_COLUMN] = effect, column
-            return int64(-1 - MISSING)
+    for i in range(len(effects)):
+        found = row[effects[i]]
         if found != NONE:
-            places[end], values[end] = places[i], found
+            places[end], values[end] = place[i], found
             end += 1
-    starts[made + 1] = end
-    arena[Vectors.BUDGET] -= starts[vector + 1] - starts[vector] + 1
-    number = intern_last(address)
-    after[vector, column] = number
-    return number
+    starts[made + 1], hashes[made] = end, hashed
+    slots[at] = made + 1
+    arena[Vectors.COUNT] = made + 1
+    after[vector, column] = made
+    return made
 
 
 @kernel("int64(int64)", seconds=2)
@@ -135,8 +139,34 @@ def walk_tokens(address):
 
 @kernel("int64(int64)", seconds=1)
 def intern_vector(address):
-    """See intern_last."""
-    return intern_last(address)
+    """The number of the vector behind the last one; it is made one unless there is an equal one."""
+    arena = arena_at(address)
+    size, capacity, made = arena[Vectors.SIZE], arena[Vectors.CAPACITY], arena[Vectors.COUNT]
+    hashes = carray(pointer(arena[Vectors.HASHES]), capacity, np.uint64)
+    weights = carray(pointer(arena[Vectors.WEIGHTS]), size, np.uint64)
+    slots, mask = carray(pointer(arena[Vectors.SLOT]), arena[Vectors.SLOTS], np.int32), arena[Vectors.SLOTS] - 1
+    places, values, starts = places_at(arena)
+    first, count = starts[made], starts[made + 1] - starts[made]
+    hashed = uint64(0)
+    for i in range(first, first + count):
+        hashed += uint64(int64(values[i]) + 1) * weights[places[i]]
+    hashed = hashed ^ (hashed >> uint64(31))
+    at = int64(hashed) & mask
+    while slots[at]:
+        n = int64(slots[at]) - 1
+        if hashes[n] == hashed and starts[n + 1] - starts[n] == count:
+            same = True
+            for i in range(count):
+                if places[starts[n] + i] != places[first + i] or values[starts[n] + i] != values[first + i]:
+                    same = False
+                    break
+            if same:
+                return n
+        at = (at + 1) & mask
+    hashes[made] = hashed
+    slots[at] = made + 1
+    arena[Vectors.COUNT] = made + 1
+    return made
 
 
 @kernel("void(int64, int64)", seconds=1)

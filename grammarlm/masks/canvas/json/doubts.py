@@ -3,7 +3,7 @@
 A lattice that follows everything has tens of thousands of states, and nearly no row needs them. So a row is looked at first:
 
     numbers   the longest that its runs of masked tokens and digits have room for
-    lengths   the fewest characters of a string that masked tokens can be forced to have, against the schema's maxLengths
+    lengths   the fewest characters of a string that masked tokens can be forced to have, against the maxLengths (lengths.py)
     blanks    the most in one gap with one token of many, against the cap
 
 Each is a bound: where it says no, no completion breaks the rule, or those that do can be written in fewer characters.
@@ -11,7 +11,6 @@ Each is a bound: where it says no, no completion breaks the rule, or those that 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,9 +20,6 @@ from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .sizes import number_edges, sizes_of
-
-BETWEEN_QUOTES = re.compile(rb'(?:[^"\\]|\\.)*', re.DOTALL)
-ESCAPE = 6  # tokens of one byte that spell one character: \u0061
 
 
 @dataclass(frozen=True)
@@ -118,52 +114,3 @@ def _gaps(tokens: Sequence[int], vocab: Vocabulary, begun: int = 0) -> Iterator[
             yield Gap(first, i, given + edges.leading[token], masked)
             given, masked, first = edges.trailing[token], 0, i + 1
     yield Gap(first, len(tokens), given, masked)
-
-
-def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: bool) -> int:
-    """A bound of the characters that some string of the row must have, one masked token in it being the longest there is.
-
-    Masked tokens within a string can spell escapes, six tokens a character. `is_plain`: they cannot. `before`: characters of a
-    string that precede the row.
-    """
-    sizes = sizes_of(vocab)
-    holes = sum(token == MASKED for token in tokens)
-    here, run, longest, last_given = before, 0, 0, b"\\"
-
-    def with_run() -> int:
-        return here + (run if is_plain else run // ESCAPE + min(run, ESCAPE - 1))
-
-    for token in tokens:
-        if token == MASKED:
-            run, last_given = run + 1, b"\\"
-            continue
-        here, run = with_run(), 0
-        text = vocab.token_bytes(token)
-        quote = _ending_quote(text, last_given)
-        if quote < 0:
-            here += sizes.characters[token]
-        else:
-            longest = max(longest, here + quote)
-            here = len(text) - text.rindex(b'"') - 1
-        last_given = text[-1:] or last_given
-    longest = max(longest, with_run())
-    return longest + (2 * sizes.beside_quotes + sizes.most_characters + ESCAPE if holes else 0)
-
-
-def longest_string(text: bytes, before: int) -> int:
-    """A bound of the characters that the longest string of a text has. `before`: those that precede the text."""
-    lengths = [sum(byte & 0xC0 != 0x80 for byte in piece) for piece in BETWEEN_QUOTES.findall(text)]
-    return max(lengths[0] + before, *lengths)
-
-
-def counted_to(characters: int) -> int:
-    """Up to which maxLength strings are counted where one of so many characters may break its own: one of few numbers."""
-    return 1 << (characters - 1).bit_length()
-
-
-def _ending_quote(text: bytes, before: bytes) -> int:
-    """The index of a quote that is not escaped, whatever stands before the token; -1: none is known to be."""
-    for at in range(len(text)):
-        if text[at] == 34 and (text[at - 1 : at] if at else before) != b"\\":
-            return at
-    return -1

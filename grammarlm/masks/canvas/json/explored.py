@@ -35,6 +35,7 @@ from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
 
 from .begun import CHARACTERS
 from .places import Places
+from .scales import WHOLE, Scale
 from .tracked import MOST_COUNTED, long_languages, long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
@@ -44,7 +45,7 @@ MANY_STATES = 1 << 16  # beyond which the next scale is tried
 SHORT = 1  # digits of a number before an exponent that states follow in any row
 OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
 SCRATCH = 4096  # frames that steps make and drop
-FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 1 << 14, 1 << 14, 1 << 12  # memory that is not used costs nothing
+FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 1 << 16, 1 << 14, 1 << 12  # memory that is not used costs nothing
 
 
 class States(NamedTuple):
@@ -58,16 +59,6 @@ class States(NamedTuple):
     mantissa: int = SHORT  # more: exponents to OPEN_EXPONENT are followed after so many digits
     has_any_length: bool = False  # strings of a language are not counted
     marks: int = 0  # keys that marks in a row stand around, whatever their texts (marks.py)
-
-
-class Scale(NamedTuple):
-    """What keeps a schema's states few enough."""
-
-    shares: bool = False  # the states of objects and arrays within counted ones are there once: they push
-    is_plain: bool = False  # strings of a language are there in plain spelling alone
-
-
-SCALES = (Scale(), Scale(shares=True), Scale(shares=True, is_plain=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +85,7 @@ class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
     def __init__(
-        self, program: JsonSchemaProgram, states: States, most_states: int = MOST_STATES, scale: Scale = SCALES[0]
+        self, program: JsonSchemaProgram, states: States, most_states: int = MOST_STATES, scale: Scale = WHOLE
     ):
         entries.load("json_canvas")
         self.program, self.epoch, self.states = program, JsonEpoch(program), states
@@ -107,9 +98,7 @@ class Explorer:
         address = rows.rows.ctypes.data
         self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
         pushes = self._place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
-        pushes[list(places.recursive())] = 1
-        if scale.shares:
-            pushes[list(places.counted())] = 1
+        pushes[list(scale.pushing(places))] = 1
         blanks = program.tables.blanks
         is_exact = states.counts_blanks or not has_cap(blanks)
         self._place(Explore.FOLD, np.arange(len(blanks.table), dtype=np.int16) if is_exact else folded_blanks(blanks))
@@ -270,11 +259,11 @@ class Explorer:
         assert stopped == NO_ROOM
         self.program.clock.check()
         if work[Explore.STATE_COUNT] >= work[Explore.STATE_CAPACITY]:
-            self._states(2 * int(work[Explore.STATE_CAPACITY]))
+            self._states(4 * int(work[Explore.STATE_CAPACITY]))
         if work[Explore.SPECIAL_COUNT] + 256 >= work[Explore.SPECIAL_CAPACITY]:
-            self._specials(2 * int(work[Explore.SPECIAL_CAPACITY]))
+            self._specials(4 * int(work[Explore.SPECIAL_CAPACITY]))
         if 2 * (work[Explore.KEPT_FRAMES] + 2) >= work[Explore.SCRATCH_FRAMES]:
-            self._frames(2 * int(work[Explore.SCRATCH_FRAMES]))
+            self._frames(4 * int(work[Explore.SCRATCH_FRAMES]))
 
 
 def _range_of(keys: Sequence[bytes], begun: bytes) -> int:

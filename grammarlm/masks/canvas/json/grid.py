@@ -16,9 +16,10 @@ from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
 
 from .begun import begun_of
-from .doubts import Room, blanks_break, blanks_may_break, counted_to, digits_beside, fewest_characters, number_room
+from .doubts import Room, blanks_break, blanks_may_break, digits_beside, number_room
 from .explored import SHORT, LeftOut, States
 from .keys import escaped_twice, runs_of
+from .lengths import Lengths, counted_to, fewest_characters
 from .marks import MarkedTable
 from .plain import PlainTokens
 from .repeats import quotes_of
@@ -27,7 +28,7 @@ from .spans import Runs
 from .tracked import MOST_COUNTED
 
 if TYPE_CHECKING:
-    from .view import UnrolledView
+    from .unrolled_view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
@@ -138,7 +139,7 @@ class JsonGrid:
             digits,
             mantissa=self._mantissa(tokens) if digits == SHORT else SHORT,
             counts_blanks=view.has_cap and self._counts_blanks(tokens),
-            counted=MOST_COUNTED if view.least_length is None else self._counted(tokens, view.least_length),
+            counted=self._counted(tokens) if view.long_lengths else MOST_COUNTED,
         )
 
     def _digits(self, tokens: Sequence[int]) -> int:
@@ -170,10 +171,16 @@ class JsonGrid:
         may_break = self.begun.is_blank or blanks_may_break(tokens, self.vocab)
         return may_break and self._view.counts_blanks(FEW_STATES)
 
-    def _counted(self, tokens: Sequence[int], least: int) -> int:
-        """`least`: of the maxLengths that are not always counted."""
+    def _counted(self, tokens: Sequence[int]) -> int:
         fewest = fewest_characters(tokens, self.vocab, self.begun.characters, self._view.is_plain)
-        return counted_to(fewest) if fewest > least else MOST_COUNTED
+        return counted_to(fewest) if fewest > self._view.long_lengths[0] else MOST_COUNTED
+
+    def lengths(self, tokens: Sequence[int], states: States) -> Lengths | None:
+        """What a row's states leave open about the characters of its strings; None: nothing."""
+        least, view = next((n for n in self._view.long_lengths if n > states.counted), None), self._view
+        if least is None:
+            return None
+        return Lengths(self.text(tokens), self.vocab, self.begun.characters, view.is_plain, least)
 
     def followed_further(self, tokens: Sequence[int], states: States) -> States | None:
         """For a row that cannot be completed in these states: those in which it can, perhaps; None: in none."""

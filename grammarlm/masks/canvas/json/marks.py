@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from grammarlm.vocab.vocabulary import Vocabulary
 
     from .explored import States
-    from .view import Starts, Unrolled, UnrolledView
+    from .unrolled import Starts, Unrolled
+    from .unrolled_view import UnrolledView
 
 Marks = dict[Place, list[int]]
 Asked = tuple[int, ...]

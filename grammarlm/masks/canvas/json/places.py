@@ -17,6 +17,7 @@ class Places:
     def __init__(self, rows: Sequence[int], start: int):
         self._rows = rows
         self.inside: dict[int, list[int]] = {}
+        self.copies: dict[int, list[int]] = {}  # of each those directly inside it, once for each of its keys or items
         self.kinds: dict[int, int] = {}
         self.unique: list[int] = []  # arrays whose items must differ
         self.languages: set[int] = set()  # of free keys, 0: any
@@ -27,6 +28,7 @@ class Places:
             row = waiting.pop()
             if row not in self.inside:
                 nodes = self._object_nodes(row) if self.kinds[row] == Shape.OBJECT else self._array_nodes(row)
+                self.copies[row] = [found for node in nodes for found in self._of_node(node)]
                 self.inside[row] = [found for node in sorted(set(nodes)) for found in self._of_node(node)]
                 waiting += self.inside[row]
 

@@ -22,10 +22,10 @@ from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw, Undecided
 from grammarlm.masks.canvas.stack.passes import StackPasses
 
-from .doubts import counted_to, longest_string
 from .explored import States
 from .gaps import Gaps, may_all_be_broken
 from .keys import runs_of, spelled_keys_of, spelling_tokens
+from .lengths import Lengths, counted_to, longest_string
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
 from .twice import keys_twice
@@ -52,6 +52,7 @@ class JsonPasses:
         self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
         self._given: dict[int, JsonPasses] = {}
         self._tracking: dict[bytes, JsonPasses] = {}
+        self._counting: dict[int, JsonPasses] = {}
 
     @cached_property
     def _inner(self) -> StackPasses:
@@ -71,8 +72,8 @@ class JsonPasses:
                 self.witness(self._inner.some)
             ):  # found at once; what follows finds one of the fewest blanks
                 return self
-            amended = self.amended(self.witness(self._inner.best))
-            return self if amended is None else amended.settled()
+            row = self.witness(self._inner.best)
+            return self if self.is_read(row) else self.amended(row).settled()
         self.is_completable = decided
         further = None if decided else self.grid.followed_further(self.tokens, self.states)
         return self if further is None else JsonPasses(self.grid, self.tokens, further).settled()
@@ -121,11 +122,9 @@ class JsonPasses:
             row[i] = int(tokens[rng.integers(len(tokens))])
         return row
 
-    def amended(self, row: Sequence[int]) -> JsonPasses | None:
-        """None if the machine reads the row; else passes over what says why not."""
+    def amended(self, row: Sequence[int]) -> JsonPasses:
+        """Passes over what says why the machine does not read a row."""
         text, states = [token for token in row if token not in self.grid.stops], self.states
-        if self.is_read(row):
-            return None
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
         new = set(twice) - set(states.keys)
         if self._repeats is not None and (enough := new & set(self._repeats.enough or ())):
@@ -172,15 +171,19 @@ class JsonPasses:
         return may_all_be_broken(tokens, self._inner, self.grid.vocab, begun, has_twins)
 
     def refused(self, position: int) -> np.ndarray:
-        """Single tokens that may not stand at the position though their class may: each makes a second key like a given one, or
-        too many blanks beside given ones."""
-        if not self.is_completable or not (self.grid.has_free_keys or self._gaps):
+        """Single tokens that may not stand at the position though their class may: each makes a second key like a given one, too
+        many blanks beside given ones, or too long a string."""
+        if not self.is_completable or not (self.grid.has_free_keys or self._gaps or self._lengths):
             return NO_TOKENS
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
         found = NO_TOKENS
         if self._gaps is not None:
             found = self._gaps.refused(position, self.classes_at(position), self.classes.of)
+        if self._lengths is not None:
+            of = self.classes.of
+            long = self._lengths.refused(position, self.classes_at(position), of, self._counted_at)
+            found = np.union1d(found, long)
         if self.grid.has_free_keys:
             of_keys = NO_TOKENS if self._repeats is None else self._repeats.refused(position)
             found = np.union1d(found, np.union1d(of_keys, self._refused_escapes(position)))
@@ -191,6 +194,20 @@ class JsonPasses:
         """None where blanks are counted, or no matter."""
         is_text, tokens = self._lattice.is_text, self.grid.text(self.tokens)
         return None if is_text is None else Gaps(tokens, self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
+
+    @cached_property
+    def _lengths(self) -> Lengths | None:
+        """None where characters are counted, or no matter."""
+        return self.grid.lengths(self.tokens, self.states)
+
+    def _counted_at(self, position: int, characters: int) -> np.ndarray:
+        """bool [V]: the tokens that states allow which count so many characters."""
+        counted = counted_to(characters)
+        if counted not in self._counting:
+            self._counting[counted] = self._with(self.states._replace(counted=counted))
+        counting = self._counting[counted]
+        found: np.ndarray = counting.classes_at(position)[counting.classes.of]
+        return found
 
     def _refused_escapes(self, position: int) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .tokens import TokenEffects
 
 FIRST_CONTROL = 2  # the control of state 0
 FIRST_SYMBOL = 1  # after ROOT
+EDGES_FULL = 1  # of what the kernel says is full
+EDGE_ARRAYS = Effects.EDGE_CONTROL, Effects.EDGE_POINT, Effects.EDGE_KIND
+FIRST_EDGES, FIRST_KINDS = 8, 1024  # a state, and in all: memory that is not used costs nothing
 Point = tuple[str, int]  # the kind of a point, and its number among those
 
 
@@ -32,32 +35,28 @@ class JsonTable:
         vectors: Sequence[int],
         has_tokens: np.ndarray | None = None,
         marks: Sequence[int] = (),
+        check: Callable[[], None] = lambda: None,
     ):
         """`vectors`: that of each class from FIRST on. `has_tokens`, bool [K]: classes that masked tokens can have; None: all.
         `marks`: classes that may stand behind the end of a text."""
         self._automaton, self._effects, self._has_tokens, self._marks = automaton, effects, has_tokens, marks
+        self._check = check
         self.symbol_of = {state: FIRST_SYMBOL + i for i, state in enumerate(automaton.returns.tolist())}
         self._controls = FIRST_CONTROL + automaton.states
         self._pushes: dict[tuple[int, Point], int] = {}
         self._micros: dict[int, int] = {}  # by vector
         self._rules: list[tuple[int, int, Point]] = []
         self._numbers = np.array(vectors, np.int64)
-        self._entries = self._by_state()
-        met = np.unique(self._entries[2][self._entries[2] >= automaton.states]).tolist()
-        self._special: dict[int, list[Point]] = {effect: self._points(effect) for effect in met}
+        self._special: dict[int, list[Point]] = {effect: self._points(effect) for effect in self._met()}
         self.table = self._finished()
 
-    def _by_state(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What classes do to states: where those of each state begin; the classes, counted from FIRST; what they do."""
+    def _met(self) -> list[int]:
+        """The special effects that classes have on states."""
         entries.load("stack_sets")
-        arena, starts = np.zeros(Effects.LENGTH, np.int64), np.empty(self._automaton.states + 1, np.int64)
-        arena[Effects.STATES], arena[Effects.CLASSES] = self._automaton.states, len(self._numbers)
-        arena[Effects.ENTRY_START] = address_of(starts)
-        entries.entries_by_state(self._effects.address, address_of(arena), address_of(self._numbers))
-        classes, done = np.empty(int(starts[-1]) + 1, np.int32), np.empty(int(starts[-1]) + 1, np.int32)
-        arena[Effects.ENTRY_CLASS], arena[Effects.ENTRY_EFFECT] = address_of(classes), address_of(done)
-        entries.entries_by_state(self._effects.address, address_of(arena), address_of(self._numbers))
-        return starts, classes[:-1], done[:-1]
+        states, found = self._automaton.states, np.zeros(len(self._effects.effects) + 1, np.uint8)
+        given = self._effects.address, address_of(self._numbers), len(self._numbers), states
+        entries.special_effects(*given, address_of(found))
+        return (states + np.flatnonzero(found)).tolist()
 
     def _points(self, effect: int) -> list[Point]:
         return [self._point(way) for way in self._effects.ways_of(effect)]
@@ -90,8 +89,7 @@ class JsonTable:
 
     def _finished(self) -> StackTable:
         points = self._controls + len(self._pushes) + len(self._micros)
-        control, point, bits = self._edges(points)
-        kinds, kind = distinct_rows(bits)
+        control, point, kind, kinds = self._edges(points)
         given = 0
         if self._has_tokens is not None:
             is_given = only_given(kinds, self._has_tokens)[kind]
@@ -112,37 +110,83 @@ class JsonTable:
             given,
         )
 
-    def _edges(self, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The control and the point of each edge, and its classes as bits."""
+    def _edges(self, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The control, the point and the kind of each edge, and the classes of each kind as bits."""
         states, classes = self._automaton.states, len(self._numbers)
-        entry_start, entry_class, entry_effect = self._entries
         most = max(self._special, default=states - 1) + 1 - states
         ways = [[self._number(p) for p in self._special.get(states + i, ())] for i in range(most)]
         starts = np.cumsum([0, *map(len, ways)]).astype(np.int32)
         ends = np.array([p for of in ways for p in of], np.int32)
-        accepts, edge_of = (self._automaton.accepts != 0).astype(np.uint8), np.empty(points, np.int32)
+        accepts, edge_of = (self._automaton.accepts != 0).astype(np.uint8), np.full(points, -1, np.int32)
         wide, arena = -(-(FIRST + classes) // 64), np.zeros(Effects.LENGTH, np.int64)
         for place, number in (
             (Effects.STATES, states), (Effects.CLASSES, classes), (Effects.SPECIALS, most),
-            (Effects.ENTRY_START, address_of(entry_start)), (Effects.ENTRY_CLASS, address_of(entry_class)),
-            (Effects.ENTRY_EFFECT, address_of(entry_effect)),
+            (Effects.NUMBERS, address_of(self._numbers)),
             (Effects.SPECIAL_START, address_of(starts)), (Effects.SPECIAL_POINTS, address_of(ends)),
             (Effects.ACCEPTS, address_of(accepts)), (Effects.FIRST_CONTROL, FIRST_CONTROL), (Effects.FIRST_CLASS, FIRST),
             (Effects.FINISHED, FINISHED), (Effects.STOP, STOP), (Effects.POINTS, points), (Effects.WORDS, wide),
             (Effects.EDGE_OF, address_of(edge_of)),
         ):  # fmt: skip
             arena[place] = number
-        count = entries.table_edges(address_of(arena))
-        control, point = np.zeros(count + 1, np.int32), np.zeros(count + 1, np.int32)
-        bits = np.zeros((count + 1, wide), np.uint64)
-        arena[Effects.CAPACITY] = count
-        for place, array in ((Effects.EDGE_CONTROL, control), (Effects.EDGE_POINT, point), (Effects.EDGE_BITS, bits)):
-            arena[place] = address_of(array[1:])
-        entries.table_edges(address_of(arena))
-        control[0], point[0], bits[0, STOP >> 6] = FINISHED, FINISHED, 1 << (STOP & 63)
-        for mark in self._marks:
-            bits[0, mark >> 6] |= np.uint64(1 << (mark & 63))
-        return control, point, bits
+        found = Written(arena, wide, FIRST_EDGES * states, FIRST_KINDS)
+        found.first(FINISHED, FINISHED, [STOP, *self._marks])
+        while full := entries.table_edges(self._effects.address, address_of(arena)):
+            self._check()
+            found.make_room(full)
+        return found.edges()
+
+
+class Written:
+    """The edges that the kernel writes down."""
+
+    def __init__(self, arena: np.ndarray, wide: int, edges: int, kinds: int):
+        self._arena, self._kept = arena, dict[Effects, np.ndarray]()
+        self._wide = wide
+        self._put_edges(edges + 1)
+        self._put_kinds(kinds)
+
+    def first(self, control: int, point: int, classes: Sequence[int]) -> None:
+        """An edge before all others."""
+        kept = self._kept
+        kept[Effects.EDGE_CONTROL][0], kept[Effects.EDGE_POINT][0], kept[Effects.EDGE_KIND][0] = control, point, 0
+        for token_class in classes:
+            kept[Effects.KIND_CLASSES][0, token_class >> 6] |= np.uint64(1 << (token_class & 63))
+        self._arena[Effects.EDGES], self._arena[Effects.KINDS] = 1, 1
+        entries.rehash_kinds(address_of(self._arena))
+
+    def make_room(self, full: int) -> None:
+        if full == EDGES_FULL:
+            self._put_edges(2 * int(self._arena[Effects.CAPACITY]))
+        else:
+            self._put_kinds(2 * int(self._arena[Effects.KIND_CAPACITY]))
+            entries.rehash_kinds(address_of(self._arena))
+
+    def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        count, kinds = int(self._arena[Effects.EDGES]), int(self._arena[Effects.KINDS])
+        control, point, kind = (self._kept[at][:count].copy() for at in EDGE_ARRAYS)
+        return control, point, kind, self._kept[Effects.KIND_CLASSES][:kinds].copy()
+
+    def _put_edges(self, capacity: int) -> None:
+        used = int(self._arena[Effects.EDGES])
+        for at in EDGE_ARRAYS:
+            array = np.empty(capacity, np.int32)
+            if used:
+                array[:used] = self._kept[at][:used]
+            self._put(at, array)
+        self._arena[Effects.CAPACITY] = capacity
+
+    def _put_kinds(self, capacity: int) -> None:
+        used, slots = int(self._arena[Effects.KINDS]), 4 << (capacity - 1).bit_length()
+        array = np.zeros((capacity, self._wide), np.uint64)
+        if used:
+            array[:used] = self._kept[Effects.KIND_CLASSES][:used]
+        self._put(Effects.KIND_CLASSES, array)
+        self._put(Effects.KIND_SLOT, np.zeros(slots, np.int32))
+        self._arena[Effects.KIND_CAPACITY], self._arena[Effects.KIND_SLOTS] = capacity, slots
+
+    def _put(self, at: Effects, array: np.ndarray) -> None:
+        self._kept[at] = array
+        self._arena[at] = address_of(array)
 
 
 def only_given(kinds: np.ndarray, has_tokens: np.ndarray) -> np.ndarray:
@@ -151,14 +195,3 @@ def only_given(kinds: np.ndarray, has_tokens: np.ndarray) -> np.ndarray:
     bits[: len(has_tokens)] = has_tokens
     found: np.ndarray = np.bitwise_or.reduce(kinds & np.packbits(bits, bitorder="little").view(np.uint64), axis=1) == 0
     return found
-
-
-def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of words, and which of them each row is."""
-    entries.load("stack_sets")
-    of, first = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
-    slots = np.zeros(4 << len(rows).bit_length(), np.int32)
-    count = entries.number_rows(
-        address_of(rows), len(rows), rows.shape[1], address_of(of), address_of(first), address_of(slots), len(slots)
-    )
-    return rows[first[:count]], of

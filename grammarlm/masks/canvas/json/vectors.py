@@ -92,7 +92,7 @@ class Vectors:
         if used + size > self._most_places:
             raise LimitExceeded(TOO_MANY)
         self._check()
-        capacity = min(max(2 * int(arena[At.PLACE_CAPACITY]), 64 * size, 1), self._most_places)
+        capacity = min(max(4 * int(arena[At.PLACE_CAPACITY]), 128 * size, 1), self._most_places)
         for place in (At.PLACES, At.VALUES):
             array = np.empty(capacity, np.int32)
             if used:

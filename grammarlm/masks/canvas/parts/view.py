@@ -15,8 +15,11 @@ import numpy as np
 from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import PartGraph
+from grammarlm.masks.canvas.json.automaton import byte_automaton
 from grammarlm.masks.canvas.json.explored import States
-from grammarlm.masks.canvas.json.view import JsonView, Starts, Tokens, Unrolled, UnrolledView, unrolled
+from grammarlm.masks.canvas.json.unrolled import Starts, Tokens, Unrolled, unrolled
+from grammarlm.masks.canvas.json.unrolled_view import UnrolledView
+from grammarlm.masks.canvas.json.view import JsonView
 from grammarlm.masks.canvas.stack.cfg import CfgView
 from grammarlm.masks.machines.registry import machine_of
 from grammarlm.masks.runtime.limits import Clock
@@ -74,7 +77,7 @@ class PartsView(UnrolledView):
         self.has_free_keys = any(schema.has_free_keys for schema in found)
         self.has_cap, self.is_plain = any(s.has_cap for s in found), all(s.is_plain for s in found)
         self.spelled = tuple(sorted({key for schema in found for key in schema.spelled}))
-        self.least_length = min((s.least_length for s in found if s.least_length is not None), default=None)
+        self.long_lengths = tuple(sorted({length for schema in found for length in schema.long_lengths}))
 
     @staticmethod
     def _accepts_nothing(automaton: Automaton) -> bool:
@@ -176,7 +179,8 @@ class PartsView(UnrolledView):
         begins: Starts = [(start, ()) for start in table.starts]
         if self._ruled:
             ruled = ruled or {part: Ruled.of(view) for part, view in self._views.items()}
-        flat = unrolled(self._automaton, None, table, has_loose, begins, self.tokens(states), most)
+        machine = byte_automaton(table, check)
+        flat = unrolled(self._automaton, None, machine, has_loose, begins, self.tokens(states), most)
         source = Source(states, parts, table, flat, ruled or {})
         return self._crossed(source) if self._ruled else replace(flat, source=source)
 

@@ -14,7 +14,7 @@ from .table import ROOT
 if TYPE_CHECKING:
     from .sets import StackSets
 
-HEIGHTS = (0, 2, 8)  # tried in turn: a row is led by the coarsest bounds that lead it somewhere soon
+HEIGHTS = (0, 2, 4, 8)  # tried in turn: a row is led by the coarsest bounds that lead it somewhere soon
 MOST_CELLS = 1 << 25  # numbers that bounds of a row take
 MOST_PAIRS = 1 << 23
 

@@ -15,6 +15,7 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import StackSets as At
+from grammarlm.masks.canvas.classes import STOP, stable_order
 
 from .operations import arrays_of
 
@@ -40,6 +41,7 @@ class SetStore:
         self.words = np.zeros(At.LENGTH, np.int64)
         self.address = address_of(self.words)
         self.arrays: dict[At, np.ndarray] = {}
+        self._table, self._has_classes = table, False
         self._put_table(table)
         self._put_scratch()
         self._put_pairs(FIRST_PAIRS, FIRST_FRAMES)
@@ -90,11 +92,11 @@ class SetStore:
     # ------------------------------------------------------------------ what a table has
 
     def _put_table(self, table: StackTable) -> None:
-        micros, (class_start, class_edges) = table.points - table.first_micro, table.class_edges
+        micros = table.points - table.first_micro
         pushes, rules = table.push_pairs, table.rule_rows
         edges = len(table.edge_point) - table.given_edges
         control, point = table.edge_control[:edges], table.edge_point[:edges]
-        by_point = np.argsort(point, kind="stable")
+        by_point = stable_order(point)
         afters = np.unique(np.concatenate([pushes[:, 1], rules[:, 2]]))
         landings = afters[afters < table.controls].astype(np.int32)
         landing_of = np.full(table.controls, -1, np.int32)
@@ -104,7 +106,6 @@ class SetStore:
             (At.CONTROL_START, np.searchsorted(control, np.arange(table.controls + 1))),
             (At.POINT_START, np.searchsorted(point[by_point], np.arange(table.points + 1))),
             (At.POINT_FROM, control[by_point]),
-            (At.CLASS_START, class_start), (At.CLASS_EDGES, class_edges),
             (At.PUSH_SYMBOL, pushes[:, 0]), (At.PUSH_AFTER, pushes[:, 1]),
             (At.RULE_START, np.searchsorted(rules[:, 0], np.arange(table.first_micro, table.points + 1))),
             (At.RULE_SYMBOL, rules[:, 1]), (At.RULE_AFTER, rules[:, 2]),
@@ -132,8 +133,19 @@ class SetStore:
         ):  # fmt: skip
             self.words[number] = value
         self.put(At.CONTROL_CLASSES, table.control_classes)
+        self._put_classes(*table.stop_edges)
         self._put_common(control, point, table.controls, table.points)
         self.put_symbols(~np.uint64(0))
+
+    def _put_classes(self, starts: np.ndarray, edges: np.ndarray) -> None:
+        self.put(At.CLASS_START, starts)
+        self.put(At.CLASS_EDGES, edges)
+
+    def need_classes(self, row: np.ndarray) -> None:
+        """For a row of classes. The edges of each are many, and rows of masks need those of the stop ids alone."""
+        if not self._has_classes and row.max(initial=STOP) > STOP:
+            self._put_classes(*self._table.class_edges)
+            self._has_classes = True
 
     def _put_common(self, control: np.ndarray, point: np.ndarray, controls: int, points: int) -> None:
         """Parts the edges into those to common points and the rest."""

@@ -150,6 +150,7 @@ class StackSets:
     def forward(self, begin: int, row: np.ndarray, check: Callable[[], None] = lambda: None) -> np.ndarray:
         states = np.zeros(len(row) + 1, np.int32)
         states[0] = begin
+        self._store.need_classes(row)
         for first in range(0, len(row), self._steps):
             part = row[first : first + self._steps]
             places = address_of(part), len(part), address_of(states[first:])
@@ -162,6 +163,7 @@ class StackSets:
     ) -> tuple[np.ndarray, np.ndarray]:
         states, inner = np.zeros(len(row) + 1, np.int32), np.zeros(len(row), np.int32)
         states[-1] = end
+        self._store.need_classes(row)
         for last in range(len(row), 0, -self._steps):
             first = max(0, last - self._steps)
             places = address_of(row[first:]), last - first, address_of(states[first:]), address_of(inner[first:])

@@ -29,7 +29,7 @@ import numpy as np
 
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
-from grammarlm.masks.canvas.classes import STOP
+from grammarlm.masks.canvas.classes import STOP, stable_order
 from grammarlm.masks.protocol import FINISHED
 
 from .operations import Operation
@@ -128,9 +128,18 @@ class StackTable:
         return starts, found
 
     @cached_property
+    def stop_edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same as if only the stop ids had any."""
+        takes = self.kind_classes[:, STOP >> 6] >> np.uint64(STOP & 63) & np.uint64(1) != 0
+        found = np.flatnonzero(takes[self.edge_kind]).astype(np.int32)
+        starts = np.zeros(self.classes + 1, np.int32)
+        starts[STOP + 1 :] = len(found)
+        return starts, found if len(found) else np.zeros(1, np.int32)
+
+    @cached_property
     def edges_from_controls(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the edges of each control start, int32 [C + 1], and these edges."""
-        order = np.argsort(self.edge_control, kind="stable")
+        order = stable_order(self.edge_control)
         starts = np.searchsorted(self.edge_control[order], np.arange(self.controls + 1))
         return starts.astype(np.int32), order.astype(np.int32)
 
@@ -142,7 +151,7 @@ class StackTable:
 
     @cached_property
     def _by_point(self) -> tuple[np.ndarray, np.ndarray]:
-        order = np.argsort(self.edge_point, kind="stable")
+        order = stable_order(self.edge_point)
         return order, np.searchsorted(self.edge_point[order], np.arange(self.points + 1))
 
     def edges_to(self, point: int) -> list[int]:
@@ -194,12 +203,10 @@ class StackTable:
     @cached_property
     def control_classes(self) -> np.ndarray:
         """uint64 [controls, words]: the classes of all edges of each control, but of those that only given tokens take."""
-        edges = len(self.edge_control) - self.given_edges
-        control, kind = self.edge_control[:edges], self.edge_kind[:edges]
+        entries.load("stack_sets")
         found = np.zeros((self.controls, self.kind_classes.shape[1]), np.uint64)
-        first = np.flatnonzero(np.diff(control, prepend=-1))
-        for word in range(found.shape[1] if edges else 0):  # one at a time: of all there are too many for the cache
-            found[control[first], word] = np.bitwise_or.reduceat(self.kind_classes[kind, word], first)
+        given = address_of(self.edge_control), address_of(self.edge_kind), len(self.edge_control) - self.given_edges
+        entries.classes_by_control(*given, address_of(self.kind_classes), found.shape[1], address_of(found))
         return found
 
     def _rivals(self) -> set[tuple[int, int]]:

@@ -409,7 +409,7 @@ def explore_state(arena, work, state):
         np.zeros(256, np.uint8),
         np.empty((MOST_LIKE, 3), np.int64),
     )  # group, state of the language after it, byte
-    place, likes = place_of(states[at] & 31, states[at] >> 5 & 63), int64(0)
+    place, likes, latest = place_of(states[at] & 31, states[at] >> 5 & 63), int64(0), int64(0)
     language = mark_lone(arena, work, state, lone)
     is_language = states[at] & 31 == Kind.STRING and language > 0
     arena[At.PLAIN] = max(work[Explore.IS_PLAIN], work[Explore.ARE_LANGUAGES_PLAIN] * is_language)
@@ -429,12 +429,14 @@ def explore_state(arena, work, state):
         if group != ALONE and lone[byte] == 0 and likes < MOST_LIKE:
             if language > 0:
                 target = int64(table_of(arena, language)[(language & (SHARED_BIT - 1)) * 256 + byte])
-            known = int64(-1)
-            for i in range(likes):
-                if like[i, 0] == group and like[i, 1] == target:
-                    known = like[i, 2]
-            if known >= 0:
-                row[256 * state + byte] = row[256 * state + known]
+            if (
+                likes == 0 or like[latest, 0] != group or like[latest, 1] != target
+            ):  # bytes beside each other are mostly alike
+                latest = int64(0)
+                while latest < likes and (like[latest, 0] != group or like[latest, 1] != target):
+                    latest += 1
+            if latest < likes:
+                row[256 * state + byte] = row[256 * state + like[latest, 2]]
                 continue
             like[likes, 0], like[likes, 1], like[likes, 2] = group, target, byte
             likes += 1
