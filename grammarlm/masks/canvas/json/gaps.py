@@ -76,6 +76,9 @@ class Gaps:
         self._vocab = vocab
         self._beside = given_beside(tokens, vocab, begun)
 
+    def are_beside(self, position: int) -> bool:
+        return position < len(self._beside) and any(self._beside[position])
+
     def refused(self, position: int, allowed: np.ndarray, class_of: np.ndarray) -> np.ndarray:
         """`allowed`: the classes at a masked position."""
         before, after = self._beside[position] if position < len(self._beside) else (0, 0)

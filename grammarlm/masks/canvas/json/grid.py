@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
+FEW_OPEN = 8  # symbols: stacks of no more lead to nearly all that may stand somewhere, and to few states
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 TOKEN_DIGITS = 3  # most tokens have no more
@@ -46,6 +47,7 @@ class JsonGrid:
         self.latest: dict[States, StackPasses] = {}  # the last row of some states
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
+        self.height = FEW_OPEN
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
         self.runs = Runs(self.vocab, self.begun.key)
@@ -105,7 +107,8 @@ class JsonGrid:
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
-        found = JsonPasses(self, list(tokens), self._needed(tokens)).settled()
+        like = before if isinstance(before, JsonPasses) else None
+        found = JsonPasses(self, list(tokens), self._needed(tokens), before=like).settled()
         if isinstance(before, JsonPasses):
             found.previous, before.previous = before, None  # or all rows before would be kept
         return found

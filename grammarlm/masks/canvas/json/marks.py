@@ -62,13 +62,15 @@ class MarkedTable:
         self.ready((), NOT_BEGUN)
 
     def marked_row(
-        self, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked], keys: tuple[bytes, ...], role: object
+        self, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked], keys: tuple[bytes, ...], role: object, height: int
     ) -> MarkedRow:
-        """A row with marks; that of another row with the same role is much like it, or else one without marks."""
-        before = self._latest.get(role, self._latest.get(()))
+        """A row with marks; that of another row with the same role is much like it, or else one without marks. `height`: stacks of
+        more symbols are left out, unless it is 0."""
+        name, plain = (role if spans else (), height), ((), height)
+        before = self._latest.get((role, height), self._latest.get(plain))
         if len(self._latest) > MOST_ROLES:
             self._latest.clear()
-        found = self._latest[role if spans else ()] = MarkedRow(self, tokens, vocab, spans, keys, before)
+        found = self._latest[name] = MarkedRow(self, tokens, vocab, spans, keys, before, height)
         return found
 
     @property
@@ -176,10 +178,11 @@ class MarkedRow:
 
     def __init__(
         self, table: MarkedTable, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked],
-        keys: tuple[bytes, ...] = (), before: MarkedRow | None = None,
+        keys: tuple[bytes, ...] = (), before: MarkedRow | None = None, height: int = 0,
     ):  # fmt: skip
         """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
         self.table, self._tokens, self._texts, self._keys = table, tokens, texts_of(vocab), keys
+        self._height = height
         self._spans, self._marks = spans, marks_of(spans)
         self._near: dict[int, list[int]] = {}  # by position, the places that begin or end there
         for i, (span, _, _) in enumerate(spans):
@@ -201,7 +204,8 @@ class MarkedRow:
             marked = [self._texts[token] for token in self._tokens] if self._marks else []
             row, at = table.row(table.base(self._tokens), 0, marked, self._marks)
             self._at = at.tolist()
-            self._states = StatesOfRow(sets, row, begin, end, table.check, None if before is None else before._states)
+            like = None if before is None else before._states
+            self._states = StatesOfRow(sets, row, begin, end, table.check, like, self._height)
 
     @property
     def _known(self) -> StatesOfRow:
@@ -224,6 +228,14 @@ class MarkedRow:
         with self.table.sets.lock:
             at = self._at[position + 1] - 1
             return self.table.sets.classes(self._known.forward(at), self._known.inner(at))
+
+    def between(self, first: int, end: int) -> object:
+        """What the row is like between two positions, as all that is around them sees it: equal objects, equal answers."""
+        self._begin()
+        with self.table.sets.lock:
+            known, begin, stop = self._known, self._at[first], self._at[end]
+            states = known.forward(begin), known.backward(stop)
+            return known.generation, self._keys, *states, known.row[begin:stop].tobytes()
 
     def may_avoid(self, position: int, token: int, key: bytes) -> bool:
         """Is there a completion with a token at a masked position that has not this key there? False where that is not looked at:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from grammarlm.layout.json_canvas import MOST_MARKS
 from grammarlm.masks.canvas.classes import NEVER, STOP
 from grammarlm.masks.canvas.protocol import MASKED
 
+from .answers import Answer, Window
 from .explored import States
 from .keys import begins_of, ends_of, spelling_tokens
 from .marks import ASKED, AVOIDED, FREE, MET, Asked, Marked, MarkedRow, touch
@@ -54,8 +55,10 @@ class Repeats:
         states: States,
         classes: TokenClasses,
         classes_at: Callable[[int], np.ndarray],
+        like: Repeats | None = None,
     ):
-        """`classes` without marks, and those that may stand at a position then."""
+        """`classes` without marks, and those that may stand at a position then; `like`: of a row with the same tokens, but some of
+        them masked."""
         self._grid, self._tokens, self._states, self._vocab = grid, tokens, states, grid.vocab
         self._texts = texts_of(grid.vocab)
         self._classes, self._unmarked_at = classes, classes_at
@@ -66,7 +69,10 @@ class Repeats:
         for span in all_spans(self.runs):
             self._all_spans.setdefault(span.key, []).append(span)
         self._spans: dict[bytes, list[Span]] = {}
+        self._tight: dict[Span, bool] = {}
         self.had = begun.keys
+        self._kept = None if like is None else Kept(like._tight, like._given_twice, like.__dict__.get("enough"))
+        self.added = None if like is None else self._added(like._all_spans)
         self._rows: dict[object, MarkedRow] = {}
         self._known_candidates: dict[tuple[frozenset[bytes], frozenset[bytes]], Candidates] = {}
         self._at: dict[int, np.ndarray] = {}  # classes of positions
@@ -79,10 +85,24 @@ class Repeats:
             self._spans[key] = [replace(s, is_given=True) if several and self._is_tight(s) else s for s in found]
         return self._spans[key]
 
+    def _added(self, others: dict[bytes, list[Span]]) -> frozenset[bytes]:
+        """The keys that have places which they had not in another row."""
+        return frozenset(
+            key for key, spans in self._all_spans.items()
+            if (known := others.get(key)) is not spans and (known is None or any(span not in known for span in spans))
+        )  # fmt: skip
+
     def _is_tight(self, span: Span) -> bool:
-        """Are both quotes of a place given, or the masked tokens beside it nothing but quotes there?"""
+        """Are both quotes of a place given, or the masked tokens beside it nothing but quotes there? A place that was not so in a row
+        with less tokens is not looked at again: as a loose one it is avoided, and completions are left."""
         if span.is_given:
             return True
+        if span not in self._tight:
+            known = self._kept
+            self._tight[span] = known.tight.get(span, False) if known is not None else self._has_quotes(span)
+        return self._tight[span]
+
+    def _has_quotes(self, span: Span) -> bool:
         (first, inside), (end, behind), text = span.begin, span.end, self.text
         if end == len(text) and not behind:
             return False
@@ -103,13 +123,13 @@ class Repeats:
 
     # ------------------------------------------------------------------ rows with marks
 
-    def _row(self, marked: Sequence[Marked], keys: tuple[bytes, ...], role: object) -> MarkedRow:
+    def _row(self, marked: Sequence[Marked], keys: tuple[bytes, ...], role: object, height: int = 0) -> MarkedRow:
         """The row with these marks, `keys` being those of mark 0, 1 and so on."""
         count = max(len(keys), 1)
-        name = count, tuple(marked), keys
+        name = count, tuple(marked), keys, height
         if name not in self._rows:
             table = self._grid.marked(self._states, count)
-            self._rows[name] = table.marked_row(self._tokens, self._vocab, marked, keys, role)
+            self._rows[name] = table.marked_row(self._tokens, self._vocab, marked, keys, role, height)
         return self._rows[name]
 
     def _loose(self, key: bytes) -> list[Span]:
@@ -120,8 +140,9 @@ class Repeats:
         return [span for span in self.spans(key) if span.is_given]
 
     def _least_with(
-        self, keys: tuple[bytes, ...], avoided: Iterable[bytes], free: Iterable[Span] = (), ignored: bytes | None = None
-    ) -> MarkedRow:
+        self, keys: tuple[bytes, ...], avoided: Iterable[bytes], free: Iterable[Span] = (), ignored: bytes | None = None,
+        role: object = "least", height: int = 0,
+    ) -> MarkedRow:  # fmt: skip
         """Marks around the given places of some keys, and around `free` where those are of such a key; no place of the keys
         `avoided` that has a masked token beside it is one, but for those of `free`. `ignored`: one of the keys, without marks."""
         marked: list[Marked] = []
@@ -133,7 +154,7 @@ class Repeats:
                 marked += [(span, number, FREE) for span in self._loose(key) if span in free]
             if key in avoided:
                 marked += [(span, number, AVOIDED) for span in self._loose(key) if span not in free]
-        return self._row(marked, keys, ("least", keys, ignored))
+        return self._row(marked, keys, (role, keys, ignored), height)
 
     def _with(self, key: bytes) -> MarkedRow:
         """Marks around all places of a key, and around no other."""
@@ -150,12 +171,23 @@ class Repeats:
 
     @cached_property
     def enough(self) -> tuple[bytes, ...] | None:
-        """The same of `_wider`."""
+        """The same of `_wider`. Keys that could not meet cannot where more tokens are given."""
+        known = self._kept
+        if known is not None and known.enough is not None and all(
+            key in known.enough or spans <= known.given_twice.get(key, frozenset()) for key, spans in self._given_twice.items()
+        ):  # fmt: skip
+            return known.enough
         return self._apart(())
+
+    @cached_property
+    def _given_twice(self) -> dict[bytes, frozenset[Span]]:
+        """The given places of keys that are given twice."""
+        found = {key: frozenset(self._given(key)) for key in self.twins}
+        return {key: spans for key, spans in found.items() if len(spans) + (key in self.had) > 1}
 
     def _apart(self, avoided: Sequence[bytes]) -> tuple[bytes, ...] | None:
         """Keys given twice, so that no other key that is can meet itself where these do not."""
-        twice = [key for key in self.twins if len(self._given(key)) + (key in self.had) > 1]
+        twice = list(self._given_twice)
         found: tuple[bytes, ...] = ()
         while True:
             meeting = [
@@ -186,6 +218,19 @@ class Repeats:
         return None if self.together is None else self._least_with(self.together, self.twins)
 
     @cached_property
+    def low(self) -> MarkedRow | None:
+        """`least` without completions that have many brackets open at once; None where there is no other, or none is looked for."""
+        if self._grid.marked_if_few(self._states, 1) is None or self.together is None:
+            return None
+        found = self._least_with(self.together, self.twins, height=self._grid.height)
+        return found if found.is_completable else None
+
+    @cached_property
+    def bound(self) -> MarkedRow | None:
+        """What it allows is allowed."""
+        return self.least if self.low is None else self.low
+
+    @cached_property
     def _wider(self) -> MarkedRow | None:
         """`least`, where only those keys are avoided that two places can be of in one object."""
         if self.enough is None:
@@ -199,7 +244,7 @@ class Repeats:
     @cached_property
     def is_completable(self) -> bool | None:
         """None: that is not decided."""
-        if not self.twins or (self.least is not None and self.least.is_completable):
+        if not self.twins or (self.bound is not None and self.bound.is_completable):
             return True
         if not all(self._with(key).is_completable for key in self.twins):
             return False
@@ -231,26 +276,76 @@ class Repeats:
             known[NEVER] = False
         return known
 
-    def refused(self, position: int) -> np.ndarray:
-        """The tokens of a masked position that are allowed by `most`, and by no completion."""
-        allowed, found = self.classes_at(position), set[int]()
-        if self.twins:
-            table = self.most.table
-            classes = table.unrolled.classes
-            doubted = np.flatnonzero(allowed[table.coarser(self._classes)] & (classes.sizes > 0))
-            heads = classes.order[classes.starts[doubted]]  # a token of each: all do alike in any row with marks
-            if self.least is not None:
-                heads = heads[~self.least.classes_at(position)[self.least.classes.of[heads]]]
-            refused = self._refused_heads(position, heads) if len(heads) else NO_TOKENS
-            for token_class in classes.of[refused].tolist():
-                found.update(classes.members(token_class).tolist())
-        for key, tokens in self._spelling(position, allowed):
-            if self._makes_second(position, tokens[0], key):
+    def answer(self, position: int, older: Answer | None) -> Answer:
+        """What may stand at a masked position; `older`: in a row with the same tokens, but some of them masked, so that nothing else
+        may stand here."""
+        allowed = self.classes_at(position) if older is None else older.classes
+        found, proof = set[int](), Proof()
+        classes = allowed
+        if self.twins or older is not None:
+            classes, found = self._by_bounds(position, allowed, older, proof)
+        known = NO_TOKENS if older is None else older.refused
+        is_refused = set(known.tolist())
+        for key, tokens in self._spelling(position, classes):
+            if tokens[0] not in is_refused and self._makes_second(position, tokens[0], key, proof):
                 found.update(tokens)
-        return np.array(sorted(found), np.int64)
+        refused = np.union1d(known, np.array(sorted(found), np.int64)) if found else known
+        return Answer(classes, refused, self._window(position, proof))
 
-    def _refused_heads(self, position: int, heads: np.ndarray) -> np.ndarray:
-        """Of some tokens that `least` does not allow those that no completion has at a masked position."""
+    def _window(self, position: int, proof: Proof) -> Window | None:
+        beside, bound = self.beside(position), self.bound
+        if beside is None or bound is None or not proof.is_whole:
+            return None
+        first = min(beside[0].first, *(span.begin[0] for span in proof.near), position)
+        end = max(beside[1].end, *(span.end[0] + 1 for span in proof.near), position + 1)
+        end = min(end, len(self._tokens))
+        return Window(first, end, bound.between(first, end))
+
+    def holds(self, position: int, answer: Answer, added: frozenset[bytes]) -> bool:
+        """Is what may stand at a position the same as in a row with less tokens? `added`: keys that have places since then."""
+        window = answer.shown
+        if window is None or self.bound is None or self.bound.between(window.first, window.end) != window.between:
+            return False
+        return not added or not self._may_spell(position, added)
+
+    def _may_spell(self, position: int, keys: frozenset[bytes]) -> bool:
+        beside = self.beside(position)
+        if beside is None:
+            return False
+        tokens = spelling_tokens(self._vocab)
+        begins, ends = frozenset(begins_of(beside[0])), frozenset(ends_of(beside[1]))
+        return bool(tokens.of(keys, begins, ends) or tokens.with_escapes(keys, keys, *beside))
+
+    def _by_bounds(
+        self, position: int, allowed: np.ndarray, older: Answer | None, proof: Proof
+    ) -> tuple[np.ndarray, set[int]]:
+        """Of some classes those that may stand at a position, and tokens of these that may not."""
+        table, found = self._grid.marked(self._states, 1), set[int]()
+        own, coarser = table.unrolled.classes, table.coarser(self._classes)
+        doubted = np.flatnonzero(allowed[coarser] & (own.sizes > 0))
+        heads = own.order[own.starts[doubted]]  # a token of each: all do alike in any row with marks
+        bound = self.bound
+        if bound is not None:
+            heads = heads[~bound.classes_at(position)[bound.classes.of[heads]]]
+        if older is not None and len(heads) and len(older.refused):
+            known = [bool(np.isin(own.members(int(own.of[head])), older.refused).all()) for head in heads]
+            heads = heads[~np.array(known)]
+        refused = self._refused_heads(position, heads, proof, older is not None) if len(heads) else NO_TOKENS
+        if not len(refused):
+            return allowed, found
+        if older is not None:
+            gone = own.of[refused]
+            left = np.setdiff1d(doubted, gone)
+            allowed = np.zeros(len(allowed), bool)
+            allowed[coarser[left]] = True
+        for token_class in own.of[refused].tolist():
+            if allowed[coarser[token_class]]:
+                found.update(own.members(token_class).tolist())
+        return allowed, found
+
+    def _refused_heads(self, position: int, heads: np.ndarray, proof: Proof, asks_most: bool) -> np.ndarray:
+        """Of some tokens that `bound` does not allow those that no completion has at a masked position. `asks_most`: it is not known
+        that `most` allows them."""
 
         def left(row: MarkedRow | None, some: np.ndarray) -> np.ndarray:
             """Those that a row with marks does not allow."""
@@ -260,9 +355,15 @@ class Repeats:
         for reach in (0, NEAR):
             near = self._loose_near(position, reach)
             if len(doubted) and len(near) > len(tried) and self.together is not None:
-                doubted, tried = left(self._freed(near), doubted), near
-        if len(doubted) and self.least is not None and not self.least.is_completable:
+                doubted, tried = left(self._freed(near, position), doubted), near
+        proof.near += tried
+        if len(doubted) and self.bound is not None and not self.bound.is_completable:
             doubted = left(self._wider, doubted)
+            proof.is_whole = False
+        if len(doubted) and asks_most:
+            still = left(self.most, doubted)
+            refused.append(still)
+            doubted = np.setdiff1d(doubted, still)
         keys = dict.fromkeys((*(span.key for span in tried), *(self.together or ()), *self.twins))
         for key in keys if len(doubted) else ():
             still = left(self._with(key), doubted)
@@ -273,6 +374,7 @@ class Repeats:
         if len(doubted) and len(self.twins) > 1:
             every = self._every(self._most_marks)
             refused += [] if every is None else [left(every, doubted)]
+        proof.is_whole = proof.is_whole and not len(doubted)
         return np.concatenate([*refused, NO_TOKENS])
 
     def _loose_near(self, position: int, reach: int) -> list[Span]:
@@ -281,7 +383,7 @@ class Repeats:
         spans = (span for key in self.twins for span in self._loose(key))
         return [span for span in spans if first <= span.end[0] <= last or first <= span.begin[0] <= last]
 
-    def _freed(self, spans: list[Span]) -> MarkedRow | None:
+    def _freed(self, spans: list[Span], position: int) -> MarkedRow | None:
         """`least` with these places as keys, too."""
         together = self.together or ()
         keys = [span.key for span in spans]
@@ -292,7 +394,8 @@ class Repeats:
         count = len(together) + len(new)
         if count > self._most_marks or (count > 1 and self._grid.marked_if_few(self._states, count) is None):
             return None
-        return self._least_with((*together, *new), self.twins, spans)
+        height = 0 if self.low is None else self._grid.height
+        return self._least_with((*together, *new), self.twins, spans, role=("freed", position), height=height)
 
     # ------------------------------------------------------------------ single tokens that spell a key
 
@@ -306,7 +409,7 @@ class Repeats:
         candidates = self._candidates(frozenset(begins_of(before)), frozenset(ends_of(after)))
         if not candidates.found:
             return
-        may_be, least = allowed[candidates.classes], self.least
+        may_be, least = allowed[candidates.classes], self.bound
         if least is not None and (may_be & candidates.are_apart).any():
             may_be &= ~(candidates.are_apart & least.classes_at(position)[least.classes.of[candidates.tokens]])
         if before.text or after.text:
@@ -372,7 +475,7 @@ class Repeats:
         at = bisect_left(self._ends, position)
         return (self.runs[at], self.runs[at + 1]) if at + 1 < len(self.runs) else None
 
-    def _makes_second(self, position: int, token: int, key: bytes) -> bool:
+    def _makes_second(self, position: int, token: int, key: bytes, proof: Proof) -> bool:
         """Does the token at the position make a second key like this one, whatever else is filled in?"""
         here, behind = (position, 0), (position + 1, 0)
         others = [span for span in self.spans(key) if span.end < here or span.begin > behind]
@@ -389,11 +492,14 @@ class Repeats:
         def leads(row: MarkedRow, number: int, asked: Asked) -> bool:
             return row.leads_on(first, tokens, [(span, number, asked) for span in made])
 
-        if self.least is not None and leads(self.least, 0, AVOIDED):
+        if self.bound is not None and leads(self.bound, 0, AVOIDED):
             return False  # it need not be one
         if not leads(self.most, 0, ASKED):
             return False  # no key there
-        return not leads(self._with(key), 0, FREE)
+        if not leads(self._with(key), 0, FREE):
+            return True
+        proof.is_whole = False
+        return False
 
     def _joined(self, position: int, token: int) -> Run:
         """The run around a masked position that has a token."""
@@ -414,6 +520,23 @@ def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.
         np.logical_and.at(found, classes.of[:size], is_quote)
         found[STOP] = False
     return ends, begins
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What is known of a row with less tokens."""
+
+    tight: dict[Span, bool]
+    given_twice: dict[bytes, frozenset[Span]]
+    enough: tuple[bytes, ...] | None
+
+
+@dataclass(eq=False)
+class Proof:
+    """Of what is allowed at a position: is all of it by a bound, or with the places `near` let free?"""
+
+    is_whole: bool = True
+    near: list[Span] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)

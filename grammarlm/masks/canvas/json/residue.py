@@ -24,6 +24,7 @@ from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .answers import Answer
 from .explored import States
 from .gaps import Gaps
 from .keys import runs_of, spelled_keys_of, spelling_tokens
@@ -41,18 +42,54 @@ NO_TOKENS = np.zeros(0, np.int64)
 class JsonPasses:
     """What is known of one row."""
 
-    def __init__(self, grid: JsonGrid, tokens: list[int], states: States, like: JsonPasses | None = None):
-        """`like`: passes over a row that differs in one token; else the last row of these states is taken for such."""
+    def __init__(
+        self, grid: JsonGrid, tokens: list[int], states: States, like: JsonPasses | None = None, before: JsonPasses | None = None
+    ):  # fmt: skip
+        """`like`: passes over a row that differs in one token; else the last row of these states is taken for such. `before`: over
+        the canvas' row before."""
         self.grid, self.tokens, self.states = grid, tokens, states
+        self._answers: dict[int, Answer] = {}
+        self._older: dict[int, tuple[Answer, frozenset[bytes]]] = {}
         self._lattice = grid.grid(states)
         self.classes: TokenClasses = self._lattice.classes
         self._like = like
         self.previous: JsonPasses | None = None  # of the canvas' row before
+        self._before = before if before is not None and self._refines(before) else None
         repeats = self._repeats
-        by_marks = repeats is not None and bool(repeats.twins)
-        self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
+        if self._before is not None and (repeats is None or repeats.low is None):
+            self._before = None
+            self.__dict__.pop("_repeats")
+            repeats = self._repeats
+        if repeats is not None and repeats.low is not None:
+            self.is_completable = True
+        else:
+            by_marks = repeats is not None and bool(repeats.twins)
+            self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
+        if self._before is not None and repeats is not None:
+            self._take(self._before, repeats)
+        self._before = None
         self._given: dict[int, JsonPasses] = {}
         self._tracking: dict[bytes, JsonPasses] = {}
+
+    def _refines(self, before: JsonPasses) -> bool:
+        """Is the row that of others with some more tokens, and can these be completed?"""
+        if not before.is_completable or before.states != self.states or before._repeats is None:
+            return False
+        return all(old in (new, MASKED) for old, new in zip(before.tokens, self.tokens, strict=True))
+
+    def _take(self, before: JsonPasses, repeats: Repeats) -> None:
+        """What is known of positions in the row before."""
+        added = repeats.added or frozenset()
+        if self._has_escapes or before._has_escapes:
+            added |= frozenset().union(*(a ^ b for a, b in zip(self._keys, before._keys, strict=True)))
+        for position, (answer, keys) in before._older.items():
+            self._older[position] = answer, keys | added
+        for position, answer in before._answers.items():
+            self._older[position] = answer, added
+
+    @cached_property
+    def _has_escapes(self) -> bool:
+        return any(b"\\" in run for run in self._runs)
 
     @cached_property
     def _inner(self) -> StackPasses:
@@ -86,7 +123,8 @@ class JsonPasses:
         may_repeat = self.grid.has_free_keys and not self._tracks_by_tables
         if not may_repeat:
             return None
-        found = Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at)
+        like = None if self._before is None else self._before._repeats
+        found = Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, like)
         if found.twins and self.grid.marked_if_few(self.states, 1) is None:
             return None  # and _tracks_by_tables says so from now on
         return found if found.matters else None
@@ -161,13 +199,31 @@ class JsonPasses:
             return NO_TOKENS
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
-        found = NO_TOKENS
-        if self._gaps is not None:
-            found = self._gaps.refused(position, self.classes_at(position), self.classes.of)
-        if self.grid.has_free_keys:
-            of_keys = NO_TOKENS if self._repeats is None else self._repeats.refused(position)
-            found = np.union1d(found, np.union1d(of_keys, self._refused_escapes(position)))
-        return found
+        return self._answer(position).refused
+
+    def _answer(self, position: int) -> Answer:
+        """What may stand at a masked position of a row that can be completed."""
+        known = self._answers.get(position)
+        if known is None:
+            known = self._answers[position] = self._found(position)
+        return known
+
+    def _found(self, position: int) -> Answer:
+        repeats, older = self._repeats, None
+        if repeats is None:
+            found = Answer(self._inner.classes_at(position), NO_TOKENS, None)
+        else:
+            if position in self._older:
+                older, added = self._older[position]
+                if repeats.holds(position, older, added):
+                    return older
+            found = repeats.answer(position, older)
+        refused, shown = found.refused, found.shown
+        if self._gaps is not None and self._gaps.are_beside(position):
+            refused, shown = np.union1d(refused, self._gaps.refused(position, found.classes, self.classes.of)), None
+        if repeats is not None and (keys := self._escaped_keys(position)):
+            refused, shown = np.union1d(refused, self._refused_escapes(position, keys, found.classes)), None
+        return found if refused is found.refused and shown is found.shown else Answer(found.classes, refused, shown)
 
     @cached_property
     def _gaps(self) -> Gaps | None:
@@ -175,16 +231,14 @@ class JsonPasses:
         is_text, tokens = self._lattice.is_text, self.grid.text(self.tokens)
         return None if is_text is None else Gaps(tokens, self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
 
-    def _refused_escapes(self, position: int) -> np.ndarray:
+    def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
+        """By key the tokens that spell it there with an escape in one of two places."""
+        beside = None if self._repeats is None else self._repeats.beside(position)
+        return {} if beside is None else spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside)
+
+    def _refused_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
-        repeats = self._repeats
-        beside = None if repeats is None else repeats.beside(position)
-        if repeats is None or beside is None:
-            return NO_TOKENS
-        found, keys = set[int](), spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside)
-        if not keys:
-            return NO_TOKENS
-        allowed = self.classes_at(position)
+        found = set[int]()
         for key, every in keys.items():
             tokens = [token for token in every if allowed[self.classes.of[token]]]
             if tokens and key not in self.states.keys:
@@ -225,6 +279,11 @@ class JsonPasses:
     def classes_at(self, position: int) -> np.ndarray:
         if not self.is_completable:
             return np.zeros(self.classes.count, bool)
+        if self.tokens[position] == MASKED:
+            return self._answer(position).classes
+        known = self.previous
+        if known is not None and self._without(position) is known:
+            return known.classes_at(position)
         return self._inner.classes_at(position) if self._repeats is None else self._repeats.classes_at(position)
 
     def reads(self, position: int, token_class: int) -> bool:
