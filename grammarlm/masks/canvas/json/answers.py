@@ -14,11 +14,11 @@ import numpy as np
 
 
 class Window(NamedTuple):
-    """Two positions, and what the row is like between them and beside them (MarkedRow.between)."""
+    """Two positions, and what some rows with marks are like between them and beside them."""
 
     first: int
     end: int
-    between: object
+    shown_by: tuple[tuple[object, object], ...]  # Repeats._named, MarkedRow.between
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,3 +28,4 @@ class Answer:
     classes: np.ndarray  # bool [K]
     refused: np.ndarray  # int64: tokens of these that may not
     shown: Window | None  # where equal, all of it may stand there still; None: that is not known
+    never: frozenset[tuple[int, bytes]] = frozenset()  # tokens that are not this key there, though they spell it

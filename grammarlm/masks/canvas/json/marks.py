@@ -58,6 +58,8 @@ class MarkedTable:
         self._avoiding: dict[tuple[int, bytes], np.ndarray | None] = {}
         self._latest: dict[object, MarkedRow] = {}
         self._made: Unrolled | None = None
+        self._text: tuple[Unrolled, np.ndarray | None] | None = None
+        self._base: tuple[Sequence[int], TokenClasses, np.ndarray] | None = None
         self.unrolled: Unrolled
         self.ready((), NOT_BEGUN)
 
@@ -72,6 +74,13 @@ class MarkedTable:
             self._latest.clear()
         found = self._latest[name] = MarkedRow(self, tokens, vocab, spans, keys, before, height)
         return found
+
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """bool by control: see UnrolledView.text_controls."""
+        if self._text is None or self._text[0] is not self.unrolled:
+            self._text = self.unrolled, self._view.text_controls(self.unrolled)
+        return self._text[1]
 
     @property
     def sets(self) -> StackSets:
@@ -144,12 +153,19 @@ class MarkedTable:
 
     def base(self, tokens: Sequence[int]) -> np.ndarray:
         """int32: the classes of tokens, without marks."""
+        known, classes = self._base, self.unrolled.classes
+        if known is not None and known[0] is tokens and known[1] is classes:
+            return known[2]
         given = np.array(tokens, np.int64)
-        return np.where(given == MASKED, MASKED, self.unrolled.classes.of[given]).astype(np.int32)
+        found = np.where(given == MASKED, MASKED, classes.of[given]).astype(np.int32)
+        self._base = tokens, classes, found
+        return found
 
     def row(self, base: np.ndarray, first: int, texts: Sequence[bytes], marks: Marks) -> tuple[np.ndarray, np.ndarray]:
         """The classes of tokens from a position on and of marks; where each of the tokens begins, its marks included, and the end.
         `base`: their classes, `texts`: of the tokens."""
+        if all(not offset for _, offset in marks):
+            return self._between_tokens(base, first, marks)
         by_byte, parts, end = self.unrolled.byte_classes, list[np.ndarray](), first + len(base)
         starts, taken = np.arange(len(base) + 1), 0
         offsets: dict[int, list[int]] = {}
@@ -171,6 +187,22 @@ class MarkedTable:
             starts[at + 1 :] += more
         found = np.concatenate([*parts, base[taken:]]) if parts else base
         return np.ascontiguousarray(found, np.int32), starts
+
+
+    def _between_tokens(self, base: np.ndarray, first: int, marks: Marks) -> tuple[np.ndarray, np.ndarray]:
+        """`row`, where no mark is within a token."""
+        by_byte, places, classes = self.unrolled.byte_classes, list[int](), list[int]()
+        for position, _ in marks:
+            if first <= position <= first + len(base):
+                more = marks[position, 0]
+                places += [position - first] * len(more)
+                classes += more
+        starts = np.arange(len(base) + 1)
+        if not places:
+            return base, starts
+        at = np.array(places)
+        starts[1:] += np.cumsum(np.bincount(at, minlength=len(base) + 1))[:-1]
+        return np.insert(base, at, by_byte[classes]).astype(np.int32), starts
 
 
 class MarkedRow:
@@ -201,7 +233,8 @@ class MarkedRow:
         with sets.lock:
             sets.begin_row()
             begin, end = table.start(self._keys, begun_at_edge(self._marks)), table.end()
-            marked = [self._texts[token] for token in self._tokens] if self._marks else []
+            is_inside = any(offset for _, offset in self._marks)
+            marked = [self._texts[token] for token in self._tokens] if is_inside else []
             row, at = table.row(table.base(self._tokens), 0, marked, self._marks)
             self._at = at.tolist()
             like = None if before is None else before._states
@@ -236,6 +269,27 @@ class MarkedRow:
             known, begin, stop = self._known, self._at[first], self._at[end]
             states = known.forward(begin), known.backward(stop)
             return known.generation, self._keys, *states, known.row[begin:stop].tobytes()
+
+    def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
+        """Of some tokens those that do not lead on at a masked position from these controls (bool [controls]); `behind`: to these."""
+        if not len(tokens):
+            return tokens
+        self._begin()
+        of = self.classes.of
+        with self.table.sets.lock:
+            at, sets = self._at[position + 1] - 1, self.table.sets
+            before = self._known.forward(at)
+            if not behind:
+                return tokens[~sets.classes(sets.among(before, controls), self._known.inner(at))[of[tokens]]]
+            leading = [
+                token_class
+                for token_class in np.unique(of[tokens]).tolist()
+                if sets.meet(
+                    sets.among(int(sets.forward(before, np.array([token_class], np.int32))[1]), controls),
+                    self._known.backward(at + 1),
+                )
+            ]
+        return tokens[~np.isin(of[tokens], leading)]
 
     def may_avoid(self, position: int, token: int, key: bytes) -> bool:
         """Is there a completion with a token at a masked position that has not this key there? False where that is not looked at:

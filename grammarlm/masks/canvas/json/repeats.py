@@ -18,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class Repeats:
         self._grid, self._tokens, self._states, self._vocab = grid, tokens, states, grid.vocab
         self._texts = texts_of(grid.vocab)
         self._classes, self._unmarked_at = classes, classes_at
-        begun = grid.begun
+        self.had = grid.begun.keys
         self.text = grid.text(tokens)
         self.runs = grid.runs.of(self.text, len(self.text) == len(tokens) and grid.room > 0)
         self._all_spans: dict[bytes, list[Span]] = {}
@@ -70,11 +70,13 @@ class Repeats:
             self._all_spans.setdefault(span.key, []).append(span)
         self._spans: dict[bytes, list[Span]] = {}
         self._tight: dict[Span, bool] = {}
-        self.had = begun.keys
         self._kept = None if like is None else Kept(like._tight, like._given_twice, like.__dict__.get("enough"))
         self.added = None if like is None else self._added(like._all_spans)
         self._rows: dict[object, MarkedRow] = {}
-        self._known_candidates: dict[tuple[frozenset[bytes], frozenset[bytes]], Candidates] = {}
+        is_same = like is not None and like._keys == self._keys and like._classes is self._classes
+        self._known_candidates: dict[tuple[frozenset[bytes], frozenset[bytes]], Candidates] = (
+            like._known_candidates if like is not None and is_same else {}
+        )
         self._at: dict[int, np.ndarray] = {}  # classes of positions
 
     def spans(self, key: bytes) -> list[Span]:
@@ -156,9 +158,12 @@ class Repeats:
                 marked += [(span, number, AVOIDED) for span in self._loose(key) if span not in free]
         return self._row(marked, keys, (role, keys, ignored), height)
 
-    def _with(self, key: bytes) -> MarkedRow:
+    def _with(self, key: bytes, height: int = 0) -> MarkedRow:
         """Marks around all places of a key, and around no other."""
-        return self._row([(span, 0, FREE) for span in self.spans(key)], (key,), key)
+        name = key, height
+        if name not in self._rows:
+            self._rows[name] = self._row([(span, 0, FREE) for span in self.spans(key)], (key,), key, height)
+        return self._rows[name]
 
     @cached_property
     def most(self) -> MarkedRow:
@@ -253,12 +258,12 @@ class Repeats:
         every = self._every(MOST_MARKS)
         return None if every is None else every.is_completable
 
-    def _every(self, most: int) -> MarkedRow | None:
+    def _every(self, most: int, height: int = 0) -> MarkedRow | None:
         """Marks around all keys that may come twice; None where that are more than `most`."""
         keys = tuple(self.twins)
         if len(keys) > most or self._grid.marked_if_few(self._states, len(keys)) is None:
             return None
-        return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans(key)], keys, "all")
+        return self._row([(span, i, FREE) for i, key in enumerate(keys) for span in self.spans(key)], keys, "all", height)
 
     @property
     def _most_marks(self) -> int:
@@ -280,33 +285,64 @@ class Repeats:
         """What may stand at a masked position; `older`: in a row with the same tokens, but some of them masked, so that nothing else
         may stand here."""
         allowed = self.classes_at(position) if older is None else older.classes
-        found, proof = set[int](), Proof()
-        classes = allowed
+        found, proof = set[int](), Proof(never=set(older.never) if older is not None else set())
         if self.twins or older is not None:
-            classes, found = self._by_bounds(position, allowed, older, proof)
+            allowed, found = self._by_bounds(position, allowed, older, proof)
         known = NO_TOKENS if older is None else older.refused
-        is_refused = set(known.tolist())
-        for key, tokens in self._spelling(position, classes):
-            if tokens[0] not in is_refused and self._makes_second(position, tokens[0], key, proof):
+        found.update(known.tolist())
+        self._refuse_spelling(position, allowed, None, found, proof)
+        refused = known if len(found) == len(known) else np.array(sorted(found), np.int64)
+        return Answer(allowed, refused, self._window(position, proof), frozenset(proof.never))
+
+    def _refuse_spelling(
+        self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None, found: set[int], proof: Proof
+    ) -> None:
+        """Adds the tokens that spell a second key. `keys`: only those."""
+        for key, tokens in self._spelling(position, allowed, keys):
+            if tokens[0] not in found and self._makes_second(position, tokens[0], key, proof):
                 found.update(tokens)
-        refused = np.union1d(known, np.array(sorted(found), np.int64)) if found else known
-        return Answer(classes, refused, self._window(position, proof))
 
     def _window(self, position: int, proof: Proof) -> Window | None:
-        beside, bound = self.beside(position), self.bound
-        if beside is None or bound is None or not proof.is_whole:
+        beside = self.beside(position)
+        if beside is None or self.bound is None or not proof.is_whole:
             return None
         first = min(beside[0].first, *(span.begin[0] for span in proof.near), position)
         end = max(beside[1].end, *(span.end[0] + 1 for span in proof.near), position + 1)
         end = min(end, len(self._tokens))
-        return Window(first, end, bound.between(first, end))
+        shown_by = [(name, row.between(first, end)) for name in proof.rows if (row := self._named(name)) is not None]
+        return Window(first, end, tuple(shown_by))
 
-    def holds(self, position: int, answer: Answer, added: frozenset[bytes]) -> bool:
-        """Is what may stand at a position the same as in a row with less tokens? `added`: keys that have places since then."""
+    def _named(self, name: object) -> MarkedRow | None:
+        """Rows that show what is allowed: `bound`, or with marks around one key (a tuple), no key or all, of as few open brackets."""
+        if name == BOUND:
+            return self.bound
+        height = 0 if self.low is None else self._grid.height
+        if name == EVERY:
+            return self._every(self._most_marks, height)
+        return self._row([], (), (), height) if name == MOST else self._with(cast("tuple[bytes]", name)[0], height)
+
+    def holds(self, position: int, answer: Answer) -> bool:
+        """Is what may stand at a position the same as in a row with less tokens, but for tokens that spell a key?"""
         window = answer.shown
-        if window is None or self.bound is None or self.bound.between(window.first, window.end) != window.between:
+        if window is None:
             return False
-        return not added or not self._may_spell(position, added)
+        first, end = window.first, window.end
+        return all(
+            (row := self._named(name)) is not None and row.between(first, end) == between for name, between in window.shown_by
+        )
+
+    def spelled_anew(self, position: int, answer: Answer, added: frozenset[bytes]) -> Answer | None:
+        """An answer that holds, without the tokens that spell keys which have places since then; None: it is to be looked at again."""
+        if not added or not self._may_spell(position, added):
+            return answer
+        proof, found = Proof(never=set(answer.never)), set[int]()
+        self._refuse_spelling(position, answer.classes, added, found, proof)
+        if not proof.is_whole or proof.near or len(proof.rows) > 1:
+            return None
+        if not found and len(proof.never) == len(answer.never):
+            return answer
+        refused = np.union1d(answer.refused, np.array(sorted(found), np.int64)) if found else answer.refused
+        return replace(answer, refused=refused, never=frozenset(proof.never))
 
     def _may_spell(self, position: int, keys: frozenset[bytes]) -> bool:
         beside = self.beside(position)
@@ -351,6 +387,14 @@ class Repeats:
             """Those that a row with marks does not allow."""
             return some if row is None or not len(some) else some[~row.classes_at(position)[row.classes.of[some]]]
 
+        def refused_by(name: object, exact: Callable[[], MarkedRow | None]) -> np.ndarray:
+            """The same, of few open brackets first; what these allow is shown."""
+            some = left(self._named(name), doubted)
+            found = left(exact(), some) if self.low is not None else some
+            proof.rows[name] = None
+            proof.is_whole = proof.is_whole and len(found) == len(some)
+            return found
+
         doubted, refused, tried = heads, list[np.ndarray](), list[Span]()
         for reach in (0, NEAR):
             near = self._loose_near(position, reach)
@@ -361,20 +405,16 @@ class Repeats:
             doubted = left(self._wider, doubted)
             proof.is_whole = False
         if len(doubted) and asks_most:
-            still = left(self.most, doubted)
-            refused.append(still)
-            doubted = np.setdiff1d(doubted, still)
+            refused.append(refused_by(MOST, lambda: self.most))
+            doubted = np.setdiff1d(doubted, refused[-1])
         keys = dict.fromkeys((*(span.key for span in tried), *(self.together or ()), *self.twins))
         for key in keys if len(doubted) else ():
-            still = left(self._with(key), doubted)
-            refused.append(still)
-            doubted = np.setdiff1d(doubted, still)
+            refused.append(refused_by((key,), lambda: self._with(key)))  # noqa: B023
+            doubted = np.setdiff1d(doubted, refused[-1])
             if not len(doubted):
                 break
-        if len(doubted) and len(self.twins) > 1:
-            every = self._every(self._most_marks)
-            refused += [] if every is None else [left(every, doubted)]
-        proof.is_whole = proof.is_whole and not len(doubted)
+        if len(doubted) and len(self.twins) > 1 and self._every(self._most_marks) is not None:
+            refused.append(refused_by(EVERY, lambda: self._every(self._most_marks)))
         return np.concatenate([*refused, NO_TOKENS])
 
     def _loose_near(self, position: int, reach: int) -> list[Span]:
@@ -399,19 +439,23 @@ class Repeats:
 
     # ------------------------------------------------------------------ single tokens that spell a key
 
-    def _spelling(self, position: int, allowed: np.ndarray) -> Iterator[tuple[bytes, list[int]]]:
+    def _spelling(
+        self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None
+    ) -> Iterator[tuple[bytes, list[int]]]:
         """(key, tokens): tokens that a masked position may have, and that are all of a key of the row with given tokens beside it.
-        They are of one class, and all do alike. Left out are those that need be no key there."""
+        They are of one class, and all do alike. Left out are those that need be no key there. `keys`: only these."""
         beside = self.beside(position)
         if beside is None:
             return
         before, after = beside
-        candidates = self._candidates(frozenset(begins_of(before)), frozenset(ends_of(after)))
+        candidates = self._candidates(frozenset(begins_of(before)), frozenset(ends_of(after)), keys)
         if not candidates.found:
             return
         may_be, least = allowed[candidates.classes], self.bound
-        if least is not None and (may_be & candidates.are_apart).any():
-            may_be &= ~(candidates.are_apart & least.classes_at(position)[least.classes.of[candidates.tokens]])
+        if least is not None and may_be.any():
+            of = least.classes.of[candidates.tokens]
+            are_apart = [key in self._apart_keys for key, _ in candidates.found]
+            may_be &= ~(np.array(are_apart, bool) & least.classes_at(position)[of])
         if before.text or after.text:
             least = None
         known: dict[int, bool] = {}  # of plain tokens, which all do alike if they are of one class
@@ -427,20 +471,24 @@ class Repeats:
             if not known[token_class]:
                 yield key, tokens
 
-    def _candidates(self, starts: frozenset[bytes], rests: frozenset[bytes]) -> Candidates:
-        """What tokens may spell between one of some beginnings of a key and one of some ends."""
+    def _candidates(
+        self, starts: frozenset[bytes], rests: frozenset[bytes], keys: frozenset[bytes] | None
+    ) -> Candidates:
+        """What tokens may spell between one of some beginnings of a key and one of some ends. `keys`: only these."""
         name = starts, rests
-        if name not in self._known_candidates:
+        if keys is not None or name not in self._known_candidates:
             found, of = list[tuple[bytes, list[int]]](), self._classes.of
-            for key, groups in spelling_tokens(self._vocab).of(self._keys, starts, rests):
+            for key, groups in spelling_tokens(self._vocab).of(self._keys if keys is None else keys, starts, rests):
                 for group in groups:
                     by_class: dict[int, list[int]] = {}
                     for token in group:
                         by_class.setdefault(int(of[token]), []).append(token)
                     found += [(key, tokens) for tokens in by_class.values()]
             first = np.array([tokens[0] for _, tokens in found], np.int64)
-            apart = [key in self._apart_keys for key, _ in found]
-            self._known_candidates[name] = Candidates(found, first, of[first], np.array(apart, bool))
+            made = Candidates(found, first, of[first])
+            if keys is not None:
+                return made
+            self._known_candidates[name] = made
         return self._known_candidates[name]
 
     @cached_property
@@ -479,7 +527,7 @@ class Repeats:
         """Does the token at the position make a second key like this one, whatever else is filled in?"""
         here, behind = (position, 0), (position + 1, 0)
         others = [span for span in self.spans(key) if span.end < here or span.begin > behind]
-        if not (others or key in self.had or self._may_have_two(token, key)):
+        if (token, key) in proof.never or not (others or key in self.had or self._may_have_two(token, key)):
             return False
         made = [s for s in self._joined(position, token).spans if s.key == key and s.begin <= behind and s.end >= here]
         others = [span for span in others if not any(touch(span, one) for one in made)]
@@ -489,13 +537,18 @@ class Repeats:
         end = max(position + 1, *(_end_of(span) for span in made))
         tokens = [token if i == position else self._tokens[i] for i in range(first, end)]
 
-        def leads(row: MarkedRow, number: int, asked: Asked) -> bool:
-            return row.leads_on(first, tokens, [(span, number, asked) for span in made])
+        def leads(row: MarkedRow | None, number: int, asked: Asked) -> bool:
+            return row is not None and row.leads_on(first, tokens, [(span, number, asked) for span in made])
 
         if self.bound is not None and leads(self.bound, 0, AVOIDED):
             return False  # it need not be one
-        if not leads(self.most, 0, ASKED):
-            return False  # no key there
+        if self.low is None or not leads(self._named(MOST), 0, ASKED):
+            if not leads(self.most, 0, ASKED):
+                proof.never.add((token, key))
+                return False  # no key there
+        if self.low is not None and leads(self._named((key,)), 0, FREE):
+            proof.rows[(key,)] = None
+            return False
         if not leads(self._with(key), 0, FREE):
             return True
         proof.is_whole = False
@@ -533,10 +586,12 @@ class Kept:
 
 @dataclass(eq=False)
 class Proof:
-    """Of what is allowed at a position: is all of it by a bound, or with the places `near` let free?"""
+    """What shows that all that is allowed at a position is."""
 
-    is_whole: bool = True
-    near: list[Span] = field(default_factory=list)
+    is_whole: bool = True  # False: something only does that is asked anew in each row
+    near: list[Span] = field(default_factory=list)  # places let free
+    rows: dict[object, None] = field(default_factory=lambda: {BOUND: None})  # Repeats._named
+    never: set[tuple[int, bytes]] = field(default_factory=set)  # tokens that are no such key, whatever else is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -546,9 +601,9 @@ class Candidates:
     found: list[tuple[bytes, list[int]]]
     tokens: np.ndarray  # int64 [N]: the first of each
     classes: np.ndarray  # int32 [N]: their classes
-    are_apart: np.ndarray  # bool [N]: where `least` allows it the row has no other such key
 
 
+BOUND, MOST, EVERY = "bound", "most", "every"
 NO_TOKENS = np.zeros(0, np.int64)
 NEAR = 6  # tokens
 QUOTE = 34

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -215,21 +216,23 @@ class JsonPasses:
         else:
             if position in self._older:
                 older, added = self._older[position]
-                if repeats.holds(position, older, added):
-                    return older
+                if repeats.holds(position, older) and (same := repeats.spelled_anew(position, older, added)) is not None:
+                    return same
             found = repeats.answer(position, older)
         refused, shown = found.refused, found.shown
         if self._gaps is not None and self._gaps.are_beside(position):
-            refused, shown = np.union1d(refused, self._gaps.refused(position, found.classes, self.classes.of)), None
+            bound = None if repeats is None else repeats.bound
+            more, is_shown = self._gaps.refused(position, found.classes, self.classes.of, refused, bound)
+            refused, shown = np.union1d(refused, more), shown if is_shown else None
         if repeats is not None and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._refused_escapes(position, keys, found.classes)), None
-        return found if refused is found.refused and shown is found.shown else Answer(found.classes, refused, shown)
+        return found if refused is found.refused and shown is found.shown else replace(found, refused=refused, shown=shown)
 
     @cached_property
     def _gaps(self) -> Gaps | None:
         """None where blanks are counted, or no matter."""
         is_text, tokens = self._lattice.is_text, self.grid.text(self.tokens)
-        return None if is_text is None else Gaps(tokens, self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
+        return None if is_text is None else Gaps(tokens, lambda: self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
 
     def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
         """By key the tokens that spell it there with an escape in one of two places."""
