@@ -303,11 +303,13 @@ class Repeats:
                 found.update(tokens)
 
     def _window(self, position: int, proof: Proof) -> Window | None:
-        beside = self.beside(position)
-        if beside is None or self.bound is None or not proof.is_whole:
+        if self.bound is None or not proof.is_whole:
             return None
-        first = min(beside[0].first, *(span.begin[0] for span in proof.near), position)
-        end = max(beside[1].end, *(span.end[0] + 1 for span in proof.near), position + 1)
+        firsts, ends = [position, *(span.begin[0] for span in proof.near)], [position, *(span.end[0] for span in proof.near)]
+        if beside := self.beside(position):
+            firsts.append(beside[0].first)
+            ends.append(beside[1].end - 1)
+        first, end = min(firsts), max(ends) + 1
         end = min(end, len(self._tokens))
         shown_by = [(name, row.between(first, end)) for name in proof.rows if (row := self._named(name)) is not None]
         return Window(first, end, tuple(shown_by))
