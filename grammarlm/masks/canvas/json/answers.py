@@ -8,9 +8,16 @@ both are what they were, they are there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from grammarlm.masks.canvas.stack.row_states import StatesOfRow
+
+if TYPE_CHECKING:
+    from grammarlm.masks.canvas.stack.grid import StackGrid
+
+PLAIN = "plain"
 
 
 class Window(NamedTuple):
@@ -29,3 +36,38 @@ class Answer:
     refused: np.ndarray  # int64: tokens of these that may not
     shown: Window | None  # where equal, all of it may stand there still; None: that is not known
     never: frozenset[tuple[int, bytes]] = frozenset()  # tokens that are not this key there, though they spell it
+
+
+class PlainRow:
+    """A row without marks, and without completions that have many brackets open at once."""
+
+    def __init__(self, lattice: StackGrid, row: np.ndarray, before: PlainRow | None, height: int):
+        self._lattice, self._row, self._height = lattice, row, height
+        self._begin(before)
+
+    def _begin(self, before: PlainRow | None = None) -> None:
+        sets = self._lattice.table.sets
+        with sets.lock:
+            sets.begin_row()
+            begin, end = self._lattice.borders()
+            other = None if before is None else before._states
+            self._states = StatesOfRow(sets, self._row, begin, end, self._lattice.check, other, self._height)
+            self.is_completable = self._states.leads()
+
+    def _known(self) -> StatesOfRow:
+        """The states, made again where their numbers were given up."""
+        if self._states.generation is not self._lattice.table.sets.generation:
+            self._begin()
+        return self._states
+
+    def classes_at(self, position: int) -> np.ndarray:
+        """bool [K] (read only)."""
+        with self._lattice.table.sets.lock:
+            states = self._known()
+            return states.sets.classes(states.forward(position), states.inner(position))
+
+    def between(self, first: int, end: int) -> object:
+        """As MarkedRow.between."""
+        with self._lattice.table.sets.lock:
+            states = self._known()
+            return states.generation, states.forward(first), states.backward(end), self._row[first:end].tobytes()

@@ -25,6 +25,7 @@ from .residue import JsonPasses
 from .spans import Runs
 
 if TYPE_CHECKING:
+    from .answers import PlainRow
     from .view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
@@ -45,6 +46,7 @@ class JsonGrid:
         self.stops = frozenset(self.vocab.stop_ids)
         self._grids: dict[States, StackGrid] = {}
         self.latest: dict[States, StackPasses] = {}  # the last row of some states
+        self.latest_low: dict[States, PlainRow] = {}  # the same, of few open brackets
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN

@@ -70,10 +70,10 @@ class Repeats:
             self._all_spans.setdefault(span.key, []).append(span)
         self._spans: dict[bytes, list[Span]] = {}
         self._tight: dict[Span, bool] = {}
-        self._kept = None if like is None else Kept(like._tight, like._given_twice, like.__dict__.get("enough"))
+        self._kept = None if like is None else Kept(like._given_twice, like.__dict__.get("enough"))
         self.added = None if like is None else self._added(like._all_spans)
         self._rows: dict[object, MarkedRow] = {}
-        is_same = like is not None and like._keys == self._keys and like._classes is self._classes
+        is_same = like is not None and like.keys == self.keys and like._classes is self._classes
         self._known_candidates: dict[tuple[frozenset[bytes], frozenset[bytes]], Candidates] = (
             like._known_candidates if like is not None and is_same else {}
         )
@@ -95,13 +95,12 @@ class Repeats:
         )  # fmt: skip
 
     def _is_tight(self, span: Span) -> bool:
-        """Are both quotes of a place given, or the masked tokens beside it nothing but quotes there? A place that was not so in a row
-        with less tokens is not looked at again: as a loose one it is avoided, and completions are left."""
+        """Are both quotes of a place given, or the masked tokens beside it nothing but quotes there, as far as completions of few
+        open brackets tell? Nothing that is said hangs on it: given places are followed where they can meet, others avoided."""
         if span.is_given:
             return True
         if span not in self._tight:
-            known = self._kept
-            self._tight[span] = known.tight.get(span, False) if known is not None else self._has_quotes(span)
+            self._tight[span] = self._has_quotes(span)
         return self._tight[span]
 
     def _has_quotes(self, span: Span) -> bool:
@@ -178,10 +177,14 @@ class Repeats:
     def enough(self) -> tuple[bytes, ...] | None:
         """The same of `_wider`. Keys that could not meet cannot where more tokens are given."""
         known = self._kept
-        if known is not None and known.enough is not None and all(
-            key in known.enough or spans <= known.given_twice.get(key, frozenset()) for key, spans in self._given_twice.items()
-        ):  # fmt: skip
-            return known.enough
+        if known is None or known.enough is None:
+            return self._apart(())
+        new = [
+            key for key, spans in self._given_twice.items()
+            if key not in known.enough and not spans <= known.given_twice.get(key, frozenset())
+        ]  # fmt: skip
+        if len(new) + len(known.enough) <= max(1, len(known.enough)):
+            return (*known.enough, *new)  # followed, be there need or not
         return self._apart(())
 
     @cached_property
@@ -225,10 +228,14 @@ class Repeats:
     @cached_property
     def low(self) -> MarkedRow | None:
         """`least` without completions that have many brackets open at once; None where there is no other, or none is looked for."""
-        if self._grid.marked_if_few(self._states, 1) is None or self.together is None:
+        if not self._can_be_low or self.together is None:
             return None
         found = self._least_with(self.together, self.twins, height=self._grid.height)
         return found if found.is_completable else None
+
+    @cached_property
+    def _can_be_low(self) -> bool:
+        return self._grid.marked_if_few(self._states, 1) is not None
 
     @cached_property
     def bound(self) -> MarkedRow | None:
@@ -480,7 +487,7 @@ class Repeats:
         name = starts, rests
         if keys is not None or name not in self._known_candidates:
             found, of = list[tuple[bytes, list[int]]](), self._classes.of
-            for key, groups in spelling_tokens(self._vocab).of(self._keys if keys is None else keys, starts, rests):
+            for key, groups in spelling_tokens(self._vocab).of(self.keys if keys is None else keys, starts, rests):
                 for group in groups:
                     by_class: dict[int, list[int]] = {}
                     for token in group:
@@ -499,7 +506,7 @@ class Repeats:
         return {key for key in self.twins if key not in self.had and not self._given(key)}
 
     @cached_property
-    def _keys(self) -> frozenset[bytes]:
+    def keys(self) -> frozenset[bytes]:
         return frozenset((*self._all_spans, *self.had))
 
     def _may_have_two(self, token: int, key: bytes) -> bool:
@@ -514,6 +521,11 @@ class Repeats:
             return False
         if MASKED in text[max(0, position - 1) : position] or MASKED in text[position + 1 : position + 2]:
             return False  # another token beside it leaves it some choice
+        if self._can_be_low:
+            low = self._row([], (), (), self._grid.height)
+            if low.is_completable:
+                table = low.table
+                return not low.classes_at(position)[~quotes[table.coarser(self._classes)] & (table.unrolled.classes.sizes > 0)].any()
         return not self.classes_at(position)[~quotes].any()
 
     @cached_property
@@ -581,7 +593,6 @@ def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.
 class Kept:
     """What is known of a row with less tokens."""
 
-    tight: dict[Span, bool]
     given_twice: dict[bytes, frozenset[Span]]
     enough: tuple[bytes, ...] | None
 

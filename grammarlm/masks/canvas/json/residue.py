@@ -25,7 +25,7 @@ from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .answers import Answer
+from .answers import PLAIN, Answer, PlainRow, Window
 from .explored import States
 from .gaps import Gaps
 from .keys import runs_of, spelled_keys_of, spelling_tokens
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
 SHORT_TOKEN = 4  # bytes
 NO_TOKENS = np.zeros(0, np.int64)
+NO_KEYS = frozenset[bytes]()
 
 
 class JsonPasses:
@@ -57,36 +58,46 @@ class JsonPasses:
         self.previous: JsonPasses | None = None  # of the canvas' row before
         self._before = before if before is not None and self._refines(before) else None
         repeats = self._repeats
-        if self._before is not None and (repeats is None or repeats.low is None):
-            self._before = None
-            self.__dict__.pop("_repeats")
-            repeats = self._repeats
-        if repeats is not None and repeats.low is not None:
+        if (self._low if repeats is None else repeats.low) is not None:
             self.is_completable = True
         else:
             by_marks = repeats is not None and bool(repeats.twins)
             self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
-        if self._before is not None and repeats is not None:
-            self._take(self._before, repeats)
+        if self._before is not None:
+            self._take(self._before)
         self._before = None
         self._given: dict[int, JsonPasses] = {}
         self._tracking: dict[bytes, JsonPasses] = {}
 
     def _refines(self, before: JsonPasses) -> bool:
         """Is the row that of others with some more tokens, and can these be completed?"""
-        if not before.is_completable or before.states != self.states or before._repeats is None:
+        if not before.is_completable or before.states != self.states or before._lattice is not self._lattice:
             return False
         return all(old in (new, MASKED) for old, new in zip(before.tokens, self.tokens, strict=True))
 
-    def _take(self, before: JsonPasses, repeats: Repeats) -> None:
+    def _take(self, before: JsonPasses) -> None:
         """What is known of positions in the row before."""
-        added = repeats.added or frozenset()
-        if self._has_escapes or before._has_escapes:
-            added |= frozenset().union(*(a ^ b for a, b in zip(self._keys, before._keys, strict=True)))
+        repeats, added = self._repeats, frozenset[bytes]()
+        if repeats is not None:
+            added = repeats.keys if repeats.added is None else repeats.added
+            if self._has_escapes or before._has_escapes:
+                added |= frozenset().union(*(a ^ b for a, b in zip(self._keys, before._keys, strict=True)))
         for position, (answer, keys) in before._older.items():
             self._older[position] = answer, keys | added
         for position, answer in before._answers.items():
             self._older[position] = answer, added
+
+    @cached_property
+    def _low(self) -> PlainRow | None:
+        """The row without completions that have many brackets open at once; None where there is no other, or none is looked for."""
+        grid, table = self.grid, self._lattice.table
+        if not grid.has_free_keys or table.micro_order is None:
+            return None
+        found = PlainRow(self._lattice, self._row, grid.latest_low.get(self.states), grid.height)
+        if not found.is_completable:
+            return None
+        grid.latest_low[self.states] = found
+        return found
 
     @cached_property
     def _has_escapes(self) -> bool:
@@ -95,12 +106,16 @@ class JsonPasses:
     @cached_property
     def _inner(self) -> StackPasses:
         """The row without marks."""
-        given, grid, like = np.array(self.tokens), self.grid, self._like
-        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
-        found = self._lattice.passes(row, grid.latest.get(self.states) if like is None else like._inner)
+        grid, like = self.grid, self._like
+        found = self._lattice.passes(self._row, grid.latest.get(self.states) if like is None else like._inner)
         if like is None:
             grid.latest[self.states] = found
         return found
+
+    @cached_property
+    def _row(self) -> np.ndarray:
+        given = np.array(self.tokens)
+        return np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
 
     def settled(self) -> JsonPasses:
         """These, or passes of states that know what matters for the row."""
@@ -210,15 +225,17 @@ class JsonPasses:
         return known
 
     def _found(self, position: int) -> Answer:
-        repeats, older = self._repeats, None
+        repeats, (older, added) = self._repeats, self._older.get(position, (None, NO_KEYS))
         if repeats is None:
-            found = Answer(self._inner.classes_at(position), NO_TOKENS, None)
+            found = self._without_keys(position, older)
         else:
-            if position in self._older:
-                older, added = self._older[position]
-                if repeats.holds(position, older) and (same := repeats.spelled_anew(position, older, added)) is not None:
+            if older is not None and repeats.holds(position, older):
+                same = repeats.spelled_anew(position, older, added)
+                if same is not None:
                     return same
             found = repeats.answer(position, older)
+        if found is older:
+            return found
         refused, shown = found.refused, found.shown
         if self._gaps is not None and self._gaps.are_beside(position):
             bound = None if repeats is None else repeats.bound
@@ -227,6 +244,21 @@ class JsonPasses:
         if repeats is not None and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._refused_escapes(position, keys, found.classes)), None
         return found if refused is found.refused and shown is found.shown else replace(found, refused=refused, shown=shown)
+
+    def _without_keys(self, position: int, older: Answer | None) -> Answer:
+        """What may stand at a position of a row that has no keys which matter; `older`: in a row with less tokens."""
+        low = self._low
+        window = None if low is None else Window(position, position + 1, ((PLAIN, low.between(position, position + 1)),))
+        if older is not None and window is not None and older.shown == window:
+            return older
+        classes = self._inner.classes_at(position) if older is None else older.classes
+        if low is not None and (classes & ~low.classes_at(position)).any():
+            if older is not None:
+                classes = classes & self._inner.classes_at(position)
+            window = window if not (classes & ~low.classes_at(position)).any() else None
+        elif low is None and older is not None:
+            classes = self._inner.classes_at(position)
+        return Answer(classes, NO_TOKENS if older is None else older.refused, window)
 
     @cached_property
     def _gaps(self) -> Gaps | None:
