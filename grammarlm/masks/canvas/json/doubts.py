@@ -19,6 +19,7 @@ from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .sizes import number_edges, sizes_of
+from .texts import texts_of
 
 ESCAPE = 6  # tokens of one byte that spell one character: \u0061
 
@@ -111,7 +112,7 @@ def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_
     string that precede the row.
     """
     sizes = sizes_of(vocab)
-    holes = sum(token == MASKED for token in tokens)
+    texts, holes = texts_of(vocab), tokens.count(MASKED)
     here, run, longest, last_given = before, 0, 0, b"\\"
 
     def with_run() -> int:
@@ -122,7 +123,7 @@ def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_
             run, last_given = run + 1, b"\\"
             continue
         here, run = with_run(), 0
-        text = vocab.token_bytes(token)
+        text = texts[token]
         quote = _ending_quote(text, last_given)
         if quote < 0:
             here += sizes.characters[token]
@@ -136,6 +137,8 @@ def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_
 
 def _ending_quote(text: bytes, before: bytes) -> int:
     """The index of a quote that is not escaped, whatever stands before the token; -1: none is known to be."""
+    if 34 not in text:
+        return -1
     for at in range(len(text)):
         if text[at] == 34 and (text[at - 1 : at] if at else before) != b"\\":
             return at

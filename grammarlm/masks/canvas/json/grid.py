@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -151,7 +150,11 @@ class JsonGrid:
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""
-        return list(takewhile(lambda token: token not in self.stops, tokens))
+        found = list(tokens)
+        for stop in self.stops:
+            if stop in found:
+                del found[found.index(stop) :]
+        return found
 
     def _number_room(self, tokens: Sequence[int]) -> Room:
         return number_room(self.text(tokens), self.vocab, self.begun.digits, self.room)

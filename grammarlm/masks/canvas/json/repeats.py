@@ -70,7 +70,7 @@ class Repeats:
             self._all_spans.setdefault(span.key, []).append(span)
         self._spans: dict[bytes, list[Span]] = {}
         self._tight: dict[Span, bool] = {}
-        self._kept = None if like is None else Kept(like._given_twice, like.__dict__.get("enough"))
+        self._kept = None if like is None else Kept(like._tight, like._given_twice, like.__dict__.get("enough"))
         self.added = None if like is None else self._added(like._all_spans)
         self._rows: dict[object, MarkedRow] = {}
         is_same = like is not None and like.keys == self.keys and like._classes is self._classes
@@ -100,7 +100,8 @@ class Repeats:
         if span.is_given:
             return True
         if span not in self._tight:
-            self._tight[span] = self._has_quotes(span)
+            known = None if self._kept is None else self._kept.tight.get(span)
+            self._tight[span] = self._has_quotes(span) if known is None else known
         return self._tight[span]
 
     def _has_quotes(self, span: Span) -> bool:
@@ -232,6 +233,12 @@ class Repeats:
             return None
         found = self._least_with(self.together, self.twins, height=self._grid.height)
         return found if found.is_completable else None
+
+    @cached_property
+    def _most_low(self) -> MarkedRow | None:
+        """The row without marks, as `low`."""
+        found = self._row([], (), (), self._grid.height) if self._can_be_low else None
+        return found if found is not None and found.is_completable else None
 
     @cached_property
     def _can_be_low(self) -> bool:
@@ -521,11 +528,9 @@ class Repeats:
             return False
         if MASKED in text[max(0, position - 1) : position] or MASKED in text[position + 1 : position + 2]:
             return False  # another token beside it leaves it some choice
-        if self._can_be_low:
-            low = self._row([], (), (), self._grid.height)
-            if low.is_completable:
-                table = low.table
-                return not low.classes_at(position)[~quotes[table.coarser(self._classes)] & (table.unrolled.classes.sizes > 0)].any()
+        low = self._most_low
+        if low is not None:
+            return not low.classes_at(position)[~quotes[low.table.coarser(self._classes)] & (low.classes.sizes > 0)].any()
         return not self.classes_at(position)[~quotes].any()
 
     @cached_property
@@ -593,6 +598,7 @@ def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.
 class Kept:
     """What is known of a row with less tokens."""
 
+    tight: dict[Span, bool]
     given_twice: dict[bytes, frozenset[Span]]
     enough: tuple[bytes, ...] | None
 

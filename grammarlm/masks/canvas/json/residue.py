@@ -58,6 +58,8 @@ class JsonPasses:
         self.previous: JsonPasses | None = None  # of the canvas' row before
         self._before = before if before is not None and self._refines(before) else None
         repeats = self._repeats
+        if self._before is not None and repeats is not None and repeats.low is None:
+            self.__dict__["_repeats"] = repeats = self._new_repeats(None)  # what was kept may be why
         if (self._low if repeats is None else repeats.low) is not None:
             self.is_completable = True
         else:
@@ -139,11 +141,13 @@ class JsonPasses:
         may_repeat = self.grid.has_free_keys and not self._tracks_by_tables
         if not may_repeat:
             return None
-        like = None if self._before is None else self._before._repeats
-        found = Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, like)
+        found = self._new_repeats(None if self._before is None else self._before._repeats)
         if found.twins and self.grid.marked_if_few(self.states, 1) is None:
             return None  # and _tracks_by_tables says so from now on
         return found if found.matters else None
+
+    def _new_repeats(self, like: Repeats | None) -> Repeats:
+        return Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, like)
 
     def _unmarked_at(self, position: int) -> np.ndarray:
         return self._inner.classes_at(position)
