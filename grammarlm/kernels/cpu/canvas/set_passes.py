@@ -19,8 +19,8 @@ from .steps import backward_step, forward_step, inner_state
 
 @kernel("int64(int64, int64, int64, int64, int64)", seconds=6)
 def sets_forward(address, row_address, steps, states_address, height):
-    """int32 [steps + 1]: the states at all boundaries, the first given; without stacks of more symbols than `height`, unless that is
-    0. Returns 0, or why it must begin again."""
+    """int32 [steps + 1]: the states at all boundaries, the first given; without stacks of more symbols than `height`, unless that
+    is 0. Returns 0, or why it must begin again."""
     arena = sets_arena(address)
     row = carray(pointer(row_address), steps, np.int32)
     states = carray(pointer(states_address), steps + 1, np.int32)
@@ -35,7 +35,8 @@ def sets_forward(address, row_address, steps, states_address, height):
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)", seconds=6)
 def sets_backward(address, row_address, steps, states_address, inner_address, height):
-    """int32 [steps + 1]: the states at all boundaries, the last given; int32 [steps]: those within each token. `height`: as above."""
+    """int32 [steps + 1]: the states at all boundaries, the last given; int32 [steps]: those within each token. `height`: as in
+    sets_forward."""
     arena = sets_arena(address)
     row = carray(pointer(row_address), steps, np.int32)
     states = carray(pointer(states_address), steps + 1, np.int32)

@@ -23,7 +23,7 @@ from .sizes import sizes_of
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.stack.passes import StackPasses
 
-    from .marks import MarkedRow
+    from .marked_row import MarkedRow
 
 NO_TOKENS = np.zeros(0, np.int64)
 
@@ -73,7 +73,12 @@ class Gaps:
     """The masked positions of a row beside given blanks."""
 
     def __init__(
-        self, tokens: Sequence[int], passes: Callable[[], StackPasses], vocab: Vocabulary, begun: int, is_text: np.ndarray
+        self,
+        tokens: Sequence[int],
+        passes: Callable[[], StackPasses],
+        vocab: Vocabulary,
+        begun: int,
+        is_text: np.ndarray,
     ):
         """`is_text`: bool by control: are blanks text there?"""
         self._passes, self._is_text = passes, is_text
@@ -86,12 +91,14 @@ class Gaps:
     def refused(
         self, position: int, allowed: np.ndarray, class_of: np.ndarray, known: np.ndarray, bound: MarkedRow | None
     ) -> tuple[np.ndarray, bool]:
-        """Those refused, and whether `bound`, all of whose completions are some, shows that the others are not. `allowed`: the classes
-        at a masked position; `known`: tokens that are refused in any case."""
+        """Those refused, and whether `bound`, all of whose completions are some, shows that the others are not. `allowed`: the
+        classes at a masked position; `known`: tokens that are refused in any case."""
         before, after = self._beside[position] if position < len(self._beside) else (0, 0)
         if not before + after:
             return NO_TOKENS, True
-        first, last = (np.setdiff1d(some[allowed[class_of[some]]], known) for some in too_many(self._vocab, before, after))
+        first, last = (
+            np.setdiff1d(some[allowed[class_of[some]]], known) for some in too_many(self._vocab, before, after)
+        )
         if bound is not None:
             is_text = bound.table.is_text
             if is_text is not None:

@@ -19,16 +19,18 @@ from .doubts import Room, blanks_break, blanks_may_break, digits_beside, fewest_
 from .explored import SHORT, LeftOut, States
 from .keys import escaped_twice, runs_of
 from .marks import MarkedTable
-from .repeats import quotes_of
 from .residue import JsonPasses
 from .spans import Runs
+from .texts import quotes_of
 
 if TYPE_CHECKING:
     from .answers import PlainRow
+    from .second import Candidates
     from .view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
 FEW_OPEN = 8  # symbols: stacks of no more lead to nearly all that may stand somewhere, and to few states
+MOST_CANDIDATES = 1 << 12  # pairs of what is left and right of a position
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 TOKEN_DIGITS = 3  # most tokens have no more
@@ -49,6 +51,7 @@ class JsonGrid:
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN
+        self._candidates: tuple[frozenset[bytes], TokenClasses, dict[object, Candidates]] | None = None
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
         self.runs = Runs(self.vocab, self.begun.key)
@@ -98,6 +101,13 @@ class JsonGrid:
         if id(classes) not in self._quotes:
             self._quotes[id(classes)] = classes, quotes_of(self.vocab, classes)
         return self._quotes[id(classes)][1]
+
+    def candidates_of(self, keys: frozenset[bytes], classes: TokenClasses) -> dict[object, Candidates]:
+        """Kept as long as rows have the same keys (second.py)."""
+        known = self._candidates
+        if known is None or known[0] != keys or known[1] is not classes or len(known[2]) > MOST_CANDIDATES:
+            known = self._candidates = keys, classes, {}
+        return known[2]
 
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,20 +23,20 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
-from grammarlm.vocab.vocabulary import Vocabulary
 
-from .answers import PLAIN, Answer, PlainRow, Window
+from .answers import Answer, PlainRow, plain_answer
+from .bounds import Bounds
 from .explored import States
 from .gaps import Gaps
 from .keys import runs_of, spelled_keys_of, spelling_tokens
 from .repeats import Repeats
 from .twice import keys_twice
+from .witness import witness
 
 if TYPE_CHECKING:
     from .grid import JsonGrid
 
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
-SHORT_TOKEN = 4  # bytes
 NO_TOKENS = np.zeros(0, np.int64)
 NO_KEYS = frozenset[bytes]()
 
@@ -124,10 +124,10 @@ class JsonPasses:
         decided = self.is_completable and self._has_apart_keys()
         if decided is None:
             if self._is_read(
-                self.witness(self._inner.some)
+                self._witness(self._inner.some)
             ):  # found at once; what follows finds one of the fewest blanks
                 return self
-            amended = self.amended(self.witness(self._inner.best))
+            amended = self.amended(self._witness(self._inner.best))
             return self if amended is None else amended.settled()
         self.is_completable = decided
         further = None if decided else self.grid.followed_further(self.tokens, self.states)
@@ -145,6 +145,11 @@ class JsonPasses:
         if found.twins and self.grid.marked_if_few(self.states, 1) is None:
             return None  # and _tracks_by_tables says so from now on
         return found if found.matters else None
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        assert self._repeats is not None
+        return Bounds(self._repeats)
 
     def _new_repeats(self, like: Repeats | None) -> Repeats:
         return Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, like)
@@ -170,22 +175,8 @@ class JsonPasses:
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self._repeats is None or not self._repeats.twins or self._repeats.is_completable
 
-    def witness(self, chosen: Callable[[np.ndarray], np.ndarray]) -> list[int]:
-        """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
-        rng, blanks, lengths = np.random.default_rng(0), *costs_of(self.grid.vocab)
-        order, starts = self.classes.order, self.classes.starts
-        filled = np.flatnonzero(np.diff(starts))
-        least = np.zeros(self.classes.count)
-        least[filled] = np.minimum.reduceat(blanks[order], starts[filled])
-        scores = rng.random((len(self.tokens), self.classes.count)) - 10 * least
-        classes = chosen(scores.astype(np.float32))
-        row = list(self.tokens)
-        for i in np.flatnonzero(np.array(self.tokens) == MASKED).tolist():
-            members = self.classes.members(int(classes[i]))
-            members = members[blanks[members] == blanks[members].min()]
-            short = members[lengths[members] <= max(SHORT_TOKEN, lengths[members].min())]
-            row[i] = int(short[rng.integers(len(short))])
-        return row
+    def _witness(self, chosen: Callable[[np.ndarray], np.ndarray]) -> list[int]:
+        return witness(self.tokens, self.classes, self.grid.vocab, chosen)
 
     def amended(self, row: Sequence[int]) -> JsonPasses | None:
         """None if the machine reads the row; else passes over what says why not."""
@@ -231,13 +222,13 @@ class JsonPasses:
     def _found(self, position: int) -> Answer:
         repeats, (older, added) = self._repeats, self._older.get(position, (None, NO_KEYS))
         if repeats is None:
-            found = self._without_keys(position, older)
+            found = plain_answer(self._low, position, older, self._unmarked_at)
         else:
-            if older is not None and repeats.holds(position, older):
-                same = repeats.spelled_anew(position, older, added)
+            if older is not None and self._bounds.holds(position, older):
+                same = self._bounds.spelled_anew(position, older, added)
                 if same is not None:
                     return same
-            found = repeats.answer(position, older)
+            found = self._bounds.answer(position, older)
         if found is older:
             return found
         refused, shown = found.refused, found.shown
@@ -247,28 +238,19 @@ class JsonPasses:
             refused, shown = np.union1d(refused, more), shown if is_shown else None
         if repeats is not None and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._refused_escapes(position, keys, found.classes)), None
-        return found if refused is found.refused and shown is found.shown else replace(found, refused=refused, shown=shown)
-
-    def _without_keys(self, position: int, older: Answer | None) -> Answer:
-        """What may stand at a position of a row that has no keys which matter; `older`: in a row with less tokens."""
-        low = self._low
-        window = None if low is None else Window(position, position + 1, ((PLAIN, low.between(position, position + 1)),))
-        if older is not None and window is not None and older.shown == window:
-            return older
-        classes = self._inner.classes_at(position) if older is None else older.classes
-        if low is not None and (classes & ~low.classes_at(position)).any():
-            if older is not None:
-                classes = classes & self._inner.classes_at(position)
-            window = window if not (classes & ~low.classes_at(position)).any() else None
-        elif low is None and older is not None:
-            classes = self._inner.classes_at(position)
-        return Answer(classes, NO_TOKENS if older is None else older.refused, window)
+        return (
+            found if refused is found.refused and shown is found.shown else replace(found, refused=refused, shown=shown)
+        )
 
     @cached_property
     def _gaps(self) -> Gaps | None:
         """None where blanks are counted, or no matter."""
         is_text, tokens = self._lattice.is_text, self.grid.text(self.tokens)
-        return None if is_text is None else Gaps(tokens, lambda: self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
+        return (
+            None
+            if is_text is None
+            else Gaps(tokens, lambda: self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
+        )
 
     def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
         """By key the tokens that spell it there with an escape in one of two places."""
@@ -333,14 +315,3 @@ class JsonPasses:
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return self._inner.sample(scores, draw)
-
-
-@lru_cache(maxsize=4)
-def costs_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [V]: the blanks and tabs of each token, and its bytes."""
-    before = np.concatenate([[0], np.cumsum(np.isin(vocab.data, [9, 32]))])
-    found = np.zeros((2, vocab.size), np.int64)
-    count = min(vocab.size, len(vocab.offsets) - 1)
-    found[0, :count] = np.diff(before[vocab.offsets])[:count]
-    found[1, :count] = np.diff(vocab.offsets)[:count]
-    return found[0], found[1]

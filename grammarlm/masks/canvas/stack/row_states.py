@@ -30,8 +30,8 @@ class StatesOfRow:
         other: StatesOfRow | None,
         height: int = 0,
     ):
-        """`begin`, `end`: the states at the edges; `other`: of a row that may be equal in parts; `height`: stacks of more symbols are
-        left out, unless it is 0."""
+        """`begin`, `end`: the states at the edges; `other`: of a row that may be equal in parts; `height`: stacks of more symbols
+        are left out, unless it is 0."""
         self.sets, self.row, self.begin, self.end, self._check = sets, row, begin, end, check
         self.height = height
         self.generation, size = sets.generation, len(row)

@@ -167,7 +167,13 @@ class StackSets:
         states[-1] = end
         for last in range(len(row), 0, -self._steps):
             first = max(0, last - self._steps)
-            places = address_of(row[first:]), last - first, address_of(states[first:]), address_of(inner[first:]), height
+            places = (
+                address_of(row[first:]),
+                last - first,
+                address_of(states[first:]),
+                address_of(inner[first:]),
+                height,
+            )
             self._store.asked(lambda: entries.sets_backward(self._store.address, *places), check)  # noqa: B023
             check()
         return states, inner
