@@ -31,7 +31,7 @@ TEXTS = [
     (b'{"a":', b'{"', b"a", b'":{}', b"}", b',"', b"b", b'":1', b"}"),
     (b'{"', b"a", b'":', b"[", b'{"', b"a", b'":1', b"}", b",", b'{"', b"a", b'":1', b"}", b"]", b"}"),
 ]
-FEW, MANY = 6, 150
+FEW, MANY = 4, 150
 MASKED_AT_FIRST, LOOKED_AT = 5, 2  # holes: a row with no more than these is held against all ways of filling it in
 
 
@@ -77,7 +77,7 @@ def test_rows_with_one_more_token_each(count: int, more: int) -> None:
     assert completable > count
 
 
-@pytest.mark.parametrize("depth", [3, 7, 8, 9, 12, 20])
+@pytest.mark.parametrize("depth", [7, 8, 20])
 def test_more_brackets_than_are_looked_at_first(depth: int) -> None:
     """What only completions with many open brackets have, near given ones or alone."""
     case = json_case({"type": "object"}, PIECES)
@@ -85,9 +85,8 @@ def test_more_brackets_than_are_looked_at_first(depth: int) -> None:
     text = [b'{"', b"a", b'":', *brackets, b"12", *(b"]" for _ in brackets), b"}"]
     row = row_of(case, len(text) + 2, *text)
     canvas, rng, completable = case.constraint.canvas(len(row)), random.Random(depth), 0
-    for _ in range(3):
-        for partial in rows_given(case, row, len(text), rng):
-            completable += check_row(canvas, case, partial)
+    for partial in rows_given(case, row, len(text), rng):
+        completable += check_row(canvas, case, partial)
     assert completable > 0
 
 
