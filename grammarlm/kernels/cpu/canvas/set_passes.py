@@ -10,28 +10,33 @@ from numba import carray, int64, uint64
 from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.stack_sets import StackSets
 
+from .heights import lowered_state
 from .patterns import pattern_of, spread_inner
 from .records import kinds_of, put_answer, record, sets_arena, words_of
 from .stack_sets import meet
 from .steps import backward_step, forward_step, inner_state
 
 
-@kernel("int64(int64, int64, int64, int64)", seconds=6)
-def sets_forward(address, row_address, steps, states_address):
-    """int32 [steps + 1]: the states at all boundaries, the first given. Returns 0, or why it must begin again."""
+@kernel("int64(int64, int64, int64, int64, int64)", seconds=6)
+def sets_forward(address, row_address, steps, states_address, height):
+    """int32 [steps + 1]: the states at all boundaries, the first given; without stacks of more symbols than `height`, unless that
+    is 0. Returns 0, or why it must begin again."""
     arena = sets_arena(address)
     row = carray(pointer(row_address), steps, np.int32)
     states = carray(pointer(states_address), steps + 1, np.int32)
     for i in range(steps):
         states[i + 1] = forward_step(address, int64(states[i]), int64(row[i]))
+        if height and arena[StackSets.FULL] == 0:
+            states[i + 1] = lowered_state(address, int64(states[i + 1]), height)
         if arena[StackSets.FULL]:
             break
     return arena[StackSets.FULL]
 
 
-@kernel("int64(int64, int64, int64, int64, int64)", seconds=6)
-def sets_backward(address, row_address, steps, states_address, inner_address):
-    """int32 [steps + 1]: the states at all boundaries, the last given; int32 [steps]: those within each token."""
+@kernel("int64(int64, int64, int64, int64, int64, int64)", seconds=6)
+def sets_backward(address, row_address, steps, states_address, inner_address, height):
+    """int32 [steps + 1]: the states at all boundaries, the last given; int32 [steps]: those within each token. `height`: as in
+    sets_forward."""
     arena = sets_arena(address)
     row = carray(pointer(row_address), steps, np.int32)
     states = carray(pointer(states_address), steps + 1, np.int32)
@@ -39,6 +44,8 @@ def sets_backward(address, row_address, steps, states_address, inner_address):
     for i in range(steps - 1, -1, -1):
         inner[i] = inner_state(address, int64(states[i + 1]))
         states[i] = backward_step(address, int64(inner[i]), int64(row[i]))
+        if height and arena[StackSets.FULL] == 0:
+            states[i] = lowered_state(address, int64(states[i]), height)
         if arena[StackSets.FULL]:
             break
     return arena[StackSets.FULL]

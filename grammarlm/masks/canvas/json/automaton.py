@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,7 +58,7 @@ class ByteAutomaton:
     def states(self) -> int:
         return len(self.next)
 
-    @property
+    @cached_property
     def states_by_blanks(self) -> int:
         """How many they are at least if the blanks of a gap are counted: a state that a blank leads to itself, and one within a
         line's end after it, become one for each number of blanks, of which no two leave room for as many more."""

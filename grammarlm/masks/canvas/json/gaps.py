@@ -8,7 +8,7 @@ within text alone; one whose blanks come last is tried alone, and may stand ther
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,8 @@ from .sizes import sizes_of
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.stack.passes import StackPasses
     from grammarlm.masks.canvas.stack.table import StackTable
+
+    from .marked_row import MarkedRow
 
 NO_TOKENS = np.zeros(0, np.int64)
 
@@ -72,27 +74,51 @@ def _carried(tokens: Sequence[int], last: np.ndarray, is_whole: np.ndarray, here
 class Gaps:
     """The masked positions of a row beside given blanks."""
 
-    def __init__(self, tokens: Sequence[int], passes: StackPasses, vocab: Vocabulary, begun: int, is_text: np.ndarray):
+    def __init__(
+        self,
+        tokens: Sequence[int],
+        passes: Callable[[], StackPasses],
+        vocab: Vocabulary,
+        begun: int,
+        is_text: np.ndarray,
+    ):
         """`is_text`: bool by control: are blanks text there?"""
         self._passes, self._is_text = passes, is_text
         self._vocab = vocab
         self._beside = given_beside(tokens, vocab, begun)
 
-    def refused(self, position: int, allowed: np.ndarray, class_of: np.ndarray) -> np.ndarray:
-        """`allowed`: the classes at a masked position."""
+    def is_other(self, before: Gaps, position: int) -> bool:
+        """Are other blanks given beside a position than in another row?"""
+        here, there = (row._beside[position] if position < len(row._beside) else (0, 0) for row in (self, before))
+        return here != there
+
+    def are_beside(self, position: int) -> bool:
+        return position < len(self._beside) and any(self._beside[position])
+
+    def refused(
+        self, position: int, allowed: np.ndarray, class_of: np.ndarray, known: np.ndarray, bound: MarkedRow | None
+    ) -> tuple[np.ndarray, bool]:
+        """Those refused, and whether `bound`, all of whose completions are some, shows that the others are not. `allowed`: the
+        classes at a masked position; `known`: tokens that are refused in any case."""
         before, after = self._beside[position] if position < len(self._beside) else (0, 0)
         if not before + after:
-            return NO_TOKENS
-        first, last = too_many(self._vocab, before, after)
-        first, last = first[allowed[class_of[first]]], last[allowed[class_of[last]]]
+            return NO_TOKENS, True
+        first, last = (
+            np.setdiff1d(some[allowed[class_of[some]]], known) for some in too_many(self._vocab, before, after)
+        )
+        if bound is not None:
+            is_text = bound.table.is_text
+            if is_text is not None:
+                first, last = (bound.not_beside(position, some, is_text, i) for i, some in enumerate((first, last)))
+        doubted = len(first) + len(last)
         if len(first):
-            first = first[~self._passes.classes_from(position, self._is_text)[class_of[first]]]
-        if not len(last):
-            return first
-        classes = [
-            c for c in np.unique(class_of[last]).tolist() if not self._passes.leads_to(position, c, self._is_text)
-        ]
-        return np.union1d(first, last[np.isin(class_of[last], classes)])
+            first = first[~self._passes().classes_from(position, self._is_text)[class_of[first]]]
+        if len(last):
+            classes = [
+                c for c in np.unique(class_of[last]).tolist() if not self._passes().leads_to(position, c, self._is_text)
+            ]
+            last = last[np.isin(class_of[last], classes)]
+        return np.union1d(first, last), doubted == len(first) + len(last)
 
 
 def may_all_be_broken(

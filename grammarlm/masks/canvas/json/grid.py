@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,15 +21,19 @@ from .keys import escaped_twice, runs_of
 from .lengths import Lengths, counted_to, fewest_characters
 from .marks import MarkedTable
 from .plain import PlainTokens
-from .repeats import quotes_of
 from .residue import JsonPasses
 from .spans import Runs
+from .texts import quotes_of
 from .tracked import MOST_COUNTED
 
 if TYPE_CHECKING:
+    from .answers import PlainRow
+    from .second import Candidates
     from .unrolled_view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
+FEW_OPEN = 8  # symbols: stacks of no more lead to nearly all that may stand somewhere, and to few states
+MOST_CANDIDATES = 1 << 12  # pairs of what is left and right of a position
 LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside SHORT
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 TOKEN_DIGITS = 3  # most tokens have no more
@@ -47,8 +50,11 @@ class JsonGrid:
         self.stops = frozenset(self.vocab.stop_ids)
         self._grids: dict[States, StackGrid] = {}
         self.latest: dict[States, StackPasses] = {}  # the last row of some states
+        self.latest_low: dict[States, PlainRow] = {}  # the same, of few open brackets
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
+        self.height = FEW_OPEN
+        self._candidates: tuple[frozenset[bytes], TokenClasses, dict[object, Candidates]] | None = None
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
         self.runs = Runs(self.vocab, self.begun.key)
@@ -106,6 +112,13 @@ class JsonGrid:
             self._plain = PlainTokens(self.vocab, classes, self.length)
         return self._plain
 
+    def candidates_of(self, keys: frozenset[bytes], classes: TokenClasses) -> dict[object, Candidates]:
+        """Kept as long as rows have the same keys (second.py)."""
+        known = self._candidates
+        if known is None or known[0] != keys or known[1] is not classes or len(known[2]) > MOST_CANDIDATES:
+            known = self._candidates = keys, classes, {}
+        return known[2]
+
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""
         if self._after is not None and self._after.is_finished:
@@ -119,7 +132,8 @@ class JsonGrid:
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
-        found = JsonPasses(self, list(tokens), self._needed(tokens)).settled()
+        like = before if isinstance(before, JsonPasses) else None
+        found = JsonPasses(self, list(tokens), self._needed(tokens), before=like).settled()
         if isinstance(before, JsonPasses):
             found.previous, before.previous = before, None  # or all rows before would be kept
         return found
@@ -160,7 +174,11 @@ class JsonGrid:
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""
-        return list(takewhile(lambda token: token not in self.stops, tokens))
+        found = list(tokens)
+        for stop in self.stops:
+            if stop in found:
+                del found[found.index(stop) :]
+        return found
 
     def _number_room(self, tokens: Sequence[int]) -> Room:
         return number_room(self.text(tokens), self.vocab, self.begun.digits, self.room)

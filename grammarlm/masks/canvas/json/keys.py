@@ -48,6 +48,8 @@ def tight_keys(runs: Sequence[bytes]) -> list[bytes]:
 
 def escaped_twice(runs: Sequence[bytes]) -> set[bytes]:
     """Those that are there twice, once with escapes."""
+    if not any(b"\\" in run for run in runs):
+        return set()
     spelled = spelled_keys_of(runs)
     counts = Counter(key for key, _ in spelled)
     return {key for key, body in spelled if key != body and counts[key] > 1}

@@ -107,19 +107,31 @@ class Lengths:
         self._vocab, self._least = vocab, least
         self._stretches = stretches(tokens, vocab, before, is_plain)
 
+    def may_refuse(self, position: int) -> bool:
+        """Are there tokens for which its string may have no room?"""
+        here = self._stretch(position)
+        return here is not None and len(self._long(here)) > 0
+
     def refused(
         self, position: int, allowed: np.ndarray, class_of: np.ndarray, counted: Callable[[int, int], np.ndarray]
     ) -> np.ndarray:
         """`allowed`: the classes at a masked position; `counted`: bool [V], by a position and characters: the tokens that states
         allow there which count as many."""
-        here = next((s for s in self._stretches if s.first <= position <= s.last), None)
+        here = self._stretch(position)
         if here is None:
             return NO_TOKENS
-        ids, negative = _longest_first(self._vocab)
-        room = self._least - here.characters - _slack(self._vocab)
-        ids = ids[: int(np.searchsorted(negative, -max(room, 0)))] if room >= 0 else ids
+        ids = self._long(here)
         ids = ids[allowed[class_of[ids]]]
         if not len(ids):
             return NO_TOKENS
         most = here.characters + _slack(self._vocab) + sizes_of(self._vocab).characters[int(ids[0])]
         return np.sort(ids[~counted(position, most)[ids]])
+
+    def _stretch(self, position: int) -> Stretch | None:
+        return next((here for here in self._stretches if here.first <= position <= here.last), None)
+
+    def _long(self, here: Stretch) -> np.ndarray:
+        """The tokens that may be too long, the longest first."""
+        ids, negative = _longest_first(self._vocab)
+        room = self._least - here.characters - _slack(self._vocab)
+        return ids[: int(np.searchsorted(negative, -room))] if room >= 0 else ids

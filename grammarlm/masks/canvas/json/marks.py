@@ -7,18 +7,16 @@ by byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.layout.json_canvas import AVOID, BEGIN, END, MOST_MARKS, NEED, ONLY
 from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.protocol import MASKED
-from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
-from .spans import Place, Run, Span
-from .texts import texts_of
+from .marked_row import AVOIDED, NOT_BEGUN, Marked, MarkedRow, Marks, marks_of
+from .spans import Run
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
@@ -30,21 +28,7 @@ if TYPE_CHECKING:
     from .unrolled import Starts, Unrolled
     from .unrolled_view import UnrolledView
 
-Marks = dict[Place, list[int]]
-Asked = tuple[int, ...]
-Marked = tuple[Span, int, Asked]  # a place, the number of the mark that its key has, and what stands behind its end
-FREE: Asked = ()
-AVOIDED, ASKED, MET = (AVOID,), (ONLY,), (NEED,)
-NOT_BEGUN = -1
-MOST_KNOWN, MOST_ROLES = 1 << 16, 256
-
-
-def marks_of(spans: Iterable[Marked]) -> Marks:
-    found: Marks = {}
-    for span, number, asked in spans:
-        found.setdefault(span.begin, []).append(BEGIN + number)
-        found.setdefault(span.end, []).extend((END, *asked))
-    return found
+MOST_KNOWN, MOST_ROLES = 1 << 16, 1024
 
 
 class MarkedTable:
@@ -59,18 +43,35 @@ class MarkedTable:
         self._avoiding: dict[tuple[int, bytes], np.ndarray | None] = {}
         self._latest: dict[object, MarkedRow] = {}
         self._made: Unrolled | None = None
+        self._text: tuple[Unrolled, np.ndarray | None] | None = None
+        self._base: tuple[Sequence[int], TokenClasses, np.ndarray] | None = None
         self.unrolled: Unrolled
         self.ready((), NOT_BEGUN)
 
     def marked_row(
-        self, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked], keys: tuple[bytes, ...], role: object
+        self,
+        tokens: list[int],
+        vocab: Vocabulary,
+        spans: Sequence[Marked],
+        keys: tuple[bytes, ...],
+        role: object,
+        height: int,
     ) -> MarkedRow:
-        """A row with marks; that of another row with the same role is much like it, or else one without marks."""
-        before = self._latest.get(role, self._latest.get(()))
+        """A row with marks; that of another row with the same role is much like it, or else one without marks. `height`: stacks of
+        more symbols are left out, unless it is 0."""
+        name, plain = (role if spans else (), height), ((), height)
+        before = self._latest.get((role, height), self._latest.get(plain))
         if len(self._latest) > MOST_ROLES:
             self._latest.clear()
-        found = self._latest[role if spans else ()] = MarkedRow(self, tokens, vocab, spans, keys, before)
+        found = self._latest[name] = MarkedRow(self, tokens, vocab, spans, keys, before, height)
         return found
+
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """bool by control: see UnrolledView.text_controls."""
+        if self._text is None or self._text[0] is not self.unrolled:
+            self._text = self.unrolled, self._view.text_controls(self.unrolled)
+        return self._text[1]
 
     @property
     def sets(self) -> StackSets:
@@ -143,12 +144,19 @@ class MarkedTable:
 
     def base(self, tokens: Sequence[int]) -> np.ndarray:
         """int32: the classes of tokens, without marks."""
+        known, classes = self._base, self.unrolled.classes
+        if known is not None and known[0] is tokens and known[1] is classes:
+            return known[2]
         given = np.array(tokens, np.int64)
-        return np.where(given == MASKED, MASKED, self.unrolled.classes.of[given]).astype(np.int32)
+        found = np.where(given == MASKED, MASKED, classes.of[given]).astype(np.int32)
+        self._base = tokens, classes, found
+        return found
 
     def row(self, base: np.ndarray, first: int, texts: Sequence[bytes], marks: Marks) -> tuple[np.ndarray, np.ndarray]:
         """The classes of tokens from a position on and of marks; where each of the tokens begins, its marks included, and the end.
         `base`: their classes, `texts`: of the tokens."""
+        if all(not offset for _, offset in marks):
+            return self._between_tokens(base, first, marks)
         by_byte, parts, end = self.unrolled.byte_classes, list[np.ndarray](), first + len(base)
         starts, taken = np.arange(len(base) + 1), 0
         offsets: dict[int, list[int]] = {}
@@ -171,108 +179,17 @@ class MarkedTable:
         found = np.concatenate([*parts, base[taken:]]) if parts else base
         return np.ascontiguousarray(found, np.int32), starts
 
-
-class MarkedRow:
-    """One row with some marks."""
-
-    def __init__(
-        self, table: MarkedTable, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked],
-        keys: tuple[bytes, ...] = (), before: MarkedRow | None = None,
-    ):  # fmt: skip
-        """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
-        self.table, self._tokens, self._texts, self._keys = table, tokens, texts_of(vocab), keys
-        self._spans, self._marks = spans, marks_of(spans)
-        self._near: dict[int, list[int]] = {}  # by position, the places that begin or end there
-        for i, (span, _, _) in enumerate(spans):
-            self._near.setdefault(span.begin[0], []).append(i)
-            self._near.setdefault(span.end[0], []).append(i)
-        self._states: StatesOfRow | None = None
-        self._begin(before)
-
-    def _begin(self, before: MarkedRow | None = None) -> None:
-        """The states, made again where their numbers were given up."""
-        table = self.table
-        if self._states is not None and self._states.generation is table.sets.generation:
-            return
-        table.ready(self._keys, begun_at_edge(self._marks))
-        sets = table.sets
-        with sets.lock:
-            sets.begin_row()
-            begin, end = table.start(self._keys, begun_at_edge(self._marks)), table.end()
-            marked = [self._texts[token] for token in self._tokens] if self._marks else []
-            row, at = table.row(table.base(self._tokens), 0, marked, self._marks)
-            self._at = at.tolist()
-            self._states = StatesOfRow(sets, row, begin, end, table.check, None if before is None else before._states)
-
-    @property
-    def _known(self) -> StatesOfRow:
-        assert self._states is not None
-        return self._states
-
-    @property
-    def classes(self) -> TokenClasses:
-        return self.table.unrolled.classes
-
-    @property
-    def is_completable(self) -> bool:
-        self._begin()
-        with self.table.sets.lock:
-            return self._known.leads()
-
-    def classes_at(self, position: int) -> np.ndarray:
-        """bool [K] of a masked position (read only)."""
-        self._begin()
-        with self.table.sets.lock:
-            at = self._at[position + 1] - 1
-            return self.table.sets.classes(self._known.forward(at), self._known.inner(at))
-
-    def may_avoid(self, position: int, token: int, key: bytes) -> bool:
-        """Is there a completion with a token at a masked position that has not this key there? False where that is not looked at:
-        where more than masked tokens is beside it, or marks are."""
-        tokens, marks = self._tokens, self._marks
-        if not 0 < position < len(tokens) - 1 or tokens[position - 1] != MASKED or tokens[position + 1] != MASKED:
-            return False
-        if (position, 0) in marks or (position + 1, 0) in marks:
-            return False
-        self._begin()
-        with self.table.sets.lock:
-            row = self.table.avoiding(token, self._texts[token], key)
-            if row is None:
-                return True
-            before, behind = self._known.forward(self._at[position]), self._known.backward(self._at[position + 1])
-            return self.table.meets(before, row, behind)
-
-    def leads_on(
-        self, first: int, tokens: Sequence[int], spans: Sequence[Marked], keys: tuple[bytes, ...] = (),
-        behind: MarkedRow | None = None,
-    ) -> bool:  # fmt: skip
-        """Is there a completion with these tokens from a position on, instead of those of the row, and marks around places there?
-        `keys`: of the marks, where the row has none; `behind`: a row whose marks are those behind the tokens."""
-        behind, table, end = behind or self, self.table, first + len(tokens)
-        marks: Marks = {}
-        near = dict.fromkeys(i for position in range(first, end + 1) for i in self._near.get(position, ()))
-        kept = [one for i in near if not any(touch((one := self._spans[i])[0], new[0]) for new in spans)]
-        for span, _, asked in kept:
-            if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
-                marks.setdefault(span.end, []).extend((END, *asked))
-        for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
-            marks.setdefault(place, []).extend(more)
-        begun = self._keys or keys, begun_at_edge(marks)
-        if first == 0:
-            table.ready(*begun)
-        self._begin()
-        behind._begin()
-        with table.sets.lock:
-            here = table.start(*begun) if first == 0 else self._known.forward(self._at[first])
-            row, _ = table.row(table.base(tokens), first, [self._texts[token] for token in tokens], marks)
-            return table.meets(here, row, behind._known.backward(behind._at[end]))
-
-
-def touch(a: Span, b: Span) -> bool:
-    """Is nothing between two places, or do they overlap?"""
-    return a.begin <= b.end and b.begin <= a.end
-
-
-def begun_at_edge(marks: Marks) -> int:
-    """Of which mark is a key that begins where the row does?"""
-    return next((byte - BEGIN for byte in marks.get((0, 0), ()) if BEGIN <= byte < BEGIN + MOST_MARKS), NOT_BEGUN)
+    def _between_tokens(self, base: np.ndarray, first: int, marks: Marks) -> tuple[np.ndarray, np.ndarray]:
+        """`row`, where no mark is within a token."""
+        by_byte, places, classes = self.unrolled.byte_classes, list[int](), list[int]()
+        for position, _ in marks:
+            if first <= position <= first + len(base):
+                more = marks[position, 0]
+                places += [position - first] * len(more)
+                classes += more
+        starts = np.arange(len(base) + 1)
+        if not places:
+            return base, starts
+        at = np.array(places)
+        starts[1:] += np.cumsum(np.bincount(at, minlength=len(base) + 1))[:-1]
+        return np.insert(base, at, by_byte[classes]).astype(np.int32), starts

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Draw, Undecided
 from grammarlm.masks.canvas.stack.passes import StackPasses
 
+from .answers import Answer, PlainRow, plain_answer
+from .bounds import Bounds
 from .explored import States
 from .gaps import Gaps, may_all_be_broken
 from .keys import runs_of, spelled_keys_of, spelling_tokens
@@ -35,34 +38,92 @@ if TYPE_CHECKING:
 
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
 NO_TOKENS = np.zeros(0, np.int64)
+NO_KEYS = frozenset[bytes]()
 
 
 class JsonPasses:
     """What is known of one row."""
 
-    def __init__(self, grid: JsonGrid, tokens: list[int], states: States, like: JsonPasses | None = None):
-        """`like`: passes over a row that differs in one token; else the last row of these states is taken for such."""
+    def __init__(
+        self, grid: JsonGrid, tokens: list[int], states: States, like: JsonPasses | None = None, before: JsonPasses | None = None
+    ):  # fmt: skip
+        """`like`: passes over a row that differs in one token; else the last row of these states is taken for such. `before`: over
+        the canvas' row before."""
         self.grid, self.tokens, self.states = grid, tokens, states
+        self._answers: dict[int, Answer] = {}
+        self._older: dict[int, tuple[Answer, frozenset[bytes]]] = {}
         self._lattice = grid.grid(states)
         self.classes: TokenClasses = self._lattice.classes
         self._like = like
         self.previous: JsonPasses | None = None  # of the canvas' row before
+        self._before = before if before is not None and self._refines(before) else None
         repeats = self._repeats
-        by_marks = repeats is not None and bool(repeats.twins)
-        self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
+        if self._before is not None and repeats is not None and repeats.low is None:
+            self.__dict__["_repeats"] = repeats = self._new_repeats(None)  # what was kept may be why
+        if (self._low if repeats is None else repeats.low) is not None:
+            self.is_completable = True
+        else:
+            by_marks = repeats is not None and bool(repeats.twins)
+            self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
+        if self._before is not None:
+            self._take(self._before)
+        self._before = None
         self._given: dict[int, JsonPasses] = {}
         self._tracking: dict[bytes, JsonPasses] = {}
         self._counting: dict[int, JsonPasses] = {}
 
+    def _refines(self, before: JsonPasses) -> bool:
+        """Is the row that of others with some more tokens, and can these be completed?"""
+        if not before.is_completable or before.states != self.states or before._lattice is not self._lattice:
+            return False
+        return all(old in (new, MASKED) for old, new in zip(before.tokens, self.tokens, strict=True))
+
+    def _take(self, before: JsonPasses) -> None:
+        """What is known of positions in the row before."""
+        repeats, added = self._repeats, frozenset[bytes]()
+        if repeats is not None:
+            added = repeats.keys if repeats.added is None else repeats.added
+            if self._has_escapes or before._has_escapes:
+                added |= frozenset().union(*(a ^ b for a, b in zip(self._keys, before._keys, strict=True)))
+        older = {position: (answer, keys | added) for position, (answer, keys) in before._older.items()}
+        older |= {position: (answer, added) for position, answer in before._answers.items()}
+        self._older = {position: known for position, known in older.items() if self._is_alike(before, position)}
+
+    def _is_alike(self, before: JsonPasses, position: int) -> bool:
+        """Are no more blanks given beside the position than in the row before, and has its string room for each token?"""
+        if self._gaps is not None and before._gaps is not None and self._gaps.is_other(before._gaps, position):
+            return False
+        return self._lengths is None or not self._lengths.may_refuse(position)
+
+    @cached_property
+    def _low(self) -> PlainRow | None:
+        """The row without completions that have many brackets open at once; None where there is no other, or none is looked for."""
+        grid, table = self.grid, self._lattice.table
+        if not grid.has_free_keys or table.micro_order is None:
+            return None
+        found = PlainRow(self._lattice, self._row, grid.latest_low.get(self.states), grid.height)
+        if not found.is_completable:
+            return None
+        grid.latest_low[self.states] = found
+        return found
+
+    @cached_property
+    def _has_escapes(self) -> bool:
+        return any(b"\\" in run for run in self._runs)
+
     @cached_property
     def _inner(self) -> StackPasses:
         """The row without marks."""
-        given, grid, like = np.array(self.tokens), self.grid, self._like
-        row = np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
-        found = self._lattice.passes(row, grid.latest.get(self.states) if like is None else like._inner)
+        grid, like = self.grid, self._like
+        found = self._lattice.passes(self._row, grid.latest.get(self.states) if like is None else like._inner)
         if like is None:
             grid.latest[self.states] = found
         return found
+
+    @cached_property
+    def _row(self) -> np.ndarray:
+        given = np.array(self.tokens)
+        return np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
 
     def settled(self) -> JsonPasses:
         """These, or passes of states that know what matters for the row."""
@@ -86,10 +147,18 @@ class JsonPasses:
         may_repeat = self.grid.has_free_keys and not self._tracks_by_tables
         if not may_repeat:
             return None
-        found = Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at)
+        found = self._new_repeats(None if self._before is None else self._before._repeats)
         if found.twins and self.grid.marked_if_few(self.states, 1) is None:
             return None  # and _tracks_by_tables says so from now on
         return found if found.matters else None
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        assert self._repeats is not None
+        return Bounds(self._repeats)
+
+    def _new_repeats(self, like: Repeats | None) -> Repeats:
+        return Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, like)
 
     def _unmarked_at(self, position: int) -> np.ndarray:
         return self._inner.classes_at(position)
@@ -177,23 +246,50 @@ class JsonPasses:
             return NO_TOKENS
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
-        found = NO_TOKENS
-        if self._gaps is not None:
-            found = self._gaps.refused(position, self.classes_at(position), self.classes.of)
-        if self._lengths is not None:
-            of = self.classes.of
-            long = self._lengths.refused(position, self.classes_at(position), of, self._counted_at)
-            found = np.union1d(found, long)
-        if self.grid.has_free_keys:
-            of_keys = NO_TOKENS if self._repeats is None else self._repeats.refused(position)
-            found = np.union1d(found, np.union1d(of_keys, self._refused_escapes(position)))
-        return found
+        return self._answer(position).refused
+
+    def _answer(self, position: int) -> Answer:
+        """What may stand at a masked position of a row that can be completed."""
+        known = self._answers.get(position)
+        if known is None:
+            known = self._answers[position] = self._found(position)
+        return known
+
+    def _found(self, position: int) -> Answer:
+        repeats, (older, added) = self._repeats, self._older.get(position, (None, NO_KEYS))
+        if repeats is None:
+            found = plain_answer(self._low, position, older, self._unmarked_at)
+        else:
+            if older is not None and self._bounds.holds(position, older):
+                same = self._bounds.spelled_anew(position, older, added)
+                if same is not None:
+                    return same
+            found = self._bounds.answer(position, older)
+        if found is older:
+            return found
+        refused, shown = found.refused, found.shown
+        if self._gaps is not None and self._gaps.are_beside(position):
+            bound = None if repeats is None else repeats.bound
+            more, is_shown = self._gaps.refused(position, found.classes, self.classes.of, refused, bound)
+            refused, shown = np.union1d(refused, more), shown if is_shown else None
+        if self._lengths is not None and self._lengths.may_refuse(position):
+            long = self._lengths.refused(position, found.classes, self.classes.of, self._counted_at)
+            refused, shown = np.union1d(refused, long), None
+        if repeats is not None and (keys := self._escaped_keys(position)):
+            refused, shown = np.union1d(refused, self._refused_escapes(position, keys, found.classes)), None
+        return (
+            found if refused is found.refused and shown is found.shown else replace(found, refused=refused, shown=shown)
+        )
 
     @cached_property
     def _gaps(self) -> Gaps | None:
         """None where blanks are counted, or no matter."""
         is_text, tokens = self._lattice.is_text, self.grid.text(self.tokens)
-        return None if is_text is None else Gaps(tokens, self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
+        return (
+            None
+            if is_text is None
+            else Gaps(tokens, lambda: self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
+        )
 
     @cached_property
     def _lengths(self) -> Lengths | None:
@@ -209,16 +305,14 @@ class JsonPasses:
         found: np.ndarray = counting.classes_at(position)[counting.classes.of]
         return found
 
-    def _refused_escapes(self, position: int) -> np.ndarray:
+    def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
+        """By key the tokens that spell it there with an escape in one of two places."""
+        beside = None if self._repeats is None else self._repeats.beside(position)
+        return {} if beside is None else spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside)
+
+    def _refused_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
-        repeats = self._repeats
-        beside = None if repeats is None else repeats.beside(position)
-        if repeats is None or beside is None:
-            return NO_TOKENS
-        found, keys = set[int](), spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside)
-        if not keys:
-            return NO_TOKENS
-        allowed = self.classes_at(position)
+        found = set[int]()
         for key, every in keys.items():
             tokens = [token for token in every if allowed[self.classes.of[token]]]
             if tokens and key not in self.states.keys:
@@ -259,6 +353,11 @@ class JsonPasses:
     def classes_at(self, position: int) -> np.ndarray:
         if not self.is_completable:
             return np.zeros(self.classes.count, bool)
+        if self.tokens[position] == MASKED:
+            return self._answer(position).classes
+        known = self.previous
+        if known is not None and self._without(position) is known:
+            return known.classes_at(position)
         return self._inner.classes_at(position) if self._repeats is None else self._repeats.classes_at(position)
 
     def reads(self, position: int, token_class: int) -> bool:

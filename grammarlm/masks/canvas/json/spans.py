@@ -89,6 +89,11 @@ class Span:
     end: Place
     is_given: bool  # with both quotes
 
+    @property
+    def behind(self) -> int:
+        """The first position behind it."""
+        return self.end[0] + (self.end[1] > 0)
+
 
 def _first(match: re.Match[bytes] | None) -> bytes | None:
     return None if match is None else match[1]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
+
+from grammarlm.masks.canvas.classes import STOP, TokenClasses
 from grammarlm.vocab.vocabulary import Vocabulary
+
+QUOTE = 34
 
 
 @lru_cache(maxsize=4)
@@ -14,3 +19,16 @@ def texts_of(vocab: Vocabulary) -> list[bytes]:
     data, offsets = vocab.data.tobytes(), vocab.offsets.tolist()
     found = [data[first:end] for first, end in pairwise(offsets)][: vocab.size]
     return found + [b""] * (vocab.size - len(found))
+
+
+def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
+    """bool [K], two times: end all tokens of a class with a quote, do they begin with one?"""
+    size = min(vocab.size, len(vocab.offsets) - 1)
+    first, last = vocab.offsets[:size], vocab.offsets[1 : size + 1] - 1
+    has_bytes = last >= first
+    ends, begins = np.ones(classes.count, bool), np.ones(classes.count, bool)
+    for found, places in ((ends, last), (begins, first)):
+        is_quote = has_bytes & (vocab.data[np.minimum(places, len(vocab.data) - 1)] == QUOTE)
+        np.logical_and.at(found, classes.of[:size], is_quote)
+        found[STOP] = False
+    return ends, begins

@@ -28,14 +28,18 @@ class StatesOfRow:
         end: int,
         check: Callable[[], None],
         other: StatesOfRow | None,
+        height: int = 0,
     ):
-        """`begin`, `end`: the states at the edges; `other`: of a row that may be equal in parts."""
+        """`begin`, `end`: the states at the edges; `other`: of a row that may be equal in parts; `height`: stacks of more symbols
+        are left out, unless it is 0."""
         self.sets, self.row, self.begin, self.end, self._check = sets, row, begin, end, check
+        self.height = height
         self.generation, size = sets.generation, len(row)
         self._forward, self._reached = np.zeros(size + 1, np.int32), 0
         self._backward, self._inner, self._left = np.zeros(size + 1, np.int32), np.zeros(size, np.int32), size
         self._forward[0], self._backward[size] = begin, end
-        self._other = other if other is not None and other.generation is sets.generation else None
+        is_like = other is not None and other.generation is sets.generation and other.height == height
+        self._other = other if is_like else None
         if self._other is not None:
             self._same_before, self._same_behind = ends_alike(row, self._other.row)
             self._take(self._other)
@@ -62,7 +66,7 @@ class StatesOfRow:
         while self._reached < at:
             first, end = self._reached, min(at, self._reached + steps)
             self._forward[first : end + 1] = self.sets.forward(
-                int(self._forward[first]), self.row[first:end], self._check
+                int(self._forward[first]), self.row[first:end], self._check, self.height
             )
             self._reached = end
             self._follow_right()
@@ -84,7 +88,7 @@ class StatesOfRow:
         steps = FIRST_STEPS
         while self._left > at:
             first, end = max(at, self._left - steps), self._left
-            found, inner = self.sets.backward(self.row[first:end], int(self._backward[end]), self._check)
+            found, inner = self.sets.backward(self.row[first:end], int(self._backward[end]), self._check, self.height)
             self._backward[first : end + 1], self._inner[first:end] = found, inner
             self._left = first
             self._follow_left()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_RECORDS, MOST_ANSWERS = 1 << 23, 1 << 25
 MANY_RECORDS, MANY_ANSWERS = 1 << 21, 1 << 23  # from here on what was asked is forgotten as soon as a row begins
 MANY_WORDS = 1 << 26
-FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 21, 1 << 16
+FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 23, 1 << 16
 FIRST_PAIRS, FIRST_FRAMES = 1 << 16, 1 << 12
 MOST_COMMON = 8  # words of common points
 COMMON_SHARE = (

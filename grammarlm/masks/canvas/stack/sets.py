@@ -147,26 +147,35 @@ class StackSets:
             known = len(self._ends)
         return self._ends[min(room, known - 1)]
 
-    def forward(self, begin: int, row: np.ndarray, check: Callable[[], None] = lambda: None) -> np.ndarray:
+    def forward(
+        self, begin: int, row: np.ndarray, check: Callable[[], None] = lambda: None, height: int = 0
+    ) -> np.ndarray:
+        """`height`: stacks of more symbols are left out, unless it is 0."""
         states = np.zeros(len(row) + 1, np.int32)
         states[0] = begin
         self._store.need_classes(row)
         for first in range(0, len(row), self._steps):
             part = row[first : first + self._steps]
-            places = address_of(part), len(part), address_of(states[first:])
+            places = address_of(part), len(part), address_of(states[first:]), height
             self._store.asked(lambda: entries.sets_forward(self._store.address, *places), check)  # noqa: B023
             check()
         return states
 
     def backward(
-        self, row: np.ndarray, end: int, check: Callable[[], None] = lambda: None
+        self, row: np.ndarray, end: int, check: Callable[[], None] = lambda: None, height: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
         states, inner = np.zeros(len(row) + 1, np.int32), np.zeros(len(row), np.int32)
         states[-1] = end
         self._store.need_classes(row)
         for last in range(len(row), 0, -self._steps):
             first = max(0, last - self._steps)
-            places = address_of(row[first:]), last - first, address_of(states[first:]), address_of(inner[first:])
+            places = (
+                address_of(row[first:]),
+                last - first,
+                address_of(states[first:]),
+                address_of(inner[first:]),
+                height,
+            )
             self._store.asked(lambda: entries.sets_backward(self._store.address, *places), check)  # noqa: B023
             check()
         return states, inner

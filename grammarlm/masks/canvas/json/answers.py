@@ -1,0 +1,109 @@
+"""What may stand at a position of a row, and why that is so in rows with more tokens, too.
+
+A row with one more token has no completion that it had not without. So what may not stand at a position may not from then on; and
+what may still does if a completion shows it. Those that have shown it are known by what is left of a few positions, and right of
+them: where both are what they were, they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from grammarlm.masks.canvas.stack.row_states import StatesOfRow
+
+if TYPE_CHECKING:
+    from grammarlm.masks.canvas.stack.grid import StackGrid
+
+    from .spans import Span
+
+PLAIN, BOUND, MOST, EVERY = (
+    "plain",
+    "bound",
+    "most",
+    "every",
+)  # rows that show what is allowed; with marks around one key: (key,)
+NO_TOKENS = np.zeros(0, np.int64)
+
+
+class Window(NamedTuple):
+    """Two positions, and what some rows with marks are like between them and beside them."""
+
+    first: int
+    end: int
+    shown_by: tuple[tuple[object, object], ...]  # Repeats.named, MarkedRow.between
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What may stand at a position."""
+
+    classes: np.ndarray  # bool [K]
+    refused: np.ndarray  # int64: tokens of these that may not
+    shown: Window | None  # where equal, all of it may stand there still; None: that is not known
+    never: frozenset[tuple[int, bytes]] = frozenset()  # tokens that are not this key there, though they spell it
+    beside: tuple[int, int] | None = None  # with what is given from this position to that
+
+
+@dataclass(eq=False)
+class Proof:
+    """What shows that all that is allowed at a position is."""
+
+    is_whole: bool = True  # False: something only does that is asked anew in each row
+    near: list[Span] = field(default_factory=list)  # places let free
+    rows: dict[object, None] = field(default_factory=lambda: {BOUND: None})  # Repeats.named
+    never: set[tuple[int, bytes]] = field(default_factory=set)  # tokens that are no such key, whatever else is given
+
+
+class PlainRow:
+    """A row without marks, and without completions that have many brackets open at once."""
+
+    def __init__(self, lattice: StackGrid, row: np.ndarray, before: PlainRow | None, height: int):
+        self._lattice, self._row, self._height = lattice, row, height
+        self._states: StatesOfRow
+        self._begin(before)
+
+    def _begin(self, before: PlainRow | None = None) -> None:
+        sets = self._lattice.table.sets
+        with sets.lock:
+            sets.begin_row()
+            begin, end = self._lattice.borders()
+            other = None if before is None else before._states
+            self._states = StatesOfRow(sets, self._row, begin, end, self._lattice.check, other, self._height)
+            self.is_completable = self._states.leads()
+
+    def _known(self) -> StatesOfRow:
+        """The states, made again where their numbers were given up."""
+        if self._states.generation is not self._lattice.table.sets.generation:
+            self._begin()
+        return self._states
+
+    def classes_at(self, position: int) -> np.ndarray:
+        """bool [K] (read only)."""
+        with self._lattice.table.sets.lock:
+            states = self._known()
+            return states.sets.classes(states.forward(position), states.inner(position))
+
+    def between(self, first: int, end: int) -> object:
+        """As MarkedRow.between."""
+        with self._lattice.table.sets.lock:
+            states = self._known()
+            return states.generation, states.forward(first), states.backward(end), self._row[first:end].tobytes()
+
+
+def plain_answer(
+    low: PlainRow | None, position: int, older: Answer | None, classes_at: Callable[[int], np.ndarray]
+) -> Answer:
+    """What may stand at a position of a row that has no keys which matter; `older`: in a row with less tokens."""
+    shown = None if low is None else Window(position, position + 1, ((PLAIN, low.between(position, position + 1)),))
+    if older is not None and shown is not None and older.shown == shown:
+        return older
+    classes = classes_at(position) if older is None else older.classes
+    doubted = classes if low is None else classes & ~low.classes_at(position)
+    if older is not None and doubted.any():
+        classes = classes & classes_at(position)
+        doubted = doubted & classes
+    return Answer(classes, NO_TOKENS if older is None else older.refused, None if doubted.any() else shown)

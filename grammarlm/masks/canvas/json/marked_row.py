@@ -1,0 +1,175 @@
+"""One row with marks around some keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.layout.json_canvas import AVOID, BEGIN, END, MOST_MARKS, NEED, ONLY
+from grammarlm.masks.canvas.protocol import MASKED
+from grammarlm.masks.canvas.stack.row_states import StatesOfRow
+
+from .spans import Place, Span
+from .texts import texts_of
+
+if TYPE_CHECKING:
+    from grammarlm.masks.canvas.classes import TokenClasses
+    from grammarlm.vocab.vocabulary import Vocabulary
+
+    from .marks import MarkedTable
+
+Marks = dict[Place, list[int]]
+Asked = tuple[int, ...]
+Marked = tuple[Span, int, Asked]  # a place, the number of the mark that its key has, and what stands behind its end
+FREE: Asked = ()
+AVOIDED, ASKED, MET = (AVOID,), (ONLY,), (NEED,)
+NOT_BEGUN = -1
+
+
+def marks_of(spans: Iterable[Marked]) -> Marks:
+    found: Marks = {}
+    for span, number, asked in spans:
+        found.setdefault(span.begin, []).append(BEGIN + number)
+        found.setdefault(span.end, []).extend((END, *asked))
+    return found
+
+
+class MarkedRow:
+    """One row with some marks."""
+
+    def __init__(
+        self, table: MarkedTable, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked],
+        keys: tuple[bytes, ...] = (), before: MarkedRow | None = None, height: int = 0,
+    ):  # fmt: skip
+        """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
+        self.table, self._tokens, self._texts, self._keys = table, tokens, texts_of(vocab), keys
+        self._height = height
+        self._spans, self._marks = spans, marks_of(spans)
+        self._near: dict[int, list[int]] = {}  # by position, the places that begin or end there
+        for i, (span, _, _) in enumerate(spans):
+            self._near.setdefault(span.begin[0], []).append(i)
+            self._near.setdefault(span.end[0], []).append(i)
+        self._states: StatesOfRow | None = None
+        self._begin(before)
+
+    def _begin(self, before: MarkedRow | None = None) -> None:
+        """The states, made again where their numbers were given up."""
+        table = self.table
+        if self._states is not None and self._states.generation is table.sets.generation:
+            return
+        table.ready(self._keys, begun_at_edge(self._marks))
+        sets = table.sets
+        with sets.lock:
+            sets.begin_row()
+            begin, end = table.start(self._keys, begun_at_edge(self._marks)), table.end()
+            is_inside = any(offset for _, offset in self._marks)
+            marked = [self._texts[token] for token in self._tokens] if is_inside else []
+            row, at = table.row(table.base(self._tokens), 0, marked, self._marks)
+            self._at = at.tolist()
+            like = None if before is None else before._states
+            self._states = StatesOfRow(sets, row, begin, end, table.check, like, self._height)
+
+    @property
+    def _known(self) -> StatesOfRow:
+        assert self._states is not None
+        return self._states
+
+    @property
+    def classes(self) -> TokenClasses:
+        return self.table.unrolled.classes
+
+    @property
+    def is_completable(self) -> bool:
+        self._begin()
+        with self.table.sets.lock:
+            return self._known.leads()
+
+    def classes_at(self, position: int) -> np.ndarray:
+        """bool [K] of a masked position (read only)."""
+        self._begin()
+        with self.table.sets.lock:
+            at = self._at[position + 1] - 1
+            return self.table.sets.classes(self._known.forward(at), self._known.inner(at))
+
+    def between(self, first: int, end: int) -> object:
+        """What the row is like between two positions, as all that is around them sees it: equal objects, equal answers."""
+        self._begin()
+        with self.table.sets.lock:
+            known, begin, stop = self._known, self._at[first], self._at[end]
+            states = known.forward(begin), known.backward(stop)
+            return known.generation, self._keys, *states, known.row[begin:stop].tobytes()
+
+    def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
+        """Of some tokens those that do not lead on at a masked position from these controls (bool [controls]); where `behind` is
+        not 0: to these."""
+        if not len(tokens):
+            return tokens
+        self._begin()
+        of = self.classes.of
+        with self.table.sets.lock:
+            at, sets = self._at[position + 1] - 1, self.table.sets
+            before = self._known.forward(at)
+            if not behind:
+                return tokens[~sets.classes(sets.among(before, controls), self._known.inner(at))[of[tokens]]]
+            leading = [
+                token_class
+                for token_class in np.unique(of[tokens]).tolist()
+                if sets.meet(
+                    sets.among(int(sets.forward(before, np.array([token_class], np.int32))[1]), controls),
+                    self._known.backward(at + 1),
+                )
+            ]
+        return tokens[~np.isin(of[tokens], leading)]
+
+    def may_avoid(self, position: int, token: int, key: bytes) -> bool:
+        """Is there a completion with a token at a masked position that has not this key there? False where that is not looked at:
+        where more than masked tokens is beside it, or marks are."""
+        tokens, marks = self._tokens, self._marks
+        if not 0 < position < len(tokens) - 1 or tokens[position - 1] != MASKED or tokens[position + 1] != MASKED:
+            return False
+        if (position, 0) in marks or (position + 1, 0) in marks:
+            return False
+        self._begin()
+        with self.table.sets.lock:
+            row = self.table.avoiding(token, self._texts[token], key)
+            if row is None:
+                return True
+            before, behind = self._known.forward(self._at[position]), self._known.backward(self._at[position + 1])
+            return self.table.meets(before, row, behind)
+
+    def leads_on(
+        self, first: int, tokens: Sequence[int], spans: Sequence[Marked], keys: tuple[bytes, ...] = (),
+        behind: MarkedRow | None = None,
+    ) -> bool:  # fmt: skip
+        """Is there a completion with these tokens from a position on, instead of those of the row, and marks around places there?
+        `keys`: of the marks, where the row has none; `behind`: a row whose marks are those behind the tokens."""
+        behind, table, end = behind or self, self.table, first + len(tokens)
+        marks: Marks = {}
+        near = dict.fromkeys(i for position in range(first, end + 1) for i in self._near.get(position, ()))
+        kept = [one for i in near if not any(touch((one := self._spans[i])[0], new[0]) for new in spans)]
+        for span, _, asked in kept:
+            if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
+                marks.setdefault(span.end, []).extend((END, *asked))
+        for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
+            marks.setdefault(place, []).extend(more)
+        begun = self._keys or keys, begun_at_edge(marks)
+        if first == 0:
+            table.ready(*begun)
+        self._begin()
+        behind._begin()
+        with table.sets.lock:
+            here = table.start(*begun) if first == 0 else self._known.forward(self._at[first])
+            row, _ = table.row(table.base(tokens), first, [self._texts[token] for token in tokens], marks)
+            return table.meets(here, row, behind._known.backward(behind._at[end]))
+
+
+def touch(a: Span, b: Span) -> bool:
+    """Is nothing between two places, or do they overlap?"""
+    return a.begin <= b.end and b.begin <= a.end
+
+
+def begun_at_edge(marks: Marks) -> int:
+    """Of which mark is a key that begins where the row does?"""
+    return next((byte - BEGIN for byte in marks.get((0, 0), ()) if BEGIN <= byte < BEGIN + MOST_MARKS), NOT_BEGUN)

@@ -1,0 +1,146 @@
+"""Single tokens of masked positions that make a second key like one of the row, with given tokens beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .answers import MOST, Proof
+from .keys import begins_of, ends_of, spelling_tokens
+from .marked_row import ASKED, AVOIDED, FREE, Asked, touch
+from .spans import Run
+
+if TYPE_CHECKING:
+    from .marked_row import MarkedRow
+    from .repeats import Repeats
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Tokens of one class that may be all of a key with what is beside them."""
+
+    found: list[tuple[bytes, list[int]]]
+    tokens: np.ndarray  # int64 [N]: the first of each
+    classes: np.ndarray  # int32 [N]: their classes
+
+
+class SecondKeys:
+    """Those of one row."""
+
+    def __init__(self, repeats: Repeats):
+        self._repeats = repeats
+        self._known_candidates = repeats.grid.candidates_of(repeats.keys, repeats.classes)
+
+    def refuse(
+        self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None, found: set[int], proof: Proof
+    ) -> None:
+        """Adds the tokens that spell a second key. `keys`: only those."""
+        for key, tokens in self._spelling(position, allowed, keys):
+            if tokens[0] not in found and self._makes_second(position, tokens[0], key, proof):
+                found.update(tokens)
+
+    def _spelling(
+        self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None
+    ) -> Iterator[tuple[bytes, list[int]]]:
+        """(key, tokens): tokens that a masked position may have, and that are all of a key of the row with given tokens beside it.
+        They are of one class, and all do alike. Left out are those that need be no key there. `keys`: only these."""
+        beside = self._repeats.beside(position)
+        if beside is None:
+            return
+        before, after = beside
+        candidates = self._candidates(frozenset(begins_of(before)), frozenset(ends_of(after)), keys)
+        if not candidates.found:
+            return
+        may_be, least = allowed[candidates.classes], self._repeats.bound
+        if least is not None and may_be.any():
+            of = least.classes.of[candidates.tokens]
+            are_apart = [key in self._apart_keys for key, _ in candidates.found]
+            may_be &= ~(np.array(are_apart, bool) & least.classes_at(position)[of])
+        if before.text or after.text:
+            least = None
+        known: dict[int, bool] = {}  # of plain tokens, which all do alike if they are of one class
+        for i in np.flatnonzero(may_be).tolist():
+            key, tokens = candidates.found[i]
+            if least is None:
+                yield key, tokens
+                continue
+            token = tokens[0]
+            token_class = int(least.classes.of[token]) if key == self._repeats.texts[token] else -1 - token
+            if token_class not in known:
+                known[token_class] = least.may_avoid(position, token, key)
+            if not known[token_class]:
+                yield key, tokens
+
+    def _candidates(
+        self, starts: frozenset[bytes], rests: frozenset[bytes], keys: frozenset[bytes] | None
+    ) -> Candidates:
+        """What tokens may spell between one of some beginnings of a key and one of some ends. `keys`: only these."""
+        name = starts, rests
+        if keys is not None or name not in self._known_candidates:
+            found, of = list[tuple[bytes, list[int]]](), self._repeats.classes.of
+            for key, groups in spelling_tokens(self._repeats.vocab).of(
+                self._repeats.keys if keys is None else keys, starts, rests
+            ):
+                for group in groups:
+                    by_class: dict[int, list[int]] = {}
+                    for token in group:
+                        by_class.setdefault(int(of[token]), []).append(token)
+                    found += [(key, tokens) for tokens in by_class.values()]
+            first = np.array([tokens[0] for _, tokens in found], np.int64)
+            made = Candidates(found, first, of[first])
+            if keys is not None:
+                return made
+            self._known_candidates[name] = made
+        return self._known_candidates[name]
+
+    @cached_property
+    def _apart_keys(self) -> set[bytes]:
+        """Those that no completion of `least` has in a place of the row."""
+        return {key for key in self._repeats.twins if key not in self._repeats.had and not self._repeats.given(key)}
+
+    def _may_have_two(self, token: int, key: bytes) -> bool:
+        """May a token end one such key and begin another?"""
+        text = self._repeats.texts[token]
+        return text.count(b'"') > (2 if b'"%s"' % key in text else 1)
+
+    def _makes_second(self, position: int, token: int, key: bytes, proof: Proof) -> bool:
+        """Does the token at the position make a second key like this one, whatever else is filled in?"""
+        here, behind = (position, 0), (position + 1, 0)
+        others = [span for span in self._repeats.spans(key) if span.end < here or span.begin > behind]
+        if (token, key) in proof.never or not (others or key in self._repeats.had or self._may_have_two(token, key)):
+            return False
+        made = [s for s in self._joined(position, token).spans if s.key == key and s.begin <= behind and s.end >= here]
+        others = [span for span in others if not any(touch(span, one) for one in made)]
+        if not made or not (others or key in self._repeats.had or len(made) > 1):
+            return False
+        first = min(position, *(span.begin[0] for span in made))
+        end = max(position + 1, *(span.behind for span in made))
+        tokens = [token if i == position else self._repeats.tokens[i] for i in range(first, end)]
+
+        def leads(row: MarkedRow | None, number: int, asked: Asked) -> bool:
+            return row is not None and row.leads_on(first, tokens, [(span, number, asked) for span in made])
+
+        if self._repeats.bound is not None and leads(self._repeats.bound, 0, AVOIDED):
+            return False  # it need not be one
+        may_be = self._repeats.low is not None and leads(self._repeats.named(MOST), 0, ASKED)
+        if not may_be and not leads(self._repeats.most, 0, ASKED):
+            proof.never.add((token, key))
+            return False  # no key there
+        if self._repeats.low is not None and leads(self._repeats.named((key,)), 0, FREE):
+            proof.rows[(key,)] = None
+            return False
+        if not leads(self._repeats.with_key(key), 0, FREE):
+            return True
+        proof.is_whole = False
+        return False
+
+    def _joined(self, position: int, token: int) -> Run:
+        """The run around a masked position that has a token."""
+        before, after = self._repeats.beside(position) or (None, None)
+        assert before is not None
+        assert after is not None
+        return before.with_token(self._repeats.texts[token], after)
