@@ -32,6 +32,7 @@ from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
+from .narrow_table import NarrowTable
 from .operations import Operation
 from .sets import StackSets
 
@@ -70,6 +71,7 @@ class StackTable:
     given_edges: int = 0  # the last of the edges, ascending for themselves: masked tokens do not take them
     one_way: bool = False  # does who made it know that each row has one derivation at most?
     operations: tuple[Operation, ...] = ()
+    few: np.ndarray | None = None  # int32: classes for narrow passes (few.py); None: there are no such passes
 
     @cached_property
     def edges(self) -> list[tuple[int, int]]:
@@ -99,6 +101,10 @@ class StackTable:
     def sets(self) -> StackSets:
         """What was found out about its sets of stacks."""
         return StackSets(self)
+
+    @cached_property
+    def narrow(self) -> NarrowTable | None:
+        return None if self.few is None or self.micro_order is None else NarrowTable(self)
 
     @cached_property
     def micro_order(self) -> tuple[int, ...] | None:
