@@ -47,7 +47,8 @@ class FewClasses:
         self._kind = table.edge_kind[:size]
         self._led_to, self._takes = bits(finals, table.controls), bits(table.kind_classes, table.classes)
         self._is_free = self._point < table.controls
-        self.found = {*(table.few if table.few is not None else np.zeros(0, np.int32)).tolist()}
+        self.found: set[int] = set() if table.few is None else {*table.few.tolist()}
+        self._is_taken = any_of(self._takes[:, sorted(self.found)])  # bool [kinds]: by a class that has been found
         self._shift()
         self._into_and_out()
         self._on()
@@ -93,7 +94,7 @@ class FewClasses:
 
     def _on(self) -> None:
         """From each control, as few tokens as lead to one that is led on from already: the class that does from most."""
-        takes = any_of(self._takes[:, sorted(self.found)])[self._kind]
+        takes = self._is_taken[self._kind]
         leads_on = np.zeros(self._table.controls, bool)
         leads_on[self._control[takes & ~self._is_free]] = True
         while True:
@@ -105,7 +106,7 @@ class FewClasses:
 
     def _cover(self, edges: np.ndarray) -> None:
         """Classes that take an edge of each control that has one of these."""
-        known = any_of(self._takes[:, sorted(self.found)])[self._kind[edges]]
+        known = self._is_taken[self._kind[edges]]
         edges = edges[~np.isin(self._control[edges], self._control[edges[known]])]
         while len(edges):
             taken = self._takes[self._kind[edges], self._add(edges)]
@@ -119,6 +120,7 @@ class FewClasses:
             return STOP
         best = int(np.argmax(counts[kinds] @ self._takes[kinds]))
         self.found.add(best)
+        self._is_taken |= self._takes[:, best]
         return best
 
 

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from .sets import StackSets
 
 STEPS = 8  # of a row between two looks at the clock
-FREE_STEPS = 1, 2  # by level: so many masked tokens beside given ones may change the stack, others leave it as it is
-GAP = len(FREE_STEPS)  # the level above: every token of the gap alone that is asked about, up to FREE_IN_GAP
-FREE_IN_GAP = 4
+IN_GAP = -1
+# By level: so many masked tokens beside given ones may change the stack, others leave it as it is. IN_GAP: as many as in the last
+# level in the gap alone that is asked about, and elsewhere as in the level before.
+FREE_STEPS = 1, 2, IN_GAP, 4
 PLAIN = MASKED - 1  # in place of a masked token: one that leaves the stack as it is
 
 
@@ -59,7 +60,7 @@ class RowBounds:
         if self._other is not None:
             self._other._other = None  # or all rows before would be kept
         self._wide: _States = self._passed(row, None, None if self._other is None else self._other._wide)
-        self._levels: list[_States] = []
+        self._levels: dict[int, _States] = {}
         self._gaps: dict[int, _States] = {}  # by where they begin
         self._rows: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
 
@@ -69,11 +70,13 @@ class RowBounds:
         edges = 0, len(self._row)
         if not all(self._wide.meet(self._sets, at) for at in edges):
             return False
-        return True if any(self._level(level).meet(self._sets, at) for level in range(GAP) for at in edges) else None
+        return (
+            True if any(self._level(level).meet(self._sets, at) for level in _whole_levels() for at in edges) else None
+        )
 
     def classes_at(self, position: int) -> np.ndarray | None:
         """bool [K] (read only): the classes that may stand at a masked position; None where it is not known of all."""
-        for level in range(GAP + 1):
+        for level in range(len(FREE_STEPS)):
             surely, perhaps = self._bounds_at(level, position)
             if not perhaps.any():
                 return surely
@@ -81,7 +84,7 @@ class RowBounds:
 
     def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
         """bool: which of these may stand at a masked position; None where it is not known of all."""
-        for level in range(GAP + 1):
+        for level in range(len(FREE_STEPS)):
             surely, perhaps = self._bounds_at(level, position)
             if not perhaps[classes].any():
                 found: np.ndarray = surely[classes]
@@ -91,32 +94,32 @@ class RowBounds:
     # ------------------------------------------------------------------ inside
 
     def _level(self, level: int) -> _States:
-        """The narrow states that follow more and more tokens."""
-        while len(self._levels) <= level:
-            number, like = len(self._levels), None
-            if self._other is not None and number < len(self._other._levels):
-                like = self._other._levels[number]
-            self._levels.append(self._passed(_with_plain(self._row, FREE_STEPS[number]), self._wide.sides, like))
+        """The narrow states of a level."""
+        known = self._levels.get(level)
+        if known is None:
+            like = None if self._other is None else self._other._levels.get(level)
+            known = self._passed(_with_plain(self._row, FREE_STEPS[level]), self._wide.sides, like)
+            self._levels[level] = known
             if like is not None and self._other is not None and len(like.row) == len(self._row):
-                self._take_rows(self._other, number)
-        return self._levels[level]
+                self._take_rows(self._other, level)
+        return known
 
     def _passed(self, row: np.ndarray, facing: _Sides | None, like: _States | None) -> _States:
         return _States(self._grid, self._table, self._ends, row, facing, like)
 
     def _in_gap(self, position: int) -> tuple[int, _States]:
-        """Where the gap of a position begins, and its states, which follow most tokens, between those of the level below."""
+        """Where the gap of a position begins, and its states between those of the level below."""
         masked = np.concatenate([[False], self._row == MASKED, [False]])
         first = position - int(np.argmin(masked[position + 1 :: -1])) + 1
         last = position + int(np.argmin(masked[position + 1 :]))
         known = self._gaps.get(first)
         if known is None:
-            below, part = self._level(GAP - 1), slice(first, last + 1)
+            below, part = self._level(FREE_STEPS.index(IN_GAP) - 1), slice(first, last + 1)
             ends = tuple(
                 [(control, int(states[control])) for control in np.flatnonzero(states).tolist()]
                 for states in (below.left[first], below.right[last])
             )
-            row = _with_plain(self._row[first:last], FREE_IN_GAP)
+            row = _with_plain(self._row[first:last], FREE_STEPS[-1])
             facing = _Sides(self._wide.left[part], self._wide.right[part])
             known = self._gaps[first] = _States(self._grid, self._table, ends, row, facing, None)
         return first, known
@@ -132,13 +135,14 @@ class RowBounds:
 
     def _bounds_at(self, level: int, position: int) -> tuple[np.ndarray, np.ndarray]:
         """bool [K] twice: the classes that may stand there, and those of which it is not known."""
-        narrow = self._level(min(level, GAP - 1))
+        is_whole = FREE_STEPS[level] != IN_GAP
+        if is_whole:
+            self._level(level)  # which may take what was found out
         known = self._rows.get((level, position))
         if known is None:
             table, at = self._grid.table, position
-            if level == GAP:
-                begin, narrow = self._in_gap(position)
-                at -= begin
+            begin, narrow = (0, self._level(level)) if is_whole else self._in_gap(position)
+            at -= begin
             words = np.zeros((2, table.kind_classes.shape[1]), np.uint64)
             wide = self._wide.left[position], self._wide.right[position + 1]
             beside = np.stack([narrow.left[at], narrow.right[at + 1], *wide])
@@ -224,6 +228,10 @@ class _States:
             sets.has_common(int(self.left[at, control]), int(self.right[at, control]))
             for control in np.flatnonzero((self.left[at] > 0) & (self.right[at] > 0)).tolist()
         )
+
+
+def _whole_levels() -> list[int]:
+    return [level for level, steps in enumerate(FREE_STEPS) if steps != IN_GAP]
 
 
 def _with_plain(row: np.ndarray, steps: int) -> np.ndarray:
