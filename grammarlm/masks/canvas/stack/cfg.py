@@ -24,7 +24,8 @@ from .grid import Stack, StackGrid
 from .network import Network
 from .nodes import members
 from .points import NO_OPERATION, Outcome, Points
-from .table import ROOT, StackTable, TableMaker
+from .table import ROOT, StackTable
+from .table_maker import TableMaker
 from .vectors import NOWHERE, TokenVectors
 
 if TYPE_CHECKING:
