@@ -85,6 +85,8 @@ GROUPS = {
         "sets_backward": "canvas.set_passes",
         "sets_classes": "canvas.set_passes",
         "sets_meet": "canvas.set_passes",
+        "narrow_pass": "canvas.narrow",
+        "narrow_classes": "canvas.narrow_rows",
         "sets_walk": "canvas.set_walk",
         "guide_row": "canvas.guide",
         "guide_stack": "canvas.follow",

@@ -6,7 +6,8 @@ import pytest
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack.paths import Paths
 from grammarlm.masks.canvas.stack.reference import ReferencePasses
-from grammarlm.masks.canvas.stack.table import StackTable, TableMaker
+from grammarlm.masks.canvas.stack.table import StackTable
+from grammarlm.masks.canvas.stack.table_maker import TableMaker
 from tests.masks.canvas.canvas_law import Choices, matching
 from tests.masks.canvas.stack_tables import BEGIN, all_rows, grid_of, random_starts, random_table
 from tests.oracles.derivations import Derivations, log_sum

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +19,13 @@ from grammarlm.masks.runtime.limits import Clock
 from .arena import TableArrays
 from .bytewise import Bytewise
 from .columns import Columns, row_numbers
+from .few import shortest_classes
 from .grid import Stack, StackGrid
 from .network import Network
 from .nodes import members
 from .points import NO_OPERATION, Outcome, Points
-from .table import ROOT, StackTable, TableMaker
+from .table import ROOT, StackTable
+from .table_maker import TableMaker
 from .vectors import NOWHERE, TokenVectors
 
 if TYPE_CHECKING:
@@ -66,6 +69,8 @@ class CfgView:
         # A grammar of which an LR parser is made without conflicts gives a text one derivation.
         one_way = self._program.is_lark and isinstance(self._machine.parser, Network)
         self.table = _table(self._columns, self._points, self._of_tokens, self.classes, one_way)
+        if self.table.operations:
+            self.table = replace(self.table, few=shortest_classes(self._program.vocab, self.classes))
         self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:

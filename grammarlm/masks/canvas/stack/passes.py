@@ -19,6 +19,7 @@ from grammarlm.masks.canvas.protocol import MASKED, Draw
 from .contexts import HEIGHTS, fits
 from .guided import Guided, best_led, drawn_led
 from .law import drawn_row
+from .narrow import RowBounds
 from .paths import Paths
 from .reference import ReferencePasses
 from .row_states import StatesOfRow
@@ -38,15 +39,27 @@ class StackPasses:
         """`before`: over a row like this, which gives what is equal."""
         self.grid, self.row = grid, np.ascontiguousarray(row, np.int32)
         self._like: RowStates | None = None if before is None else before.__dict__.get("_states")
+        self._bounds_before: RowBounds | None = None if before is None else before._bounds
+        self._bounds: RowBounds | None = None
 
     @cached_property
     def is_completable(self) -> bool:
+        if self.grid.table.narrow is not None:
+            with self.grid.table.sets.lock:
+                known = self._known_bounds().is_completable
+            if known is not None:
+                return known
         return self._nodes[1] if self.grid.table.micro_order is None else self._states.is_completable
 
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] (read only)."""
         if not self.is_completable:
             return np.zeros(self.grid.table.classes, bool)
+        if self.grid.table.narrow is not None and self.row[position] == MASKED:
+            with self.grid.table.sets.lock:
+                bounded = self._known_bounds().classes_at(position)
+            if bounded is not None:
+                return bounded
         if self.grid.table.micro_order is not None:
             return self._known_states().classes_at(position)
         if self.row[position] != MASKED:
@@ -56,6 +69,13 @@ class StackPasses:
         found = np.zeros(self.grid.table.classes, np.uint8)
         entries.lattice_classes(self.arena.address, position, address_of(found))
         return found.view(bool)
+
+    def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
+        """bool: which of these classes may stand there, where that is known sooner than of all; else None."""
+        if self.grid.table.narrow is None or self.row[position] != MASKED or not self.is_completable:
+            return None
+        with self.grid.table.sets.lock:
+            return self._known_bounds().test(position, classes)
 
     def reads(self, position: int, token_class: int) -> bool:
         if self.grid.table.micro_order is None:
@@ -132,6 +152,15 @@ class StackPasses:
     def _states(self) -> RowStates:
         like, self._like = self._like, None
         return RowStates(self.grid, self.row, like)
+
+    def _known_bounds(self) -> RowBounds:
+        """The bounds, made again where their numbers were given up; the lock of the sets is held."""
+        sets = self.grid.table.sets
+        if self._bounds is None or self._bounds.generation is not sets.generation:
+            sets.begin_row()
+            self._bounds = RowBounds(self.grid, self.row, self._bounds_before)
+            self._bounds_before = None
+        return self._bounds
 
     def _known_states(self) -> RowStates:
         """The states, made again where their numbers were given up."""

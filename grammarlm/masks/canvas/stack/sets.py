@@ -121,6 +121,30 @@ class StackSets:
                 pattern += [control, sets.setdefault(self._set(frozenset(stacks[control])), len(sets) + 1)]
         return self._store.record([Record.STATE, self._store.record(pattern), *sets])
 
+    def state_of(self, sets: dict[int, int]) -> int:
+        """The state of some sets by control."""
+        pattern, numbers = [int(Record.PATTERN)], dict[int, int]()
+        for control in sorted(sets):
+            pattern += [control, numbers.setdefault(sets[control], len(numbers) + 1)]
+        return self._store.record([Record.STATE, self._store.record(pattern), *numbers])
+
+    def sets_of(self, state: int) -> list[tuple[int, int]]:
+        """The points of a state, and the set of each."""
+        _, pattern, *sets = self._store.read(state)
+        words = self._store.read(pattern)[1:]
+        return [(point, sets[number - 1]) for point, number in zip(words[::2], words[1::2], strict=True)]
+
+    def record(self, words: Iterable[int]) -> int:
+        return self._store.record(words)
+
+    def asked(self, ask: Callable[[int], int], check: Callable[[], None]) -> int:
+        """What a kernel answers that is given the arena, asked again where there was no room."""
+        return self._store.asked(lambda: ask(self._store.address), check)
+
+    def has_common(self, first: int, second: int) -> bool:
+        """Have two sets a stack in common?"""
+        return self.meet(self.state_of({FINISHED: first}), self.state_of({FINISHED: second}))
+
     def _set(self, stacks: frozenset[Stack]) -> int:
         """The set of some stacks, by their tops."""
         by_top: dict[int, set[Stack]] = {}

@@ -1,0 +1,88 @@
+"""What may stand at a position, as far as narrow passes know it: classes that can, and classes that perhaps can."""
+
+import numpy as np
+from numba import carray, int64, uint64
+
+from grammarlm.kernels.cpu.jit import kernel, pointer
+from grammarlm.layout.narrow import Narrow
+from grammarlm.layout.stack_sets import StackSets
+
+from .arrays import lowest
+from .narrow import alive, completed, has_common
+from .narrow_arrays import class_edges_of, class_range, every_edge, narrow_of
+from .records import kinds_of, sets_arena
+from .set_passes import has_more
+from .stack_sets import meet
+
+
+@kernel("int64(int64, int64, int64, int64, int64)", seconds=6)
+def narrow_classes(address, narrow_address, states_address, out_address, maybe_address):
+    """uint64 [KIND_WORDS]: the classes that narrow states lead to one another by, and others of which it is not known whether any
+    do. States: int32 [4, CONTROLS], before and after the token: narrow ones, then wide ones. Returns FULL."""
+    arena, narrow = sets_arena(address), narrow_of(narrow_address)
+    controls, points, words = arena[StackSets.CONTROLS], arena[StackSets.POINTS], narrow[Narrow.WORDS]
+    states = carray(pointer(states_address), (4, controls), np.int32)
+    left, right, wide_left, wide_right = int64(0), int64(1), int64(2), int64(3)
+    out = carray(pointer(out_address), arena[StackSets.KIND_WORDS], np.uint64)
+    maybe = carray(pointer(maybe_address), arena[StackSets.KIND_WORDS], np.uint64)
+    out[:] = uint64(0)
+    maybe[:] = uint64(0)
+    every = carray(pointer(arena[StackSets.CONTROL_CLASSES]), (controls, len(out)), np.uint64)
+    classes = kinds_of(arena)
+    from_, to = every_edge(arena)
+    kind_of = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EVERY_EDGE], np.int32)
+    large_start = carray(pointer(narrow[Narrow.LARGE_START]), controls + 1, np.int32)
+    large_edge = carray(pointer(narrow[Narrow.LARGE_EDGE]), int64(large_start[controls]), np.int32)
+    control_order = carray(pointer(narrow[Narrow.CONTROL_ORDER]), controls, np.int32)
+    may = np.zeros(len(out), np.uint64)
+    for i in range(controls):
+        c = int64(control_order[i])
+        if states[wide_left, c]:
+            for w in range(len(out)):
+                may[w] |= every[c, w]
+        if states[left, c] == 0 or not has_more(every, c, out):
+            continue
+        for k in range(large_start[c], large_start[c + 1]):
+            e = int64(large_edge[k])
+            kind, stacks = int64(kind_of[e]), int64(states[right, to[e]])
+            if stacks and has_more(classes, kind, out) and meet(address, int64(states[left, c]), stacks):
+                for w in range(len(out)):
+                    out[w] |= classes[kind, w]
+    living = alive(states, wide_right, words)
+    finals = carray(pointer(narrow[Narrow.FINALS]), (points, words), np.uint64)
+    here = carray(pointer(narrow[Narrow.HERE]), points, np.int32)
+    other = carray(pointer(narrow[Narrow.OTHER]), points, np.int32)
+    of = class_edges_of(arena)
+    for w in range(len(out)):
+        rest = may[w] & ~out[w]
+        while rest:
+            token_class = 64 * int64(w) + lowest(rest)
+            bit = rest & (~rest + uint64(1))
+            rest &= rest - uint64(1)
+            first, last = class_range(arena, token_class)
+            for i in range(first, last):
+                e = int64(of[i])
+                c, q = int64(from_[e]), int64(to[e])
+                if states[left, c] and meet(
+                    address, int64(states[left, c]), completed(address, narrow_address, here, states, right, q)
+                ):
+                    out[w] |= bit
+                    break
+            if out[w] & bit:
+                continue
+            for i in range(first, last):
+                e = int64(of[i])
+                c, q = int64(from_[e]), int64(to[e])
+                if states[wide_left, c] and has_common(finals, q, living):
+                    if meet(
+                        address,
+                        int64(states[wide_left, c]),
+                        completed(address, narrow_address, other, states, wide_right, q),
+                    ):
+                        maybe[w] |= bit
+                        break
+            if arena[StackSets.FULL]:
+                break
+    here[:] = 0
+    other[:] = 0
+    return arena[StackSets.FULL]

@@ -1,0 +1,243 @@
+"""What may stand in a row of a large table, without all stacks that are possible: by bounds from below and from above.
+
+After some masked tokens nearly all stacks that a grammar knows are possible, thousands of sets, and nearly all tokens may stand
+there: a row's answer is short, and most of what it was made of does not matter. So two pairs of passes come before those over all
+stacks (sets.py):
+
+- *narrow* ones take masked tokens to be of a few classes (few.py): what leads through, does;
+- *wide* ones know, behind a masked token, which controls can be there, and of stacks what any token leaves: what does not lead
+  through, does not.
+
+A class that leads from a narrow state to another may stand, one that leads from no wide state to another may not. Where classes are
+left, narrow passes follow more of what masked tokens do to the stack; where some are left still, all stacks are asked.
+
+    bounds = RowBounds(grid, row, before)
+    bounds.classes_at(position)           # bool [K], None where they are not enough
+    bounds.test(position, classes)        # bool, of these alone
+    bounds.is_completable                 # None: not known
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from grammarlm.kernels import entries
+from grammarlm.kernels.entries import address_of
+from grammarlm.masks.canvas.protocol import MASKED
+
+from .few import bits
+from .row_states import ends_alike
+
+if TYPE_CHECKING:
+    from .grid import StackGrid
+    from .narrow_table import NarrowTable
+    from .sets import StackSets
+
+STEPS = 8  # of a row between two looks at the clock
+IN_GAP = -1
+# By level: so many masked tokens beside given ones may change the stack, others leave it as it is. IN_GAP: as many as in the last
+# level in the gap alone that is asked about, and elsewhere as in the level before.
+FREE_STEPS = 1, 2, IN_GAP, 4
+PLAIN = MASKED - 1  # in place of a masked token: one that leaves the stack as it is
+
+
+class RowBounds:
+    """The bounds of one row of classes. The lock of the table's sets is held while it is made, and in each call."""
+
+    def __init__(self, grid: StackGrid, row: np.ndarray, before: RowBounds | None = None):
+        """`before`: of a row like this, which gives what is equal."""
+        self._grid, self._row, self._sets = grid, row, grid.table.sets
+        assert grid.table.narrow is not None
+        self._table = grid.table.narrow
+        self._ends = tuple(self._sets.sets_of(state) for state in grid.borders())
+        self._table.begin_row(grid.check)
+        self.generation = self._sets.generation
+        self._other = None if before is None or before.generation is not self.generation else before
+        if self._other is not None:
+            self._other._other = None  # or all rows before would be kept
+        self._wide: _States = self._passed(row, None, None if self._other is None else self._other._wide)
+        self._levels: dict[int, _States] = {}
+        self._gaps: dict[int, _States] = {}  # by where they begin
+        self._rows: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+
+    @cached_property
+    def is_completable(self) -> bool | None:
+        """Is there a way through? None where it is not known."""
+        edges = 0, len(self._row)
+        if not all(self._wide.meet(self._sets, at) for at in edges):
+            return False
+        return (
+            True if any(self._level(level).meet(self._sets, at) for level in _whole_levels() for at in edges) else None
+        )
+
+    def classes_at(self, position: int) -> np.ndarray | None:
+        """bool [K] (read only): the classes that may stand at a masked position; None where it is not known of all."""
+        for level in range(len(FREE_STEPS)):
+            surely, perhaps = self._bounds_at(level, position)
+            if not perhaps.any():
+                return surely
+        return None
+
+    def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
+        """bool: which of these may stand at a masked position; None where it is not known of all."""
+        for level in range(len(FREE_STEPS)):
+            surely, perhaps = self._bounds_at(level, position)
+            if not perhaps[classes].any():
+                found: np.ndarray = surely[classes]
+                return found
+        return None
+
+    # ------------------------------------------------------------------ inside
+
+    def _level(self, level: int) -> _States:
+        """The narrow states of a level."""
+        known = self._levels.get(level)
+        if known is None:
+            like = None if self._other is None else self._other._levels.get(level)
+            known = self._passed(_with_plain(self._row, FREE_STEPS[level]), self._wide.sides, like)
+            self._levels[level] = known
+            if like is not None and self._other is not None and len(like.row) == len(self._row):
+                self._take_rows(self._other, level)
+        return known
+
+    def _passed(self, row: np.ndarray, facing: _Sides | None, like: _States | None) -> _States:
+        return _States(self._grid, self._table, self._ends, row, facing, like)
+
+    def _in_gap(self, position: int) -> tuple[int, _States]:
+        """Where the gap of a position begins, and its states between those of the level below."""
+        masked = np.concatenate([[False], self._row == MASKED, [False]])
+        first = position - int(np.argmin(masked[position + 1 :: -1])) + 1
+        last = position + int(np.argmin(masked[position + 1 :]))
+        known = self._gaps.get(first)
+        if known is None:
+            below, part = self._level(FREE_STEPS.index(IN_GAP) - 1), slice(first, last + 1)
+            ends = tuple(
+                [(control, int(states[control])) for control in np.flatnonzero(states).tolist()]
+                for states in (below.left[first], below.right[last])
+            )
+            row = _with_plain(self._row[first:last], FREE_STEPS[-1])
+            facing = _Sides(self._wide.left[part], self._wide.right[part])
+            known = self._gaps[first] = _States(self._grid, self._table, ends, row, facing, None)
+        return first, known
+
+    def _take_rows(self, other: RowBounds, level: int) -> None:
+        """What was found out about positions beside which all is as it was."""
+        pairs = ((self._levels[level], other._levels[level]), (self._wide, other._wide))
+        before = np.logical_and.reduce([(a.left == b.left).all(1)[:-1] for a, b in pairs])
+        behind = np.logical_and.reduce([(a.right == b.right).all(1)[1:] for a, b in pairs])
+        for (of, position), rows in other._rows.items():
+            if of == level and before[position] and behind[position]:
+                self._rows[level, position] = rows
+
+    def _bounds_at(self, level: int, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """bool [K] twice: the classes that may stand there, and those of which it is not known."""
+        is_whole = FREE_STEPS[level] != IN_GAP
+        if is_whole:
+            self._level(level)  # which may take what was found out
+        known = self._rows.get((level, position))
+        if known is None:
+            table, at = self._grid.table, position
+            begin, narrow = (0, self._level(level)) if is_whole else self._in_gap(position)
+            at -= begin
+            words = np.zeros((2, table.kind_classes.shape[1]), np.uint64)
+            wide = self._wide.left[position], self._wide.right[position + 1]
+            beside = np.stack([narrow.left[at], narrow.right[at + 1], *wide])
+            given = address_of(self._table.words), address_of(beside), address_of(words), address_of(words[1])
+            self._sets.asked(lambda address: entries.narrow_classes(address, *given), self._grid.check)
+            self._grid.check()
+            surely, perhaps = bits(words, table.classes)
+            known = self._rows[level, position] = surely, perhaps
+        return known
+
+
+class _Sides(NamedTuple):
+    """int32 [boundaries, controls]: states from the left, and from the right."""
+
+    left: np.ndarray
+    right: np.ndarray
+
+
+class _States:
+    """The states of a row from both sides: narrow, of controls that wide ones have stacks at from the other side; or wide."""
+
+    def __init__(
+        self,
+        grid: StackGrid,
+        table: NarrowTable,
+        ends: tuple[list[tuple[int, int]], ...],
+        row: np.ndarray,
+        facing: _Sides | None,
+        like: _States | None,
+    ):
+        """`facing`: the wide ones, None: these are; `like`: of a row that may be equal in parts."""
+        self._grid, self._table, self._facing = grid, table, facing
+        self.row, size = row, len(row)
+        self.left, self.right = self.sides = _Sides(*np.zeros((2, size + 1, grid.table.controls), np.int32))
+        for side, at, end in ((self.left, 0, ends[0]), (self.right, size, ends[1])):
+            for control, number in end:
+                side[at, control] = number
+        like = like if like is not None and len(like.row) == size else None
+        self._pass(True, self.left, None if facing is None else facing.right, like)
+        self._pass(False, self.right, None if facing is None else facing.left, like)
+
+    def _pass(self, is_right: bool, states: np.ndarray, facing: np.ndarray | None, like: _States | None) -> None:
+        """From where the row differs from the other; as soon as it is as there, it is taken from there."""
+        size, first = len(self.row), 0 if is_right else len(self.row)
+        known, same_before, same_behind = None, 0, 0
+        if like is not None and self._knows_as_much(like, is_right):
+            same_before, same_behind = ends_alike(self.row, like.row)
+            known = like.left if is_right else like.right
+            if (known[first] == states[first]).all():
+                first = same_before if is_right else size - same_behind
+                kept = slice(None, first + 1) if is_right else slice(first, None)
+                states[kept] = known[kept]
+            else:
+                known = None
+        last = size if is_right else 0
+        place = np.array([first, last], np.int64)
+        others = np.ones_like(states) if facing is None else facing
+        given = (
+            address_of(self._table.words), address_of(self.row), size, address_of(states), address_of(others), address_of(place),
+            int(is_right), int(facing is None),
+        )  # fmt: skip
+        while place[0] != last:
+            place[1] = min(size, place[0] + STEPS) if is_right else max(0, place[0] - STEPS)
+            self._grid.table.sets.asked(lambda address: entries.narrow_pass(address, *given), self._grid.check)
+            self._grid.check()
+            here = int(place[0])
+            is_beyond = here >= size - same_behind if is_right else here <= same_before
+            if known is not None and is_beyond and (known[here] == states[here]).all():
+                rest = slice(here, None) if is_right else slice(None, here + 1)
+                states[rest] = known[rest]
+                break
+
+    def _knows_as_much(self, like: _States, is_right: bool) -> bool:
+        """Has the other row left out no control that may matter here?"""
+        if self._facing is None or like._facing is None:
+            return True
+        here, there = (facing.right if is_right else facing.left for facing in (self._facing, like._facing))
+        return not ((here > 0) & (there == 0)).any()
+
+    def meet(self, sets: StackSets, at: int) -> bool:
+        """Has some control the same stack from both sides?"""
+        return any(
+            sets.has_common(int(self.left[at, control]), int(self.right[at, control]))
+            for control in np.flatnonzero((self.left[at] > 0) & (self.right[at] > 0)).tolist()
+        )
+
+
+def _whole_levels() -> list[int]:
+    return [level for level, steps in enumerate(FREE_STEPS) if steps != IN_GAP]
+
+
+def _with_plain(row: np.ndarray, steps: int) -> np.ndarray:
+    """The row with PLAIN for masked tokens that have so many others on both sides before one that is given."""
+    found = row.copy()
+    given = np.flatnonzero(np.concatenate([[True], row != MASKED, [True]])) - 1
+    for before, behind in itertools.pairwise(given.tolist()):
+        found[before + 1 + steps : max(0, behind - steps)] = PLAIN
+    return found

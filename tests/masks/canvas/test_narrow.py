@@ -1,0 +1,100 @@
+"""Bounds of rows (masks/canvas/stack/narrow.py), against enumeration: what surely may stand, may; what may not, surely does not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grammarlm.masks.canvas.classes import FIRST, STOP
+from grammarlm.masks.canvas.protocol import MASKED
+from grammarlm.masks.canvas.stack import narrow
+from grammarlm.masks.canvas.stack.narrow import IN_GAP, RowBounds
+from grammarlm.masks.canvas.stack.passes import StackPasses
+from grammarlm.masks.canvas.stack.table import StackTable
+from tests.masks.canvas.stack_tables import all_rows, grid_of, random_starts, random_table
+
+
+def narrowed(table: StackTable, rng: np.random.Generator) -> StackTable:
+    """The table with any few classes."""
+    few = np.flatnonzero(rng.random(table.classes) < rng.random())
+    return replace(table, few=few.astype(np.int32))
+
+
+def left_of(rows: np.ndarray, partial: np.ndarray) -> np.ndarray:
+    given = partial != MASKED
+    return rows[(rows[:, given] == partial[given]).all(1)]
+
+
+@pytest.mark.parametrize("steps", [(0, IN_GAP, 1), (1, IN_GAP, 1), (2, 1, IN_GAP, 4)])
+@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 800, marks=pytest.mark.proof)])
+def test_bounds_of_random_tables(
+    first: int, count: int, steps: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(narrow, "FREE_STEPS", steps)
+    asked = decided = refused = tables = 0
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        table = narrowed(random_table(rng), rng)
+        if table.narrow is None:  # micro points that go round in a circle
+            continue
+        tables += 1
+        starts, length, room = random_starts(table, rng), int(rng.integers(1, 6)), int(rng.integers(3))
+        rows, grid = all_rows(table, length, starts, room), grid_of(table, length, starts, room)
+        before = None
+        for _ in range(12):
+            if len(rows) and rng.random() < 0.8:
+                partial = rows[rng.integers(len(rows))].astype(np.int32)
+            else:
+                partial = rng.integers(STOP, table.classes, length).astype(np.int32)
+            partial[rng.random(length) < rng.random()] = MASKED
+            want = left_of(rows, partial)
+            with table.sets.lock:
+                before = bounds = RowBounds(grid, partial, before if rng.random() < 0.8 else None)
+                assert bounds.is_completable in (None, bool(len(want)))
+                for position in np.flatnonzero(partial == MASKED).tolist():
+                    may = np.isin(np.arange(table.classes), want[:, position])
+                    for level in range(len(steps)):
+                        surely, perhaps = bounds._bounds_at(level, position)
+                        assert not (surely & ~may).any(), (seed, partial, position, level)
+                        assert not (may & ~surely & ~perhaps).any(), (seed, partial, position, level)
+                    asked, decided = asked + 1, decided + (bounds.classes_at(position) is not None)
+                    refused += bounds.is_completable is False
+                    some = rng.integers(FIRST, table.classes, 2)
+                    tested = bounds.test(position, some)
+                    assert tested is None or (tested == may[some]).all()
+    assert tables > count / 4
+    assert asked > decided > asked / 3
+    assert refused
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 400, marks=pytest.mark.proof)])
+def test_rows_with_bounds(first: int, count: int) -> None:
+    """All that passes say, one row after the other."""
+    allowed = 0
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        table = narrowed(random_table(rng), rng)
+        if table.narrow is None:
+            continue
+        starts, length = random_starts(table, rng), int(rng.integers(1, 6))
+        rows, grid = all_rows(table, length, starts, 1), grid_of(table, length, starts, 1)
+        if not len(rows):
+            continue
+        passes = None
+        partial = np.full(length, MASKED, np.int32)
+        while True:
+            passes = StackPasses(grid, partial.copy(), passes)
+            want = left_of(rows, partial)
+            assert passes.is_completable
+            for position in range(length):
+                open_there = partial.copy()
+                open_there[position] = MASKED
+                may = np.isin(np.arange(table.classes), left_of(rows, open_there)[:, position])
+                assert (passes.classes_at(position) == may).all(), (seed, partial, position)
+                allowed += int(may.sum())
+            holes = np.flatnonzero(partial == MASKED)
+            if not len(holes):
+                break
+            at = int(rng.choice(holes))
+            partial[at] = rng.choice(np.unique(want[:, at]))
+    assert allowed > 100
