@@ -9,7 +9,9 @@ from grammarlm.layout.schema import Fix
 from grammarlm.layout.stack import Field
 from grammarlm.layout.stack_arena import ARRAYS, OF_SURVEYS, USED_OF, fields
 
-MODULES = [import_module(f"grammarlm.layout.{name}") for name in ("stack", "json", "schema", "table", "numbers")]
+MODULES = [
+    import_module(f"grammarlm.layout.{name}") for name in ("stack", "json", "schema", "table", "numbers", "narrow")
+]
 CLASSES = [
     found
     for module in MODULES
