@@ -45,7 +45,7 @@ MANY_STATES = 1 << 16  # beyond which the next scale is tried
 SHORT = 1  # digits of a number before an exponent that states follow in any row
 OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
 SCRATCH = 4096  # frames that steps make and drop
-FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 1 << 16, 1 << 14, 1 << 12  # memory that is not used costs nothing
+FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 1 << 14, 1 << 14, 1 << 12  # memory that is not used costs nothing
 
 
 class States(NamedTuple):
@@ -259,11 +259,11 @@ class Explorer:
         assert stopped == NO_ROOM
         self.program.clock.check()
         if work[Explore.STATE_COUNT] >= work[Explore.STATE_CAPACITY]:
-            self._states(4 * int(work[Explore.STATE_CAPACITY]))
+            self._states(2 * int(work[Explore.STATE_CAPACITY]))
         if work[Explore.SPECIAL_COUNT] + 256 >= work[Explore.SPECIAL_CAPACITY]:
-            self._specials(4 * int(work[Explore.SPECIAL_CAPACITY]))
+            self._specials(2 * int(work[Explore.SPECIAL_CAPACITY]))
         if 2 * (work[Explore.KEPT_FRAMES] + 2) >= work[Explore.SCRATCH_FRAMES]:
-            self._frames(4 * int(work[Explore.SCRATCH_FRAMES]))
+            self._frames(2 * int(work[Explore.SCRATCH_FRAMES]))
 
 
 def _range_of(keys: Sequence[bytes], begun: bytes) -> int:
