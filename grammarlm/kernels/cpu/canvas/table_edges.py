@@ -150,7 +150,9 @@ def table_edges(vectors_address, address):
                             break
                         if e == len(bits):
                             more = np.zeros((2 * e, wide), np.uint64)
-                            more[:e] = bits
+                            for j in range(e):
+                                for word in range(wide):
+                                    more[j, word] = bits[j, word]
                             bits = more
                         edge_of[q], points[first + e] = int32(first + e), int32(q)
                         bits[e, :] = uint64(0)
