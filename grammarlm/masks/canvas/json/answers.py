@@ -98,11 +98,13 @@ def plain_answer(
     low: PlainRow | None, position: int, older: Answer | None, classes_at: Callable[[int], np.ndarray]
 ) -> Answer:
     """What may stand at a position of a row that has no keys which matter; `older`: in a row with less tokens."""
-    shown = None if low is None else Window(position, position + 1, ((PLAIN, low.between(position, position + 1)),))
-    if older is not None and shown is not None and older.shown == shown:
+    if low is None:
+        return Answer(classes_at(position), NO_TOKENS, None)
+    shown = Window(position, position + 1, ((PLAIN, low.between(position, position + 1)),))
+    if older is not None and older.shown == shown:
         return older
     classes = classes_at(position) if older is None else older.classes
-    doubted = classes if low is None else classes & ~low.classes_at(position)
+    doubted = classes & ~low.classes_at(position)
     if older is not None and doubted.any():
         classes = classes & classes_at(position)
         doubted = doubted & classes
