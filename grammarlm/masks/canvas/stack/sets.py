@@ -137,6 +137,10 @@ class StackSets:
     def record(self, words: Iterable[int]) -> int:
         return self._store.record(words)
 
+    def need_classes(self, row: np.ndarray) -> None:
+        """For kernels that follow the given tokens of a row of classes."""
+        self._store.need_classes(row)
+
     def asked(self, ask: Callable[[int], int], check: Callable[[], None]) -> int:
         """What a kernel answers that is given the arena, asked again where there was no room."""
         return self._store.asked(lambda: ask(self._store.address), check)
