@@ -55,7 +55,7 @@ class RowBounds:
         self._table = grid.table.narrow
         self._ends = tuple(self._sets.sets_of(state) for state in grid.borders())
         self._table.begin_row(grid.check)
-        self._sets.need_classes(row)
+        self._sets.need_classes()
         self.generation = self._sets.generation
         self._other = None if before is None or before.generation is not self.generation else before
         if self._other is not None:

@@ -141,9 +141,9 @@ class SetStore:
         self.put(At.CLASS_START, starts)
         self.put(At.CLASS_EDGES, edges)
 
-    def need_classes(self, row: np.ndarray) -> None:
-        """For a row of classes. The edges of each are many, and rows of masks need those of the stop ids alone."""
-        if not self._has_classes and row.max(initial=STOP) > STOP:
+    def need_classes(self, row: np.ndarray | None = None) -> None:
+        """For a row of classes, or for any. The edges of each are many, and rows of masks need those of the stop ids alone."""
+        if not self._has_classes and (row is None or row.max(initial=STOP) > STOP):
             self._put_classes(*self._table.class_edges)
             self._has_classes = True
 

@@ -137,9 +137,9 @@ class StackSets:
     def record(self, words: Iterable[int]) -> int:
         return self._store.record(words)
 
-    def need_classes(self, row: np.ndarray) -> None:
-        """For kernels that follow the given tokens of a row of classes."""
-        self._store.need_classes(row)
+    def need_classes(self) -> None:
+        """For kernels that follow the edges of single classes."""
+        self._store.need_classes()
 
     def asked(self, ask: Callable[[int], int], check: Callable[[], None]) -> int:
         """What a kernel answers that is given the arena, asked again where there was no room."""
