@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grammarlm.masks.canvas import canvas
+from grammarlm.masks.canvas.json import overfull
 from grammarlm.masks.canvas.json.residue import JsonPasses
 from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
 
@@ -72,7 +72,7 @@ def test_behind_a_matcher(case, begun, room) -> None:
 @pytest.mark.parametrize("redrawn", [1, 4])
 def test_samples_that_are_drawn_again_have_the_law(redrawn: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some of what is drawn has too many blanks, which states that do not count them allow."""
-    monkeypatch.setattr(canvas, "REDRAWN", redrawn)
+    monkeypatch.setattr(overfull, "MOST_DRAWS", redrawn)
     case = json_case({"anyOf": [{"const": 1}, WIDE]}, [b" " * n for n in (30, 15, 9, 40)], b" \t\r\n1.0", "flexible")
     row = row_of(case, 5, None, None, b"1")
     left = completions(case, row)
