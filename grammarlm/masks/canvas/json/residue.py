@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +25,12 @@ from grammarlm.masks.canvas.stack.passes import StackPasses
 from .answers import Answer, PlainRow, plain_answer
 from .bounds import Bounds
 from .explored import States
-from .gaps import Gaps, may_all_be_broken
-from .keys import runs_of, spelled_keys_of, spelling_tokens
-from .lengths import Lengths, counted_to, longest_string
+from .gaps import may_all_be_broken
+from .keys import runs_of, spelled_keys_of
+from .lengths import counted_to, longest_string
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
+from .singles import Singles
 from .twice import keys_twice
 
 if TYPE_CHECKING:
@@ -51,26 +51,25 @@ class JsonPasses:
         the canvas' row before."""
         self.grid, self.tokens, self.states = grid, tokens, states
         self._answers: dict[int, Answer] = {}
+        self._singles = Singles(self)
         self._older: dict[int, tuple[Answer, frozenset[bytes]]] = {}
         self._lattice = grid.grid(states)
         self.classes: TokenClasses = self._lattice.classes
         self._like = like
         self.previous: JsonPasses | None = None  # of the canvas' row before
         self._before = before if before is not None and self._refines(before) else None
-        repeats = self._repeats
+        repeats = self.repeats
         if self._before is not None and repeats is not None and repeats.low is None:
-            self.__dict__["_repeats"] = repeats = self._new_repeats(None)  # what was kept may be why
+            self.__dict__["repeats"] = repeats = self._new_repeats(None)  # what was kept may be why
         if (self._low if repeats is None else repeats.low) is not None:
             self.is_completable = True
         else:
             by_marks = repeats is not None and bool(repeats.twins)
-            self.is_completable = repeats.most.is_completable if repeats and by_marks else self._inner.is_completable
+            self.is_completable = repeats.most.is_completable if repeats and by_marks else self.inner.is_completable
         if self._before is not None:
             self._take(self._before)
         self._before = None
         self._given: dict[int, JsonPasses] = {}
-        self._tracking: dict[bytes, JsonPasses] = {}
-        self._counting: dict[int, JsonPasses] = {}
 
     def _refines(self, before: JsonPasses) -> bool:
         """Is the row that of others with some more tokens, and can these be completed?"""
@@ -80,20 +79,15 @@ class JsonPasses:
 
     def _take(self, before: JsonPasses) -> None:
         """What is known of positions in the row before."""
-        repeats, added = self._repeats, frozenset[bytes]()
+        repeats, added = self.repeats, frozenset[bytes]()
         if repeats is not None:
             added = repeats.keys if repeats.added is None else repeats.added
             if self._has_escapes or before._has_escapes:
-                added |= frozenset().union(*(a ^ b for a, b in zip(self._keys, before._keys, strict=True)))
+                added |= frozenset().union(*(a ^ b for a, b in zip(self.keys, before.keys, strict=True)))
         older = {position: (answer, keys | added) for position, (answer, keys) in before._older.items()}
         older |= {position: (answer, added) for position, answer in before._answers.items()}
-        self._older = {position: known for position, known in older.items() if self._is_alike(before, position)}
-
-    def _is_alike(self, before: JsonPasses, position: int) -> bool:
-        """Are no more blanks given beside the position than in the row before, and has its string room for each token?"""
-        if self._gaps is not None and before._gaps is not None and self._gaps.is_other(before._gaps, position):
-            return False
-        return self._lengths is None or not self._lengths.may_refuse(position)
+        alike = self._singles.are_alike
+        self._older = {position: known for position, known in older.items() if alike(before._singles, position)}
 
     @cached_property
     def _low(self) -> PlainRow | None:
@@ -112,10 +106,10 @@ class JsonPasses:
         return any(b"\\" in run for run in self._runs)
 
     @cached_property
-    def _inner(self) -> StackPasses:
+    def inner(self) -> StackPasses:
         """The row without marks."""
         grid, like = self.grid, self._like
-        found = self._lattice.passes(self._row, grid.latest.get(self.states) if like is None else like._inner)
+        found = self._lattice.passes(self._row, grid.latest.get(self.states) if like is None else like.inner)
         if like is None:
             grid.latest[self.states] = found
         return found
@@ -130,10 +124,10 @@ class JsonPasses:
         decided = self.is_completable and self._has_apart_keys()
         if decided is None or (decided and self._may_break_blanks()):
             if self.is_read(
-                self.witness(self._inner.some)
+                self.witness(self.inner.some)
             ):  # found at once; what follows finds one of the fewest blanks
                 return self
-            row = self.witness(self._inner.best)
+            row = self.witness(self.inner.best)
             return self if self.is_read(row) else self.amended(row).settled()
         self.is_completable = decided
         further = None if decided else self.grid.followed_further(self.tokens, self.states)
@@ -142,26 +136,26 @@ class JsonPasses:
     # ------------------------------------------------------------------ equal keys
 
     @cached_property
-    def _repeats(self) -> Repeats | None:
+    def repeats(self) -> Repeats | None:
         """The keys that may come twice; None where there are none."""
         may_repeat = self.grid.has_free_keys and not self._tracks_by_tables
         if not may_repeat:
             return None
-        found = self._new_repeats(None if self._before is None else self._before._repeats)
+        found = self._new_repeats(None if self._before is None else self._before.repeats)
         if found.twins and self.grid.marked_if_few(self.states, 1) is None:
             return None  # and _tracks_by_tables says so from now on
         return found if found.matters else None
 
     @cached_property
     def _bounds(self) -> Bounds:
-        assert self._repeats is not None
-        return Bounds(self._repeats)
+        assert self.repeats is not None
+        return Bounds(self.repeats)
 
     def _new_repeats(self, like: Repeats | None) -> Repeats:
         return Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, like)
 
     def _unmarked_at(self, position: int) -> np.ndarray:
-        return self._inner.classes_at(position)
+        return self.inner.classes_at(position)
 
     @property
     def _tracks_by_tables(self) -> bool:
@@ -179,7 +173,7 @@ class JsonPasses:
         if self._tracks_by_tables:
             count = Counter([*(key for key, _ in spelled_keys_of(self._runs)), *self.grid.begun.keys])
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
-        return self._repeats is None or not self._repeats.twins or self._repeats.is_completable
+        return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
 
     def witness(self, chosen: Callable[[np.ndarray], np.ndarray]) -> list[int]:
         """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
@@ -196,7 +190,7 @@ class JsonPasses:
         text, states = [token for token in row if token not in self.grid.stops], self.states
         twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
         new = set(twice) - set(states.keys)
-        if self._repeats is not None and (enough := new & set(self._repeats.enough or ())):
+        if self.repeats is not None and (enough := new & set(self.repeats.enough or ())):
             new = enough  # the others are apart then, too
         if new:
             return self._with(states._replace(keys=tuple(sorted({*states.keys, *new}))))
@@ -221,7 +215,7 @@ class JsonPasses:
 
     def best_with(self, scores: np.ndarray, only: dict[int, np.ndarray]) -> np.ndarray | None:
         """As `best`, of those completions that have only some controls at some boundaries; None where that is not found soon."""
-        return self._inner.best_with(scores, only)
+        return self.inner.best_with(scores, only)
 
     def is_read(self, row: Sequence[int]) -> bool:
         """Does the machine read a row?"""
@@ -235,14 +229,13 @@ class JsonPasses:
         """May every completion have more blanks in a gap than the machine reads?"""
         if self.states.counts_blanks or not self.grid.caps_blanks:
             return False
-        has_twins = self._repeats is not None and bool(self._repeats.twins)
+        has_twins = self.repeats is not None and bool(self.repeats.twins)
         tokens, begun = self.grid.text(self.tokens), self.grid.begun.blanks
-        return may_all_be_broken(tokens, self._inner, self.grid.vocab, begun, has_twins)
+        return may_all_be_broken(tokens, self.inner, self.grid.vocab, begun, has_twins)
 
     def refused(self, position: int) -> np.ndarray:
-        """Single tokens that may not stand at the position though their class may: each makes a second key like a given one, too
-        many blanks beside given ones, or too long a string."""
-        if not self.is_completable or not (self.grid.has_free_keys or self._gaps or self._lengths):
+        """See singles.py."""
+        if not self.is_completable or not self._singles.may_be_any:
             return NO_TOKENS
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
@@ -256,7 +249,7 @@ class JsonPasses:
         return known
 
     def _found(self, position: int) -> Answer:
-        repeats, (older, added) = self._repeats, self._older.get(position, (None, NO_KEYS))
+        repeats, (older, added) = self.repeats, self._older.get(position, (None, NO_KEYS))
         if repeats is None:
             found = plain_answer(self._low, position, older, self._unmarked_at)
         else:
@@ -267,62 +260,7 @@ class JsonPasses:
             found = self._bounds.answer(position, older)
         if found is older:
             return found
-        refused, shown = found.refused, found.shown
-        if self._gaps is not None and self._gaps.are_beside(position):
-            bound = None if repeats is None else repeats.bound
-            more, is_shown = self._gaps.refused(position, found.classes, self.classes.of, refused, bound)
-            refused, shown = np.union1d(refused, more), shown if is_shown else None
-        if self._lengths is not None and self._lengths.may_refuse(position):
-            long = self._lengths.refused(position, found.classes, self.classes.of, self._counted_at)
-            refused, shown = np.union1d(refused, long), None
-        if repeats is not None and (keys := self._escaped_keys(position)):
-            refused, shown = np.union1d(refused, self._refused_escapes(position, keys, found.classes)), None
-        return (
-            found if refused is found.refused and shown is found.shown else replace(found, refused=refused, shown=shown)
-        )
-
-    @cached_property
-    def _gaps(self) -> Gaps | None:
-        """None where blanks are counted, or no matter."""
-        is_text, tokens = self._lattice.is_text, self.grid.text(self.tokens)
-        return (
-            None
-            if is_text is None
-            else Gaps(tokens, lambda: self._inner, self.grid.vocab, self.grid.begun.blanks, is_text)
-        )
-
-    @cached_property
-    def _lengths(self) -> Lengths | None:
-        """None where characters are counted, or no matter."""
-        return self.grid.lengths(self.tokens, self.states)
-
-    def _counted_at(self, position: int, characters: int) -> np.ndarray:
-        """bool [V]: the tokens that states allow which count so many characters."""
-        counted = counted_to(characters)
-        if counted not in self._counting:
-            self._counting[counted] = self._with(self.states._replace(counted=counted))
-        counting = self._counting[counted]
-        found: np.ndarray = counting.classes_at(position)[counting.classes.of]
-        return found
-
-    def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
-        """By key the tokens that spell it there with an escape in one of two places."""
-        beside = None if self._repeats is None else self._repeats.beside(position)
-        return {} if beside is None else spelling_tokens(self.grid.vocab).with_escapes(*self._keys, *beside)
-
-    def _refused_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
-        """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
-        found = set[int]()
-        for key, every in keys.items():
-            tokens = [token for token in every if allowed[self.classes.of[token]]]
-            if tokens and key not in self.states.keys:
-                states = self.states._replace(keys=tuple(sorted({*self.states.keys, key})))
-                if key not in self._tracking:
-                    self._tracking[key] = JsonPasses(self.grid, self.tokens, states)
-                tracking = self._tracking[key]
-                allowed_then = tracking.classes_at(position)
-                found.update(token for token in tokens if not allowed_then[tracking.classes.of[token]])
-        return np.array(sorted(found), np.int64)
+        return self._singles.less(position, found)
 
     @cached_property
     def _runs(self) -> list[bytes]:
@@ -330,7 +268,7 @@ class JsonPasses:
         return found if begun is None or not self._tracks_by_tables else [b'"' + begun + found[0], *found[1:]]
 
     @cached_property
-    def _keys(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    def keys(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
         """The keys that are given, and those that an escape spells somewhere."""
         found = dict.fromkeys(sorted(self.grid.begun.keys), False)
         for key, body in spelled_keys_of(self._runs):
@@ -358,13 +296,13 @@ class JsonPasses:
         known = self.previous
         if known is not None and self._without(position) is known:
             return known.classes_at(position)
-        return self._inner.classes_at(position) if self._repeats is None else self._repeats.classes_at(position)
+        return self.inner.classes_at(position) if self.repeats is None else self.repeats.classes_at(position)
 
     def reads(self, position: int, token_class: int) -> bool:
-        return self._inner.reads(position, token_class)
+        return self.inner.reads(position, token_class)
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        return self._inner.best(scores)
+        return self.inner.best(scores)
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
-        return self._inner.sample(scores, draw)
+        return self.inner.sample(scores, draw)

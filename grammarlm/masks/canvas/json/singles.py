@@ -1,0 +1,99 @@
+"""Single tokens that may not stand at a masked position though their class may: each makes a second key like a given one, too many
+blanks beside given ones (gaps.py), or too long a string (lengths.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .answers import Answer
+from .gaps import Gaps
+from .keys import spelling_tokens
+from .lengths import Lengths, counted_to
+
+if TYPE_CHECKING:
+    from .explored import States
+    from .residue import JsonPasses
+
+
+class Singles:
+    """Those of one row that can be completed."""
+
+    def __init__(self, passes: JsonPasses):
+        self._passes = passes
+        self._tracking: dict[bytes, JsonPasses] = {}
+        self._counting: dict[int, JsonPasses] = {}
+
+    @cached_property
+    def may_be_any(self) -> bool:
+        return self._passes.grid.has_free_keys or self._gaps is not None or self._lengths is not None
+
+    @cached_property
+    def _gaps(self) -> Gaps | None:
+        """None where blanks are counted, or no matter."""
+        passes, grid = self._passes, self._passes.grid
+        if passes.is_text is None:
+            return None
+        return Gaps(grid.text(passes.tokens), lambda: passes.inner, grid.vocab, grid.begun.blanks, passes.is_text)
+
+    @cached_property
+    def _lengths(self) -> Lengths | None:
+        """None where characters are counted, or no matter."""
+        return self._passes.grid.lengths(self._passes.tokens, self._passes.states)
+
+    def are_alike(self, before: Singles, position: int) -> bool:
+        """Are the same blanks given beside a position as in another row, and has its string room for each token?"""
+        if self._gaps is not None and before._gaps is not None and self._gaps.is_other(before._gaps, position):
+            return False
+        return self._lengths is None or not self._lengths.may_refuse(position)
+
+    def less(self, position: int, found: Answer) -> Answer:
+        """What may stand at a masked position, without them."""
+        repeats, classes = self._passes.repeats, self._passes.classes
+        refused, shown = found.refused, found.shown
+        if self._gaps is not None and self._gaps.are_beside(position):
+            bound = None if repeats is None else repeats.bound
+            more, is_shown = self._gaps.refused(position, found.classes, classes.of, refused, bound)
+            refused, shown = np.union1d(refused, more), shown if is_shown else None
+        if self._lengths is not None and self._lengths.may_refuse(position):
+            long = self._lengths.refused(position, found.classes, classes.of, self._counted_at)
+            refused, shown = np.union1d(refused, long), None
+        if repeats is not None and (keys := self._escaped_keys(position)):
+            refused, shown = np.union1d(refused, self._with_escapes(position, keys, found.classes)), None
+        is_same = refused is found.refused and shown is found.shown
+        return found if is_same else replace(found, refused=refused, shown=shown)
+
+    def _over(self, states: States) -> JsonPasses:
+        """The same row over other states."""
+        return type(self._passes)(self._passes.grid, self._passes.tokens, states)
+
+    def _counted_at(self, position: int, characters: int) -> np.ndarray:
+        """bool [V]: the tokens that states allow which count so many characters."""
+        counted = counted_to(characters)
+        if counted not in self._counting:
+            self._counting[counted] = self._over(self._passes.states._replace(counted=counted))
+        counting = self._counting[counted]
+        found: np.ndarray = counting.classes_at(position)[counting.classes.of]
+        return found
+
+    def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
+        """By key the tokens that spell it there with an escape in one of two places."""
+        passes = self._passes
+        beside = None if passes.repeats is None else passes.repeats.beside(position)
+        return {} if beside is None else spelling_tokens(passes.grid.vocab).with_escapes(*passes.keys, *beside)
+
+    def _with_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
+        """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
+        found, states = set[int](), self._passes.states
+        for key, every in keys.items():
+            tokens = [token for token in every if allowed[self._passes.classes.of[token]]]
+            if tokens and key not in states.keys:
+                if key not in self._tracking:
+                    self._tracking[key] = self._over(states._replace(keys=tuple(sorted({*states.keys, key}))))
+                tracking = self._tracking[key]
+                allowed_then = tracking.classes_at(position)
+                found.update(token for token in tokens if not allowed_then[tracking.classes.of[token]])
+        return np.array(sorted(found), np.int64)
