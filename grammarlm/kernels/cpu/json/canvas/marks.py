@@ -55,7 +55,9 @@ def marked_state(arena, work, state, byte):
     at = state * STATE_WORDS
     states, program = longs(work, Explore.STATES), longs(arena, At.PROGRAM)
     c, x, track = states[at], states[at + 5], states[at + 4]
-    mark = track >> MARK if c & 31 == Kind.KEY else int64(0)
+    if c & 31 != Kind.KEY:  # x is no range of keys, and asking the program for one reads far outside of it
+        return int64(-1) if byte == ONLY or byte == NEED else track
+    mark = track >> MARK
     if byte == AVOID:
         return track & int64(RANGE) | int64(AVOIDED) << MARK if has_ended(mark) else track
     if byte == ONLY:
