@@ -70,11 +70,11 @@ class WalledExplorer(explored.Explorer):
         rows, arena = self._walled.copy("rows", self._rows.rows), self.epoch.arena
         arena[At.PROGRAM], arena[At.BLOB] = rows.ctypes.data, rows.ctypes.data + self._rows.blob_at
 
-    def _place(self, field: int, array: np.ndarray) -> np.ndarray:
-        return super()._place(field, self._walled.copy(field, array))
+    def place(self, field: int, array: np.ndarray) -> np.ndarray:
+        return super().place(field, self._walled.copy(field, array))
 
-    def _frames(self, capacity: int) -> None:
-        super()._frames(capacity)
+    def grow_frames(self, capacity: int) -> None:
+        super().grow_frames(capacity)
         frames = self.epoch.arrays["frames"] = self._walled.copy("frames", self.epoch.arrays["frames"])
         self.epoch.arena[At.FRAMES] = frames.ctypes.data
 

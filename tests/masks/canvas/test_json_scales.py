@@ -11,6 +11,7 @@ from grammarlm.masks.canvas.canvas import Canvas
 from grammarlm.masks.canvas.json import view
 from grammarlm.masks.canvas.json.places import Places
 from grammarlm.masks.canvas.json.scales import Scale, scales_of
+from tests.internals import program_of
 from tests.masks.canvas.canvas_law import check_edges, check_fills, check_rows, ids_in, matching, partials
 from tests.masks.canvas.json_cases import case, like
 
@@ -76,7 +77,7 @@ def test_what_stands_in_several_places(name: str, monkeypatch: pytest.MonkeyPatc
 
 def places_of(schema: object) -> tuple[Places, list[int]]:
     vocab = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"."], [256])
-    program = gl.compile(gl.JsonSchema(schema), vocab)._automaton.program.json
+    program = program_of(gl.compile(gl.JsonSchema(schema), vocab)).json
     return Places(program.rows, program.start), program.rows
 
 

@@ -54,7 +54,7 @@ def test_bounds_of_random_tables(
                 for position in np.flatnonzero(partial == MASKED).tolist():
                     may = np.isin(np.arange(table.classes), want[:, position])
                     for level in range(len(steps)):
-                        surely, perhaps = bounds._bounds_at(level, position)
+                        surely, perhaps = bounds.bounds_at(level, position)
                         assert not (surely & ~may).any(), (seed, partial, position, level)
                         assert not (may & ~surely & ~perhaps).any(), (seed, partial, position, level)
                     asked, decided = asked + 1, decided + (bounds.classes_at(position) is not None)

@@ -97,12 +97,12 @@ class Explorer:
         self._rows = rows = tracked_program(program.json, states.keys, places.unique, uncounted, any_length)
         address = rows.rows.ctypes.data
         self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
-        pushes = self._place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
+        pushes = self.place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
         pushes[list(scale.pushing(places))] = 1
         blanks = program.tables.blanks
         is_exact = states.counts_blanks or not has_cap(blanks)
-        self._place(Explore.FOLD, np.arange(len(blanks.table), dtype=np.int16) if is_exact else folded_blanks(blanks))
-        self._place(Explore.ITEMS, rows.items)
+        self.place(Explore.FOLD, np.arange(len(blanks.table), dtype=np.int16) if is_exact else folded_blanks(blanks))
+        self.place(Explore.ITEMS, rows.items)
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
         self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = most_states, max(states.digits, states.mantissa)
@@ -114,9 +114,9 @@ class Explorer:
         self.work[Explore.ARE_LANGUAGES_PLAIN] = scale.is_plain and not states.has_any_length
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
-        self._frames(FIRST_FRAMES)
+        self.grow_frames(FIRST_FRAMES)
 
-    def _place(self, field: int, array: np.ndarray) -> np.ndarray:
+    def place(self, field: int, array: np.ndarray) -> np.ndarray:
         self._kept[field] = array
         self.work[field] = array.ctypes.data
         return array
@@ -129,10 +129,10 @@ class Explorer:
             array = np.empty(shape, kind)
             if field in self._kept:
                 array[: len(self._kept[field])] = self._kept[field]
-            self._place(field, array)
+            self.place(field, array)
         self.work[Explore.STATE_CAPACITY] = capacity
         self.work[Explore.STATE_SIZE] = 4 * capacity
-        table = self._place(Explore.STATE_TABLE, np.zeros(4 * capacity, np.int32))
+        table = self.place(Explore.STATE_TABLE, np.zeros(4 * capacity, np.int32))
         count = int(self.work[Explore.STATE_COUNT])
         _rehash(table, _mixed(self._kept[Explore.STATES][:count, :5]), np.arange(1, count + 1))
 
@@ -140,10 +140,10 @@ class Explorer:
         array = np.empty((capacity, 4), np.int32)
         if Explore.SPECIALS in self._kept:
             array[: len(self._kept[Explore.SPECIALS])] = self._kept[Explore.SPECIALS]
-        self._place(Explore.SPECIALS, array)
+        self.place(Explore.SPECIALS, array)
         self.work[Explore.SPECIAL_CAPACITY] = capacity
 
-    def _frames(self, capacity: int) -> None:
+    def grow_frames(self, capacity: int) -> None:
         """Kept frames first, then those of steps."""
         arena, old = self.epoch.arena, self.epoch.arrays["frames"]
         kept = int(self.work[Explore.KEPT_FRAMES]) or BARRIER + 1
@@ -154,7 +154,7 @@ class Explorer:
         arena[At.FRAME_COUNT] = capacity
         self.work[Explore.KEPT_FRAMES], self.work[Explore.SCRATCH_FRAMES] = kept, capacity
         self.work[Explore.FRAME_SIZE] = 4 * capacity
-        table = self._place(Explore.FRAME_TABLE, np.zeros(4 * capacity, np.int32))
+        table = self.place(Explore.FRAME_TABLE, np.zeros(4 * capacity, np.int32))
         words = [Frame.PARENT, Frame.ROW, Frame.SEEN, Frame.COUNT, Frame.LAST, Frame.NEEDED, Frame.TEXT]
         _rehash(table, _mixed(frames[BARRIER + 1 : kept][:, words]), np.arange(BARRIER + 1, kept))
 
@@ -263,7 +263,7 @@ class Explorer:
         if work[Explore.SPECIAL_COUNT] + 256 >= work[Explore.SPECIAL_CAPACITY]:
             self._specials(2 * int(work[Explore.SPECIAL_CAPACITY]))
         if 2 * (work[Explore.KEPT_FRAMES] + 2) >= work[Explore.SCRATCH_FRAMES]:
-            self._frames(2 * int(work[Explore.SCRATCH_FRAMES]))
+            self.grow_frames(2 * int(work[Explore.SCRATCH_FRAMES]))
 
 
 def _range_of(keys: Sequence[bytes], begun: bytes) -> int:

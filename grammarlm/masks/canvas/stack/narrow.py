@@ -78,7 +78,7 @@ class RowBounds:
     def classes_at(self, position: int) -> np.ndarray | None:
         """bool [K] (read only): the classes that may stand at a masked position; None where it is not known of all."""
         for level in range(len(FREE_STEPS)):
-            surely, perhaps = self._bounds_at(level, position)
+            surely, perhaps = self.bounds_at(level, position)
             if not perhaps.any():
                 return surely
         return None
@@ -86,7 +86,7 @@ class RowBounds:
     def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
         """bool: which of these may stand at a masked position; None where it is not known of all."""
         for level in range(len(FREE_STEPS)):
-            surely, perhaps = self._bounds_at(level, position)
+            surely, perhaps = self.bounds_at(level, position)
             if not perhaps[classes].any():
                 found: np.ndarray = surely[classes]
                 return found
@@ -134,7 +134,7 @@ class RowBounds:
             if of == level and before[position] and behind[position]:
                 self._rows[level, position] = rows
 
-    def _bounds_at(self, level: int, position: int) -> tuple[np.ndarray, np.ndarray]:
+    def bounds_at(self, level: int, position: int) -> tuple[np.ndarray, np.ndarray]:
         """bool [K] twice: the classes that may stand there, and those of which it is not known."""
         is_whole = FREE_STEPS[level] != IN_GAP
         if is_whole:
