@@ -78,7 +78,9 @@ class CfgView:
             return StackGrid(self.table, self.classes, length, [(FINISHED, ())], room, check, self._arrays)
         view, starts = self.placed(None if after is None else after._head[1].terms[after._head[2]])
         if after is not None and view is self and self.table.micro_order is not None:
-            with self.table.sets.lock:  # or each text that begins a block may add stacks, and then all numbers are forgotten
+            with (
+                self.table.sets.lock
+            ):  # or each text that begins a block may add stacks, and then all numbers are forgotten
                 self.table.sets.admit(self.placed(None)[1])
         return StackGrid(view.table, view.classes, length, starts, room, check, view._arrays)
 

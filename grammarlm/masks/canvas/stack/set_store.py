@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 MOST_RECORDS, MOST_ANSWERS = 1 << 23, 1 << 25
 MANY_RECORDS, MANY_ANSWERS = 1 << 21, 1 << 23  # from here on what was asked is forgotten as soon as a row begins
-MANY_WORDS = 1 << 26
+MANY_WORDS, MANY_OPERATED = (
+    1 << 26,
+    1 << 27,
+)  # with operations: 256 masked tokens to the right of a block take 71,000,000
 FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 23, 1 << 16
 FIRST_PAIRS, FIRST_FRAMES = 1 << 16, 1 << 12
 MOST_COMMON = 8  # words of common points
@@ -49,10 +52,8 @@ class SetStore:
 
     @property
     def has_much(self) -> bool:
-        words = self.words
-        return bool(
-            words[At.RECORDS] > MANY_RECORDS or words[At.WORDS] > MANY_WORDS or words[At.ANSWERS] > MANY_ANSWERS
-        )
+        words, many = self.words, MANY_OPERATED if self._table.operations else MANY_WORDS
+        return bool(words[At.RECORDS] > MANY_RECORDS or words[At.WORDS] > many or words[At.ANSWERS] > MANY_ANSWERS)
 
     @property
     def nbytes(self) -> int:
