@@ -110,7 +110,7 @@ class Search:
             if own not in self._limited:
                 self._limited[own] = self._scores.without(position, self._forbidden(own))
             scores[position], firsts[position] = self._limited[own]
-        chosen = self._passes.best_with(scores, dict.fromkeys(texts, self._is_text))
+        chosen = self._passes.inner.best_with(scores, dict.fromkeys(texts, self._is_text))
         if chosen is None:
             return None
         masked = [i for i, token in enumerate(tokens) if token == MASKED]

@@ -213,10 +213,6 @@ class JsonPasses:
         """bool by control: are blanks text there? None where blanks are counted, or no matter."""
         return self._lattice.is_text
 
-    def best_with(self, scores: np.ndarray, only: dict[int, np.ndarray]) -> np.ndarray | None:
-        """As `best`, of those completions that have only some controls at some boundaries; None where that is not found soon."""
-        return self.inner.best_with(scores, only)
-
     def is_read(self, row: Sequence[int]) -> bool:
         """Does the machine read a row?"""
         text = [token for token in row if token not in self.grid.stops]
