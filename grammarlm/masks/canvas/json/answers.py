@@ -87,6 +87,13 @@ class PlainRow:
             states = self._known()
             return states.sets.classes(states.forward(position), states.inner(position))
 
+    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
+        """As StackPasses.stays."""
+        with self._lattice.table.sets.lock:
+            states = self._known()
+            before = states.sets.among(states.forward(first), controls)
+            return states.sets.meet(before, states.backward(end))
+
     def between(self, first: int, end: int) -> object:
         """As MarkedRow.between."""
         with self._lattice.table.sets.lock:

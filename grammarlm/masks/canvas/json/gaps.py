@@ -22,6 +22,7 @@ from .doubts import tight_gaps
 from .sizes import sizes_of
 
 if TYPE_CHECKING:
+    from grammarlm.masks.canvas.stack.grid import StackGrid
     from grammarlm.masks.canvas.stack.passes import StackPasses
     from grammarlm.masks.canvas.stack.table import StackTable
 
@@ -122,23 +123,28 @@ class Gaps:
 
 
 def may_all_be_broken(
-    tokens: Sequence[int], passes: StackPasses, vocab: Vocabulary, begun: int, has_twins: bool
+    tokens: Sequence[int],
+    lattice: StackGrid,
+    stays: Callable[[int, int, np.ndarray], bool],
+    vocab: Vocabulary,
+    begun: int,
+    has_twins: bool,
 ) -> bool:
     """May each completion that states have for a row have too many blanks in some gap?
 
     It may not where no gap has room for as many; nor where one has, and its inner tokens can all be text of one string.
-    `has_twins`: keys have to be apart as well, which that completion might not do.
+    `stays`: as that of StackPasses; `has_twins`: keys have to be apart as well, which that completion might not do.
     """
-    tight, grid = tight_gaps(tokens, vocab, begun), passes.grid
-    if len(tight) != 1 or has_twins or grid.is_text is None or grid.table.micro_order is None:
+    tight = tight_gaps(tokens, vocab, begun)
+    if len(tight) != 1 or has_twins or lattice.is_text is None or lattice.table.micro_order is None:
         return bool(tight)
     gap, edge = tight[0], max(0, LONGEST_RUN - tight[0].given) // 2
     first, end = gap.first + edge, gap.end - edge
     if first >= end or any(token != MASKED for token in tokens[first:end]):
         return True
-    stays = grid.is_text.copy()
-    stays[np.setdiff1d(np.arange(len(stays)), loops_of(grid.table))] = False
-    return not passes.stays(first, end, stays)
+    controls = np.zeros(len(lattice.is_text), bool)
+    controls[loops_of(lattice.table)] = True
+    return not stays(first, end, controls & lattice.is_text)
 
 
 def loops_of(table: StackTable) -> np.ndarray:

@@ -227,7 +227,11 @@ class JsonPasses:
             return False
         has_twins = self.repeats is not None and bool(self.repeats.twins)
         tokens, begun = self.grid.text(self.tokens), self.grid.begun.blanks
-        return may_all_be_broken(tokens, self.inner, self.grid.vocab, begun, has_twins)
+        return may_all_be_broken(tokens, self._lattice, self._stays, self.grid.vocab, begun, has_twins)
+
+    def _stays(self, first: int, end: int, controls: np.ndarray) -> bool:
+        is_shown = self._low is not None and self._low.stays(first, end, controls)
+        return is_shown or self.inner.stays(first, end, controls)
 
     def refused(self, position: int) -> np.ndarray:
         """See singles.py."""
