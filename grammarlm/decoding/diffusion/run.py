@@ -16,14 +16,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from grammarlm.decoding.trace import Step
-from grammarlm.errors import LimitExceeded
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .boards import Board, Boards
 from .draws import Draws
 from .look import Allowed, Choice, Logits, Look, Rule
 
-MOST_REFUSED = 32  # ids at one position
+MOST_REFUSED = (
+    8  # ids at one position, before the best that completes the row is looked for in the completions themselves
+)
 IMPOSSIBLE = -1e6  # stands for -inf in scores of whole rows, so that they can be added up
 T = TypeVar("T")
 Asking = Generator[np.ndarray, Sequence[Logits], T]  # yields rows with masks, is sent their logits
@@ -194,7 +195,7 @@ class Run:
             if after[position] >= 0:
                 return after
             refused.append(token)
-        raise LimitExceeded(f"position {position}: each of the {len(refused)} ids tried there was refused")
+        return self._completed(replace(look, row=row, positions=np.array([position])), board)
 
     def _filled(self, look: Look, board: Board) -> np.ndarray:
         """The best joint fill of the look's positions; other positions only need to be possible.
@@ -208,15 +209,26 @@ class Run:
             for position in look.positions:
                 row = self._with_best(look, row, int(position), board)
             return row
-        logits = np.zeros((len(look.row), look.table.shape[1]), np.float32)
-        logits[look.positions] = np.maximum(look.table[look.positions], IMPOSSIBLE)
+        if self.draws.is_greedy:
+            return self._completed(look, board)
+        logits = self._scores(look) / np.float32(self.draws.sampling.warmth)
         with self.canvas_time():
-            if not self.draws.is_greedy:
-                return board.drawn(look.row, logits / np.float32(self.draws.sampling.warmth), self.draws.joint())
+            return board.drawn(look.row, logits, self.draws.joint())
+
+    def _completed(self, look: Look, board: Board) -> np.ndarray:
+        """The row with the look's positions as the best completion has them; what others have makes no difference."""
+        logits = self._scores(look)
+        with self.canvas_time():
             filled = board.fill(look.row, logits)
         row = look.row.copy()
         row[look.positions] = filled[look.positions]
         return row
+
+    def _scores(self, look: Look) -> np.ndarray:
+        """The logits of the look's positions, 0 elsewhere."""
+        logits = np.zeros((len(look.row), look.table.shape[1]), np.float32)
+        logits[look.positions] = np.maximum(look.table[look.positions], IMPOSSIBLE)
+        return logits
 
     # ------------------------------------------------------------------ the trace
 

@@ -1,7 +1,6 @@
 """Ids that a canvas allows alone and refuses when they are committed: the next best one is taken."""
 
 import numpy as np
-import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.diffusion.boards import Boards
@@ -41,7 +40,15 @@ def test_the_next_best_id_is_taken() -> None:
     assert run.trace[0].committed == [0]
 
 
-def test_an_end_is_named() -> None:
-    run, logits = run_of(frozenset(range(MOST_REFUSED)))
-    with pytest.raises(gl.LimitExceeded, match=f"position 0: each of the {MOST_REFUSED} ids tried"):
-        step(run, logits)
+def test_after_some_ids_completions_say_which_is_best() -> None:
+    """A canvas that refuses the best ids one by one fills them in only if it must: here its fills have another one."""
+    run, logits = run_of(frozenset(range(MOST_REFUSED + 4)))
+    logits[:, MOST_REFUSED + 4] = 7
+    logits[:, : MOST_REFUSED + 4] -= 5
+    logits[0, :MOST_REFUSED] += 20
+    canvas = run.boards.whole.canvas
+    canvas.fill = lambda tokens, scores: FreeCanvas.fill(
+        canvas, tokens, np.where(np.arange(VOCAB.size) < MOST_REFUSED + 4, -50, scores)
+    )
+    step(run, logits)
+    assert run.row.tolist() == [MOST_REFUSED + 4, -1]
