@@ -88,7 +88,7 @@ class CfgView:
         """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""
         with self._automaton.lock:
             threads = None if term is None else _without_forks(term)
-            knows_all = threads is None or all(self._machine.knows(_border_of(thread)) for thread in threads)
+            knows_all = threads is None or all(self._machine.borders.knows(_border_of(thread)) for thread in threads)
             if knows_all:
                 begins = self._starts
                 if threads is not None:

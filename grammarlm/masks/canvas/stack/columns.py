@@ -12,7 +12,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 
-from .bytewise import FREE, Border
+from .borders import FREE, Border
 from .needs import REDUCE
 from .parser import Parser
 from .points import DEAD_POINT, NOTHING, Outcome, Points, Rule

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from grammarlm.errors import LimitExceeded
 
-from .bytewise import FREE, LEXER, Border, Bytewise, Need, Thread
+from .borders import FREE, Border
+from .bytewise import Bytewise, Need, Thread
 from .needs import BELOW, DROP, LOOK, REDUCE, RETURN, SHIFT, Local, Move
 from .network import Network
 from .operations import Operations
+from .program_states import LEXER
 from .vectors import NOWHERE, SELF, TokenVectors
 
 ENDED = -1  # in place of a vector: the text ends
@@ -102,7 +104,7 @@ class Points:
             return control
         state, border = self.machine.controls[control]
         both = border | left
-        return self.machine.control(state, both) if len(both) < 2 or self.machine.is_alive(both) else None
+        return self.machine.control(state, both) if len(both) < 2 or self.machine.borders.is_alive(both) else None
 
     def ends_of(self, control: int) -> frozenset[int]:
         """The micro points of the end of the text."""
@@ -116,9 +118,9 @@ class Points:
     def _left(self, need: Need, vector: int, left: Border) -> Micro | None:
         """A need with what is left of its border and of another; None where nothing satisfies both."""
         if vector == ENDED:
-            return Micro(need.move, need.into, vector, FREE) if self.machine.may_end(need.border) else None
+            return Micro(need.move, need.into, vector, FREE) if self.machine.borders.may_end(need.border) else None
         rest = need.border | left
-        if vector == NOWHERE or (len(rest) > 1 and not self.machine.is_alive(rest)):
+        if vector == NOWHERE or (len(rest) > 1 and not self.machine.borders.is_alive(rest)):
             return None
         return Micro(need.move, need.into, vector, rest)
 

@@ -21,8 +21,10 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .bytewise import DEAD, FREE, LEXER, SATISFIED, Border, Bytewise, Need, Thread
+from .borders import DEAD, FREE, SATISFIED, Border
+from .bytewise import Bytewise, Need, Thread
 from .needs import BELOW, LOOK, SHIFT, Move
+from .program_states import LEXER
 
 SELF = -1
 IDENTITY, NOWHERE = 0, 1  # vectors; NOWHERE stands for that of any scope in which nothing goes on
@@ -53,7 +55,7 @@ class TokenVectors:
 
     def __init__(self, machine: Bytewise, class_of: np.ndarray, max_bytes: int, check: Callable[[], None]):
         self._machine, self._class_of, self._check = machine, class_of, check
-        self.states, self.atoms = len(machine.states), len(machine.atom_rows)
+        self.states, self.atoms = len(machine.states), len(machine.borders.rows)
         self._columns, size = machine.columns, self.states + self.atoms
         self._most_bytes, self._bytes = max_bytes, 0
         self.none = self.states  # the effect without anything
@@ -71,7 +73,7 @@ class TokenVectors:
         self._moved[:, self.none] = self.none
         # What is left of an atom: itself, or one of the two after all atoms.
         left = np.concatenate(
-            [machine.atom_rows, np.full((1, self._columns), SATISFIED), np.full((1, self._columns), DEAD)]
+            [machine.borders.rows, np.full((1, self._columns), SATISFIED), np.full((1, self._columns), DEAD)]
         )
         self._left = np.where(left >= 0, left, np.where(left == SATISFIED, self.atoms, self.atoms + 1)).T.astype(
             np.int32
@@ -117,7 +119,7 @@ class TokenVectors:
         if self.atoms + 1 in left:
             return None
         rest = frozenset(left)
-        return rest if len(rest) < 2 or self._machine.is_alive(rest) else None
+        return rest if len(rest) < 2 or self._machine.borders.is_alive(rest) else None
 
     def waits_here(self, effect: int) -> bool:
         """Has it waits before the first byte?"""
@@ -273,7 +275,7 @@ class TokenVectors:
         threads: set[Thread] = set()
         waits: set[Wait] = set()
         for need, vector in here.waits:
-            if (border := machine.after_border(need.border, column)) is not None:
+            if (border := machine.borders.after(need.border, column)) is not None:
                 after = SELF if vector == SELF else self._fitting(self._move(vector, column), need.move)
                 self._wait(need._replace(border=border), after, waits)
         for thread in here.threads:
@@ -283,7 +285,7 @@ class TokenVectors:
                 if after != DEAD:
                     self._enter(control, (after, local), threads, waits)
             for need in closed.needs:
-                if (border := machine.after_border(need.border, column)) is not None:
+                if (border := machine.borders.after(need.border, column)) is not None:
                     after = SELF
                     if effect >= self.states:
                         after = self._fitting(self._move(self._identity(need), column), need.move)
