@@ -2,6 +2,7 @@
 
 usage: python -m tests.proof [pytest options]       all of them (make proof: on two workers, an hour)
        python -m tests.proof tests/laws ...         some of them, without a table
+       python -m tests.proof --table NAME tests/laws ...  some of them, with benchmarks/results/proof-NAME.md
 
 The table is written after each test, so a run that is cut off leaves one that says how many are missing; the next run over the
 same sources (package and tests, as committed) keeps what has passed and runs the rest. A test that calls
@@ -48,7 +49,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 class Collector:
     """A pytest plug-in that keeps each test's outcome, CPU time, memory and counts in a table."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, command: str = "make proof") -> None:
+        self.command = command
         self.path, self.began, self.commit, self.sources = path, time.time(), state(), sources()
         self.rows, self.minutes = earlier(path, self.sources) if path else ([], 0)
         self.kept = len(self.rows)
@@ -79,7 +81,7 @@ class Collector:
         )
         passed = sum(row[1] == "passed" for row in self.rows)
         minutes = self.minutes + (time.time() - self.began) / 60
-        text = f"# Laws proved with their full counts\n\n{facts}. Commit {self.commit}. Command: `make proof`\n\n"
+        text = f"# Laws proved with their full counts\n\n{facts}. Commit {self.commit}. Command: `{self.command}`\n\n"
         text += (
             f"Sources: {self.sources}\n\n{passed} of {self.collected} tests passed in {minutes:.0f} minutes.{ended}\n\n"
         )
@@ -126,9 +128,14 @@ def git(*arguments: str) -> str:
 
 
 def main() -> int:
-    arguments = sys.argv[1:]
-    is_whole = not any(Path(argument.split("::")[0]).exists() for argument in arguments)
-    collector = Collector(TABLE if is_whole else None)
+    arguments, command = sys.argv[1:], "make proof"
+    path: Path | None = TABLE
+    if arguments[:1] == ["--table"]:
+        command, path = "python -m tests.proof " + " ".join(arguments), TABLE.with_name(f"proof-{arguments[1]}.md")
+        arguments = arguments[2:]
+    elif any(Path(argument.split("::")[0]).exists() for argument in arguments):
+        path = None
+    collector = Collector(path, command)
     options = ["-m", "proof", "-p", "no:cacheprovider", "-p", "tests.proof", *arguments]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as passed:
         passed.writelines(row[0] + "\n" for row in collector.rows)
