@@ -11,6 +11,7 @@ from grammarlm.masks.canvas.stack import narrow
 from grammarlm.masks.canvas.stack.narrow import IN_GAP, RowBounds
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.canvas.stack.table import StackTable
+from grammarlm.masks.canvas.stack.wide import best_by_bounds
 from tests.masks.canvas.stack_tables import all_rows, grid_of, random_starts, random_table
 
 
@@ -98,3 +99,32 @@ def test_rows_with_bounds(first: int, count: int) -> None:
             at = int(rng.choice(holes))
             partial[at] = rng.choice(np.unique(want[:, at]))
     assert allowed > 100
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 800, marks=pytest.mark.proof)])
+def test_the_best_row_by_bounds(first: int, count: int) -> None:
+    found = tables = 0
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        table = narrowed(random_table(rng), rng)
+        if table.narrow is None:
+            continue
+        starts, length, room = random_starts(table, rng), int(rng.integers(1, 6)), int(rng.integers(3))
+        rows, grid = all_rows(table, length, starts, room), grid_of(table, length, starts, room)
+        if not len(rows):
+            continue
+        tables += 1
+        for _ in range(6):
+            partial = rows[rng.integers(len(rows))].astype(np.int32)
+            partial[rng.random(length) < rng.random()] = MASKED
+            scores = rng.normal(size=(length, table.classes))
+            scores[:, :FIRST] -= 1e9 * (rng.random(FIRST) < 0.3)
+            masked = np.flatnonzero(partial == MASKED)
+            most = scores[masked, left_of(rows, partial)[:, masked]].sum(1).max()
+            with table.sets.lock:
+                best = best_by_bounds(grid, partial, RowBounds(grid, partial), scores)
+            assert best is not None, (seed, partial)
+            assert (rows == best).all(1).any(), (seed, partial, best)
+            assert scores[masked, best[masked]].sum() == pytest.approx(most), (seed, partial)
+            found += len(masked) > 1
+    assert found > tables > count / 5

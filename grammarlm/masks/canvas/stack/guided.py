@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner
 FEW_PLACES = 1 << 15  # of one where there are bounds that know more
-FIRST_STACKS = 1 << 18
+FIRST_STACKS = 1 << 20
 # Of uniform numbers for whole rows, between two looks at the clock; most tries that end early take few of them.
 ROUNDS = (8, *128 * [64])
 FEW_ROUNDS = 9

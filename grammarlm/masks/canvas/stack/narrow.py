@@ -92,6 +92,10 @@ class RowBounds:
                 return found
         return None
 
+    @property
+    def wide(self) -> _Sides:
+        return self._wide.sides
+
     # ------------------------------------------------------------------ inside
 
     def _level(self, level: int) -> _States:

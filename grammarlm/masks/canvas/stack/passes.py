@@ -23,6 +23,7 @@ from .narrow import RowBounds
 from .paths import Paths
 from .reference import ReferencePasses
 from .row_states import StatesOfRow
+from .wide import best_by_bounds
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
@@ -102,7 +103,10 @@ class StackPasses:
     def best(self, scores: np.ndarray) -> np.ndarray:
         if self.grid.table.micro_order is not None:
             with self.grid.table.sets.lock:
-                found = best_led(self._guides(scores, is_sum=False))
+                if self.grid.table.narrow is not None:
+                    found = best_by_bounds(self.grid, self.row, self._known_bounds(), scores)
+                else:
+                    found = best_led(self._guides(scores, is_sum=False))
             if found is not None:
                 return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
