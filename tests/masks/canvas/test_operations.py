@@ -116,6 +116,16 @@ def test_random_grammars(first: int, count: int) -> None:
     assert tried == count
 
 
+def test_calls_of_rules_that_may_read_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of two rules is called in the middle of the other."""
+    text = 'start: "(" two "("\ntwo: "b" one "b"\none: | "a" two "b"\n'
+    tokens = [b"?", b"a", b"b", b"(", b"ab", b"bb", b"(b", b"."]
+    case = case_of(text, tokens)
+    assert len(case.rows(4)) and sum(check_rows(case, length, 14) for length in (3, 4, 6))
+    monkeypatch.undo()
+    assert sum(check_rows(Case(gl.Lark(text), tokens, by_lark(text)), length, 14) for length in (3, 4, 6))
+
+
 PROGRAM = """static double mean(double *values, int count) { double total = 0.0; int i;
 for (i = 0; i < count; i++) { if (values[i] >= 0.5) total += values[i] * 2; else { total -= 1; continue; } }
 return count > 0 ? total / count : 0.0; }

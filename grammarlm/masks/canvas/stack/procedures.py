@@ -44,14 +44,21 @@ class Procedures:
     lexer_after: Callable[[int, Symbols, int], int]  # of a nonterminal's rule, when its first symbols have been read
     check: Callable[[], None]
     of: dict[int, Automaton] = field(default_factory=dict)  # by nonterminal: all that have one
-    nullable: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._called: set[Place] = set()
+        self._nullable = self._find_nullable()
         self._find_calls()
         for group in components(self._graph(), self.check):
             self._solve(group)
-        self.nullable = {nonterminal for nonterminal, automaton in self.of.items() if automaton.final[0]}
+
+    def _find_nullable(self) -> set[int]:
+        """The nonterminals with an empty text."""
+        found, size = set[int](), -1
+        while size != (size := len(found)):
+            self.check()
+            found |= {n for n, bodies in self.bodies.items() if any(all(~s in found for s in body) for body in bodies)}
+        return found
 
     def _places(self) -> list[Place]:
         return [
@@ -147,7 +154,10 @@ class Procedures:
         if symbol >= 0:
             return drawing.letter(here, Read(symbol, self.lexer_after(nonterminal, body, at + 1)))
         if (nonterminal, body, at) in self._called:
-            return drawing.letter(here, Called(~symbol))
+            after = drawing.letter(here, Called(~symbol))
+            if ~symbol in self._nullable:  # a call reads something
+                drawing.empty(here, after)
+            return after
         return drawing.copy(here, self.of[~symbol])
 
 
