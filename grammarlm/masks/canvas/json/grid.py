@@ -146,7 +146,9 @@ class JsonGrid:
         tokens = self.text(tokens)
         if self.has_free_keys:
             runs = runs_of(tokens, self.vocab, self.stops)
-            free_keys = escaped_twice(runs) | view.few_spellings(runs)
+            begun = self.begun.key
+            opened = runs if begun is None else [b'"' + begun + runs[0], *runs[1:]]
+            free_keys = escaped_twice(opened, self.begun.keys) | view.few_spellings(runs)
         digits = self._digits(tokens)
         return States(
             tuple(sorted(free_keys)),

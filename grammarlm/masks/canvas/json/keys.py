@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -20,6 +20,9 @@ from .spans import BEFORE_KEYS, BLANKS, ESCAPED_FROM_QUOTE, ESCAPED_TO_QUOTE, Ru
 from .texts import texts_of
 
 KEY = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
+REST = re.compile(rb'((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
+BEGUN = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\.)*)$', re.S)
+WHOLE = re.compile(rb'(?:[^"\\\x00-\x1f]|\\.)+', re.S)
 INSIDE = re.compile(rb'[^"\\]*')
 KEY_INSIDE = re.compile(rb'(?="([^"\\]*)"[ \t\r\n]*(?::|$))')
 MOST_KNOWN = 1 << 13  # pairs of a beginning and an end
@@ -46,13 +49,28 @@ def tight_keys(runs: Sequence[bytes]) -> list[bytes]:
     return [key for key, _ in spelled_keys_of(runs)]
 
 
-def escaped_twice(runs: Sequence[bytes]) -> set[bytes]:
-    """Those that are there twice, once with escapes."""
+def escaped_twice(runs: Sequence[bytes], had: Iterable[bytes] = ()) -> set[bytes]:
+    """Those that are there twice, once with escapes. `had`: keys that precede the row."""
     if not any(b"\\" in run for run in runs):
         return set()
-    spelled = spelled_keys_of(runs)
-    counts = Counter(key for key, _ in spelled)
+    spelled = perhaps_keys_of(runs)
+    counts = Counter([*(key for key, _ in spelled), *had])
     return {key for key, body in spelled if key != body and counts[key] > 1}
+
+
+def perhaps_keys_of(runs: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """As spelled_keys_of, and where a quote may be the end of a masked token before, or the beginning of one behind."""
+    found, last = spelled_keys_of(runs), len(runs) - 1
+    for number, run in enumerate(runs):
+        bodies = list[bytes]()
+        if number and (match := REST.match(run)):
+            bodies.append(match[1])
+        if number < last:
+            bodies += [m[1] for m in BEGUN.finditer(run) if run[: m.start()].rstrip(BLANKS)[-1:] in BEFORE_KEYS]
+            if number and WHOLE.fullmatch(run):
+                bodies.append(run)
+        found += [(key, body) for body in bodies if (key := decoded(body)) is not None]
+    return found
 
 
 def spelled_keys_of(runs: Sequence[bytes]) -> list[tuple[bytes, bytes]]:

@@ -26,7 +26,7 @@ from .answers import Answer, PlainRow, plain_answer
 from .bounds import Bounds
 from .explored import States
 from .gaps import may_all_be_broken
-from .keys import runs_of, spelled_keys_of
+from .keys import perhaps_keys_of, runs_of
 from .lengths import counted_to, longest_string
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
@@ -171,7 +171,7 @@ class JsonPasses:
     def _has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
         if self._tracks_by_tables:
-            count = Counter([*(key for key, _ in spelled_keys_of(self._runs)), *self.grid.begun.keys])
+            count = Counter([*(key for key, _ in perhaps_keys_of(self._runs)), *self.grid.begun.keys])
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
 
@@ -271,7 +271,7 @@ class JsonPasses:
     def keys(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
         """The keys that are given, and those that an escape spells somewhere."""
         found = dict.fromkeys(sorted(self.grid.begun.keys), False)
-        for key, body in spelled_keys_of(self._runs):
+        for key, body in perhaps_keys_of(self._runs):
             found[key] = found.get(key, False) or key != body
         if self._tracks_by_tables:
             found = dict.fromkeys([*found, *self.grid.begun.keys], True)

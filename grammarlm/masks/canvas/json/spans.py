@@ -144,22 +144,23 @@ def openings(run: Run) -> Iterator[int]:
 
 
 def spans_of(run: Run) -> list[Span]:
+    """In the order of their beginnings."""
     found = []
-    for at in openings(run):
-        if match := CLOSED.match(run.text, at):
-            found.append(Span(match[1], run.place(at), run.place(match.end(1)), is_given=True))
-        elif run.has_right and (match := TO_THE_END.match(run.text, at - 1)):
-            found.append(Span(match[1], run.place(at), (run.end, 0), is_given=False))
     if run.has_left:
         if match := CLOSED.match(run.text):
             found.append(Span(run.begun + match[1], (run.first, 0), run.place(match.end(1)), is_given=run.first == 0))
         elif run.has_right and WHOLE.match(run.text):
             found.append(Span(run.begun + run.text, (run.first, 0), (run.end, 0), is_given=False))
+    for at in openings(run):
+        if match := CLOSED.match(run.text, at):
+            found.append(Span(match[1], run.place(at), run.place(match.end(1)), is_given=True))
+        elif run.has_right and (match := TO_THE_END.match(run.text, at - 1)):
+            found.append(Span(match[1], run.place(at), (run.end, 0), is_given=False))
     return found
 
 
 def all_spans(runs: Sequence[Run]) -> list[Span]:
-    """Those of all runs of a row."""
+    """Those of all runs of a row, in the order of their beginnings."""
     found, i, last = list[Span](), 0, len(runs) - 1
     while i <= last:
         end = i + 1
