@@ -10,7 +10,7 @@ import pytest
 import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case, holes_of, ids_in
 from tests.masks.canvas.parts_cases import Piece, one_after_another, one_of, regex, rules, schema, text
-from tests.masks.canvas.substituted import check_partial, completions
+from tests.masks.canvas.substituted import check_partial, completions, row_of
 
 FEW, MANY = 8, 400
 ALL = bytes(range(256))
@@ -150,3 +150,14 @@ def test_behind_a_matcher(pool: str, count: int) -> None:
             assert (left[:, first:] == canvas.fill(partial[first:], logits)).all(1).any()
         made += 1
     assert made > count // 2
+
+
+def test_a_token_that_spells_a_key_again_where_there_are_no_marks() -> None:
+    """Beside rules whose micro points go round in a circle."""
+    palindromes, open_object = RULED[4].piece, SCHEMAS[4].piece
+    grammar, accepts = one_after_another(palindromes, open_object)
+    tokens = [b"?", *(bytes([b]) for b in range(256)), b"aba", b'{"a', b'{"b', b'{"', b'":', b'{},"', b'":{}', b"."]
+    case = Case(grammar, tokens, accepts, lambda data: not data.strip(b'ab{}":,'))
+    row = row_of(case, 9, b"aba", None, b'":', b'{},"', b"a", b'":{}', b"}")
+    assert check_partial(case, row)
+    assert not case.constraint.canvas(9).is_completable([row[0], tokens.index(b'{"a'), *row[2:]])

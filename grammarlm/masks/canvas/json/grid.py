@@ -22,7 +22,7 @@ from .lengths import Lengths, counted_to, fewest_characters
 from .marks import MarkedTable
 from .plain import PlainTokens
 from .residue import JsonPasses
-from .spans import Runs
+from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
 
@@ -181,6 +181,11 @@ class JsonGrid:
             if stop in found:
                 del found[found.index(stop) :]
         return found
+
+    def runs_of(self, tokens: Sequence[int]) -> list[Run]:
+        """The runs of a row's text."""
+        text = self.text(tokens)
+        return self.runs.of(text, len(text) == len(tokens) and self.room > 0)
 
     def _number_room(self, tokens: Sequence[int]) -> Room:
         return number_room(self.text(tokens), self.vocab, self.begun.digits, self.room)

@@ -18,7 +18,6 @@ A place counts as given, too, where a masked token beside it is alone between gi
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -33,7 +32,7 @@ from grammarlm.masks.canvas.protocol import MASKED
 from .answers import BOUND, EVERY, MOST
 from .explored import States
 from .marked_row import AVOIDED, FREE, Marked, MarkedRow
-from .spans import Run, Span, all_spans
+from .spans import Run, Span, all_spans, beside
 from .texts import texts_of
 from .twins import GivenTwice
 
@@ -66,7 +65,7 @@ class Repeats:
         self.classes, self._unmarked_at = classes, classes_at
         self.had = grid.begun.keys
         self.text = grid.text(tokens)
-        self.runs = grid.runs.of(self.text, len(self.text) == len(tokens) and grid.room > 0)
+        self.runs = grid.runs_of(tokens)
         self._all_spans: dict[bytes, list[Span]] = {}
         for span in all_spans(self.runs):
             self._all_spans.setdefault(span.key, []).append(span)
@@ -277,11 +276,5 @@ class Repeats:
             ].any()
         return not self.classes_at(position)[~quotes].any()
 
-    @cached_property
-    def _ends(self) -> list[int]:
-        return [run.end for run in self.runs]
-
     def beside(self, position: int) -> tuple[Run, Run] | None:
-        """The runs before and after a masked position; None behind a stop id."""
-        at = bisect_left(self._ends, position)
-        return (self.runs[at], self.runs[at + 1]) if at + 1 < len(self.runs) else None
+        return beside(self.runs, position)

@@ -31,6 +31,7 @@ from .lengths import counted_to, longest_string
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
 from .singles import Singles
+from .spans import Run, beside
 from .twice import keys_twice
 
 if TYPE_CHECKING:
@@ -276,6 +277,14 @@ class JsonPasses:
         if self._tracks_by_tables:
             found = dict.fromkeys([*found, *self.grid.begun.keys], True)
         return frozenset(found), frozenset(key for key, is_escaped in found.items() if is_escaped)
+
+    def beside(self, position: int) -> tuple[Run, Run] | None:
+        """The runs before and after a masked position; None behind a stop id."""
+        return beside(self._parts if self.repeats is None else self.repeats.runs, position)
+
+    @cached_property
+    def _parts(self) -> list[Run]:
+        return self.grid.runs_of(self.tokens)
 
     def _without(self, position: int) -> JsonPasses:
         """Passes over the row without a given token."""

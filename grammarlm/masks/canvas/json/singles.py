@@ -61,7 +61,7 @@ class Singles:
         if self._lengths is not None and self._lengths.may_refuse(position):
             long = self._lengths.refused(position, found.classes, classes.of, self._counted_at)
             refused, shown = np.union1d(refused, long), None
-        if repeats is not None and (keys := self._escaped_keys(position)):
+        if self._passes.grid.has_free_keys and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._with_escapes(position, keys, found.classes)), None
         is_same = refused is found.refused and shown is found.shown
         return found if is_same else replace(found, refused=refused, shown=shown)
@@ -80,16 +80,25 @@ class Singles:
         return found
 
     def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
-        """By key the tokens that spell it there with an escape in one of two places."""
+        """By key the tokens that spell it there with an escape in one of two places; without marks, all that spell it."""
         passes = self._passes
-        beside = None if passes.repeats is None else passes.repeats.beside(position)
-        return {} if beside is None else spelling_tokens(passes.grid.vocab).with_escapes(*passes.keys, *beside)
+        runs = passes.beside(position) if passes.keys[0] else None
+        return {} if runs is None else spelling_tokens(passes.grid.vocab).with_escapes(*passes.keys, *runs)
+
+    def _is_read_with(self, position: int, token: int) -> bool:
+        """Is the first completion found with a token one? It need not have a key twice, and a table for the key takes long."""
+        passes = self._passes
+        row = [*passes.tokens[:position], token, *passes.tokens[position + 1 :]]
+        after = type(passes)(passes.grid, row, passes.states, passes)
+        return after.is_completable and after.is_read(after.witness(after.inner.some))
 
     def _with_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
         found, states = set[int](), self._passes.states
         for key, every in keys.items():
             tokens = [token for token in every if allowed[self._passes.classes.of[token]]]
+            if key not in self._tracking:
+                tokens = [token for token in tokens if not self._is_read_with(position, token)]
             if tokens and key not in states.keys:
                 if key not in self._tracking:
                     self._tracking[key] = self._over(states._replace(keys=tuple(sorted({*states.keys, key}))))

@@ -7,7 +7,7 @@ the first byte of a masked token beside the span, which may have other bytes as 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,6 +132,12 @@ class Runs:
         return Run(
             first, starts, bytes(text), not at_edge or begun is not None, has_right, (begun or b"") if at_edge else b""
         )
+
+
+def beside(runs: Sequence[Run], position: int) -> tuple[Run, Run] | None:
+    """The runs before and after a masked position; None behind a stop id."""
+    at = bisect_left(runs, position, key=lambda run: run.end)
+    return (runs[at], runs[at + 1]) if at + 1 < len(runs) else None
 
 
 def openings(run: Run) -> Iterator[int]:
