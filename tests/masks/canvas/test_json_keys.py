@@ -1,5 +1,6 @@
 """Which keys the given tokens of a row may spell; keys with escapes or masked quotes, against every way of filling the row in."""
 
+import numpy as np
 import pytest
 
 from grammarlm.masks.canvas.json.keys import tight_keys
@@ -64,3 +65,7 @@ def test_a_key_like_one_that_a_matcher_has_read(read: list[bytes]) -> None:
         assert canvas.is_completable(row) == (len(left) > 0), (read, pieces)
         for at in holes_of(row):
             assert ids_in(canvas.allowed(row).row(at)) == set(left[:, at].tolist()), (read, pieces)
+        for seed in range(3 if len(left) else 0):
+            logits = np.random.default_rng(seed).standard_normal((5, case.width)).astype(np.float32)
+            logits[:, ids[b"a"]] += 5
+            assert (left == canvas.fill(row, logits)).all(1).any()

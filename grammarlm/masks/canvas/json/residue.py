@@ -26,7 +26,7 @@ from .answers import Answer, PlainRow, plain_answer
 from .bounds import Bounds
 from .explored import States
 from .gaps import may_all_be_broken
-from .keys import perhaps_keys_of, runs_of
+from .keys import perhaps_keys_of, runs_of, tight_keys
 from .lengths import counted_to, longest_string
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
@@ -189,13 +189,14 @@ class JsonPasses:
     def amended(self, row: Sequence[int]) -> JsonPasses:
         """Passes over what says why the machine does not read a row."""
         text, states = [token for token in row if token not in self.grid.stops], self.states
-        twice = keys_twice(b"".join(map(self.grid.vocab.token_bytes, text)))
-        new = set(twice) - set(states.keys)
+        spelled, begun = b"".join(map(self.grid.vocab.token_bytes, text)), self.grid.begun
+        opened = spelled if begun.key is None else b'{"' + begun.key + spelled
+        new = {*keys_twice(opened), *(begun.keys & set(tight_keys([opened])))} - set(states.keys)
         if self.repeats is not None and (enough := new & set(self.repeats.enough or ())):
             new = enough  # the others are apart then, too
         if new:
             return self._with(states._replace(keys=tuple(sorted({*states.keys, *new}))))
-        longest = longest_string(b"".join(map(self.grid.vocab.token_bytes, text)), self.grid.begun.characters)
+        longest = longest_string(spelled, begun.characters)
         lengths = states._replace(counted=max(states.counted, counted_to(longest)))
         blanks = states._replace(counts_blanks=True)
         likely = (blanks, lengths) if overfull_gap(self.grid, row) else (lengths, blanks)
