@@ -11,7 +11,7 @@ class Record(Constants):
     """The first word of a record, and what follows it."""
 
     SET = 1  # (symbol, set of what may stand below it), ascending; ROOT, 0: the empty stack
-    PATTERN = 2  # (point, a number from 1 on) of each point that has stacks, ascending
+    PATTERN = 2  # (first, end, a number from 1 on) of each run of points that have the same stacks, ascending, as few as can be
     STATE = 3  # a pattern, and the set of stacks of each of its numbers from 1 on
     BODY = 4  # of a plan
     SHAPE = 5  # a plan or pattern, which of its sets are equal; its value: a body

@@ -10,7 +10,7 @@ import pytest
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack import set_store
 from grammarlm.masks.canvas.stack.reference import ReferencePasses
-from grammarlm.masks.canvas.stack.sets import StackSets
+from grammarlm.masks.canvas.stack.sets import StackSets, points_of, runs_of
 from grammarlm.masks.canvas.stack.table import ROOT, StackTable, on_top, stays
 from grammarlm.masks.protocol import FINISHED
 from tests.masks.canvas.stack_tables import BEGIN, all_rows, following, grid_of, random_starts, random_table
@@ -291,3 +291,17 @@ def test_a_walk_takes_the_best_class_that_leads_on() -> None:
         assert grid.passes(found, None).is_completable, seed
         assert (found == row)[row >= 0].all()
     assert walked > 10
+
+
+def test_patterns_are_runs_of_points_with_equal_sets():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        points = np.flatnonzero(rng.random(40) < rng.choice([0.1, 0.5, 0.9]))
+        numbers = rng.integers(1, 4, len(points))
+        words = runs_of(points, numbers)
+        runs = list(zip(words[::3], words[1::3], words[2::3], strict=True))
+        assert [(point, number) for first, end, number in runs for point in range(first, end)] == list(
+            zip(points.tolist(), numbers.tolist(), strict=True)
+        )
+        assert all(end < first or number != other for (_, end, number), (first, _, other) in itertools.pairwise(runs))
+        assert [found.tolist() for found in points_of(words)] == [points.tolist(), numbers.tolist()]

@@ -7,7 +7,7 @@ from grammarlm.kernels.cpu.jit import part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Question, Record, StackSets
 
-from .patterns import pattern_of
+from .patterns import list_runs, pattern_of
 from .plans import finish_shape, shape, state_of
 from .records import answer, keep_answer, record, sets_arena, words_of
 from .stack_sets import LONGEST_FRAME
@@ -93,13 +93,7 @@ def lowered_state(address, state, height):
         return int64(0)
     made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
     if made == 0:
-        reached = carray(pointer(arena[StackSets.REACHED]), arena[StackSets.POINTS], np.int32)
-        place = carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32)
-        words, n = words_of(arena, pattern), int64(0)
-        for i in range(1, len(words), 2):
-            reached[n], place[n] = words[i], words[i + 1]
-            n += 1
-        made = finish_shape(address, shaped, n)
+        made = finish_shape(address, shaped, list_runs(address, pattern, int64(1)))
     if arena[StackSets.FULL]:
         return int64(0)
     low = state_of(address, made)

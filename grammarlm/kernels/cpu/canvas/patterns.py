@@ -1,7 +1,8 @@
 """Patterns: which points have stacks, and which of a state's sets each of them has.
 
-Most states of a row have few of thousands of points, so a pattern lists those that have stacks. What is looked up by point is
-spread over scratch (NUMBER_OF) and cleared again, both in the time of the list.
+Most states of a row have few of thousands of points, so a pattern lists those that have stacks, as runs of points that have the
+same set: three words each, the first point, the one behind the last, the number of the set. What is looked up by point is spread
+over scratch (NUMBER_OF) and cleared again, both in the time of the list.
 """
 
 import numpy as np
@@ -13,6 +14,8 @@ from grammarlm.layout.stack_sets import StackSets
 from .arrays import lowest
 from .records import sets_arena, words_of
 
+RUN = 3  # words
+
 
 @inlined
 def pattern_of(arena, state):
@@ -23,10 +26,36 @@ def pattern_of(arena, state):
 def write_numbers(arena, pattern, numbers, keeps):
     """Into `numbers`, of points as far as it goes, those of a pattern; 0 instead, unless it keeps them."""
     words = words_of(arena, pattern)
-    for i in range(1, len(words), 2):
-        if words[i] >= len(numbers):
-            break
-        numbers[words[i]] = words[i + 1] if keeps else 0
+    for i in range(1, len(words), RUN):
+        number = words[i + 2] if keeps else 0
+        for point in range(words[i], min(int64(words[i + 1]), len(numbers))):
+            numbers[point] = number
+
+
+@part
+def list_runs(address, of, begin):
+    """REACHED and PLACE: the points of the runs that a record has from a word on, and their numbers. Returns how many."""
+    arena = sets_arena(address)
+    points, words, count = arena[StackSets.POINTS], words_of(arena, of), int64(0)
+    reached, place = (
+        carray(pointer(arena[StackSets.REACHED]), points, np.int32),
+        carray(pointer(arena[StackSets.PLACE]), points, np.int32),
+    )
+    for i in range(begin, len(words), RUN):
+        for point in range(words[i], words[i + 1]):
+            reached[count], place[count] = point, words[i + 2]
+            count += 1
+    return count
+
+
+@inlined
+def add_to_runs(words, begin, end, point, number):
+    """Adds a point behind all others to runs that are `words` from `begin` to `end`. Returns where they end then."""
+    if end > begin and words[end - 2] == point and words[end - 1] == number:
+        words[end - 2] = point + 1
+        return end
+    words[end], words[end + 1], words[end + 2] = point, point + 1, number
+    return end + RUN
 
 
 @part
@@ -61,14 +90,15 @@ def spread_inner(address, pattern):
 def number_at(address, pattern, point):
     """The number of one point, 0: it has no stacks."""
     words = words_of(sets_arena(address), pattern)
-    low, high = int64(0), int64(len(words) - 1) // 2
+    low, high = int64(0), int64(len(words) - 1) // RUN
     while low < high:
         middle = (low + high) // 2
-        if words[1 + 2 * middle] < point:
+        if words[2 + RUN * middle] <= point:
             low = middle + 1
         else:
             high = middle
-    return int64(words[2 + 2 * low]) if 1 + 2 * low < len(words) and words[1 + 2 * low] == point else int64(0)
+    at = 1 + RUN * low
+    return int64(words[at + 2]) if at < len(words) and words[at] <= point else int64(0)
 
 
 @inlined

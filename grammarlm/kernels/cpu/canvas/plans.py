@@ -3,9 +3,8 @@
 A pattern says of each point which of a state's sets it has. From a pattern, the edges of a class (or of all) and a direction
 follow the groups of sets that meet in a point; only their unions depend on the sets. A body is
 
-    groups G, used U, (group before, set added) of each group from 1 on, the groups that plain points have [U], and of each point
-    that has a group, ascending: the point, and the place of its group among those, or for points that the step goes on with the
-    group itself
+    groups G, used U, (group before, set added) of each group from 1 on, the groups that plain points have [U], and runs of the
+    points that have a group, with the place of it among those, or for points that the step goes on with the group itself
 
 and the body of a shape: the pattern reached, and for each of its numbers from 1 on the first of the sets given that it has.
 """
@@ -17,7 +16,7 @@ from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.layout.stack_sets import Question, Record, StackSets
 
 from .arrays import lowest
-from .patterns import clear, list_met, note_met, spread
+from .patterns import RUN, add_to_runs, clear, list_met, note_met, spread
 from .records import answer, keep_answer, record, sets_arena, words_of
 
 HEAD = 3  # words of a body before the groups: what it is, G, U
@@ -36,20 +35,23 @@ def order_sources(address, pattern):
     points, words = arena[StackSets.POINTS], words_of(arena, pattern)
     counts = carray(pointer(arena[StackSets.COUNTS]), points + 2, np.int32)
     sources = carray(pointer(arena[StackSets.SOURCES]), points, np.int32)
-    most = int64(0)
-    for i in range(1, len(words), 2):
-        most = max(most, int64(words[i + 1]))
+    most, every = int64(0), int64(0)
+    for i in range(1, len(words), RUN):
+        most = max(most, int64(words[i + 2]))
     for v in range(most + 2):
         counts[v] = 0
-    for i in range(1, len(words), 2):
-        counts[words[i + 1] + 1] += 1
+    for i in range(1, len(words), RUN):
+        size = words[i + 1] - words[i]
+        counts[words[i + 2] + 1] += size
+        every += size
     for v in range(1, most + 2):
         counts[v] += counts[v - 1]
-    for i in range(1, len(words), 2):
-        v = words[i + 1]
-        sources[counts[v]] = words[i]
-        counts[v] += 1
-    return int64(len(words) - 1) // 2
+    for i in range(1, len(words), RUN):
+        v = words[i + 2]
+        for point in range(words[i], words[i + 1]):
+            sources[counts[v]] = point
+            counts[v] += 1
+    return every
 
 
 @part
@@ -213,12 +215,12 @@ def plan(address, pattern, token_class, is_forward):
             stamp[g] = used
             body[at + used - 1] = g
     at += used
+    begin = at
     for i in range(reaches):
         q = int64(reached[i])
         g = int64(group_of[q])
         is_plain = q < controls and (not is_forward or landing[q] < 0)
-        body[at], body[at + 1] = q, stamp[g] if is_plain else g
-        at += 2
+        at = add_to_runs(body, begin, at, q, stamp[g] if is_plain else g)
         group_of[q], touched[q] = 0, 0
     body[0], body[1], body[2] = Record.BODY, groups, used
     made = record(address, arena[StackSets.BODY], at, int64(1))
@@ -262,7 +264,7 @@ def finish_shape(address, shape_of, count):
     for i in range(sets + 1):
         renumbered[i] = 0
     most, used = int64(0), int64(1)
-    at = 2 * count + 1  # behind the pattern
+    at = RUN * count + 1  # behind the pattern
     body[0] = Record.PATTERN
     for j in range(count):
         i = int64(place[j])
@@ -273,8 +275,7 @@ def finish_shape(address, shape_of, count):
             most += 1
             renumbered[kind] = most
             body[at + 2 + most - 1] = i
-        body[used], body[used + 1] = reached[j], renumbered[kind]
-        used += 2
+        used = add_to_runs(body, int64(1), used, int64(reached[j]), int64(renumbered[kind]))
     pattern = record(address, arena[StackSets.BODY], used, int64(1))
     body[at], body[at + 1] = Record.BODY, pattern
     made = record(address, arena[StackSets.BODY] + 4 * at, most + 2, int64(1))

@@ -11,7 +11,7 @@ from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.stack_sets import StackSets
 
 from .heights import lowered_state
-from .patterns import pattern_of, spread_inner
+from .patterns import RUN, pattern_of, spread_inner
 from .records import kinds_of, put_answer, record, sets_arena, words_of
 from .stack_sets import meet
 from .steps import backward_step, forward_step, inner_state
@@ -91,15 +91,16 @@ def sets_classes(address, before, inner, out_address):
     every = carray(
         pointer(arena[StackSets.CONTROL_CLASSES]), (arena[StackSets.CONTROLS], arena[StackSets.KIND_WORDS]), np.uint64
     )
-    for i in range(1, len(from_), 2):
-        c, a = int64(from_[i]), int64(from_[i + 1])
-        if not has_more(every, c, out):
-            continue
-        for e in range(starts[c], starts[c + 1]):
-            b, kind = int64(to[points[e]]), int64(kind_of[e])
-            if b and has_more(classes, kind, out) and meeting(address, before, inner, known, a, b):
-                for w in range(len(out)):
-                    out[w] |= classes[kind, w]
+    for i in range(1, len(from_), RUN):
+        a = int64(from_[i + 2])
+        for c in range(from_[i], from_[i + 1]):
+            if not has_more(every, c, out):
+                continue
+            for e in range(starts[c], starts[c + 1]):
+                b, kind = int64(to[points[e]]), int64(kind_of[e])
+                if b and has_more(classes, kind, out) and meeting(address, before, inner, known, a, b):
+                    for w in range(len(out)):
+                        out[w] |= classes[kind, w]
     return arena[StackSets.FULL]
 
 
@@ -111,16 +112,14 @@ def sets_meet(address, left, right):
     known = np.zeros(int64(len(words_of(arena, left))) * int64(len(words_of(arena, right))), np.uint8)
     found, i, j = int64(0), int64(1), int64(1)
     while i < len(first) and j < len(second):
-        if first[i] < second[j]:
-            i += 2
-        elif first[i] > second[j]:
-            j += 2
-        elif meeting(address, left, right, known, int64(first[i + 1]), int64(second[j + 1])):
+        overlap = first[i] < second[j + 1] and second[j] < first[i + 1]
+        if overlap and meeting(address, left, right, known, int64(first[i + 2]), int64(second[j + 2])):
             found = int64(1)
             break
+        if first[i + 1] <= second[j + 1]:
+            i += RUN
         else:
-            i += 2
-            j += 2
+            j += RUN
     return found if arena[StackSets.FULL] == 0 else int64(-1)
 
 

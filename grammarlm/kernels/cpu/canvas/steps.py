@@ -11,7 +11,7 @@ from .arrays import has_bit, on_top
 from .feasible import feasible_below, tops_of
 from .gathered import WHOLE, add_set, set_of_symbols
 from .operated import before_operation, operated
-from .patterns import clear, pattern_of, spread
+from .patterns import RUN, clear, list_runs, pattern_of, spread
 from .plans import HEAD, finish_shape, plan, points_at, shape, state_of
 from .records import answer, keep_answer, sets_arena, words_of
 from .stack_sets import below, kept_or_below, union, with_top
@@ -33,9 +33,11 @@ def unite_needed(address, body_of, state, is_forward):
     for i in range(used):
         sets[body[HEAD + 2 * groups + i]] = WHOLE
     if is_forward:
-        for i in range(points_at(body), len(body), 2):
-            if body[i] >= arena[StackSets.CONTROLS] or landing_of[body[i]] >= 0:
-                sets[body[i + 1]] = WHOLE
+        for i in range(points_at(body), len(body), RUN):
+            for q in range(body[i], body[i + 1]):
+                if q >= arena[StackSets.CONTROLS] or landing_of[q] >= 0:
+                    sets[body[i + 2]] = WHOLE
+                    break
     sets[0] = 0
     for g in range(1, groups + 1):
         if sets[g] == 0:
@@ -91,18 +93,20 @@ def place_controls(address, planned, used):
         carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32),
     )
     landing = carray(pointer(arena[StackSets.LANDING]), landings, np.int32)
-    i, j, count = points_at(body), int64(0), int64(0)
-    while i < len(body) or j < landings:
-        if i < len(body) and (body[i] >= controls or (j < landings and body[i] == landing[j])):
-            i += 2
-        elif j >= landings or (i < len(body) and body[i] < landing[j]):
-            reached[count], place[count] = body[i], body[i + 1]
-            i += 2
-            count += 1
-        else:
-            reached[count], place[count] = landing[j], 1 + used + j
-            j += 1
-            count += 1
+    j, count = int64(0), int64(0)
+    for i in range(points_at(body), len(body), RUN):
+        for q in range(body[i], min(int64(body[i + 1]), controls)):
+            while j < landings and landing[j] < q:
+                reached[count], place[count] = landing[j], 1 + used + j
+                j += 1
+                count += 1
+            if j >= landings or landing[j] != q:
+                reached[count], place[count] = q, body[i + 2]
+                count += 1
+    while j < landings:
+        reached[count], place[count] = landing[j], 1 + used + j
+        j += 1
+        count += 1
     return count
 
 
@@ -197,10 +201,10 @@ def forward_step(address, state, token_class):
         here[landing[i]] = 0
     for q in range(controls, points):
         here[q] = 0
-    for i in range(points_at(body), len(body), 2):
-        q = int64(body[i])
-        if q >= controls or landing_of[q] >= 0:
-            here[q] = sets[body[i + 1]]
+    for i in range(points_at(body), len(body), RUN):
+        for q in range(body[i], body[i + 1]):
+            if q >= controls or landing_of[q] >= 0:
+                here[q] = sets[body[i + 2]]
     first_micro = controls + pushes
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), arena[StackSets.MICROS], np.int32)
     rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
@@ -313,10 +317,7 @@ def inner_state(address, state):
             carray(pointer(arena[StackSets.REACHED]), points, np.int32),
             carray(pointer(arena[StackSets.PLACE]), points, np.int32),
         )
-        words, n = words_of(arena, pattern), int64(0)
-        for i in range(1, len(words), 2):
-            reached[n], place[n] = words[i], words[i + 1]
-            n += 1
+        n = list_runs(address, pattern, int64(1))
         for q in range(controls, points):
             reached[n], place[n] = q, 1 + count + q - controls
             n += 1
@@ -344,15 +345,7 @@ def backward_step(address, inner, token_class):
         return int64(0)
     made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
     if made == 0:
-        reached, place = (
-            carray(pointer(arena[StackSets.REACHED]), arena[StackSets.POINTS], np.int32),
-            carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32),
-        )
-        body, n = words_of(arena, planned), int64(0)
-        for i in range(points_at(body), len(body), 2):
-            reached[n], place[n] = body[i], body[i + 1]
-            n += 1
-        made = finish_shape(address, shaped, n)
+        made = finish_shape(address, shaped, list_runs(address, planned, points_at(words_of(arena, planned))))
     if arena[StackSets.FULL]:
         return int64(0)
     before = state_of(address, made)

@@ -65,10 +65,12 @@ def given_beside(tokens: Sequence[int], vocab: Vocabulary, begun: int) -> list[t
 
 def _carried(tokens: Sequence[int], last: np.ndarray, is_whole: np.ndarray, here: int) -> list[int]:
     """The given blanks before each token. `last`: how many a token ends in."""
-    found = []
-    for token in tokens:
+    given, found = np.array(tokens, np.int64), list[int]()
+    is_masked = given == MASKED
+    own, goes_on = np.where(is_masked, 0, last[given]).tolist(), (is_whole[given] & ~is_masked).tolist()
+    for at, more in enumerate(own):
         found.append(here)
-        here = 0 if token == MASKED else int(last[token]) + (here if is_whole[token] else 0)
+        here = more + here if goes_on[at] else more
     return found
 
 

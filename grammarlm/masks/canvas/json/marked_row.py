@@ -123,21 +123,19 @@ class MarkedRow:
             ]
         return tokens[~np.isin(of[tokens], leading)]
 
-    def may_avoid(self, position: int, token: int, key: bytes) -> bool:
-        """Is there a completion with a token at a masked position that has not this key there? False where that is not looked at:
-        where more than masked tokens is beside it, or marks are."""
-        tokens, marks = self._tokens, self._marks
+    def may_avoid(self, position: int, asked: Sequence[tuple[int, bytes]]) -> list[bool]:
+        """Of tokens and a key each: is there a completion with the token at a masked position that has not the key there? False
+        where that is not looked at: where more than masked tokens is beside it, or marks are."""
+        tokens, marks, table = self._tokens, self._marks, self.table
         if not 0 < position < len(tokens) - 1 or tokens[position - 1] != MASKED or tokens[position + 1] != MASKED:
-            return False
+            return [False] * len(asked)
         if (position, 0) in marks or (position + 1, 0) in marks:
-            return False
+            return [False] * len(asked)
         self._begin()
-        with self.table.sets.lock:
-            row = self.table.avoiding(token, self._texts[token], key)
-            if row is None:
-                return True
+        with table.sets.lock:
             before, behind = self._known.forward(self._at[position]), self._known.backward(self._at[position + 1])
-            return self.table.meets(before, row, behind)
+            rows = [table.avoiding(token, self._texts[token], key) for token, key in asked]
+            return [row is None or table.meets(before, row, behind) for row in rows]
 
     def leads_on(
         self, first: int, tokens: Sequence[int], spans: Sequence[Marked], keys: tuple[bytes, ...] = (),

@@ -45,6 +45,7 @@ class MarkedTable:
         self._made: Unrolled | None = None
         self._text: tuple[Unrolled, np.ndarray | None] | None = None
         self._base: tuple[Sequence[int], TokenClasses, np.ndarray] | None = None
+        self._bytes: tuple[Unrolled, list[int]] | None = None
         self.unrolled: Unrolled
         self.ready((), NOT_BEGUN)
 
@@ -155,41 +156,32 @@ class MarkedTable:
     def row(self, base: np.ndarray, first: int, texts: Sequence[bytes], marks: Marks) -> tuple[np.ndarray, np.ndarray]:
         """The classes of tokens from a position on and of marks; where each of the tokens begins, its marks included, and the end.
         `base`: their classes, `texts`: of the tokens."""
-        if all(not offset for _, offset in marks):
-            return self._between_tokens(base, first, marks)
-        by_byte, parts, end = self.unrolled.byte_classes, list[np.ndarray](), first + len(base)
-        starts, taken = np.arange(len(base) + 1), 0
-        offsets: dict[int, list[int]] = {}
+        end, offsets = first + len(base), dict[int, list[int]]()
         for position, offset in marks:
             if first <= position < end or (position == end and not offset):
                 offsets.setdefault(position, []).append(offset)
+        if not offsets:
+            return base, np.arange(len(base) + 1)
+        of, given, taken, found = self._classes_of_bytes, base.tolist(), 0, list[int]()
+        more = np.zeros(len(base) + 2, np.int64)  # classes at and before each place that no token has
         for position in sorted(offsets):
             at = position - first
-            before = by_byte[marks.get((position, 0), [])]
-            parts += [base[taken:at], before]
-            taken, more = at, len(before)
+            found += given[taken:at]
+            taken, begun = at, len(found)
+            found += [of[byte] for byte in marks.get((position, 0), ())]
             if any(offsets[position]):
-                spelled = list[int]()
                 for offset, byte in enumerate(texts[at]):
-                    spelled += by_byte[marks.get((position, offset), []) if offset else []].tolist()
-                    spelled.append(int(by_byte[byte]))
-                parts.append(np.array(spelled, np.int32))
-                taken, more = at + 1, more + len(spelled) - 1
-            starts[at + 1 :] += more
-        found = np.concatenate([*parts, base[taken:]]) if parts else base
-        return np.ascontiguousarray(found, np.int32), starts
+                    if offset:
+                        found += [of[mark] for mark in marks.get((position, offset), ())]
+                    found.append(of[byte])
+                taken = at + 1
+            more[at + 1] = len(found) - begun - (taken - at)
+        found += given[taken:]
+        return np.array(found, np.int32), np.arange(len(base) + 1) + np.cumsum(more[:-1])
 
-    def _between_tokens(self, base: np.ndarray, first: int, marks: Marks) -> tuple[np.ndarray, np.ndarray]:
-        """`row`, where no mark is within a token."""
-        by_byte, places, classes = self.unrolled.byte_classes, list[int](), list[int]()
-        for position, _ in marks:
-            if first <= position <= first + len(base):
-                more = marks[position, 0]
-                places += [position - first] * len(more)
-                classes += more
-        starts = np.arange(len(base) + 1)
-        if not places:
-            return base, starts
-        at = np.array(places)
-        starts[1:] += np.cumsum(np.bincount(at, minlength=len(base) + 1))[:-1]
-        return np.insert(base, at, by_byte[classes]).astype(np.int32), starts
+    @property
+    def _classes_of_bytes(self) -> list[int]:
+        known = self._bytes
+        if known is None or known[0] is not self.unrolled:
+            known = self._bytes = self.unrolled, self.unrolled.byte_classes.tolist()
+        return known[1]

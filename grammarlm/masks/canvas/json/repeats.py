@@ -89,7 +89,7 @@ class Repeats:
         """The keys that have places which they had not in another row."""
         return frozenset(
             key for key, spans in self._all_spans.items()
-            if (known := others.get(key)) is not spans and (known is None or any(span not in known for span in spans))
+            if (known := others.get(key)) != spans and (known is None or any(span not in known for span in spans))
         )  # fmt: skip
 
     def _is_tight(self, span: Span) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -45,16 +44,16 @@ class SecondKeys:
 
     def _spelling(
         self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None
-    ) -> Iterator[tuple[bytes, list[int]]]:
+    ) -> list[tuple[bytes, list[int]]]:
         """(key, tokens): tokens that a masked position may have, and that are all of a key of the row with given tokens beside it.
         They are of one class, and all do alike. Left out are those that need be no key there. `keys`: only these."""
         beside = self._repeats.beside(position)
         if beside is None:
-            return
+            return []
         before, after = beside
         candidates = self._candidates(frozenset(begins_of(before)), frozenset(ends_of(after)), keys)
         if not candidates.found:
-            return
+            return []
         may_be, least = allowed[candidates.classes], self._repeats.bound
         if least is not None and may_be.any():
             of = least.classes.of[candidates.tokens]
@@ -62,18 +61,17 @@ class SecondKeys:
             may_be &= ~(np.array(are_apart, bool) & least.classes_at(position)[of])
         if before.text or after.text:
             least = None
-        known: dict[int, bool] = {}  # of plain tokens, which all do alike if they are of one class
-        for i in np.flatnonzero(may_be).tolist():
-            key, tokens = candidates.found[i]
-            if least is None:
-                yield key, tokens
-                continue
-            token = tokens[0]
-            token_class = int(least.classes.of[token]) if key == self._repeats.texts[token] else -1 - token
-            if token_class not in known:
-                known[token_class] = least.may_avoid(position, token, key)
-            if not known[token_class]:
-                yield key, tokens
+        found = [candidates.found[i] for i in np.flatnonzero(may_be).tolist()]
+        if least is None or not found:
+            return found
+        kinds, asked = list[int](), dict[int, tuple[int, bytes]]()
+        for key, tokens in found:
+            token = tokens[0]  # plain tokens all do alike if they are of one class
+            kind = int(least.classes.of[token]) if key == self._repeats.texts[token] else -1 - token
+            kinds.append(kind)
+            asked.setdefault(kind, (token, key))
+        may_avoid = dict(zip(asked, least.may_avoid(position, list(asked.values())), strict=True))
+        return [one for one, kind in zip(found, kinds, strict=True) if not may_avoid[kind]]
 
     def _candidates(
         self, starts: frozenset[bytes], rests: frozenset[bytes], keys: frozenset[bytes] | None
@@ -109,9 +107,11 @@ class SecondKeys:
 
     def _makes_second(self, position: int, token: int, key: bytes, proof: Proof) -> bool:
         """Does the token at the position make a second key like this one, whatever else is filled in?"""
+        if (token, key) in proof.never:
+            return False
         here, behind = (position, 0), (position + 1, 0)
         others = [span for span in self._repeats.spans(key) if span.end < here or span.begin > behind]
-        if (token, key) in proof.never or not (others or key in self._repeats.had or self._may_have_two(token, key)):
+        if not (others or key in self._repeats.had or self._may_have_two(token, key)):
             return False
         made = [s for s in self._joined(position, token).spans if s.key == key and s.begin <= behind and s.end >= here]
         others = [span for span in others if not any(touch(span, one) for one in made)]

@@ -28,7 +28,7 @@ MANY_WORDS, MANY_OPERATED = (
     1 << 26,
     1 << 27,
 )  # with operations: 256 masked tokens to the right of a block take 71,000,000
-FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 23, 1 << 16
+FIRST_RECORDS, FIRST_WORDS, FIRST_ANSWERS = 1 << 15, 1 << 24, 1 << 16
 FIRST_PAIRS, FIRST_FRAMES = 1 << 16, 1 << 12
 MOST_COMMON = 8  # words of common points
 COMMON_SHARE = (

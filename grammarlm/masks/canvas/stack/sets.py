@@ -115,24 +115,30 @@ class StackSets:
 
     def state(self, stacks: dict[int, set[Stack]]) -> int:
         """The state of some stacks by control."""
-        pattern, sets = [int(Record.PATTERN)], dict[int, int]()
-        for control in sorted(stacks):
-            if stacks[control]:
-                pattern += [control, sets.setdefault(self._set(frozenset(stacks[control])), len(sets) + 1)]
-        return self._store.record([Record.STATE, self._store.record(pattern), *sets])
+        return self.state_of({control: self._set(frozenset(of)) for control, of in stacks.items() if of})
 
     def state_of(self, sets: dict[int, int]) -> int:
         """The state of some sets by control."""
-        pattern, numbers = [int(Record.PATTERN)], dict[int, int]()
-        for control in sorted(sets):
-            pattern += [control, numbers.setdefault(sets[control], len(numbers) + 1)]
-        return self._store.record([Record.STATE, self._store.record(pattern), *numbers])
+        points = np.array(sorted(sets), np.int64)
+        return self._state(points, np.array([sets[point] for point in points.tolist()], np.int64))
+
+    def _state(self, points: np.ndarray, sets: np.ndarray) -> int:
+        """The state of some points, ascending, and the set of each."""
+        numbers = dict[int, int]()
+        of = np.array([numbers.setdefault(one, len(numbers) + 1) for one in sets.tolist()], np.int64)
+        pattern = self._store.record([Record.PATTERN, *runs_of(points, of)])
+        return self._store.record([Record.STATE, pattern, *numbers])
 
     def sets_of(self, state: int) -> list[tuple[int, int]]:
         """The points of a state, and the set of each."""
+        points, sets = self._points(state)
+        return list(zip(points.tolist(), sets.tolist(), strict=True))
+
+    def _points(self, state: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same as arrays."""
         _, pattern, *sets = self._store.read(state)
-        words = self._store.read(pattern)[1:]
-        return [(point, sets[number - 1]) for point, number in zip(words[::2], words[1::2], strict=True)]
+        points, numbers = points_of(self._store.read(pattern)[1:])
+        return points, np.array(sets, np.int64)[numbers - 1]
 
     def record(self, words: Iterable[int]) -> int:
         return self._store.record(words)
@@ -210,12 +216,9 @@ class StackSets:
 
     def among(self, state: int, controls: np.ndarray) -> int:
         """The part of a state at a boundary at some of the controls (bool [controls])."""
-        _, pattern, *sets = self._store.read(state)
-        pairs = np.array(self._store.read(pattern)[1:], np.int64).reshape(-1, 2)
-        words, numbers = [int(Record.PATTERN)], dict[int, int]()
-        for control, number in pairs[controls[pairs[:, 0]]].tolist():
-            words += [control, numbers.setdefault(sets[number - 1], len(numbers) + 1)]
-        return self._store.record([Record.STATE, self._store.record(words), *numbers])
+        points, sets = self._points(state)
+        is_among = controls[points]
+        return self._state(points[is_among], sets[is_among])
 
     def has_stacks(self, state: int) -> bool:
         """Is there any stack in a state?"""
@@ -259,3 +262,23 @@ class StackSets:
     @property
     def nbytes(self) -> int:
         return self._store.nbytes
+
+
+def runs_of(points: np.ndarray, numbers: np.ndarray) -> list[int]:
+    """The words of a pattern: (first, end, number) of each run of points, ascending, that have the same number."""
+    if not len(points):
+        return []
+    is_first = np.ones(len(points), bool)
+    is_first[1:] = (np.diff(points) != 1) | (np.diff(numbers) != 0)
+    begins = np.flatnonzero(is_first)
+    ends = points[np.concatenate([begins[1:], [len(points)]]) - 1] + 1
+    found: list[int] = np.stack([points[begins], ends, numbers[begins]], 1).ravel().tolist()
+    return found
+
+
+def points_of(words: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The points of such words, int64 [N], and their numbers."""
+    first, end, number = np.array(words, np.int64).reshape(-1, 3).T
+    sizes = end - first
+    inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(first, sizes) + inside, np.repeat(number, sizes)
