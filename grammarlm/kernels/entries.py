@@ -88,6 +88,7 @@ GROUPS = {
         "narrow_pass": "canvas.narrow",
         "narrow_classes": "canvas.narrow_rows",
         "sets_walk": "canvas.set_walk",
+        "sets_of_row": "canvas.contexts",
         "guide_row": "canvas.guide",
         "guide_stack": "canvas.follow",
         "guided_best": "canvas.search",

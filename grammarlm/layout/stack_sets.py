@@ -180,16 +180,26 @@ class Guide(Constants):
     EDGE_START = 19  # int32 [CONTROLS + 1]
     EDGE = 20  # int32 [EVERY_EDGE]: by control
     # contexts of stacks (kernels/cpu/canvas/contexts.py)
-    HEIGHT = 21  # up to which they tell stacks apart; 0: they do not
-    CONTEXTS = 22
-    PAIRS = 23  # of a point and a context
-    PAIR_OF = 24  # int32 [POINTS, CONTEXTS]: their numbers, -1: never
-    HELD_SETS = 25  # 0 where HEIGHT is 0
-    HELD = 26  # uint64 [HELD_SETS, words]: the contexts of each set of stacks
-    STACK_CONTEXT = 27  # int32 [STACK_CAPACITY]
-    SYMBOLS = 28
-    IS_SINGLE = 29  # 1: each row has one derivation at most
-    LENGTH = 30
+    CONTEXTS = 21
+    NEXT = 22  # int32 [CONTEXTS, SYMBOLS]: the context after a push, -1: that cannot be
+    TOP = 23  # int32 [CONTEXTS]: the symbol on top of the stacks of a context
+    BELOW_START = 24  # int32 [CONTEXTS + 1]
+    BELOW = 25  # int32: contexts that a pop leads to
+    PAIRS = 26  # of a point and a context
+    PAIR_OF = 27  # int32 [CONTEXTS, POINTS]: their numbers, -1: never
+    PAIR_START = 38  # int32 [POINTS + 1]: those of each point
+    HELD_SETS = 28  # sets of the row, with 0, the empty one; 0 where there is one context, of all stacks
+    HELD_OF = 29  # int32: by record, the place of a set of the row among these
+    HELD_RECORD = 30  # int32 [HELD_SETS]: the other way round, ascending
+    HELD = 31  # uint64 [HELD_SETS, words]: the contexts of each
+    STACK_CONTEXT = 32  # int32 [STACK_CAPACITY]
+    SYMBOLS = 33
+    IS_SINGLE = 34  # 1: each row has one derivation at most
+    # stacks with which tries ended
+    ENDED = 35  # used
+    ENDED_CAPACITY = 36
+    ENDED_STACK = 37  # int32 [ENDED_CAPACITY]
+    LENGTH = 39
 
 
 class Effects(Constants):

@@ -8,7 +8,7 @@ import pytest
 
 from grammarlm.masks.canvas.scores import LOWEST, SoftmaxDraw
 from grammarlm.masks.canvas.stack import arena, guided
-from grammarlm.masks.canvas.stack.contexts import HEIGHTS, fits
+from grammarlm.masks.canvas.stack.contexts import Contexts
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.canvas.stack.paths import Paths
 from grammarlm.masks.canvas.stack.table import StackTable
@@ -16,6 +16,7 @@ from tests.masks.canvas.canvas_law import Choices, matching
 from tests.masks.canvas.stack_tables import all_rows, grid_of, random_single_table, random_starts, random_table
 
 DRAWS = 1000
+Stack = tuple[int, ...]
 
 
 Rows = Iterator[tuple[np.random.Generator, StackPasses, np.ndarray]]
@@ -50,14 +51,21 @@ def sums_of(passes: StackPasses, rows: np.ndarray, scores: np.ndarray) -> np.nda
     return scores[holes, rows[:, holes]].sum(1)
 
 
-def led(passes: StackPasses, scores: np.ndarray, is_sum: bool, height: int = 0) -> guided.Guided:
-    """The guide of a row, by states made for it."""
+def led(passes: StackPasses, scores: np.ndarray, is_sum: bool, known: set[Stack] | None = None) -> guided.Guided:
+    """The guide of a row, by states made for it, with bounds that know nothing of stacks, or some of these."""
     sets, grid = passes.grid.table.sets, passes.grid
     begin, end = grid.borders()
     _, inner = sets.backward(passes.row, end)
-    forward = sets.forward(begin, passes.row)
-    assert fits(sets, len(passes.row), height) or sets.table.symbols == 1
-    return guided.Guided(grid, passes.row, forward, inner, scores, is_sum, height if sets.table.symbols > 1 else 0)
+    guide = guided.Guided(grid, passes.row, sets.forward(begin, passes.row), inner, scores, is_sum)
+    if known is not None and guide.can_know_more:
+        guide.know(Contexts(sets, known))
+    return guide
+
+
+def known_stacks(table: StackTable) -> list[set[Stack] | None]:
+    """For bounds that know more and more: nothing, what is on top, all stacks of one symbol, and all of two."""
+    one = {(symbol,) for symbol in range(1, table.symbols)}
+    return [None, {()}, {(), *one}, {(), *one, *((a, b) for (a,) in one for (b,) in one)}]
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(20, 1500, marks=pytest.mark.proof)])
@@ -68,7 +76,7 @@ def test_the_best_completion_is_found_by_search_and_by_all_values(first: int, co
             continue
         for scores in kinds_of_scores(rng, (len(passes.row), passes.grid.table.classes)):
             sums = sums_of(passes, left, scores)
-            led_there = [led(passes, scores, is_sum=False, height=height).best() for height in HEIGHTS]
+            led_there = [led(passes, scores, False, known).best() for known in known_stacks(passes.grid.table)]
             assert all(found is not None for found in led_there)
             for best in (
                 *led_there,
@@ -89,7 +97,7 @@ def test_no_completions_have_more_than_the_bound(first: int, count: int) -> None
         scores = rng.standard_normal((len(passes.row), passes.grid.table.classes)) * 2
         sums = sums_of(passes, left, scores)
         for is_sum, least in ((False, sums.max()), (True, np.logaddexp.reduce(sums))):
-            bounds = [led(passes, scores, is_sum, height).bound for height in HEIGHTS]
+            bounds = [led(passes, scores, is_sum, known).bound for known in known_stacks(passes.grid.table)]
             assert min(bounds) >= least - 1e-9
             assert sorted(bounds, reverse=True) == pytest.approx(bounds), "what knows more is no looser"
             loose += bounds[0] > least + 1e-3
@@ -109,7 +117,7 @@ def test_tries_have_the_law_of_rows_where_these_have_several_derivations(first: 
             continue
         scores = rng.standard_normal((len(passes.row), grid.table.classes))
         sums, draw = sums_of(passes, left, scores), SoftmaxDraw(rng)
-        guides = [led(passes, scores, is_sum=True, height=height) for height in HEIGHTS]
+        guides = [led(passes, scores, True, known) for known in known_stacks(grid.table)]
         law = Counter[tuple[int, ...]]()
         for turn in range(DRAWS):
             guide = guides[turn % len(guides)]
@@ -150,6 +158,40 @@ def test_samples_by_tries_have_the_law_of_rows(first: int, count: int) -> None:
         compared += 1
     assert compared > 15
     assert failed > 3, "all tries succeeded"
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 60), pytest.param(60, 600, marks=pytest.mark.proof)])
+def test_bounds_come_to_know_what_led_them_astray(monkeypatch: pytest.MonkeyPatch, first: int, count: int) -> None:
+    """The law of samples and the best where each round of tries, and each search, is too short for the bounds before."""
+    monkeypatch.setattr(guided, "FEW_PLACES", 3)
+    monkeypatch.setattr(guided, "ROUNDS", 400 * (1,))
+    monkeypatch.setattr(guided, "FEW_ROUNDS", 1)
+    monkeypatch.setattr(guided, "MORE_STACKS", 1)
+    known, knew = Counter[int](), guided.Guided.know
+
+    def know(self: guided.Guided, contexts: Contexts) -> None:
+        known[len(contexts.known)] += 1
+        knew(self, contexts)
+
+    monkeypatch.setattr(guided.Guided, "know", know)
+    compared = 0
+    for seed, make in ((first, random_single_table), (first + 5000, random_table)):
+        for rng, passes, left in some_rows(seed, count, make):
+            grid = passes.grid
+            if grid.table.micro_order is None or not 2 <= len(left) <= 12:
+                continue
+            scores = rng.standard_normal((len(passes.row), grid.table.classes)) * 2
+            sums = sums_of(passes, left, scores)
+            assert sums_of(passes, passes.best(scores)[None], scores)[0] == pytest.approx(sums.max())
+            draw, law = SoftmaxDraw(rng), Counter[tuple[int, ...]]()
+            for _ in range(DRAWS):
+                law[tuple(passes.sample(scores, draw).tolist())] += 1
+            for row, p in zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True):
+                assert abs(law[row] / DRAWS - p) < 5 * np.sqrt(p * (1 - p) / DRAWS) + 1e-9, (passes.row, row)
+            assert set(law) <= set(map(tuple, left.tolist()))
+            compared += 1
+    assert compared > count // 3
+    assert sum(times for stacks, times in known.items() if stacks > 1) > 20, known
 
 
 def test_what_is_not_found_soon_is_found_by_all_values(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,15 @@
-"""Contexts: what bounds know of a stack (guide.py), its top and bottom symbol and its height up to HEIGHT. With HEIGHT 0 they know
-nothing: all stacks have context 0.
+"""Contexts: what bounds know of a stack (guide.py).
 
-Otherwise HEIGHT is 2 or more, and 0 is the empty stack.
+A context is a state of an automaton that reads stacks from the bottom up (masks/canvas/stack/contexts.py makes it); context 0 is
+where it begins. All stacks of a context have the same symbol on top. Where there is one context alone, bounds know nothing.
 """
 
 import numpy as np
-from numba import carray, int64, uint64
+from numba import carray, int32, int64, uint64
 
-from grammarlm.kernels.cpu.jit import inlined, part, pointer
+from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.canvas import ROOT
-from grammarlm.layout.stack_sets import Guide, Record, StackSets
+from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import has_bit, lowest
 from .feasible import add_bit
@@ -17,72 +17,82 @@ from .records import sets_arena, words_of
 
 
 @inlined
-def context_of(top, bottom, high, symbols, height):
-    return 1 + ((top - 1) * (symbols - 1) + bottom - 1) * height + high - 1
-
-
-@inlined
-def bottom_of(context, symbols, height):
-    return (context - 1) // height % (symbols - 1) + 1
-
-
-@inlined
-def high_of(context, height):
-    return (context - 1) % height + 1
-
-
-@inlined
-def pushed(context, symbol, symbols, height):
-    """The context of a stack with one more symbol on top."""
-    if height == 0:
-        found = int64(0)
-    elif context == 0:
-        found = context_of(symbol, symbol, int64(1), symbols, height)
-    else:
-        high = min(high_of(context, height) + 1, height)
-        found = context_of(symbol, bottom_of(context, symbols, height), high, symbols, height)
-    return found
-
-
-@inlined
-def top_of(context, symbols, height):
-    """The symbol on top; ROOT of the empty stack. Where HEIGHT is not 0."""
-    return (context - 1) // (height * (symbols - 1)) + 1 if context > 0 else int64(ROOT)
+def next_of(guide):
+    """int32 [CONTEXTS, SYMBOLS]: the context of a stack with one more symbol on top; -1: that cannot be."""
+    return carray(pointer(guide[Guide.NEXT]), (guide[Guide.CONTEXTS], guide[Guide.SYMBOLS]), np.int32)
 
 
 @inlined
 def pairs_of(guide, arena):
-    """int32 [POINTS, CONTEXTS]: the number of a point with a context, -1: never."""
-    return carray(pointer(guide[Guide.PAIR_OF]), (arena[StackSets.POINTS], guide[Guide.CONTEXTS]), np.int32)
+    """int32 [CONTEXTS, POINTS]: the number of a point with a context, -1: never."""
+    return carray(pointer(guide[Guide.PAIR_OF]), (guide[Guide.CONTEXTS], arena[StackSets.POINTS]), np.int32)
+
+
+@inlined
+def belows_in(guide):
+    """Where the contexts begin that a pop leads to from each, and these."""
+    starts = carray(pointer(guide[Guide.BELOW_START]), guide[Guide.CONTEXTS] + 1, np.int32)
+    return starts, carray(pointer(guide[Guide.BELOW]), int64(starts[guide[Guide.CONTEXTS]]), np.int32)
+
+
+@inlined
+def held_words(guide):
+    """Of a set of contexts."""
+    return (guide[Guide.CONTEXTS] + int64(63)) >> int64(6)
 
 
 @inlined
 def held_of(guide):
     """uint64 [HELD_SETS, words]: the contexts of the stacks in a set."""
-    shape = guide[Guide.HELD_SETS], (guide[Guide.CONTEXTS] + int64(63)) >> int64(6)
-    return carray(pointer(guide[Guide.HELD]), shape, np.uint64)
+    return carray(pointer(guide[Guide.HELD]), (guide[Guide.HELD_SETS], held_words(guide)), np.uint64)
+
+
+@kernel("int64(int64, int64, int64, int64, int64)")
+def sets_of_row(address, states_address, count, place_address, records):
+    """Numbers the sets of some states, int32 [count], and all that are below their symbols: int32 [records] by record, 0: none of
+    them. Returns how many there are, with 0."""
+    arena = sets_arena(address)
+    states = carray(pointer(states_address), count, np.int32)
+    places, found = carray(pointer(place_address), records, np.int32), int64(1)
+    for i in range(count):
+        words = words_of(arena, int64(states[i]))
+        for j in range(2, len(words)):
+            places[words[j]] = 1
+    for n in range(records - 1, 0, -1):
+        if places[n]:
+            words = words_of(arena, int64(n))
+            for i in range(2, len(words), 2):
+                places[words[i]] = 1
+    places[0] = 0
+    for n in range(1, records):
+        if places[n]:
+            places[n] = int32(found)
+            found += 1
+    return found
 
 
 @part
 def find_held(address, guide_address):
-    """HELD of all sets. A set has a higher number than those of what is below its symbols."""
+    """HELD of all sets of the row. A set has a higher number than those of what is below its symbols."""
     arena, guide = sets_arena(address), carray(pointer(guide_address), int64(Guide.LENGTH), np.int64)
-    held, symbols, height = held_of(guide), arena[StackSets.SYMBOLS], guide[Guide.HEIGHT]
+    held, after = held_of(guide), next_of(guide)
+    records = carray(pointer(guide[Guide.HELD_RECORD]), len(held), np.int32)
+    place = carray(pointer(guide[Guide.HELD_OF]), arena[StackSets.RECORDS], np.int32)
     for n in range(1, len(held)):
-        words = words_of(arena, int64(n))
-        if words[0] != Record.SET:
-            continue
+        words = words_of(arena, int64(records[n]))
         for i in range(1, len(words), 2):
             symbol = int64(words[i])
             if symbol == ROOT:
                 add_bit(held, int64(n), int64(0))
                 continue
+            of = int64(place[words[i + 1]])
             for w in range(held.shape[1]):
-                bits = held[words[i + 1], w]
+                bits = held[of, w]
                 while bits:
                     context = int64(w) * 64 + lowest(bits)
                     bits &= bits - uint64(1)
-                    add_bit(held, int64(n), pushed(context, symbol, symbols, height))
+                    if after[context, symbol] >= 0:
+                        add_bit(held, int64(n), int64(after[context, symbol]))
 
 
 @inlined
@@ -92,8 +102,17 @@ def set_at(words, number):
 
 
 @inlined
+def held_at(guide, stacks):
+    """The place of a set of the row in HELD; without contexts there are none, and it is as good as any."""
+    found = stacks
+    if guide[Guide.HELD_SETS] > 0:
+        found = int64(carray(pointer(guide[Guide.HELD_OF]), stacks + 1, np.int32)[stacks])
+    return found
+
+
+@inlined
 def holds(held, stacks, context):
-    """Has a stack of a set the context? Without contexts `held` has no rows."""
+    """Has a stack of a set, by its place, the context? Without contexts `held` has no rows."""
     return stacks > 0 and (len(held) == 0 or has_bit(held, stacks, context))
 
 

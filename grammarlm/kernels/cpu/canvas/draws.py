@@ -61,6 +61,16 @@ def first_place(address, guide_address, uniform):
 
 
 @part
+def note_end(guide_address, stack):
+    """Writes down with which stack a try ended, while there is room."""
+    guide = guide_of(guide_address)
+    at = guide[Guide.ENDED]
+    if at < guide[Guide.ENDED_CAPACITY]:
+        carray(pointer(guide[Guide.ENDED_STACK]), at + 1, np.int32)[at] = int32(stack)
+        guide[Guide.ENDED] = at + 1
+
+
+@part
 def one_try(address, guide_address, start, uniforms, found, edges):
     """Draws an edge for each step. Returns how many were drawn: all, or the try ended there; -1 where there is no room."""
     arena, guide = sets_arena(address), guide_of(guide_address)
@@ -88,6 +98,7 @@ def one_try(address, guide_address, start, uniforms, found, edges):
                     break
             place = next_edge(address, guide_address, int64(i), c, stack, place + 1)
         if not is_drawn:
+            note_end(guide_address, stack)
             return int64(i)
         c, stack = control, on
     return steps

@@ -11,7 +11,7 @@ from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import on_top
-from .contexts import pairs_of, pushed
+from .contexts import next_of, pairs_of
 from .guide import ahead_of, edges_at, edges_by_control, guide_of, is_taken, live_of, weights_of
 from .operated import groups_by_symbol, groups_of, pushed_of
 from .records import MIX, kinds_of, sets_arena, words_of
@@ -40,7 +40,7 @@ def stack_with(guide_address, below, symbol):
         return int64(-1)
     belows[n], symbols[n], slots[at] = below, symbol, n
     contexts = carray(pointer(guide[Guide.STACK_CONTEXT]), capacity, np.int32)
-    contexts[n] = pushed(int64(contexts[below]), int64(symbol), guide[Guide.SYMBOLS], guide[Guide.HEIGHT])
+    contexts[n] = next_of(guide)[contexts[below], symbol]
     guide[Guide.STACKS] = n + 1
     return n
 
@@ -165,7 +165,7 @@ def bound_of(address, guide_address, step, point, stack):
     """AHEAD at a boundary, or within the token before it, on a stack."""
     arena, guide = sets_arena(address), guide_of(guide_address)
     contexts = carray(pointer(guide[Guide.STACK_CONTEXT]), guide[Guide.STACK_CAPACITY], np.int32)
-    pair = int64(pairs_of(guide, arena)[point, contexts[stack]])
+    pair = int64(pairs_of(guide, arena)[contexts[stack], point])
     return ahead_of(guide)[step, pair] if pair >= 0 else -np.inf
 
 

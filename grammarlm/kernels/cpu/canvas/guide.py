@@ -6,26 +6,14 @@ there has more. search.py and draws.py are led by these bounds.
 """
 
 import numpy as np
-from numba import carray, int32, int64, uint64
+from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
 from grammarlm.layout.canvas import ROOT
 from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import has_bit, lowest, on_top
-from .contexts import (
-    bottom_of,
-    context_of,
-    find_held,
-    held_of,
-    held_word,
-    high_of,
-    holds,
-    pairs_of,
-    pushed,
-    set_at,
-    top_of,
-)
+from .contexts import belows_in, find_held, held_at, held_of, held_word, held_words, holds, next_of, pairs_of, set_at
 from .operated import most_ways
 from .patterns import pattern_of, write_numbers
 from .records import kinds_of, sets_arena, words_of
@@ -87,6 +75,15 @@ def is_taken(arena, kinds, edge, kind, given):
 
 
 @inlined
+def rules_of(arena):
+    """Where the rules of each micro point start, their symbols and the points after."""
+    starts = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
+    count = int64(starts[arena[StackSets.MICROS]])
+    symbols = carray(pointer(arena[StackSets.RULE_SYMBOL]), count, np.int32)
+    return starts, symbols, carray(pointer(arena[StackSets.RULE_AFTER]), count, np.int32)
+
+
+@inlined
 def joined(a, b, is_sum):
     """Of two ways: the better, or the log of their sum."""
     high, low = max(a, b), min(a, b)
@@ -126,10 +123,7 @@ def bound_operated(address, guide_address, step, micro):
     live, symbols = live_of(guide, arena)[step], arena[StackSets.SYMBOLS]
     inner = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
     m = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
-    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
-    rules = int64(rule_start[arena[StackSets.MICROS]])
-    rule_symbol = carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32)
-    afters = carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32)
+    rule_start, rule_symbol, afters = rules_of(arena)
     is_filter = carray(pointer(arena[StackSets.IS_FILTER]), arena[StackSets.OPERATIONS], np.int32)
     every, of_filter, best_filter, last = -np.inf, -np.inf, -np.inf, int64(-1)
     for r in range(rule_start[m], rule_start[m + 1]):
@@ -149,58 +143,85 @@ def bound_operated(address, guide_address, step, micro):
 
 
 @part
-def rules_value(address, guide_address, step, micro, symbol, context, below):
-    """What the rules of a micro point for a symbol on top have ahead: those that pop it with the context `below`."""
+def bound_any(address, guide_address, step, micro):
+    """AHEAD of a micro point where nothing is known of the stack: the best of what may be on top, and come to light below it."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    ahead, live, held, pairs = (
-        ahead_of(guide)[step + 1],
-        live_of(guide, arena)[step],
-        held_of(guide),
-        pairs_of(guide, arena),
-    )
-    words = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
-    first, found = arena[StackSets.CONTROLS] + arena[StackSets.PUSHES], -np.inf
-    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
-    rules = int64(rule_start[arena[StackSets.MICROS]])
-    symbols = carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32)
-    afters = carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32)
-    for r in range(rule_start[micro - first], rule_start[micro - first + 1]):
-        after, left = int64(afters[r]), below if symbols[r] > ROOT else context
-        pair = int64(pairs[after, left])
-        if on_top(int64(symbols[r])) == symbol and pair >= 0 and holds(held, set_at(words, live[after]), left):
-            found = joined(found, ahead[pair], guide[Guide.IS_SUM] != 0)
-    return found
+    ahead, live, is_sum = ahead_of(guide)[step + 1], live_of(guide, arena)[step], guide[Guide.IS_SUM] != 0
+    rule_start, symbols, afters = rules_of(arena)
+    m = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
+    best = -np.inf
+    for r in range(rule_start[m], rule_start[m + 1]):
+        symbol, found = int64(symbols[r]), -np.inf
+        if symbol >= arena[StackSets.SYMBOLS]:
+            continue
+        for x in range(rule_start[m], rule_start[m + 1]):
+            if live[afters[x]] and symbols[x] < arena[StackSets.SYMBOLS]:
+                if on_top(int64(symbols[x])) == on_top(symbol):
+                    found = joined(found, ahead[afters[x]], is_sum)
+        best = max(best, found)
+    return joined(best, bound_operated(address, guide_address, step, micro), is_sum)
 
 
 @part
 def bound_micro(address, guide_address, step, micro, context):
-    """AHEAD of a micro point: the best of what may come to light below the symbol on top."""
+    """AHEAD of a micro point with a context: the best of what may come to light below the symbol on top."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    symbols, height, best = arena[StackSets.SYMBOLS], guide[Guide.HEIGHT], -np.inf
-    if height == 0:
-        rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
-        of = carray(pointer(arena[StackSets.RULE_SYMBOL]), int64(rule_start[arena[StackSets.MICROS]]), np.int32)
-        m = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
+    ahead, live, pairs = ahead_of(guide)[step + 1], live_of(guide, arena)[step], pairs_of(guide, arena)
+    rule_start, symbols, afters = rules_of(arena)
+    below_start, belows = belows_in(guide)
+    top = int64(carray(pointer(guide[Guide.TOP]), guide[Guide.CONTEXTS], np.int32)[context])
+    m, best = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES], -np.inf
+    for i in range(below_start[context], max(below_start[context + 1], below_start[context] + 1)):
+        below, found = int64(belows[i]) if context > 0 else int64(0), -np.inf  # nothing is below the empty stack
         for r in range(rule_start[m], rule_start[m + 1]):
-            if of[r] < symbols:
-                symbol = on_top(int64(of[r]))
-                best = max(best, rules_value(address, guide_address, step, micro, symbol, int64(0), int64(0)))
-        return joined(best, bound_operated(address, guide_address, step, micro), guide[Guide.IS_SUM] != 0)
-    top = top_of(context, symbols, height)
-    if context == 0 or high_of(context, height) == 1:
-        return rules_value(address, guide_address, step, micro, top, context, int64(0))
-    bottom, high = bottom_of(context, symbols, height), high_of(context, height)
-    for left in range(high - 1, high + 1):
-        if left == height or left < high:  # HEIGHT stands for more, too
-            for under in range(1, symbols):
-                if left > 1 or under == bottom:
-                    below = context_of(int64(under), bottom, int64(left), symbols, height)
-                    best = max(best, rules_value(address, guide_address, step, micro, top, context, below))
+            if on_top(int64(symbols[r])) == top and live[afters[r]]:
+                pair = int64(pairs[below if symbols[r] > ROOT else context, afters[r]])
+                if pair >= 0:
+                    found = joined(found, ahead[pair], guide[Guide.IS_SUM] != 0)
+        best = max(best, found)
     return best
 
 
 @part
-def bound_points(address, guide_address, step):
+def find_asked(address, guide_address, step, asked):
+    """Which contexts bounds are asked for within a token, uint64 [POINTS, words]: of points that edges lead to those of the stacks
+    from the left, of points behind these all."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    live, reached = live_of(guide, arena)[step], reached_of(guide, arena)[step]
+    controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
+    held, kinds = held_of(guide), kinds_of(arena)
+    given = int64(carray(pointer(guide[Guide.ROW]), guide[Guide.STEPS], np.int32)[step])
+    before = words_of(arena, int64(carray(pointer(guide[Guide.BEFORE]), guide[Guide.STEPS] + 1, np.int32)[step]))
+    (starts, edges), (points, kind_of) = edges_by_control(guide, arena), edges_at(arena)
+    push_after = carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32)
+    order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
+    rule_start, _, afters = rules_of(arena)
+    asked[:] = uint64(0)
+    for c in range(controls):
+        if reached[c]:
+            stacks = held_at(guide, set_at(before, reached[c]))
+            for x in range(starts[c], starts[c + 1]):
+                e = int64(edges[x])
+                q = int64(points[e])
+                if live[q] and q >= controls and is_taken(arena, kinds, e, int64(kind_of[e]), given):
+                    for w in range(asked.shape[1]):
+                        asked[q, w] |= held_word(held, stacks, w)
+    for i in range(pushes + micros):
+        q = int64(order[i]) if i < micros else controls + pushes + micros - 1 - int64(i)
+        some = uint64(0)
+        for w in range(asked.shape[1]):
+            some |= asked[q, w]
+        if some == 0:
+            continue
+        if q < controls + pushes:
+            asked[push_after[q - controls]] = ~uint64(0)
+        else:
+            for r in range(rule_start[q - controls - pushes], rule_start[q - controls - pushes + 1]):
+                asked[afters[r]] = ~uint64(0)
+
+
+@part
+def bound_points(address, guide_address, step, asked):
     """AHEAD of the points within a token, after that of the controls behind it."""
     arena, guide = sets_arena(address), guide_of(guide_address)
     ahead, live, reached = ahead_of(guide)[step + 1], live_of(guide, arena)[step], reached_of(guide, arena)[step + 1]
@@ -211,37 +232,54 @@ def bound_points(address, guide_address, step):
     push_symbol = carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32)
     push_after = carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32)
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
+    pair_start = carray(pointer(guide[Guide.PAIR_START]), controls + pushes + micros + 1, np.int32)
+    find_asked(address, guide_address, step, asked)
     for i in range(controls + pushes + micros):
         q = int64(i) if i < controls + pushes else int64(order[controls + pushes + micros - 1 - i])
         if live[q] == 0:
             continue
-        stacks = set_at(inner, live[q])
-        here = set_at(before, reached[q]) if q < controls else int64(0)
-        for w in range(held.shape[1]):
+        stacks = held_at(guide, set_at(inner, live[q]))
+        if q < controls and reached[q] > 0 and not is_last:
+            here = held_at(guide, set_at(before, reached[q]))
+            for w in range(held_words(guide)):
+                bits = held_word(held, here, w) & ~held_word(held, stacks, w)
+                while bits:
+                    pair = int64(pairs[int64(w) * 64 + lowest(bits), q])
+                    bits &= bits - uint64(1)
+                    if pair >= 0:
+                        ahead[pair] = -np.inf
+            continue
+        ahead[pair_start[q] : pair_start[q + 1]] = -np.inf
+        if q < controls and reached[q] == 0:
+            continue
+        for w in range(held_words(guide)):
             bits = held_word(held, stacks, w)
+            if q >= controls:
+                bits &= asked[q, w]
             while bits:
                 context = int64(w) * 64 + lowest(bits)
                 bits &= bits - uint64(1)
-                pair = int64(pairs[q, context])
+                pair = int64(pairs[context, q])
                 if pair < 0:
                     continue
                 if q < controls:
-                    if not holds(held, here, context):
-                        ahead[pair] = -np.inf
-                    elif is_last:
+                    if holds(held, held_at(guide, set_at(before, reached[q])), context):
                         ahead[pair] = 0.0
                 elif q < controls + pushes:
                     u = q - controls
-                    on = pushed(context, int64(push_symbol[u]), arena[StackSets.SYMBOLS], guide[Guide.HEIGHT])
-                    after = int64(pairs[push_after[u], on])
-                    ahead[pair] = ahead[after] if after >= 0 else -np.inf
+                    on = int64(next_of(guide)[context, push_symbol[u]])
+                    after = int64(pairs[on, push_after[u]]) if on >= 0 else int64(-1)
+                    if after >= 0 and live[push_after[u]]:
+                        ahead[pair] = ahead[after]
+                elif guide[Guide.HELD_SETS] == 0:
+                    ahead[pair] = bound_any(address, guide_address, step, q)
                 else:
                     ahead[pair] = bound_micro(address, guide_address, step, q, context)
 
 
 @part
-def bound_controls(address, guide_address, step, stamps):
-    """AHEAD of the controls before a token, and WEIGHT of the kinds that they can take. `stamps` int32 [KINDS]: whose is known."""
+def bound_controls(address, guide_address, step):
+    """AHEAD of the controls before a token, and WEIGHT of the kinds that they can take, unless it is known."""
     arena, guide = sets_arena(address), guide_of(guide_address)
     ahead, behind, is_sum = ahead_of(guide)[step], ahead_of(guide)[step + 1], guide[Guide.IS_SUM] != 0
     weight, kinds = weights_of(guide, arena)[step], kinds_of(arena)
@@ -249,38 +287,44 @@ def bound_controls(address, guide_address, step, stamps):
     live, reached = live_of(guide, arena)[step], reached_of(guide, arena)[step]
     held, pairs = held_of(guide), pairs_of(guide, arena)
     (starts, edges), (points, kind_of) = edges_by_control(guide, arena), edges_at(arena)
-    inner = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
     before = words_of(arena, int64(carray(pointer(guide[Guide.BEFORE]), guide[Guide.STEPS] + 1, np.int32)[step]))
+    pair_start = carray(pointer(guide[Guide.PAIR_START]), arena[StackSets.POINTS] + 1, np.int32)
+    most = int64(0)
+    for c in range(arena[StackSets.CONTROLS]):
+        most = max(most, int64(starts[c + 1] - starts[c]))
+    point, weighs, values = np.empty(most, np.int32), np.empty(most), np.empty(most)
     for c in range(arena[StackSets.CONTROLS]):
         if reached[c] == 0:
             continue
-        for w in range(held.shape[1]):
-            bits = held_word(held, set_at(before, reached[c]), w)
+        count = int64(0)
+        for x in range(starts[c], starts[c + 1]):
+            e = int64(edges[x])
+            kind = int64(kind_of[e])
+            if live[points[e]] == 0 or not is_taken(arena, kinds, e, kind, given):
+                continue
+            if np.isnan(weight[kind]):
+                weight[kind] = 0.0 if given >= 0 else kind_weight(address, guide_address, step, kind)
+            if weight[kind] > -np.inf:
+                point[count], weighs[count] = points[e], weight[kind]
+                count += 1
+        stacks = held_at(guide, set_at(before, reached[c]))
+        ahead[pair_start[c] : pair_start[c + 1]] = -np.inf
+        for w in range(held_words(guide)):
+            bits = held_word(held, stacks, w)
             while bits:
                 context = int64(w) * 64 + lowest(bits)
                 bits &= bits - uint64(1)
-                here, best, total = int64(pairs[c, context]), -np.inf, 0.0
+                here, best, total = int64(pairs[context, c]), -np.inf, 0.0
                 if here < 0:
                     continue
-                for turn in range(2):
-                    for x in range(starts[c], starts[c + 1]):
-                        e = int64(edges[x])
-                        kind, point = int64(kind_of[e]), int64(points[e])
-                        if live[point] == 0 or not is_taken(arena, kinds, e, kind, given):
-                            continue
-                        pair = int64(pairs[point, context])
-                        if pair < 0 or not holds(held, set_at(inner, live[point]), context):
-                            continue
-                        if stamps[kind] != step + 1:
-                            stamps[kind] = int32(step + 1)
-                            weight[kind] = 0.0 if given >= 0 else kind_weight(address, guide_address, step, kind)
-                        value = weight[kind] + behind[pair]
-                        if turn == 0:
-                            best = max(best, value)
-                        elif value > best + LEAST:
-                            total += np.exp(value - best)
-                    if best == -np.inf or not is_sum:
-                        break
+                for x in range(count):
+                    pair = int64(pairs[context, point[x]])
+                    values[x] = weighs[x] + behind[pair] if pair >= 0 else -np.inf
+                    best = max(best, values[x])
+                if is_sum and best > -np.inf:
+                    for x in range(count):
+                        if values[x] > best + LEAST:
+                            total += np.exp(values[x] - best)
                 ahead[here] = best + np.log(total) if total > 0.0 else best
 
 
@@ -303,7 +347,7 @@ def guide_row(address, guide_address):
         if step < steps:
             write_state(arena, int64(inner[step]), live[step])
     find_held(address, guide_address)
-    stamps = np.zeros(arena[StackSets.KINDS], np.int32)
+    asked = np.empty((arena[StackSets.POINTS], held_words(guide)), np.uint64)
     for step in range(steps - 1, -1, -1):
-        bound_points(address, guide_address, step)
-        bound_controls(address, guide_address, step, stamps)
+        bound_points(address, guide_address, step, asked)
+        bound_controls(address, guide_address, step)

@@ -91,11 +91,24 @@ def best_class(address, guide_address, step, kind):
     return found
 
 
+@part
+def note_places(guide_address, where, is_done, count):
+    """Writes down the stacks of places that were looked at, evenly, while there is room."""
+    guide = guide_of(guide_address)
+    ended = carray(pointer(guide[Guide.ENDED_STACK]), guide[Guide.ENDED_CAPACITY], np.int32)
+    apart = count // len(ended) + 1
+    for n in range(0, count, apart):
+        if is_done[n]:
+            ended[guide[Guide.ENDED]] = where[n, 2]
+            guide[Guide.ENDED] += 1
+
+
 @kernel("int64(int64, int64, int64)", seconds=4)
 def guided_best(address, guide_address, most):
     """Writes the best completion into a row of classes that has a guide. Returns how many places were looked at; 0 where it was not
     found with `most` of them."""
     arena, guide = sets_arena(address), guide_of(guide_address)
+    guide[Guide.ENDED] = 0
     steps, weight = guide[Guide.STEPS], weights_of(guide, arena)
     row = carray(pointer(guide[Guide.ROW]), steps, np.int32)
     (edge_start, edges_of), (edge_point, edge_kind) = edges_by_control(guide, arena), edges_at(arena)
@@ -158,6 +171,7 @@ def guided_best(address, guide_address, most):
                     continue
                 value[to], source[to], edge_of[to] = here, int32(n), int32(e)
                 if count > most or waiting == room:
+                    note_places(guide_address, where, is_done, count - 1)
                     return int64(0)
                 put_in(keys, lefts, places, waiting, np.floor((top - here - bound) / unit), steps - i - 1, to)
                 waiting += 1

@@ -1,13 +1,15 @@
 """The best completion and exact samples by kernels that go from the left, led by bounds of what follows.
 
-Both look at few places where the bounds are tight: these know little of the stack (contexts.py), which matters little where most
-frames are told apart by their control. Bounds that know more cost more, so those that know nothing are tried first. Where none
-lead anywhere soon, None is returned, and the values of all places are computed (paths.py).
+Both look at few places where the bounds are tight. Bounds that know nothing of the stack (contexts.py) are tried first, since most
+rows need no more; then those that know its top, and which stacks they are led astray by. These are few: where bounds are led to,
+tries end and searches stay, and what they do there is written down. Where nothing leads anywhere soon, None is returned, and the
+values of all places are computed (paths.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +19,7 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import Guide
 
-from .contexts import pair_numbers
+from .contexts import Contexts
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
     from .grid import Stack, StackGrid
 
 MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner
-FEW_PLACES = 1 << 15  # of one where there are bounds that know more
-FIRST_STACKS = 1 << 20
+FEW_PLACES = 1 << 15  # of one where bounds can know more
+FIRST_STACKS = 1 << 18
 # Of uniform numbers for whole rows, between two looks at the clock; most tries that end early take few of them.
 ROUNDS = (8, *128 * [64])
-FEW_ROUNDS = 9
+FEW_ROUNDS = 2  # of these where bounds can know more
+MOST_ENDED = 1 << 12
+MORE_STACKS = 6  # that bounds come to know, the first time; each time as many more
 OPERATED_NUMBERS = 256  # for a try where tables have operations, which take long: rows of up to 127 tokens are tried
 
 
@@ -44,14 +48,13 @@ class Guided:
         inner: np.ndarray,
         scores: np.ndarray,
         is_sum: bool,
-        height: int = 0,
+        stacks: int = FIRST_STACKS,
     ):
-        """`before`, `inner`: the states from the left at each boundary, and from the right within each token; `height`: of what
-        bounds know of stacks."""
+        """`before`, `inner`: the states from the left at each boundary, and from the right within each token. `stacks`: room for
+        so many."""
         table, steps = grid.table, len(row)
-        pair_of, pairs = pair_numbers(table.sets, height)
-        held = np.zeros((table.sets.records if height else 0, -(-pair_of.shape[1] // 64)), np.uint64)
-        self._sets, self._row, self._has_operations = table.sets, row.copy(), bool(table.operations)
+        self._grid, self._sets, self._row, self._has_operations = grid, table.sets, row.copy(), bool(table.operations)
+        self._states = np.unique(np.concatenate([before, inner])).astype(np.int32)
         self._arrays: dict[Guide, np.ndarray] = {}
         self._words = np.zeros(Guide.LENGTH, np.int64)
         for place, array in {
@@ -59,27 +62,85 @@ class Guided:
             Guide.BEFORE: np.ascontiguousarray(before, np.int32),
             Guide.INNER: np.ascontiguousarray(inner, np.int32),
             Guide.SCORES: np.ascontiguousarray(scores, np.float64),
-            Guide.WEIGHT: np.empty((steps, len(table.kind_classes))),
-            Guide.AHEAD: np.empty((steps + 1, pairs)),
-            Guide.PAIR_OF: pair_of,
-            Guide.HELD: held,
-            Guide.STACK_CONTEXT: np.zeros(FIRST_STACKS, np.int32),
+            Guide.WEIGHT: np.full((steps, len(table.kind_classes)), np.nan),
+            Guide.STACK_CONTEXT: np.zeros(stacks, np.int32),
             Guide.LIVE: np.empty((steps, table.points), np.int32),
             Guide.REACHED: np.empty((steps + 1, table.controls), np.int32),
             Guide.EDGE_START: table.edges_from_controls[0],
             Guide.EDGE: table.edges_from_controls[1],
-            Guide.STACK_BELOW: np.empty(FIRST_STACKS, np.int32),
-            Guide.STACK_SYMBOL: np.empty(FIRST_STACKS, np.int32),
-            Guide.STACK_SLOT: np.zeros(2 * FIRST_STACKS, np.int32),
+            Guide.STACK_BELOW: np.empty(stacks, np.int32),
+            Guide.STACK_SYMBOL: np.empty(stacks, np.int32),
+            Guide.STACK_SLOT: np.zeros(2 * stacks, np.int32),
+            Guide.ENDED_STACK: np.empty(MOST_ENDED, np.int32),
         }.items():
             self._put(place, array)
         self._words[Guide.STEPS], self._words[Guide.IS_SUM] = steps, is_sum
-        self._words[Guide.STACKS], self._words[Guide.STACK_CAPACITY] = 1, FIRST_STACKS
-        self._words[Guide.STACK_SLOTS], self._words[Guide.SYMBOLS] = 2 * FIRST_STACKS, table.symbols
-        self._words[Guide.HEIGHT], self._words[Guide.CONTEXTS] = height, pair_of.shape[1]
-        self._words[Guide.PAIRS], self._words[Guide.HELD_SETS] = pairs, len(held)
-        self._put_starts(grid.starts)
+        self._words[Guide.STACK_CAPACITY], self._words[Guide.ENDED_CAPACITY] = stacks, MOST_ENDED
+        self._words[Guide.STACK_SLOTS], self._words[Guide.SYMBOLS] = 2 * stacks, table.symbols
+        self._more = 0
+        self.know(Contexts(table.sets))
+
+    def know(self, contexts: Contexts) -> None:
+        """The bounds with these contexts, from now on."""
+        self.contexts = contexts
+        if not contexts.is_plain and not self._words[Guide.HELD_SETS]:
+            places = np.zeros(self._sets.records, np.int32)
+            given = address_of(self._states), len(self._states), address_of(places), len(places)
+            self._words[Guide.HELD_SETS] = entries.sets_of_row(self._sets.address, *given)
+            self._put(Guide.HELD_OF, places)
+            self._put(Guide.HELD_RECORD, np.concatenate([[0], np.flatnonzero(places)]).astype(np.int32))
+        held = int(self._words[Guide.HELD_SETS])
+        arrays: dict[Guide, np.ndarray] = {
+            Guide.AHEAD: np.empty((len(self._row) + 1, contexts.pairs)),
+            Guide.PAIR_OF: contexts.pair_of,
+            Guide.PAIR_START: contexts.pair_start,
+            Guide.NEXT: contexts.after,
+            Guide.TOP: contexts.top,
+            Guide.BELOW_START: contexts.below_start,
+            Guide.BELOW: contexts.below,
+            Guide.HELD: np.zeros((held, -(-contexts.count // 64)), np.uint64),
+        }
+        for place, array in arrays.items():
+            self._put(place, array)
+        self._words[Guide.CONTEXTS], self._words[Guide.PAIRS] = contexts.count, contexts.pairs
+        self._words[Guide.STACKS], self._words[Guide.ENDED] = 1, 0
+        self._arrays[Guide.STACK_SLOT][:] = 0
+        self._put_starts(self._grid.starts)
         entries.guide_row(self._sets.address, address_of(self._words))
+
+    @property
+    def can_know_more(self) -> bool:
+        """Operations (operations.py) are bounded without contexts alone: tables that have them have hundreds of symbols."""
+        return self._sets.table.symbols > 1 and not self._has_operations
+
+    def know_more(self) -> bool:
+        """Makes bounds that know the stacks by which those so far were led astray; False where there are none, or no room."""
+        if not self.can_know_more:
+            return False
+        if self.contexts.is_plain:
+            contexts = Contexts(self._sets, {()})
+        else:
+            astray = Counter(stack[:-1] for stack in self._ended() if stack and stack[:-1] not in self.contexts.known)
+            self._more += MORE_STACKS
+            if not astray:
+                return False
+            contexts = self.contexts.with_more(self._sets, [stack for stack, _ in astray.most_common(self._more)])
+        if not contexts.fits(len(self._row), int(self._words[Guide.HELD_SETS])):
+            return False
+        self.know(contexts)
+        return True
+
+    def _ended(self) -> list[Stack]:
+        """The stacks with which tries ended, or of places that a search looked at."""
+        below, symbols = self._arrays[Guide.STACK_BELOW], self._arrays[Guide.STACK_SYMBOL]
+        found = []
+        for ended in self._arrays[Guide.ENDED_STACK][: int(self._words[Guide.ENDED])].tolist():
+            above, stack = list[int](), ended
+            while stack:
+                above.append(int(symbols[stack]))
+                stack = int(below[stack])
+            found.append(tuple(reversed(above)))
+        return found
 
     def _put_starts(self, starts: list[tuple[int, Stack]]) -> None:
         controls, stacks = list[int](), list[int]()
@@ -107,7 +168,7 @@ class Guided:
     def bound(self) -> float:
         """Of all completions: the best has no more, or they together have not."""
         controls, stacks = self._arrays[Guide.START_CONTROL], self._arrays[Guide.START_STACK]
-        pairs = self._arrays[Guide.PAIR_OF][controls, self._arrays[Guide.STACK_CONTEXT][stacks]]
+        pairs = self._arrays[Guide.PAIR_OF][self._arrays[Guide.STACK_CONTEXT][stacks], controls]
         bounds = self._arrays[Guide.AHEAD][0, pairs]
         return float(np.logaddexp.reduce(bounds) if self._words[Guide.IS_SUM] else bounds.max())
 
@@ -132,23 +193,26 @@ class Guided:
         return None
 
 
-def best_led(guides: Iterable[tuple[Guided, bool]]) -> np.ndarray | None:
-    """The best completion by the first bounds that lead there; with each whether others follow."""
-    for guide, others in guides:
-        found = guide.best(FEW_PLACES if others else MOST_PLACES)
-        if found is not None:
-            return found
-    return None
+def best_led(guide: Guided, check: Callable[[], None]) -> np.ndarray | None:
+    """The best completion by the first bounds that lead there."""
+    if not guide.can_know_more:
+        return guide.best()
+    found = guide.best(FEW_PLACES)
+    while found is None:
+        check()
+        if not guide.know_more():
+            return guide.best()
+        found = guide.best(FEW_PLACES)
+    return found
 
 
-def drawn_led(
-    guides: Iterable[tuple[Guided, bool]], draw: SoftmaxDraw, is_single: bool, check: Callable[[], None]
-) -> np.ndarray | None:
-    """A sample by the first bounds that lead to one; None where none do, or all completions have the probability 0."""
-    for guide, others in guides:
-        if np.isneginf(guide.bound):
-            return None
-        found = guide.drawn(draw, is_single, check, ROUNDS[:FEW_ROUNDS] if others else guide.rounds)
-        if found is not None:
+def drawn_led(guide: Guided, draw: SoftmaxDraw, is_single: bool, check: Callable[[], None]) -> np.ndarray | None:
+    """A sample by the first bounds that lead to one; None where none do, or all completions have the probability 0. Whatever bounds
+    know of tries before, a try by any of them that comes to its end has the law of completions."""
+    knows_more = guide.can_know_more
+    while not np.isneginf(guide.bound):
+        found = guide.drawn(draw, is_single, check, ROUNDS[:FEW_ROUNDS] if knows_more else guide.rounds)
+        if found is not None or not knows_more:
             return found
+        knows_more = guide.know_more()
     return None

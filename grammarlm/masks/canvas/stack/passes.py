@@ -6,7 +6,6 @@ value each; so do the rows of tables whose micro points go round in a circle, si
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
-from .contexts import HEIGHTS, fits
 from .guided import Guided, best_led, drawn_led
 from .law import drawn_row
 from .narrow import RowBounds
@@ -106,7 +104,7 @@ class StackPasses:
                 if self.grid.table.narrow is not None:
                     found = best_by_bounds(self.grid, self.row, self._known_bounds(), scores)
                 else:
-                    found = best_led(self._guides(scores, is_sum=False))
+                    found = best_led(self._known_states().guided(scores, is_sum=False), self.grid.check)
             if found is not None:
                 return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
@@ -119,7 +117,7 @@ class StackPasses:
         with self.grid.table.sets.lock:
             if not self._known_states().has_any(only):
                 return None
-            return best_led(self._guides(scores, is_sum=False, only=only))
+            return best_led(self._known_states().guided(scores, is_sum=False, only=only), self.grid.check)
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
@@ -129,19 +127,10 @@ class StackPasses:
         if self.grid.table.micro_order is None:
             return None
         with self.grid.table.sets.lock:
-            return drawn_led(self._guides(scores, is_sum=True), draw, is_single, self.grid.check)
+            guide = self._known_states().guided(scores, is_sum=True)
+            return drawn_led(guide, draw, is_single, self.grid.check)
 
     # ------------------------------------------------------------------ inside
-
-    def _guides(
-        self, scores: np.ndarray, is_sum: bool, only: dict[int, np.ndarray] | None = None
-    ) -> Iterator[tuple[Guided, bool]]:
-        """Bounds that know more and more of stacks, and whether others follow."""
-        states, sets = self._known_states(), self.grid.table.sets
-        heights = [height for height in HEIGHTS if fits(sets, len(self.row), height)]
-        for height in heights:
-            yield states.guided(scores, is_sum, height, only), height != heights[-1]
-            self.grid.check()
 
     @property
     def arena(self) -> Arena:
@@ -230,13 +219,11 @@ class RowStates:
             before[at:] = self._sets.forward(int(before[at]), self._row[at:], self._grid.check)
         return before
 
-    def guided(
-        self, scores: np.ndarray, is_sum: bool, height: int, only: dict[int, np.ndarray] | None = None
-    ) -> Guided:
+    def guided(self, scores: np.ndarray, is_sum: bool, only: dict[int, np.ndarray] | None = None) -> Guided:
         """Bounds of completions; the lock of the sets is held as long as they are used."""
         before, inner = self._states.every()
         before = before if only is None else self._only(only)
-        return Guided(self._grid, self._row, before, inner, scores, is_sum, height)
+        return Guided(self._grid, self._row, before, inner, scores, is_sum)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""
