@@ -53,14 +53,18 @@ class RowBounds:
         self._grid, self._row, self._sets = grid, row, grid.table.sets
         assert grid.table.narrow is not None
         self._table = grid.table.narrow
-        self._ends = tuple(self._sets.sets_of(state) for state in grid.borders())
+        begin = self._sets.sets_of(grid.left_border())
         self._table.begin_row(grid.check)
         self._sets.need_classes()
+        edge = self._table.right_edge(grid.room, grid.check)
+        self._ends, self._wide_ends = (begin, edge.surely), (begin, edge.perhaps)
         self.generation = self._sets.generation
         self._other = None if before is None or before.generation is not self.generation else before
         if self._other is not None:
             self._other._other = None  # or all rows before would be kept
-        self._wide: _States = self._passed(row, None, None if self._other is None else self._other._wide)
+        self._wide: _States = _States(
+            grid, self._table, self._wide_ends, row, None, None if self._other is None else self._other._wide
+        )
         self._levels: dict[int, _States] = {}
         self._gaps: dict[int, _States] = {}  # by where they begin
         self._rows: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
@@ -99,14 +103,11 @@ class RowBounds:
         known = self._levels.get(level)
         if known is None:
             like = None if self._other is None else self._other._levels.get(level)
-            known = self._passed(_with_plain(self._row, FREE_STEPS[level]), self._wide.sides, like)
-            self._levels[level] = known
+            row = _with_plain(self._row, FREE_STEPS[level])
+            known = self._levels[level] = _States(self._grid, self._table, self._ends, row, self._wide.sides, like)
             if like is not None and self._other is not None and len(like.row) == len(self._row):
                 self._take_rows(self._other, level)
         return known
-
-    def _passed(self, row: np.ndarray, facing: _Sides | None, like: _States | None) -> _States:
-        return _States(self._grid, self._table, self._ends, row, facing, like)
 
     def _in_gap(self, position: int) -> tuple[int, _States]:
         """Where the gap of a position begins, and its states between those of the level below."""
