@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .table import StackTable
 
 NEAR_ROOM = 8  # of the tokens that may follow a row so many are followed exactly
+MOST_EDGES, NONE = 4096, -1  # of the controls before (behind) a masked token, which is then taken to be of any class
 LARGE_CLASSES, MOST_LARGE = 16, 8  # edges that so many classes take are looked at first, so many of a control
 
 
@@ -59,16 +60,19 @@ class NarrowTable:
             (At.LARGE_START, starts.astype(np.int32)), (At.LARGE_EDGE, large.astype(np.int32)),
             (At.CONTROL_ORDER, np.argsort(-held, kind="stable").astype(np.int32)),
             (At.FREE_CONTROL, control[is_free]), (At.FREE_POINT, point[is_free]),
+            (At.EVERY_START, np.searchsorted(control, np.arange(table.controls + 1)).astype(np.int32)),
             (At.MET, np.zeros(len(ranks) // 64 + 1, np.uint64)),
             (At.HERE, np.zeros(table.points, np.int32)), (At.OTHER, np.zeros(table.points, np.int32)),
             (At.WAITING, np.zeros(len(table.rule_rows) + len(table.push_pairs) + 1, np.int32)),
         ):  # fmt: skip
             self._put(shared, place, array)
         shared[At.WORDS], shared[At.FREE_EDGES] = finals.shape[1], is_free.sum()
+        shared[At.MOST_EDGES] = MOST_EDGES
         few = np.zeros(64 * table.kind_classes.shape[1], np.uint8)
         few[sorted(FewClasses(table, finals).found)] = 1
         is_taken = any_of(table.kind_classes & np.packbits(few, bitorder="little").view(np.uint64))
         self._looking, self.words = shared.copy(), shared
+        self._looking[At.MOST_EDGES] = NONE
         self._put_edges(self._looking, looks)
         self._put_edges(self.words, np.flatnonzero(is_taken[kind]))
 
