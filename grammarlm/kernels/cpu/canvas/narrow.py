@@ -14,7 +14,16 @@ from grammarlm.layout.stack_sets import StackSets
 
 from .arrays import has_bit, lowest, on_top
 from .feasible import feasible_below, tops_of
-from .narrow_arrays import class_edges_of, class_range, every_edge, every_start, few_edges, narrow_of, pushes_of, rules_of
+from .narrow_arrays import (
+    class_edges_of,
+    class_range,
+    every_edge,
+    every_start,
+    few_edges,
+    narrow_of,
+    pushes_of,
+    rules_of,
+)
 from .operated import before_operation
 from .records import sets_arena
 from .stack_sets import below, kept_or_below, union, with_top
