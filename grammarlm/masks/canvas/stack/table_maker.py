@@ -73,6 +73,8 @@ class TableMaker:
 
     def effects(self, control: int, classes: np.ndarray, outcomes: Outcomes, numbers: np.ndarray) -> None:
         """What some classes (ascending) lead to in a control: for each the number of an outcome."""
+        if not len(classes):
+            return
         order = np.argsort(numbers, kind="stable")
         sorted_classes, of = classes[order].astype(np.int32), numbers[order]
         firsts = np.flatnonzero(np.diff(of, prepend=-1))
