@@ -25,9 +25,11 @@ class Narrow(Constants):
     FREE_EDGES = 14  # all edges that leave the stack as it is
     FREE_CONTROL = 15  # int32 [FREE_EDGES], ascending
     FREE_POINT = 16  # int32 [FREE_EDGES]: controls
+    EVERY_START = 21  # int32 [CONTROLS + 1]: all edges that masked tokens may take, by control
+    MOST_EDGES = 22  # where no more than so many can be taken, a masked token is taken to be of any class
     # scratch, zero between uses
     MET = 17  # uint64 [MICROS / 64 + 1]: micro points by their places
     HERE = 18  # int32 [POINTS]: their sets
     OTHER = 19  # int32 [POINTS]
     WAITING = 20  # int32 [RULES + PUSHES + 1]
-    LENGTH = 21
+    LENGTH = 23

@@ -14,13 +14,23 @@ from grammarlm.layout.stack_sets import StackSets
 
 from .arrays import has_bit, lowest, on_top
 from .feasible import feasible_below, tops_of
-from .narrow_arrays import class_edges_of, class_range, every_edge, few_edges, narrow_of, pushes_of, rules_of
+from .narrow_arrays import (
+    class_edges_of,
+    class_range,
+    every_edge,
+    every_start,
+    few_edges,
+    narrow_of,
+    pushes_of,
+    rules_of,
+)
 from .operated import before_operation
 from .records import sets_arena
 from .stack_sets import below, kept_or_below, union, with_top
 from .steps import after_rule
 
 EMPTY = -1  # in HERE: no stacks
+PLAIN, ANY = -2, -3  # in place of a class: a token that leaves the stack as it is, one of any class
 
 
 @part
@@ -40,14 +50,22 @@ def come(address, narrow_address, states, at, point, stacks):
 
 
 @part
-def step_right(address, narrow_address, states, at, token_class, is_plain, others):
-    """Row `at` + 1 of states from row `at`, of controls that others have stacks at. A token of the class, or of any of the few."""
+def step_right(address, narrow_address, states, at, token_class, others):
+    """Row `at` + 1 of states from row `at`, of controls that others have stacks at. A token of the class, of any (ANY), or of any
+    of the few."""
     arena, narrow = sets_arena(address), narrow_of(narrow_address)
     controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
     first_micro = controls + pushes
     states[at + 1, :] = 0
-    if token_class < 0:
-        from_, to = few_edges(narrow, is_plain)
+    if token_class == ANY:
+        starts = every_start(arena, narrow)
+        to = every_edge(arena)[1]
+        for c in range(controls):
+            if states[at, c]:
+                for e in range(starts[c], starts[c + 1]):
+                    come(address, narrow_address, states, at + 1, int64(to[e]), int64(states[at, c]))
+    elif token_class < 0:
+        from_, to = few_edges(narrow, token_class == PLAIN)
         for e in range(len(from_)):
             if states[at, from_[e]]:
                 come(address, narrow_address, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
@@ -155,13 +173,23 @@ def completed(address, narrow_address, here, states, at, point):
 
 
 @part
-def step_left(address, narrow_address, states, at, token_class, is_plain, others):
+def step_left(address, narrow_address, states, at, token_class, others):
     """Row `at` of states from row `at` + 1, of controls that others have stacks at."""
     arena, narrow = sets_arena(address), narrow_of(narrow_address)
     here = carray(pointer(narrow[Narrow.HERE]), arena[StackSets.POINTS], np.int32)
     states[at, :] = 0
-    if token_class < 0:
-        from_, to = few_edges(narrow, is_plain)
+    if token_class == ANY:
+        starts = every_start(arena, narrow)
+        to = every_edge(arena)[1]
+        for c in range(arena[StackSets.CONTROLS]):
+            if others[at, c] == 0:
+                continue
+            for e in range(starts[c], starts[c + 1]):
+                stacks = completed(address, narrow_address, here, states, at + 1, int64(to[e]))
+                if stacks:
+                    states[at, c] = union(address, int64(states[at, c]), stacks)
+    elif token_class < 0:
+        from_, to = few_edges(narrow, token_class == PLAIN)
         for e in range(len(from_)):
             if others[at, from_[e]] == 0:
                 continue
@@ -228,28 +256,43 @@ def step_wide(address, narrow_address, states, at, is_right):
             states[after, target] = union(address, int64(states[after, target]), int64(states[before, source]))
 
 
+@part
+def has_few_edges(arena, narrow, states, at):
+    """Lead few edges on from the controls that have stacks in a row of states?"""
+    starts, count = every_start(arena, narrow), int64(0)
+    for c in range(arena[StackSets.CONTROLS]):
+        if states[at, c]:
+            count += starts[c + 1] - starts[c]
+            if count > narrow[Narrow.MOST_EDGES]:
+                return False
+    return True
+
+
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)", seconds=6)
 def narrow_pass(
     address, narrow_address, row_address, size, states_address, others_address, place_address, is_right, is_wide
 ):
     """int32 [size + 1, CONTROLS]: sets by boundary and control, from a place on (int64 [2]: from, to), which moves. Returns FULL.
 
-    Masked tokens of the row (int32 [size]) are -1, or -2 where they leave the stack as it is. `others`: as states, from the other
-    side; narrow states are those of controls that have stacks there, too.
+    Masked tokens of the row (int32 [size]) are -1, or PLAIN; or ANY, which others are taken to be, too, where few edges lead on.
+    `others`: as states, from the other side; states are those of controls that have stacks there, too.
     """
-    arena = sets_arena(address)
+    arena, narrow = sets_arena(address), narrow_of(narrow_address)
     row = carray(pointer(row_address), size, np.int32)
     states = carray(pointer(states_address), (size + 1, arena[StackSets.CONTROLS]), np.int32)
     others = carray(pointer(others_address), (size + 1, arena[StackSets.CONTROLS]), np.int32)
     place = carray(pointer(place_address), 2, np.int64)
     while place[0] != place[1]:
         at = place[0] if is_right else place[0] - 1
-        if is_wide and row[at] < 0:
+        token_class = int64(row[at])
+        if token_class < 0 and has_few_edges(arena, narrow, states if is_right else others, at):
+            token_class = int64(ANY)
+        if is_wide and token_class < 0 and token_class != ANY:
             step_wide(address, narrow_address, states, at, is_right)
         elif is_right:
-            step_right(address, narrow_address, states, at, int64(row[at]), row[at] < -1, others)
+            step_right(address, narrow_address, states, at, token_class, others)
         else:
-            step_left(address, narrow_address, states, at, int64(row[at]), row[at] < -1, others)
+            step_left(address, narrow_address, states, at, token_class, others)
         if arena[StackSets.FULL]:
             break
         place[0] += 1 if is_right else -1

@@ -61,3 +61,8 @@ def few_edges(narrow, is_plain):
         carray(pointer(narrow[Narrow.PLAIN_CONTROL if is_plain else Narrow.EDGE_CONTROL]), size, np.int32),
         carray(pointer(narrow[Narrow.PLAIN_POINT if is_plain else Narrow.EDGE_POINT]), size, np.int32),
     )
+
+
+@inlined
+def every_start(arena, narrow):
+    return carray(pointer(narrow[Narrow.EVERY_START]), arena[StackSets.CONTROLS] + 1, np.int32)

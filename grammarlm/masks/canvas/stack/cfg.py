@@ -23,7 +23,7 @@ from .few import shortest_classes
 from .grid import Stack, StackGrid
 from .network import Network
 from .nodes import members
-from .points import NO_OPERATION, Outcome, Points
+from .points import NO_OPERATION, Points
 from .table import ROOT, StackTable
 from .table_maker import TableMaker
 from .vectors import NOWHERE, TokenVectors
@@ -155,17 +155,15 @@ def _table(columns: Columns, points: Points, of_tokens: np.ndarray, kinds: Token
     classes, first = np.unique(kinds.of, return_index=True)
     places = np.searchsorted(columns.used, of_tokens[first])[classes >= FIRST]
     classes = classes[classes >= FIRST]
-    known: dict[Outcome, tuple[object, ...]] = {}
-
-    def points_of(outcome: Outcome) -> tuple[object, ...]:
-        found = known.get(outcome)
-        if found is None:
-            threads = (maker.point(FIRST_CONTROL + numbers[target], pushed) for target, pushed in outcome.threads)
-            found = known[outcome] = (*threads, *(maker.micro_point(micros[micro]) for micro in outcome.micros))
-        return found
-
-    for here, (column, outcomes, ends) in enumerate(zip(columns.columns, columns.outcomes, columns.ends, strict=True)):
-        maker.effects(FIRST_CONTROL + here, classes, [points_of(outcome) for outcome in outcomes], column[places])
+    outcomes = maker.outcomes(
+        [
+            *(maker.point(FIRST_CONTROL + numbers[target], pushed) for target, pushed in outcome.threads),
+            *(maker.micro_point(micros[micro]) for micro in outcome.micros),
+        ]
+        for outcome in columns.outcomes
+    )
+    for here, (column, ends) in enumerate(zip(columns.columns, columns.ends, strict=True)):
+        maker.effects(FIRST_CONTROL + here, classes, outcomes, column[places])
         for micro in ends:
             maker.enter(FIRST_CONTROL + here, STOP, micros[micro])
     revealed = columns.revealed()

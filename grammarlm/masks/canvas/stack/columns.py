@@ -6,23 +6,41 @@ where that waits before the first byte, they do the same to all states after it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
 
-from .borders import FREE, Border
+from .borders import Border
 from .needs import REDUCE
 from .parser import Parser
 from .points import DEAD_POINT, NOTHING, Outcome, Points, Rule
 from .vectors import NOWHERE, SELF, TokenVectors
 
+LEFT_BITS = 32
 EVERY = -1  # the set of all symbols
 
 
+class Grouped(NamedTuple):
+    """Vectors of which some are alike."""
+
+    values: np.ndarray  # int64 [n], what those of each group have
+    numbers: np.ndarray  # int64 [used vectors], the group of each
+
+
+def grouped(values: np.ndarray) -> Grouped:
+    """By values, none of them large: ascending."""
+    is_there = np.zeros(1 + int(values.max(initial=0)), bool)
+    is_there[values] = True
+    found = np.flatnonzero(is_there)
+    return Grouped(found, (np.cumsum(is_there) - 1)[values])
+
+
 class Columns:
-    """By control that can be reached: the number of the outcome of each vector, and the outcomes; by micro point: its rules."""
+    """By control that can be reached: the number of the outcome of each vector; all outcomes; by micro point: its rules."""
 
     def __init__(self, vectors: TokenVectors, points: Points, of_tokens: np.ndarray, most: int):
         self._vectors, self._points, self._most = vectors, points, most
@@ -30,14 +48,19 @@ class Columns:
         self.used = self.used[self.used != NOWHERE]
         self._matrix = np.array([vectors.vectors[number] for number in self.used.tolist()], np.int32)
         self._matrix = self._matrix.reshape(len(self.used), vectors.states + vectors.atoms)
+        self._by_state = np.ascontiguousarray(self._matrix.T)
         self._used: list[int] = self.used.tolist()
         self._alike: dict[tuple[int, ...], np.ndarray] = {}
-        self._plain: dict[int, Outcome] = {}  # by effect and what is left of a border
+        self._lefts: list[Border | None] = []  # what is left of borders, as `_left_numbers` number it
+        self._left_numbers: dict[Border | None, int] = {}
+        self._borders: dict[Border, Grouped] = {}
+        self._states: dict[int, tuple[Grouped, np.ndarray]] = {}
+        self._plain: dict[int, int] = {}  # by effect and what is left of a border: the number of an outcome
         self.controls: dict[int, int] = {}  # numbered as they are met
         self._order: list[int] = []
-        self.outcomes: list[list[Outcome]] = []  # by control; outcome 0 is that of nothing
+        self.outcomes: dict[Outcome, int] = {NOTHING: 0}  # numbered as they are met
         self.ends: list[frozenset[int]] = []  # by control: the micro points of the end of the text
-        self.columns: list[np.ndarray] = []  # by control: int32 [used vectors], numbers of its outcomes
+        self.columns: list[np.ndarray] = []  # by control: int32 [used vectors], numbers of outcomes
         self.rules: list[tuple[Rule, ...]] = []
 
     def explore(self, controls: Iterable[int]) -> None:
@@ -68,7 +91,7 @@ class Columns:
         """By micro point: the symbols that may be on top there, as a set. Reductions pop what the parser has pushed, so below a
         symbol are those from which it is reached."""
         parser, micros = self._points.machine.parser, self._points.micros
-        entered = {micro for outcomes in self.outcomes for outcome in outcomes for micro in outcome.micros}
+        entered = {micro for outcome in self.outcomes for micro in outcome.micros}
         found = [
             0 if micro.move[0] == REDUCE and number not in entered else EVERY for number, micro in enumerate(micros)
         ]
@@ -87,28 +110,27 @@ class Columns:
         """The outcomes of all vectors in a control."""
         machine, vectors = self._points.machine, self._vectors
         state, border = machine.controls[control]
-        numbers = {NOTHING: 0}
+        known = len(self.outcomes)
+        effects, waits = self._by_effect(state)
         column = np.zeros(len(self.used), np.int32)
-
-        used, own_effect = self._used, self._matrix[:, state]
+        own_effect = self._by_state[state]
 
         def note(where: np.ndarray) -> None:
             """Of vectors that do the same."""
-            vector = used[where[0]]
+            vector = self._used[where[0]]
             left = vectors.after_border(border, vector)
             if left is not None:
-                effect = int(own_effect[where[0]])
-                outcome = self._points.outcome(effect, vector, left)
-                column[where] = numbers.setdefault(outcome, len(numbers))
+                outcome = self._points.outcome(int(own_effect[where[0]]), vector, left)
+                column[where] = self.outcomes.setdefault(outcome, len(self.outcomes))
 
-        rest = self._read_plain(state, border, own_effect, column, numbers) if len(border) < 2 else None
-        entries = (state, *(vectors.states + atom for atom in sorted(border)))
-        like = (
-            self._like(entries) if rest is None else self._like(entries)[rest] if len(rest) else np.zeros(0, np.int64)
-        )
+        rest = np.arange(len(self.used))
+        if len(border) < 2 or not waits.any():
+            self._read_plain(border, effects, waits, column)
+            rest = rest[waits[effects.numbers]]
+        like = self._like((state, *(vectors.states + atom for atom in sorted(border))))[rest] if len(rest) else rest
         for at in parted(like):
-            here = at if rest is None else rest[at]
-            effect = vectors.effects[int(self._matrix[here[0], state])]
+            here = rest[at]
+            effect = vectors.effects[int(own_effect[here[0]])]
             if own := [need for need, vector in effect.waits if vector == SELF]:
                 states = vectors.closed(s for need in own for s in machine.states_after(need.move, need.into))
                 for some in parted(self._like(states)[here]):
@@ -117,37 +139,63 @@ class Columns:
                 note(here)
         self.columns.append(column)
         self.ends.append(self._points.ends_of(control))
-        self.outcomes.append(list(numbers))
-        for outcome in numbers:
+        for outcome in list(itertools.islice(self.outcomes, known, None)):  # those met before have been looked at
             for target, _ in outcome.threads:
                 self._meet(target)
 
-    def _read_plain(
-        self, state: int, border: Border, own_effect: np.ndarray, column: np.ndarray, numbers: dict[Outcome, int]
-    ) -> np.ndarray:
-        """Writes the outcomes of vectors that do not wait before the first byte. Returns the places of the others."""
-        vectors, width = self._vectors, self._vectors.atoms + 2
-        left = vectors.atoms  # nothing is left of a border
-        keys = own_effect.astype(np.int64) * width + left
-        for atom in border:
-            keys = own_effect.astype(np.int64) * width + self._matrix[:, vectors.states + atom]
-        values, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        found, waits = np.zeros(len(values), np.int32), np.zeros(len(values), bool)
-        for place, (key, at) in enumerate(zip(values.tolist(), first.tolist(), strict=True)):
-            outcome = self._plain.get(key)
-            if outcome is None:
-                effect, left = divmod(key, width)
-                if vectors.waits_here(effect):
-                    waits[place] = True
-                    continue
-                outcome = NOTHING
-                if left <= vectors.atoms:
-                    rest = frozenset((left,)) if left < vectors.atoms else FREE
-                    outcome = self._points.outcome(effect, self._used[at], rest)
-                self._plain[key] = outcome
-            found[place] = numbers.setdefault(outcome, len(numbers))
-        column[:] = found[inverse]
-        return np.flatnonzero(waits[inverse])
+    def _read_plain(self, border: Border, effects: Grouped, waits: np.ndarray, column: np.ndarray) -> None:
+        """Writes the outcomes of vectors that do not wait before the first byte."""
+        left = self._by_border(border)
+        width = len(left.values)
+        pairs = effects.numbers * width + left.numbers
+        first = np.full(len(effects.values) * width, -1)
+        first[pairs[::-1]] = np.arange(len(pairs) - 1, -1, -1)
+        places = np.flatnonzero((first >= 0) & ~np.repeat(waits, width))
+        if len(border) > 1:
+            places = places[np.argsort(first[places], kind="stable")]
+        of, rest = np.divmod(places, width)
+        keys = (effects.values[of] << LEFT_BITS | left.values[rest]).tolist()
+        numbers = [self._plain.get(key, -1) for key in keys]
+        for place, number in enumerate(numbers):
+            if number < 0:
+                numbers[place] = self._plain[keys[place]] = self._plain_outcome(keys[place], int(first[places[place]]))
+        found = np.zeros(len(first), np.int32)
+        found[places] = numbers
+        column[:] = found[pairs]
+
+    def _plain_outcome(self, key: int, at: int) -> int:
+        """The outcome of an effect and what is left of a border, of a vector that has both."""
+        left = self._lefts[key & (1 << LEFT_BITS) - 1]
+        outcome = NOTHING if left is None else self._points.outcome(key >> LEFT_BITS, self._used[at], left)
+        return self.outcomes.setdefault(outcome, len(self.outcomes))
+
+    def _by_effect(self, state: int) -> tuple[Grouped, np.ndarray]:
+        """The vectors by their effect on a state, and which of these effects wait before the first byte."""
+        known = self._states.get(state)
+        if known is None:
+            found = grouped(self._by_state[state])
+            known = self._states[state] = found, self._vectors.wait_here(found.values)
+        return known
+
+    def _by_border(self, border: Border) -> Grouped:
+        """The vectors by what they leave of a border."""
+        known = self._borders.get(border)
+        if known is None:
+            numbers = np.zeros(len(self._used), np.int64)
+            for atom in border:
+                entries = self._by_state[self._vectors.states + atom]
+                numbers = grouped(numbers * (self._vectors.atoms + 2) + entries).numbers
+            first = np.zeros(1 + int(numbers.max(initial=-1)), np.int64)
+            first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+            of = [self._left_number(self._vectors.after_border(border, self._used[at])) for at in first.tolist()]
+            known = self._borders[border] = Grouped(np.array(of, np.int64), numbers)
+        return known
+
+    def _left_number(self, left: Border | None) -> int:
+        number = self._left_numbers.setdefault(left, len(self._lefts))
+        if number == len(self._lefts):
+            self._lefts.append(left)
+        return number
 
     def _like(self, entries: tuple[int, ...]) -> np.ndarray:
         """int [used vectors]: equal where vectors have the same entries."""

@@ -41,7 +41,7 @@ class StackGrid:
         self._begin(starts)
         kinds = len(table.pushes)
         self.symbols = [*self.first_symbols, *(table.pushes[kinds - 1 - k][0] for k in range(kinds))]  # by kind
-        self._borders: tuple[object, int, int] | None = None
+        self._left_border: tuple[object, int] | None = None
 
     @cached_property
     def arrays(self) -> TableArrays:
@@ -51,16 +51,20 @@ class StackGrid:
     def workshop(self) -> Workshop:
         return Workshop(self)
 
-    def borders(self) -> tuple[int, int]:
-        """The states at both edges of a row, among the table's sets, whose lock is held."""
+    def left_border(self) -> int:
+        """The state at the left edge of a row, among the table's sets, whose lock is held."""
         sets = self.table.sets
         sets.admit(self.starts)
-        if self._borders is None or self._borders[0] is not sets.generation:
+        if self._left_border is None or self._left_border[0] is not sets.generation:
             begin: dict[int, set[Stack]] = {}
             for control, stack in self.starts:
                 begin.setdefault(control, set()).add(stack)
-            self._borders = sets.generation, sets.state(begin), sets.end(self.room, self.check)
-        return self._borders[1:]
+            self._left_border = sets.generation, sets.state(begin)
+        return self._left_border[1]
+
+    def borders(self) -> tuple[int, int]:
+        """The states at both edges of a row; the lock is held."""
+        return self.left_border(), self.table.sets.end(self.room, self.check)
 
     def _begin(self, starts: list[tuple[int, Stack]]) -> None:
         """The nodes of the stacks at the left edge. Node 0 is the empty stack."""

@@ -30,6 +30,7 @@ from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .few import bits
+from .one_class import OneClass
 from .row_states import ends_alike
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ IN_GAP = -1
 # By level: so many masked tokens beside given ones may change the stack, others leave it as it is. IN_GAP: as many as in the last
 # level in the gap alone that is asked about, and elsewhere as in the level before.
 FREE_STEPS = 1, 2, IN_GAP, 4
+MOST_ALONE = 32  # classes that are left open are asked about one by one
 PLAIN = MASKED - 1  # in place of a masked token: one that leaves the stack as it is
 
 
@@ -53,16 +55,22 @@ class RowBounds:
         self._grid, self._row, self._sets = grid, row, grid.table.sets
         assert grid.table.narrow is not None
         self._table = grid.table.narrow
-        self._ends = tuple(self._sets.sets_of(state) for state in grid.borders())
+        begin = self._sets.sets_of(grid.left_border())
         self._table.begin_row(grid.check)
         self._sets.need_classes()
+        edge = self._table.right_edge(grid.room, grid.check)
+        self._ends, self._wide_ends = (begin, edge.surely), (begin, edge.perhaps)
         self.generation = self._sets.generation
         self._other = None if before is None or before.generation is not self.generation else before
         if self._other is not None:
             self._other._other = None  # or all rows before would be kept
-        self._wide: _States = self._passed(row, None, None if self._other is None else self._other._wide)
-        self._levels: dict[int, _States] = {}
-        self._gaps: dict[int, _States] = {}  # by where they begin
+        self._wide: States = States(
+            grid, self._table, self._wide_ends, row, None, None if self._other is None else self._other._wide
+        )
+        self._one_class = OneClass(grid, row, self._wide)
+        self._decided_rows: dict[int, np.ndarray] = {}
+        self._levels: dict[int, States] = {}
+        self._gaps: dict[int, States] = {}  # by where they begin
         self._rows: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
@@ -77,20 +85,16 @@ class RowBounds:
 
     def classes_at(self, position: int) -> np.ndarray | None:
         """bool [K] (read only): the classes that may stand at a masked position; None where it is not known of all."""
-        for level in range(len(FREE_STEPS)):
-            surely, perhaps = self.bounds_at(level, position)
-            if not perhaps.any():
-                return surely
-        return None
+        known = self._decided_rows.get(position)
+        if known is None:
+            known = self._decided(position, slice(None))
+            if known is not None:
+                self._decided_rows[position] = known
+        return known
 
     def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
         """bool: which of these may stand at a masked position; None where it is not known of all."""
-        for level in range(len(FREE_STEPS)):
-            surely, perhaps = self.bounds_at(level, position)
-            if not perhaps[classes].any():
-                found: np.ndarray = surely[classes]
-                return found
-        return None
+        return self._decided(position, classes)
 
     @property
     def wide(self) -> _Sides:
@@ -98,21 +102,34 @@ class RowBounds:
 
     # ------------------------------------------------------------------ inside
 
-    def _level(self, level: int) -> _States:
+    def _decided(self, position: int, classes: np.ndarray | slice) -> np.ndarray | None:
+        for level in range(len(FREE_STEPS)):
+            surely, perhaps = (each.copy() for each in self.bounds_at(level, position))
+            left = np.arange(len(perhaps))[classes]
+            left = left[perhaps[left]]
+            if len(left) <= MOST_ALONE:
+                narrow = self._level(max(whole for whole in _whole_levels() if whole <= level))
+                for token_class in left.tolist():
+                    verdict = self._one_class.leads(position, token_class, narrow)
+                    if verdict is not None:
+                        perhaps[token_class], surely[token_class] = False, verdict
+            if not perhaps[classes].any():
+                found: np.ndarray = surely[classes]
+                return found
+        return None
+
+    def _level(self, level: int) -> States:
         """The narrow states of a level."""
         known = self._levels.get(level)
         if known is None:
             like = None if self._other is None else self._other._levels.get(level)
-            known = self._passed(_with_plain(self._row, FREE_STEPS[level]), self._wide.sides, like)
-            self._levels[level] = known
+            row = _with_plain(self._row, FREE_STEPS[level])
+            known = self._levels[level] = States(self._grid, self._table, self._ends, row, self._wide.sides, like)
             if like is not None and self._other is not None and len(like.row) == len(self._row):
                 self._take_rows(self._other, level)
         return known
 
-    def _passed(self, row: np.ndarray, facing: _Sides | None, like: _States | None) -> _States:
-        return _States(self._grid, self._table, self._ends, row, facing, like)
-
-    def _in_gap(self, position: int) -> tuple[int, _States]:
+    def _in_gap(self, position: int) -> tuple[int, States]:
         """Where the gap of a position begins, and its states between those of the level below."""
         masked = np.concatenate([[False], self._row == MASKED, [False]])
         first = position - int(np.argmin(masked[position + 1 :: -1])) + 1
@@ -126,7 +143,7 @@ class RowBounds:
             )
             row = _with_plain(self._row[first:last], FREE_STEPS[-1])
             facing = _Sides(self._wide.left[part], self._wide.right[part])
-            known = self._gaps[first] = _States(self._grid, self._table, ends, row, facing, None)
+            known = self._gaps[first] = States(self._grid, self._table, ends, row, facing, None)
         return first, known
 
     def _take_rows(self, other: RowBounds, level: int) -> None:
@@ -166,7 +183,7 @@ class _Sides(NamedTuple):
     right: np.ndarray
 
 
-class _States:
+class States:
     """The states of a row from both sides: narrow, of controls that wide ones have stacks at from the other side; or wide."""
 
     def __init__(
@@ -176,7 +193,7 @@ class _States:
         ends: tuple[list[tuple[int, int]], ...],
         row: np.ndarray,
         facing: _Sides | None,
-        like: _States | None,
+        like: States | None,
     ):
         """`facing`: the wide ones, None: these are; `like`: of a row that may be equal in parts."""
         self._grid, self._table, self._facing = grid, table, facing
@@ -186,10 +203,12 @@ class _States:
             for control, number in end:
                 side[at, control] = number
         like = like if like is not None and len(like.row) == size else None
-        self._pass(True, self.left, None if facing is None else facing.right, like)
-        self._pass(False, self.right, None if facing is None else facing.left, like)
+        # Controls without stacks from the other side are left out; wide states are made from the left first.
+        self._others = (None, self.left) if facing is None else (facing.right, facing.left)
+        self._pass(True, self.left, like)
+        self._pass(False, self.right, like)
 
-    def _pass(self, is_right: bool, states: np.ndarray, facing: np.ndarray | None, like: _States | None) -> None:
+    def _pass(self, is_right: bool, states: np.ndarray, like: States | None) -> None:
         """From where the row differs from the other; as soon as it is as there, it is taken from there."""
         size, first = len(self.row), 0 if is_right else len(self.row)
         known, same_before, same_behind = None, 0, 0
@@ -204,10 +223,11 @@ class _States:
                 known = None
         last = size if is_right else 0
         place = np.array([first, last], np.int64)
+        facing = self._others[0 if is_right else 1]
         others = np.ones_like(states) if facing is None else facing
         given = (
             address_of(self._table.words), address_of(self.row), size, address_of(states), address_of(others), address_of(place),
-            int(is_right), int(facing is None),
+            int(is_right), int(self._facing is None),
         )  # fmt: skip
         while place[0] != last:
             place[1] = min(size, place[0] + STEPS) if is_right else max(0, place[0] - STEPS)
@@ -220,11 +240,11 @@ class _States:
                 states[rest] = known[rest]
                 break
 
-    def _knows_as_much(self, like: _States, is_right: bool) -> bool:
+    def _knows_as_much(self, like: States, is_right: bool) -> bool:
         """Has the other row left out no control that may matter here?"""
-        if self._facing is None or like._facing is None:
-            return True
-        here, there = (facing.right if is_right else facing.left for facing in (self._facing, like._facing))
+        here, there = (of._others[0 if is_right else 1] for of in (self, like))
+        if here is None or there is None:
+            return here is there
         return not ((here > 0) & (there == 0)).any()
 
     def meet(self, sets: StackSets, at: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from .sets import StackSets
     from .table import StackTable
 
+NEAR_ROOM = 8  # of the tokens that may follow a row so many are followed exactly
+MOST_EDGES, NONE = 4096, -1  # of the controls before (behind) a masked token, which is then taken to be of any class
 LARGE_CLASSES, MOST_LARGE = 16, 8  # edges that so many classes take are looked at first, so many of a control
+
+
+class RightEdge(NamedTuple):
+    """Controls at the right edge of a row, and for each a set of stacks."""
+
+    surely: list[tuple[int, int]]  # that can be completed
+    perhaps: list[tuple[int, int]]  # all others cannot
 
 
 class NarrowTable:
@@ -31,6 +40,7 @@ class NarrowTable:
         self._table, self._sets = table, table.sets
         self._arrays: list[np.ndarray] = []
         self._generation: object = None
+        self._edges: dict[int, RightEdge] = {}  # by room
         shared = np.zeros(At.LENGTH, np.int64)
         finals = _finals(table)
         size = len(table.edge_point) - table.given_edges
@@ -50,16 +60,19 @@ class NarrowTable:
             (At.LARGE_START, starts.astype(np.int32)), (At.LARGE_EDGE, large.astype(np.int32)),
             (At.CONTROL_ORDER, np.argsort(-held, kind="stable").astype(np.int32)),
             (At.FREE_CONTROL, control[is_free]), (At.FREE_POINT, point[is_free]),
+            (At.EVERY_START, np.searchsorted(control, np.arange(table.controls + 1)).astype(np.int32)),
             (At.MET, np.zeros(len(ranks) // 64 + 1, np.uint64)),
             (At.HERE, np.zeros(table.points, np.int32)), (At.OTHER, np.zeros(table.points, np.int32)),
             (At.WAITING, np.zeros(len(table.rule_rows) + len(table.push_pairs) + 1, np.int32)),
         ):  # fmt: skip
             self._put(shared, place, array)
         shared[At.WORDS], shared[At.FREE_EDGES] = finals.shape[1], is_free.sum()
+        shared[At.MOST_EDGES] = MOST_EDGES
         few = np.zeros(64 * table.kind_classes.shape[1], np.uint8)
         few[sorted(FewClasses(table, finals).found)] = 1
         is_taken = any_of(table.kind_classes & np.packbits(few, bitorder="little").view(np.uint64))
         self._looking, self.words = shared.copy(), shared
+        self._looking[At.MOST_EDGES] = NONE
         self._put_edges(self._looking, looks)
         self._put_edges(self.words, np.flatnonzero(is_taken[kind]))
 
@@ -110,6 +123,35 @@ class NarrowTable:
             sets.asked(lambda address: entries.narrow_pass(address, *given), check)  # noqa: B023
             self._wide[which] = states[int(is_right)]
         self._generation = sets.generation
+        self._edges = {}
+
+    def right_edge(self, room: int, check: Callable[[], None]) -> RightEdge:
+        """Of rows that `room` tokens may follow; after `begin_row`, the lock is held.
+
+        All stacks that many tokens can complete are as many symbols deep, and texts hardly ever are: so the few that need few
+        tokens are known, and of the others what wide passes know.
+        """
+        known = self._edges.get(room)
+        if known is None:
+            sets = self._sets
+            surely = sets.sets_of(sets.end(min(room, NEAR_ROOM), check))
+            token, states = np.array([MASKED], np.int32), np.zeros((2, self._table.controls), np.int32)
+            for control, number in surely:
+                states[1, control] = number
+            for _ in range(NEAR_ROOM, room):
+                place, others = np.array([1, 0], np.int64), np.ones_like(states)
+                given = (
+                    address_of(self.words), address_of(token), 1, address_of(states), address_of(others), address_of(place),
+                    0, 1,
+                )  # fmt: skip
+                sets.asked(lambda address: entries.narrow_pass(address, *given), check)  # noqa: B023
+                check()
+                if (states[0] == states[1]).all():
+                    break
+                states[1] = states[0]
+            perhaps = [(control, int(states[1, control])) for control in np.flatnonzero(states[1]).tolist()]
+            known = self._edges[room] = RightEdge(surely, perhaps)
+        return known
 
 
 def _finals(table: StackTable) -> np.ndarray:

@@ -15,8 +15,9 @@ table = maker.table(classes, operations=operations)
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+import itertools
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,13 @@ def _code(point: Any) -> int:
     return ("final", "push", "micro").index(kind) << KIND_BITS | int(at)
 
 
+class Outcomes(NamedTuple):
+    """Points that a class may lead to."""
+
+    starts: np.ndarray  # int64 [n + 1]: those of each
+    codes: np.ndarray  # int64
+
+
 class TableMaker:
     """Collects what classes do."""
 
@@ -44,7 +52,8 @@ class TableMaker:
         self._micros: dict[Hashable, int] = {}
         self._edges: dict[tuple[int, object], set[int]] = {}
         self._rules: set[tuple[int, int, object]] = set()
-        self._many: list[tuple[int, np.ndarray, list[bytes]]] = []  # control, codes of points, classes as bits
+        self._many: list[tuple[int, np.ndarray, np.ndarray]] = []  # control, codes of points, kinds
+        self._kinds: dict[bytes, int] = {}  # sets of classes, int32, numbered
         for control in (FINISHED,):
             self._edges[control, ("final", FINISHED)] = {STOP}
 
@@ -55,25 +64,35 @@ class TableMaker:
             point = self._popping(pops, point)
         self._edges.setdefault((control, point), set()).add(token_class)
 
-    def effects(
-        self, control: int, classes: np.ndarray, outcomes: Sequence[Sequence[object]], numbers: np.ndarray
-    ) -> None:
-        """What some classes lead to in a control: for each the number of an outcome, which has points as `point` names them."""
-        rows = np.zeros((len(outcomes), 64 * (1 + int(classes.max(initial=0)) // 64)), np.uint8)
-        rows[numbers, classes] = 1
-        sizes = [len(outcome) for outcome in outcomes]
-        of = np.repeat(np.arange(len(outcomes)), sizes)
-        codes = np.array([_code(point) for outcome in outcomes for point in outcome], np.int64)
-        is_taken = np.asarray(rows.any(axis=1))[of]
-        codes, of = codes[is_taken], of[is_taken]
-        if not len(codes):
+    @staticmethod
+    def outcomes(every: Iterable[Sequence[object]]) -> Outcomes:
+        """Lists of points, as `point` and `micro_point` name them."""
+        codes = [[_code(point) for point in points] for points in every]
+        starts = np.concatenate([[0], np.cumsum([len(of) for of in codes])]).astype(np.int64)
+        return Outcomes(starts, np.array(list(itertools.chain.from_iterable(codes)), np.int64))
+
+    def effects(self, control: int, classes: np.ndarray, outcomes: Outcomes, numbers: np.ndarray) -> None:
+        """What some classes (ascending) lead to in a control: for each the number of an outcome."""
+        if not len(classes):
             return
+        order = np.argsort(numbers, kind="stable")
+        sorted_classes, of = classes[order].astype(np.int32), numbers[order]
+        firsts = np.flatnonzero(np.diff(of, prepend=-1))
+        ends = np.append(firsts[1:], len(of))
+        held = [sorted_classes[first:end] for first, end in zip(firsts.tolist(), ends.tolist(), strict=True)]
+        of = of[firsts]
+        sizes = outcomes.starts[of + 1] - outcomes.starts[of]
+        which = np.repeat(np.arange(len(of)), sizes)
+        codes = outcomes.codes[np.arange(len(which)) + (outcomes.starts[of] - (np.cumsum(sizes) - sizes))[which]]
         order = np.argsort(codes, kind="stable")
-        codes, packed = codes[order], np.packbits(rows, axis=1, bitorder="little")[of[order]]
-        starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        bits = packed if len(starts) == len(codes) else np.bitwise_or.reduceat(packed, starts, axis=0)
-        wide, whole = bits.shape[1], bits.tobytes()
-        self._many.append((control, codes[starts], [whole[at : at + wide] for at in range(0, len(whole), wide)]))
+        codes, which = codes[order], which[order]
+        begins = np.flatnonzero(np.diff(codes, prepend=-1))
+        chosen = [held[first] for first in which[begins].tolist()]
+        for place in np.flatnonzero(np.diff(begins, append=len(codes)) > 1).tolist():  # several outcomes have the point
+            end = int(begins[place + 1]) if place + 1 < len(begins) else len(codes)
+            chosen[place] = np.sort(np.concatenate([held[i] for i in which[begins[place] : end].tolist()]))
+        kinds = [self._kinds.setdefault(of.tobytes(), len(self._kinds)) for of in chosen]
+        self._many.append((control, codes[begins], np.array(kinds, np.int32)))
 
     def point(self, target: int, pushes: Symbols = ()) -> object:
         """Where a token leads that pushes these symbols."""
@@ -139,21 +158,20 @@ class TableMaker:
 
         few = sorted((control, number(point), tuple(sorted(of))) for (control, point), of in self._edges.items())
         kinds: dict[bytes, int] = {}
-        words = max(1, -(-classes // 64))
         control, point, kind = list[int](), list[int](), list[int]()
         for c, q, of in few:
-            bits = np.zeros(64 * words, np.uint8)
-            bits[list(of)] = 1
             control.append(c)
             point.append(q)
-            kind.append(kinds.setdefault(np.packbits(bits, bitorder="little").tobytes(), len(kinds)))
+            kind.append(kinds.setdefault(np.array(of, np.int32).tobytes(), len(kinds)))
         firsts = np.array([0, self._controls, self._controls + len(self._pushes)])
+        renumbered = np.array([kinds.setdefault(of, len(kinds)) for of in self._kinds], np.int32)
+        controls, points, kinds_of = [np.array(control)], [np.array(point)], [np.array(kind, np.int32)]
         for c, codes, found in self._many:
-            control += [c] * len(codes)
-            point += (firsts[codes >> KIND_BITS] + (codes & (1 << KIND_BITS) - 1)).tolist()
-            kind += [kinds.setdefault(bits.ljust(8 * words, b"\0"), len(kinds)) for bits in found]
-        order = np.lexsort((point, control))
-        edges = np.array([control, point, kind], np.int32)[:, order]
+            controls.append(np.full(len(codes), c))
+            points.append(firsts[codes >> KIND_BITS] + (codes & (1 << KIND_BITS) - 1))
+            kinds_of.append(renumbered[found])
+        edges = np.array([np.concatenate(each) for each in (controls, points, kinds_of)], np.int32)
+        edges = edges[:, np.lexsort((edges[1], edges[0]))]
         assert (np.diff(edges[0].astype(np.int64) * (1 << 32) + edges[1]) > 0).all(), "an edge was given twice"
         rules = sorted((number(("micro", m)), symbol, number(point)) for m, symbol, point in self._rules)
         return StackTable(
@@ -164,9 +182,19 @@ class TableMaker:
             np.ascontiguousarray(edges[0]),
             np.ascontiguousarray(edges[1]),
             np.ascontiguousarray(edges[2]),
-            np.frombuffer(b"".join(kinds), np.uint64).reshape(len(kinds), words),
+            _bits(kinds, classes),
             np.array([(symbol, number(point)) for symbol, point in self._pushes], np.int32).reshape(-1, 2),
             np.array(rules, np.int32).reshape(-1, 3),
             one_way=one_way,
             operations=operations,
         )
+
+
+def _bits(kinds: Iterable[bytes], classes: int) -> np.ndarray:
+    """uint64 [kinds, words] of sets of classes (int32)."""
+    sets = [np.frombuffer(of, np.int32) for of in kinds]
+    found = np.zeros((len(sets), max(1, -(-classes // 64))), np.uint64)
+    bytewise = found.view(np.uint8)
+    for row, of in zip(bytewise, sets, strict=True):
+        row[:] = np.packbits(np.bincount(of, minlength=8 * len(row)) > 0, bitorder="little")
+    return found

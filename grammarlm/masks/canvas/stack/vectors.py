@@ -68,6 +68,7 @@ class TokenVectors:
         self._is_solid = np.zeros(2 * self.states + 256, bool)
         self._waits_here = np.zeros_like(self._is_solid)
         self._is_solid[: self.states] = True
+        self._some_wait_here = False
         self._lasts: dict[tuple[Move, int, int], bool] = {}  # (need without its border, vector): does something go on?
         self._moved = np.full((self._columns, 2 * self.states + 256), UNKNOWN, np.int32)
         self._moved[:, self.none] = self.none
@@ -124,6 +125,11 @@ class TokenVectors:
     def waits_here(self, effect: int) -> bool:
         """Has it waits before the first byte?"""
         return bool(self._waits_here[effect])
+
+    def wait_here(self, effects: np.ndarray) -> np.ndarray:
+        """bool: which of some effects have waits before the first byte?"""
+        found: np.ndarray = self._waits_here[effects]
+        return found
 
     def effect(self, vector: int, state: int) -> int:
         """What a vector does to a state of its scope."""
@@ -210,15 +216,16 @@ class TokenVectors:
             return known
         scope = self._scope_of[vector]
         count = len(self.scopes[scope].states)
-        effects, atoms = self.vectors[vector][:count], self.vectors[vector][count:]
-        moved = self._moved[column].take(effects)
-        if len(moved) and moved.min() == UNKNOWN:
+        effects = self.vectors[vector][:count]
+        moved = self._moved[column][effects]
+        if np.count_nonzero(moved == UNKNOWN):
             for effect in set(effects[moved == UNKNOWN].tolist()):
                 self._move_effect(effect, column)
-            moved = self._moved[column].take(effects)
-        moved = self._reached(self._living(moved, scope), scope)
-        if len(atoms):
-            moved = np.concatenate([moved, self._left[column].take(atoms)])
+            moved = self._moved[column][effects]
+        if self._some_wait_here:
+            moved = self._reached(self._living(moved, scope), scope)
+        if scope == EVERY_STATE:
+            moved = np.concatenate([moved, self._left[column][self.vectors[vector][count:]]])
         number = self._after[vector, column] = self._number(moved, scope)
         return int(number)
 
@@ -355,6 +362,7 @@ class TokenVectors:
             waits_here = [vector == SELF for _, vector in effect.waits]
             self._is_solid[number] = bool(effect.threads) or not all(waits_here)
             self._waits_here[number] = any(waits_here)
+            self._some_wait_here |= any(waits_here)
             if number >= self._moved.shape[1]:
                 self._moved = np.concatenate([self._moved, np.full_like(self._moved, UNKNOWN)], 1)
         return number
