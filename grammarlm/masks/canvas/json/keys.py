@@ -59,16 +59,19 @@ def escaped_twice(runs: Sequence[bytes], had: Iterable[bytes] = ()) -> set[bytes
 
 
 def perhaps_keys_of(runs: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-    """As spelled_keys_of, and where a quote may be the end of a masked token before, or the beginning of one behind."""
+    """As spelled_keys_of, and where a quote may be the end of a masked token before, or the beginning of one behind: one that is
+    alone between given ones, since others leave it some choice."""
     found, last = spelled_keys_of(runs), len(runs) - 1
     for number, run in enumerate(runs):
         bodies = list[bytes]()
-        if number and (match := REST.match(run)):
+        is_left = number > 0 and (number == 1 or bool(runs[number - 1]))
+        is_right = number < last and (number == last - 1 or bool(runs[number + 1]))
+        if is_left and (match := REST.match(run)):
             bodies.append(match[1])
-        if number < last:
+        if is_right:
             bodies += [m[1] for m in BEGUN.finditer(run) if run[: m.start()].rstrip(BLANKS)[-1:] in BEFORE_KEYS]
-            if number and WHOLE.fullmatch(run):
-                bodies.append(run)
+        if is_left and is_right and WHOLE.fullmatch(run):
+            bodies.append(run)
         found += [(key, body) for body in bodies if (key := decoded(body)) is not None]
     return found
 

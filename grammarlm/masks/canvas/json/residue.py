@@ -26,7 +26,7 @@ from .answers import Answer, PlainRow, plain_answer
 from .bounds import Bounds
 from .explored import States
 from .gaps import may_all_be_broken
-from .keys import perhaps_keys_of, runs_of, tight_keys
+from .keys import perhaps_keys_of, runs_of, spelled_keys_of, tight_keys
 from .lengths import counted_to, longest_string
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
@@ -169,10 +169,17 @@ class JsonPasses:
         is_large = table.controls > MOST_MARKED or self.grid.has_no_marks(self.states)
         return self.grid.has_free_keys and (table.micro_order is None or is_large)
 
+    @property
+    def asks_of_keys(self) -> bool:
+        """Is it asked of single tokens whether they spell a key again? Without marks, where there are few states: a table for each
+        key of many states takes seconds."""
+        return self.grid.has_free_keys and (not self._tracks_by_tables or self._lattice.table.micro_order is None)
+
     def _has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
         if self._tracks_by_tables:
-            count = Counter([*(key for key, _ in perhaps_keys_of(self._runs)), *self.grid.begun.keys])
+            spelled = perhaps_keys_of(self._runs) if self.asks_of_keys else spelled_keys_of(self._runs)
+            count = Counter([*(key for key, _ in spelled), *self.grid.begun.keys])
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .explored import States
     from .residue import JsonPasses
 
+FEW_READ = 4  # tokens of a key of which a completion is read, before there is a table for the key
+
 
 class Singles:
     """Those of one row that can be completed."""
@@ -61,7 +63,7 @@ class Singles:
         if self._lengths is not None and self._lengths.may_refuse(position):
             long = self._lengths.refused(position, found.classes, classes.of, self._counted_at)
             refused, shown = np.union1d(refused, long), None
-        if self._passes.grid.has_free_keys and (keys := self._escaped_keys(position)):
+        if self._passes.asks_of_keys and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._with_escapes(position, keys, found.classes)), None
         is_same = refused is found.refused and shown is found.shown
         return found if is_same else replace(found, refused=refused, shown=shown)
@@ -97,7 +99,7 @@ class Singles:
         found, states = set[int](), self._passes.states
         for key, every in keys.items():
             tokens = [token for token in every if allowed[self._passes.classes.of[token]]]
-            if key not in self._tracking:
+            if key not in self._tracking and len(tokens) <= FEW_READ:
                 tokens = [token for token in tokens if not self._is_read_with(position, token)]
             if tokens and key not in states.keys:
                 if key not in self._tracking:
