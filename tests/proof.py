@@ -1,6 +1,6 @@
 """The laws with their full counts: runs every test marked `proof` and writes the results to benchmarks/results/proof.md.
 
-usage: python -m tests.proof [pytest options]       all of them (make proof: on two workers, an hour)
+usage: python -m tests.proof [pytest options]       all of them (make proof: on two workers, two hours and more)
        python -m tests.proof tests/laws ...         some of them, without a table
        python -m tests.proof --table NAME tests/laws ...  some of them, with benchmarks/results/proof-NAME.md
 
