@@ -235,6 +235,14 @@ def check_law(case: Case, length: int, count: int, most: int = 300) -> int:
     return compared
 
 
+def assert_drawn(times: int, draws: int, p: float, what: object) -> None:
+    """Has something of probability p come as often as that says? By Bernstein's bound: rare events are no normal law. It holds for
+    all but one in 10^10."""
+    far = np.log(2e10)
+    most = np.sqrt(2 * draws * p * (1 - p) * far + (far / 3) ** 2) + far / 3
+    assert abs(times - draws * p) <= most, (what, times, draws, p)
+
+
 def check_edges(case: Case, length: int, count: int) -> int:
     """Canvases in the middle of rows of `length`; returns how many."""
     rng, made = np.random.default_rng(length), 0

@@ -12,7 +12,7 @@ from grammarlm.masks.canvas.stack.contexts import Contexts
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.canvas.stack.paths import Paths
 from grammarlm.masks.canvas.stack.table import StackTable
-from tests.masks.canvas.canvas_law import Choices, matching
+from tests.masks.canvas.canvas_law import Choices, assert_drawn, matching
 from tests.masks.canvas.stack_tables import all_rows, grid_of, random_single_table, random_starts, random_table
 
 DRAWS = 1000
@@ -108,7 +108,7 @@ def test_no_completions_have_more_than_the_bound(first: int, count: int) -> None
 
 @pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 600, marks=pytest.mark.proof)])
 def test_tries_have_the_law_of_rows_where_these_have_several_derivations(first: int, count: int) -> None:
-    compared = 0
+    compared, given_up = 0, 0
     for rng, passes, left in some_rows(first, count):
         grid = passes.grid
         if grid.table.micro_order is None or not 2 <= len(left) <= 12:
@@ -122,15 +122,20 @@ def test_tries_have_the_law_of_rows_where_these_have_several_derivations(first: 
         for turn in range(DRAWS):
             guide = guides[turn % len(guides)]
             found = guide.drawn(draw, is_single=False, check=lambda: None)
-            assert found is not None
+            if found is None:
+                break
             law[tuple(found.tolist())] += 1
             found[:] = passes.row  # where the guide writes
+        if found is None:  # too many tries ended early: values of all places would be asked
+            given_up += 1
+            continue
         want = dict(zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True))
         assert set(law) <= set(want)
         for row, p in want.items():
-            assert abs(law[row] / DRAWS - p) < 5 * np.sqrt(p * (1 - p) / DRAWS) + 1e-9, (passes.row, row)
+            assert_drawn(law[row], DRAWS, p, passes.row)
         compared += 1
     assert compared > 10
+    assert given_up <= compared // 20
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 600, marks=pytest.mark.proof)])
@@ -154,7 +159,7 @@ def test_samples_by_tries_have_the_law_of_rows(first: int, count: int) -> None:
         law = Counter(tuple(passes.sample(scores, draw).tolist()) for _ in range(DRAWS))
         assert set(law) <= {row for row, p in want.items() if p}
         for row, p in want.items():
-            assert abs(law[row] / DRAWS - p) < 5 * np.sqrt(p * (1 - p) / DRAWS) + 1e-9, (passes.row, row)
+            assert_drawn(law[row], DRAWS, p, passes.row)
         compared += 1
     assert compared > 15
     assert failed > 3, "all tries succeeded"
@@ -187,7 +192,7 @@ def test_bounds_come_to_know_what_led_them_astray(monkeypatch: pytest.MonkeyPatc
             for _ in range(DRAWS):
                 law[tuple(passes.sample(scores, draw).tolist())] += 1
             for row, p in zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True):
-                assert abs(law[row] / DRAWS - p) < 5 * np.sqrt(p * (1 - p) / DRAWS) + 1e-9, (passes.row, row)
+                assert_drawn(law[row], DRAWS, p, passes.row)
             assert set(law) <= set(map(tuple, left.tolist()))
             compared += 1
     assert compared > count // 3

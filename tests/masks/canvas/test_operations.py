@@ -12,7 +12,16 @@ import pytest
 import grammarlm as gl
 from grammarlm.masks.canvas.stack import network
 from grammarlm.masks.canvas.views import view_of
-from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows, holes_of, matching
+from tests.masks.canvas.canvas_law import (
+    Case,
+    assert_drawn,
+    check_edges,
+    check_fills,
+    check_law,
+    check_rows,
+    holes_of,
+    matching,
+)
 from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
 
 BLOCKS = 'start: part*\npart: "{" part* "}" | "if" NAME part | NAME "=" NAME ";"\nNAME: /[a-z]+/\n%ignore " "\n'
@@ -74,7 +83,7 @@ def test_the_law_of_samples(name: str) -> None:
         law = Counter(tuple(canvas.sample(partial.tolist(), logits, seed=seed)) for seed in range(draws))
         assert set(law) <= set(map(tuple, left.tolist()))
         for row, p in zip(left.tolist(), want.tolist(), strict=True):
-            assert abs(law[tuple(row)] / draws - p) < 5 * np.sqrt(p * (1 - p) / draws) + 1e-9, (partial, row)
+            assert_drawn(law[tuple(row)], draws, p, (partial, row))
         compared += 1
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Stack = tuple[int, ...]
 MOST_BETWEEN = 1  # what tells them apart costs more than to know more stacks
-MOST_CELLS = 1 << 25  # numbers that bounds of a row take
-MOST_PAIRS = 1 << 23
+MOST_CELLS = 1 << 26  # numbers that bounds of a row take; those that the row leads to are written
+MOST_PAIRS = 1 << 24
 
 
 class Contexts:

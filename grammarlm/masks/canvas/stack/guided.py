@@ -17,6 +17,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
+from grammarlm.layout.canvas import MASKED
 from grammarlm.layout.stack_sets import Guide
 
 from .contexts import Contexts
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
     from .grid import Stack, StackGrid
 
-MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner
+MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner, or where the row has many masked tokens
+MORE_PLACES = 1 << 20, 1 << 22, 1 << 23  # of one, between two looks at the clock: beyond, they would take longer still
+MANY_MASKED = 64
 FEW_PLACES = 1 << 15  # of one where bounds can know more
 FIRST_STACKS = 1 << 18
 # Of uniform numbers for whole rows, between two looks at the clock; most tries that end early take few of them.
@@ -54,6 +57,7 @@ class Guided:
         so many."""
         table, steps = grid.table, len(row)
         self._grid, self._sets, self._row, self._has_operations = grid, table.sets, row.copy(), bool(table.operations)
+        self.masked = int((row == MASKED).sum())
         self._states = np.unique(np.concatenate([before, inner])).astype(np.int32)
         self._arrays: dict[Guide, np.ndarray] = {}
         self._words = np.zeros(Guide.LENGTH, np.int64)
@@ -201,9 +205,19 @@ def best_led(guide: Guided, check: Callable[[], None]) -> np.ndarray | None:
     while found is None:
         check()
         if not guide.know_more():
-            return guide.best()
+            return _best_of_many(guide, check)
         found = guide.best(FEW_PLACES)
     return found
+
+
+def _best_of_many(guide: Guided, check: Callable[[], None]) -> np.ndarray | None:
+    """By bounds that can know no more."""
+    for most in (MOST_PLACES, *(MORE_PLACES if guide.masked > MANY_MASKED else ())):
+        found = guide.best(most)
+        if found is not None:
+            return found
+        check()
+    return None
 
 
 def drawn_led(guide: Guided, draw: SoftmaxDraw, is_single: bool, check: Callable[[], None]) -> np.ndarray | None:
