@@ -61,7 +61,7 @@ CORE := tests/test_regex_corpus.py tests/vocab/test_plain_vocabulary.py tests/gr
 	tests/grammars/ebnf/test_ebnf.py tests/masks/test_completion.py tests/masks/machines/json/test_json_matcher.py \
 	tests/masks/machines/json/test_json_masks.py tests/masks/machines/stack/test_stack_matcher.py
 lowest: .venv-lowest/everything
-	PYTHONPATH=. .venv-lowest/bin/python -m pytest -p no:cacheprovider $(CORE) $(ARGS)
+	GRAMMARLM_KERNELS=numba PYTHONPATH=. .venv-lowest/bin/python -m pytest -p no:cacheprovider $(CORE) $(ARGS)
 
 SECONDS ?= 60
 FINDINGS ?= /tmp/grammarlm-fuzz
