@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,8 @@ class MarkedRow:
         keys: tuple[bytes, ...] = (), before: MarkedRow | None = None, height: int = 0,
     ):  # fmt: skip
         """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
-        self.table, self._tokens, self._texts, self._keys = table, tokens, texts_of(vocab), keys
+        self.table: MarkedTable = weakref.proxy(table)  # which keeps the latest rows
+        self._tokens, self._texts, self._keys = tokens, texts_of(vocab), keys
         self._height = height
         self._spans, self._marks = spans, marks_of(spans)
         self._near: dict[int, list[int]] = {}  # by position, the places that begin or end there

@@ -153,10 +153,7 @@ class JsonPasses:
         return Bounds(self.repeats)
 
     def _new_repeats(self, like: Repeats | None) -> Repeats:
-        return Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, like)
-
-    def _unmarked_at(self, position: int) -> np.ndarray:
-        return self.inner.classes_at(position)
+        return Repeats(self.grid, self.tokens, self.states, self.classes, self.inner.classes_at, like)
 
     @property
     def _tracks_by_tables(self) -> bool:
@@ -260,7 +257,7 @@ class JsonPasses:
     def _found(self, position: int) -> Answer:
         repeats, (older, added) = self.repeats, self._older.get(position, (None, NO_KEYS))
         if repeats is None:
-            found = plain_answer(self._low, position, older, self._unmarked_at)
+            found = plain_answer(self._low, position, older, self.inner.classes_at)
         else:
             if older is not None and self._bounds.holds(position, older):
                 same = self._bounds.spelled_anew(position, older, added)

@@ -3,6 +3,7 @@ blanks beside given ones (gaps.py), or too long a string (lengths.py)."""
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ class Singles:
     """Those of one row that can be completed."""
 
     def __init__(self, passes: JsonPasses):
-        self._passes = passes
+        self._passes: JsonPasses = weakref.proxy(passes)
         self._tracking: dict[bytes, JsonPasses] = {}
         self._counting: dict[int, JsonPasses] = {}
 
@@ -70,7 +71,7 @@ class Singles:
 
     def _over(self, states: States) -> JsonPasses:
         """The same row over other states."""
-        return type(self._passes)(self._passes.grid, self._passes.tokens, states)
+        return self._passes.__class__(self._passes.grid, self._passes.tokens, states)
 
     def _counted_at(self, position: int, characters: int) -> np.ndarray:
         """bool [V]: the tokens that states allow which count so many characters."""
@@ -91,7 +92,7 @@ class Singles:
         """Is the first completion found with a token one? It need not have a key twice, and a table for the key takes long."""
         passes = self._passes
         row = [*passes.tokens[:position], token, *passes.tokens[position + 1 :]]
-        after = type(passes)(passes.grid, row, passes.states, passes)
+        after = passes.__class__(passes.grid, row, passes.states, passes)
         return after.is_completable and after.is_read(after.witness(after.inner.some))
 
     def _with_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:

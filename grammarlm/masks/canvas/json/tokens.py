@@ -9,6 +9,7 @@ in a vector, too, that of the rest over all return states. It is `ALL_RETURNS` w
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -52,7 +53,12 @@ class TokenEffects:
     def __init__(self, automaton: ByteAutomaton, max_bytes: int, check: Callable[[], None]):
         self._automaton, self._check = automaton, check
         self._states, self._classes = automaton.next.shape
-        self._vectors = Vectors(self._states, self._classes, max_bytes, check, lambda: self._moved, self._moved_effect)
+        here = weakref.proxy(self)  # vectors that hold what owns them would wait for the garbage collector
+
+        def moved_effect(effect: int, column: int) -> None:
+            here._moved_effect(effect, column)
+
+        self._vectors = Vectors(self._states, self._classes, max_bytes, check, lambda: here._moved, moved_effect)
         returns = np.full(self._states, NONE, np.int32)
         returns[automaton.returns] = automaton.returns
         identity = np.arange(self._states, dtype=np.int32)

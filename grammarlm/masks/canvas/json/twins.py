@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +32,7 @@ class GivenTwice:
 
     def __init__(self, repeats: Repeats, before: GivenTwice | None):
         """`before`: of a row with the same tokens, but some of them masked."""
-        self._repeats = repeats
+        self._repeats: Repeats = weakref.proxy(repeats)
         self._before = None if before is None else Before(before.given, before.__dict__.get("enough"))
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -110,7 +111,7 @@ class Workshop:
     """Makes the arenas of a grid's rows: scratch memory, and how large what rows leave has been so far."""
 
     def __init__(self, grid: StackGrid):
-        self._grid, self._table = grid, grid.arrays
+        self._grid, self._table = weakref.proxy(grid), grid.arrays
         room = grid.room
         self._by_costs = room > 0 and self._table.has_costs
         self._masked_room = 0 if self._by_costs else room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,7 +38,7 @@ class NarrowTable:
     """What narrow passes need of a table."""
 
     def __init__(self, table: StackTable):
-        self._table, self._sets = table, table.sets
+        self._table, self._sets = weakref.proxy(table), table.sets
         self._arrays: list[np.ndarray] = []
         self._generation: object = None
         self._edges: dict[int, RightEdge] = {}  # by room

@@ -57,7 +57,13 @@ class Network:
         for nonterminal, body in lr.expansions:
             self._bodies[nonterminal].append(body)
         self._after = self._lexers_after(lexemes)
-        self._procedures = Procedures(dict(self._bodies), self._lexer_after, check)
+        after = self._after
+
+        def lexer_after(nonterminal: int, body: Symbols, read: int) -> int:
+            """A rule that no text needs has no state: then any lexer will do."""
+            return after.get(Item(nonterminal, read, body[read:]), 0)
+
+        self._procedures = Procedures(dict(self._bodies), lexer_after, check)
         self._number_states(lexemes)
         self._refuse_circles()
         self._ways: dict[tuple[int, int, bool], Ways] = {}
@@ -72,10 +78,6 @@ class Network:
                 if item.read and found.setdefault(item, number[lexer]) != number[lexer]:
                     raise NoNetwork
         return found
-
-    def _lexer_after(self, nonterminal: int, body: Symbols, read: int) -> int:
-        """A rule that no text needs has no state: then any lexer will do."""
-        return self._after.get(Item(nonterminal, read, body[read:]), 0)
 
     def _number_states(self, lexemes: Lexemes) -> None:
         """All states of the procedures that may be called; those that calls return to once more, where they may end, too."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ class StackSets:
 
     def __init__(self, table: StackTable):
         entries.load("stack_sets")
+        table = weakref.proxy(table)  # which has these sets: neither is to wait for the garbage collector
         self.table, self.lock, self._store = table, threading.RLock(), SetStore(table)
         self._is_restricted = False
         self._steps = OPERATED_STEPS if table.operations else STEPS

@@ -11,6 +11,7 @@ end, the beginnings of what follows are in it.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -157,12 +158,11 @@ class PartsEpoch(EpochDefaults):
 
     def __init__(self, program: PartsProgram):
         self.program = program
-        self.tables = self
         self.reader = Reader(program)
         self.places: list[tuple[Place, ...]] = [(), ()]
         self.rows: list[np.ndarray | None] = [None, program.facts.stop_row]
         self.accepting = [False, True]
-        self.terms = _Terms(self)
+        self.terms = _Terms(weakref.proxy(self))
         self._numbers: dict[frozenset[Place], int] = {}
         self._crossings: dict[Hashable, np.ndarray | None] = {}
         self._times_forgotten = 0
@@ -192,6 +192,10 @@ class PartsEpoch(EpochDefaults):
     def key(self, state: int) -> Hashable:
         """Equal keys, equal futures, whatever the epoch."""
         return frozenset((part, epoch.key(inner)) for part, epoch, inner in self.places[state])
+
+    @property
+    def tables(self) -> PartsEpoch:
+        return self
 
     @property
     def reads_bytes(self) -> bool:  # type: ignore[override]

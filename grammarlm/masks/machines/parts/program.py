@@ -10,6 +10,7 @@ tokens, also by tokens.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -67,7 +68,8 @@ class PartsProgram(ProgramDefaults):
         self.machines = list({id(automaton): automaton for automaton in self.automata}.values())
         self.clock = _Clocks(limits, self.machines)
         self.byte_tokens = self.facts.byte_tokens
-        self.borders = Borders(self, Reader(self))
+        here = weakref.proxy(self)  # what holds its owner would wait for the garbage collector
+        self.borders = Borders(here, Reader(here))
 
     def _compile_parts(self, compile_part: Compile) -> None:
         """Makes the automata, and leaves out parts that have no text."""
