@@ -57,10 +57,10 @@ class Respelled(NamedTuple):
     open: tuple[Open, ...]  # as they are
 
 
-def respelled(row: Sequence[int], grid: JsonGrid, known: EscapeTokens, only_first: bool) -> Respelled:
-    """`only_first`: before the first masked token; behind one, a backslash may be the second of an escape."""
+def respelled(row: Sequence[int], grid: JsonGrid, known: EscapeTokens, only_sure: bool) -> Respelled:
+    """`only_sure`: without given tokens that follow a masked one with a backslash, which may be the second of an escape."""
     texts, stops, found, at = texts_of(grid.vocab), grid.stops, list[int](), [0]
-    changed, opened, here = set[int](), list[Open](), 0
+    changed, opened, here, is_sure = set[int](), list[Open](), 0, True
 
     def keep(end: int) -> None:
         for token in row[len(at) - 1 : end]:
@@ -69,11 +69,13 @@ def respelled(row: Sequence[int], grid: JsonGrid, known: EscapeTokens, only_firs
 
     while here < len(row):
         token = row[here]
-        is_done = token in stops or (only_first and token == MASKED)
-        if is_done or token == MASKED or not known.has_backslash[token]:
-            here = len(row) if is_done else here + 1
+        if token == MASKED or token in stops or not known.has_backslash[token]:
+            is_sure = is_sure or token == MASKED
+            here = len(row) if token in stops else here + 1
             keep(here)
             continue
+        is_behind = here > 0 and row[here - 1] == MASKED
+        is_sure = is_sure and not (only_sure and is_behind and texts[token].startswith(b"\\"))
         end, data = here, b""
         while True:
             data, end = data + texts[row[end]], end + 1
@@ -84,7 +86,7 @@ def respelled(row: Sequence[int], grid: JsonGrid, known: EscapeTokens, only_firs
         spelled = None if reading is None or reading.begun else known.spelled(b"".join(reading.pieces))
         if reading is not None and reading.begun:
             opened.append(Open(here, end, *reading))
-        if spelled is None or reading is None or len(reading.pieces) == 1:
+        if spelled is None or reading is None or len(reading.pieces) == 1 or not is_sure:
             keep(end)
         else:
             changed.update(range(len(found), len(found) + len(spelled)))
