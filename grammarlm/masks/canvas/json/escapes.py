@@ -123,11 +123,20 @@ class Ended(NamedTuple):
     rest: np.ndarray  # int64: the tokens that spell what follows the character; -1: nothing does
 
 
+class Group(NamedTuple):
+    """Tokens that end within the same part of an escape, or within none."""
+
+    begun: bytes
+    entries: tuple[Entry, ...]
+    tokens: np.ndarray  # int64
+    before: np.ndarray  # int64: the token that spells what precedes that escape, where no other does; -1: there is none
+
+
 class After(NamedTuple):
     """The tokens behind an escape that has begun."""
 
     ended: tuple[Ended, ...]
-    others: tuple[Entry, ...]
+    others: tuple[Group, ...]
 
 
 class EscapeTokens:
@@ -157,7 +166,7 @@ class EscapeTokens:
 
     def _read_all(self, begun: bytes) -> After:
         ended: dict[bytes, list[tuple[int, int]]] = {}
-        others = list[Entry]()
+        others: dict[bytes, list[Entry]] = {}
         for i, text in self._texts:
             if b"\\" not in text if not begun else text[0] not in MAY_GO_ON:
                 continue
@@ -168,9 +177,16 @@ class EscapeTokens:
             if begun and len(found.pieces) == 3 and not found.begun and rest is not None:
                 ended.setdefault(found.pieces[1], []).append((i, rest))
             else:
-                others.append(Entry(i, *found))
+                others.setdefault(found.begun, []).append(Entry(i, *found))
         columns = ((character, np.array(pairs, np.int64).T) for character, pairs in ended.items())
-        return After(tuple(Ended(character, *pair) for character, pair in columns), tuple(others))
+        return After(
+            tuple(Ended(character, *pair) for character, pair in columns),
+            tuple(self._group(*group) for group in others.items()),
+        )
+
+    def _group(self, begun: bytes, entries: list[Entry]) -> Group:
+        before = [self.of_text.get(entry.pieces[0], -1) if len(entry.pieces) == 1 else -1 for entry in entries]
+        return Group(begun, tuple(entries), np.array([entry.token for entry in entries]), np.array(before))
 
     def spelled(self, text: bytes) -> Tokens | None:
         """Tokens that spell a text, few of them; None where there are none."""

@@ -30,6 +30,8 @@ MOST_PARTS = 12  # tokens of an escape
 FEW_POINTS = 128  # characters that are tried one by one; of the others one of those that act alike
 MOST_KEPT = 1 << 14
 LEADS = range(0xC2, 0xF5)  # the first bytes of characters beyond ASCII
+ANY_CHARACTER = b"\\", b"\\u"  # escapes that may be of any character
+NO_TOKENS = np.zeros(0, np.int64)
 NOTHING = 0  # in place of a state without stacks
 
 
@@ -55,6 +57,7 @@ class Needless:
         self._more: dict[bytes, tuple[list[int], list[int] | None]] = {}
         leads = [self.tokens.of_text.get(bytes([byte])) for byte in LEADS]
         self._leads = None if None in leads else np.unique(self._of[leads]).tolist()
+        self._begins: dict[bytes, np.ndarray] = {}
         self._known: dict[object, object] = {}
         self._generation: object = None
 
@@ -71,57 +74,92 @@ class Needless:
         than their bytes. `row` and `states` are without that escape; `allowed`: classes of which it is known; `opaque`: positions
         whose tokens were spelled with escapes."""
         self._renew()
-        before, after = states.forward(position), self.tokens.after(begun)
-        found, ended = list[int](), list[np.ndarray]()
-        if begun:
-            before = self._among(before)
-            if not before:
-                return np.zeros(0, np.int64)
-            for entry in after.ended:
-                here = self._through(before, entry.character)
-                if here:
-                    classes = self._sets.classes(here, states.inner(position))
-                    may = (entry.rest >= 0) & classes[self._of[entry.rest]]
-                    if (entry.rest < 0).any() and self._sets.meet(here, states.backward(position + 1)):
-                        may |= entry.rest < 0
-                    ended.append(entry.tokens[may])
-        may_end: dict[tuple[int, bytes], bool] = {}
-        for token, here, rest in self._led(before, begun):
-            if not allowed[self._of[token]]:
-                if (here, rest) not in may_end:
-                    may_end[here, rest] = self.ends(states, row, position + 1, here, rest, opaque)
-                found += [token] if may_end[here, rest] else []
-        return np.unique(np.concatenate([*ended, np.array(found, np.int64)]))
+        before, end = states.forward(position), min(position + 1 + MOST_PARTS, len(row))
+        key = before, begun, tuple(row[position + 1 : end]), states.backward(end), allowed.tobytes()
+        if any(at in opaque for at in range(position + 1, end)):
+            return self._found(states, row, position, allowed, begun, opaque)
+        if key not in self._known:
+            self._known[key] = self._found(states, row, position, allowed, begun, opaque)
+        known: np.ndarray = self._known[key]  # type: ignore[assignment]
+        return known
 
-    def ends(
-        self, states: StatesOfRow, row: Sequence[int], at: int, before: int, begun: bytes, opaque: Collection[int] = ()
-    ) -> bool:
-        """Can the row be completed from a boundary on, behind an escape that has begun or none? `before`: the state before it."""
+    def _found(
+        self, states: StatesOfRow, row: Sequence[int], position: int, allowed: np.ndarray, begun: bytes,
+        opaque: Collection[int],
+    ) -> np.ndarray:  # fmt: skip
+        before, found = states.forward(position), [NO_TOKENS]
+        before = self._among(before) if begun else before
+        after, near = self.tokens.after(begun), None
+        for entry in after.ended if before else ():
+            here = self._through(before, entry.character)
+            if here:
+                classes = self._sets.classes(here, states.inner(position))
+                may = (entry.rest >= 0) & classes[self._of[entry.rest]]
+                if (entry.rest < 0).any() and self._sets.meet(here, states.backward(position + 1)):
+                    may |= entry.rest < 0
+                found.append(entry.tokens[may])
+        for group in after.others if before else ():
+            if group.begun and not self._may_go_on(row, position + 1, group.begun, opaque):
+                continue
+            is_open = ~allowed[self._of[group.tokens]]
+            if group.begun in ANY_CHARACTER and row[position + 1] == MASKED:
+                near = self._near(states, row, position, before) if near is None else near
+                is_open &= (group.before < 0) | near[self._of[group.before]]
+            may_end: dict[int, bool] = {}
+            for i in np.flatnonzero(is_open).tolist():
+                here = self.read(before, group.entries[i].pieces)
+                if here and here not in may_end:
+                    may_end[here] = self._ends(states, row, position + 1, here, group.begun, opaque, bool(begun))
+                if here and may_end[here]:
+                    found.append(group.tokens[i : i + 1])
+        return np.unique(np.concatenate(found))
+
+    def _may_go_on(self, row: Sequence[int], at: int, begun: bytes, opaque: Collection[int]) -> bool:
+        """Can what follows be the rest of an escape?"""
+        if at == len(row) or at in opaque or row[at] in self._stops:
+            return False
+        return row[at] == MASKED or read(begun, self._texts[row[at]]) is not None
+
+    def _near(self, states: StatesOfRow, row: Sequence[int], position: int, before: int) -> np.ndarray:
+        """bool [K]: the classes of which a token may stand at a position if some of the masked ones from there on are left out."""
+        every = (self._sets.classes(before, states.inner(position + i)) for i in range(self._masked(row, position)))
+        found: np.ndarray = np.logical_or.reduce(list(every))
+        return found
+
+    def _ends(
+        self, states: StatesOfRow, row: Sequence[int], at: int, before: int, begun: bytes, opaque: Collection[int],
+        is_given: bool,
+    ) -> bool:  # fmt: skip
+        """Can the row be completed from a boundary on, behind an escape that has begun or none? `before`: the state before it;
+        `is_given`: it has begun in given tokens, and may end in others behind masked ones."""
         if not begun:
             return self._sets.meet(before, states.backward(at))
         before = self._among(before)
-        if not before or at == len(row) or at in opaque or row[at] in self._stops:
+        if not before or not self._may_go_on(row, at, begun, opaque):
             return False
         if row[at] == MASKED:
-            return next(self.ways(states, row, at, before, begun, opaque), None) is not None
+            return next(self.ways(states, row, at, before, begun, opaque, is_given), None) is not None
         found = read(begun, self._texts[row[at]])
         here = NOTHING if found is None else self.read(before, found.pieces)
-        return bool(here) and found is not None and self.ends(states, row, at + 1, here, found.begun, opaque)
+        return found is not None and bool(here) and self._ends(states, row, at + 1, here, found.begun, opaque, is_given)
 
     def ways(
-        self, states: StatesOfRow, row: Sequence[int], at: int, before: int, begun: bytes, opaque: Collection[int]
-    ) -> Iterator[Way]:
-        """How an escape can end in the masked tokens from a boundary on, or right behind them, and the row be completed then."""
+        self, states: StatesOfRow, row: Sequence[int], at: int, before: int, begun: bytes, opaque: Collection[int],
+        is_given: bool = True,
+    ) -> Iterator[Way]:  # fmt: skip
+        """How an escape can end in the masked tokens from a boundary on, with `is_given` or right behind them, and the row be
+        completed then."""
         most = self._masked(row, at)
         for count, (tokens, points) in self._of_one_token(begun).items():
             if count <= most:
                 classes = self._sets.classes(before, states.inner(at + count - 1))
                 for i in np.flatnonzero(classes[self._of[tokens]]).tolist():
                     yield Way(count, int(points[i]), self._through(before, spelling_of(int(points[i]))))
-        for way in self._of_more(before, begun):
+        near = self._near(states, row, at, before) if most else None
+        for way in self._of_more(before, begun) if near is not None and self._may_be_more(before, begun, near) else ():
             if way.count <= most and self._sets.meet(way.after, states.backward(at + way.count)):
                 yield way
-        for way in self._into(row, at, before, begun, opaque):
+        for way in self._into(row, at, before, begun, opaque) if is_given else ():
             if self._sets.meet(way.after, states.backward(at + way.count)):
                 yield way
 
@@ -198,21 +236,6 @@ class Needless:
         if self._generation is not self._sets.generation or len(self._known) > MOST_KEPT:
             self._generation, self._known = self._sets.generation, {}
 
-    def _led(self, before: int, begun: bytes) -> list[tuple[int, int, bytes]]:
-        """The tokens that can be read, the state after each, and what is begun then."""
-        key = "led", before, begun
-        if key not in self._known:
-            found = list[tuple[int, int, bytes]]()
-            for token, pieces, rest in self.tokens.after(begun).others:
-                here = self.read(before, pieces)
-                here = self._among(here) if here and rest else here
-                if here:
-                    found.append((token, here, rest))
-            self._check()
-            self._known[key] = found
-        known: list[tuple[int, int, bytes]] = self._known[key]  # type: ignore[assignment]
-        return known
-
     def _among(self, state: int) -> int:
         """The part of a state that is within strings, between their characters."""
         key = "among", state
@@ -259,15 +282,26 @@ class Needless:
     def _first_points(begun: bytes) -> list[int]:
         return [point for part in points_after(begun) for point in part[:FEW_POINTS] if point < FEW_POINTS]
 
-    def _of_more(self, before: int, begun: bytes) -> list[Way]:
-        """The ways to characters of more tokens; of those to one state, of as many tokens, the first."""
+    def _may_be_more(self, before: int, begun: bytes, near: np.ndarray) -> bool:
+        """May a character of more tokens follow, by the classes that may?"""
+        if begun not in self._begins:
+            spelled = (self.tokens.spelled(spelling_of(point)) for point in self._points(begun)[0])
+            self._begins[begun] = np.unique(self._of[[tokens[0] for tokens in spelled if tokens]]).astype(np.int64)
+        return bool(near[self._begins[begun]].any()) or (bool(near.any()) and self._reads_others(before))
+
+    def _points(self, begun: bytes) -> tuple[list[int], list[int] | None]:
+        """Characters of more tokens that an escape can be, and those beyond ASCII where they were asked for."""
         if begun not in self._more:
             short = (p for p in self._first_points(begun) if len(self.tokens.spelled(spelling_of(p)) or ()) > 1)
             self._more[begun] = list(short), None
+        return self._more[begun]
+
+    def _of_more(self, before: int, begun: bytes) -> list[Way]:
+        """The ways to characters of more tokens; of those to one state, of as many tokens, the first."""
         key = "more", before, begun
         if key not in self._known:
             found: dict[tuple[int, int], Way] = {}
-            points, others = self._more[begun]
+            points, others = self._points(begun)
             if self._reads_others(before):
                 others = list(self._that_differ(begun)) if others is None else others
                 self._more[begun] = points, others
