@@ -145,7 +145,9 @@ def follows(texts: list[bytes], partial: list[int], position: int | None) -> boo
 
     def is_followed(begin: int, end: int, is_end: bool) -> bool:
         masked = next((at for at in range(begin, end + 1) if not are_given(at, at)), None)
-        return masked is None or (masked > begin and is_end and all(not are_given(at, at) for at in range(masked, end + 1)))
+        return masked is None or (
+            masked > begin and is_end and all(not are_given(at, at) for at in range(masked, end + 1))
+        )
 
     return all(is_followed(*escape) for escape in needless(texts))
 
@@ -161,7 +163,7 @@ def test_needless_escapes_begin_where_they_are_asked_for(name: str, monkeypatch:
     for length in lengths:
         rows, canvas, rng = at.rows(length), at.constraint.canvas(length), np.random.default_rng(length)
         texts = [[b"" if t in at.stop_ids else at.tokens[t] for t in row] for row in rows.tolist()]
-        for partial in partials(at, rows, 50, rng):
+        for partial in partials(at, rows, 25, rng):
             given = [i for i, token in enumerate(partial) if token >= 0]
             fitting = np.flatnonzero((rows[:, given] == np.array(partial, int)[given]).all(1))
             answer = answered(canvas, partial)
@@ -181,7 +183,7 @@ def test_needless_escapes_begin_where_they_are_asked_for(name: str, monkeypatch:
                     assert is_open or have == want, (partial, i, have - want, want - have)
                     assert allowed.test(i, range(at.width)).tolist() == [t in have for t in range(at.width)]
                     begun += len(have) > len(rows[fitting, i][[not needless(texts[row]) for row in fitting]])
-                    for token in sorted(have):
+                    for token in rng.choice(sorted(have), min(4, len(have)), replace=False).tolist():
                         check_filled(at, canvas, rows[fitting], [*partial[:i], token, *partial[i + 1 :]], rng)
     assert refused > 5
     assert begun > 0

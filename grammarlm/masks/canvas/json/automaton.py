@@ -69,9 +69,7 @@ class ByteAutomaton:
         return self.states + (LONGEST_RUN - 1) * int((in_gap | returned).sum())
 
 
-def byte_automaton(
-    explored: ByteTable, check: Callable[[], None], bodies: np.ndarray | None = None
-) -> ByteAutomaton:
+def byte_automaton(explored: ByteTable, check: Callable[[], None], bodies: np.ndarray | None = None) -> ByteAutomaton:
     """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart. `bodies`: bool, states
     that are apart from all others."""
     columns, class_of = _byte_classes(explored.next)

@@ -25,9 +25,7 @@ LOW = rb"[dD](?:[c-fC-F][0-9a-fA-F]{0,%d})?"
 ESCAPE = re.compile(
     rb'\\(?:(["\\/bfnrt])|u(?:(' + HIGH + rb")\\u([dD][c-fC-F][0-9a-fA-F]{2})|((?![dD][89a-fA-F])[0-9a-fA-F]{4})))"
 )
-BEGUN = re.compile(
-    rb"\\(?:u(?:(?![dD][c-fC-F])[0-9a-fA-F]{0,3}|" + HIGH + rb"(?:\\(?:u(?:" + LOW % 1 + rb")?)?)?)?)?"
-)
+BEGUN = re.compile(rb"\\(?:u(?:(?![dD][c-fC-F])[0-9a-fA-F]{0,3}|" + HIGH + rb"(?:\\(?:u(?:" + LOW % 1 + rb")?)?)?)?)?")
 MAY_GO_ON = frozenset(b'0123456789abcdefABCDEFnrtu/"\\\\')  # the first bytes of what goes on within an escape
 HEX_DIGITS = re.compile(rb"[0-9a-fA-F]+")
 DIGITS = 4  # of an escape
@@ -201,7 +199,11 @@ class EscapeTokens:
         for end in range(1, len(text) + 1):
             for start in range(max(0, end - self._longest), end):
                 before, last = best[start], self.of_text.get(text[start:end])
-                if before is not None and last is not None and (best[end] is None or len(before) + 1 < len(best[end] or ())):
+                if (
+                    before is not None
+                    and last is not None
+                    and (best[end] is None or len(before) + 1 < len(best[end] or ()))
+                ):
                     best[end] = (*before, last)
         return best[-1]
 

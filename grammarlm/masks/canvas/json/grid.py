@@ -9,7 +9,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.protocol import MASKED, Passes, Undecided
+from grammarlm.masks.canvas.protocol import MASKED, Passes, TokenPasses, Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
@@ -142,7 +142,7 @@ class JsonGrid:
         """Does some text begin with these tokens, whatever its length?"""
         return self._view.reads(self._after, text, False)
 
-    def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
+    def token_passes(self, tokens: Sequence[int], before: Passes | None) -> TokenPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
         if isinstance(before, RespelledPasses):

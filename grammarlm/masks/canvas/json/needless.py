@@ -1,7 +1,7 @@
 """Escapes of characters that need none, where states leave them out (scales.py): which tokens may begin one, or go on with it.
 
-An escape is what its character is. So a token with a whole one does what the token without it does; and one that ends within an escape
-may stand where some character can follow that has such an escape, as many masked tokens later as spell its rest.
+An escape is what its character is. So a token with a whole one does what the token without it does; and one that ends within an
+escape may stand where some character can follow that has such an escape, as many masked tokens later as spell its rest.
 
     "a [masked] [masked] [masked] b"      a backslash may stand first if "axb" is one of the strings: it goes on with `u00` and `78`
 
@@ -22,7 +22,6 @@ from .escapes import DIGITS, HEX_DIGITS, LAST_POINT, Tokens, escape_tokens, is_h
 from .texts import texts_of
 
 if TYPE_CHECKING:
-    from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.grid import StackGrid
     from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
@@ -38,7 +37,7 @@ NOTHING = 0  # in place of a state without stacks
 class Way(NamedTuple):
     """How an escape that has begun can end."""
 
-    count: int  # of tokens
+    size: int  # tokens
     point: int  # its character
     after: int  # the state
     masked: Tokens | None = None  # those at masked positions; None: all, any that end it
@@ -55,8 +54,8 @@ class Needless:
         self.tokens = escape_tokens(vocab)
         self._singles: dict[bytes, dict[int, tuple[np.ndarray, np.ndarray]]] = {}
         self._more: dict[bytes, tuple[list[int], list[int] | None]] = {}
-        leads = [self.tokens.of_text.get(bytes([byte])) for byte in LEADS]
-        self._leads = None if None in leads else np.unique(self._of[leads]).tolist()
+        leads = [self.tokens.of_text.get(bytes([byte]), -1) for byte in LEADS]
+        self._leads: list[int] | None = None if -1 in leads else np.unique(self._of[leads]).tolist()
         self._begins: dict[bytes, np.ndarray] = {}
         self._known: dict[object, object] = {}
         self._generation: object = None
@@ -70,9 +69,9 @@ class Needless:
         begun: bytes = b"",
         opaque: Collection[int] = (),
     ) -> np.ndarray:
-        """int64: the tokens that may stand at a masked position, behind an escape that has begun or none, and that say something else
-        than their bytes. `row` and `states` are without that escape; `allowed`: classes of which it is known; `opaque`: positions
-        whose tokens were spelled with escapes."""
+        """int64: the tokens that may stand at a masked position, behind an escape that has begun or none, and that say something
+        else than their bytes. `row` and `states` are without that escape; `allowed`: classes of which it is known; `opaque`:
+        positions whose tokens were spelled with escapes."""
         self._renew()
         before, end = states.forward(position), min(position + 1 + MOST_PARTS, len(row))
         key = before, begun, tuple(row[position + 1 : end]), states.backward(end), allowed.tobytes()
@@ -157,26 +156,22 @@ class Needless:
                     yield Way(count, int(points[i]), self._through(before, spelling_of(int(points[i]))))
         near = self._near(states, row, at, before) if most else None
         for way in self._of_more(before, begun) if near is not None and self._may_be_more(before, begun, near) else ():
-            if way.count <= most and self._sets.meet(way.after, states.backward(at + way.count)):
+            if way.size <= most and self._sets.meet(way.after, states.backward(at + way.size)):
                 yield way
         for way in self._into(row, at, before, begun, opaque) if is_given else ():
-            if self._sets.meet(way.after, states.backward(at + way.count)):
+            if self._sets.meet(way.after, states.backward(at + way.size)):
                 yield way
 
-    def every_way(
-        self, row: Sequence[int], at: int, before: int, begun: bytes, opaque: Collection[int]
-    ) -> list[Way]:
+    def every_way(self, row: Sequence[int], at: int, before: int, begun: bytes, opaque: Collection[int]) -> list[Way]:
         """The same, whether the row can be completed then or not."""
         most, found = self._masked(row, at), self._of_more(before, begun)
         for count, (_, points) in self._of_one_token(begun).items():
             ways = (Way(count, point, self._through(before, spelling_of(point))) for point in points.tolist())
             found = [*found, *(way for way in ways if way.after)]
-        within = sorted((way for way in found if way.count <= most), key=lambda way: way[:2])
+        within = sorted((way for way in found if way.size <= most), key=lambda way: way[:2])
         return [*within, *self._into(row, at, before, begun, opaque)]
 
-    def _into(
-        self, row: Sequence[int], at: int, before: int, begun: bytes, opaque: Collection[int]
-    ) -> Iterator[Way]:
+    def _into(self, row: Sequence[int], at: int, before: int, begun: bytes, opaque: Collection[int]) -> Iterator[Way]:
         """The ways to end an escape in given tokens behind masked ones: its last digits are given."""
         masked = self._masked(row, at)
         first = end = at + masked
@@ -184,7 +179,9 @@ class Needless:
         while end < len(row) and len(text) < DIGITS and self._is_text(row[end]) and end not in opaque:
             text, end = text + self._texts[row[end]], end + 1
         most = DIGITS - len(digits) - (begun != b"\\")
-        given = [text[:size] for size in range(1, most + 1) if HEX_DIGITS.fullmatch(text, 0, size) and size <= len(text)]
+        given = [
+            text[:size] for size in range(1, most + 1) if HEX_DIGITS.fullmatch(text, 0, size) and size <= len(text)
+        ]
         for last in given if masked and len(digits) < DIGITS else ():
             for inside in self._inside(DIGITS - len(digits) - len(last)):
                 point = int(digits + inside + last, 16)
@@ -338,4 +335,3 @@ def _bytes_of(points: np.ndarray, size: int) -> np.ndarray:
     lead = {2: 0xC0, 3: 0xE0, 4: 0xF0}[size]
     later = [0x80 | points >> 6 * i & 0x3F for i in range(size - 2, -1, -1)]
     return np.stack([lead | points >> 6 * (size - 1), *later], 1)
-

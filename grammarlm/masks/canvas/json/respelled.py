@@ -7,13 +7,13 @@ tokens end within an escape, masked ones must end it:
 
     {"a":"x \\u00 [masked] [masked]   as      {"a":"x b [masked]        with `62` at the first
 
-One such end is looked for, of few tokens; the token that follows the given ones is free (JsonPasses.added), and all else is what that
-end leaves.
+One such end is looked for, of few tokens. What may stand right behind the given tokens does not depend on it (needless.py); all
+else is what that end leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from .needless import Needless, Way
 from .texts import texts_of
 
 if TYPE_CHECKING:
-    from grammarlm.masks.canvas.protocol import Passes
+    from grammarlm.masks.canvas.protocol import Passes, TokenPasses
 
     from .grid import JsonGrid
     from .residue import JsonPasses
@@ -52,7 +52,9 @@ class Respelled(NamedTuple):
     """A row in one spelling."""
 
     tokens: list[int]
-    at: list[int]  # its boundary at each boundary of the row asked for; INSIDE: that is within what is spelled otherwise
+    at: list[
+        int
+    ]  # its boundary at each boundary of the row asked for; INSIDE: that is within what is spelled otherwise
     changed: frozenset[int]  # its positions that are spelled otherwise
     open: tuple[Open, ...]  # as they are
 
@@ -96,7 +98,7 @@ def respelled(row: Sequence[int], grid: JsonGrid, known: EscapeTokens, only_sure
     return Respelled(found, at, frozenset(changed), tuple(opened))
 
 
-def respelled_passes(grid: JsonGrid, row: list[int], before: Passes | None) -> Passes | None:
+def respelled_passes(grid: JsonGrid, row: list[int], before: Passes | None) -> TokenPasses | None:
     """The passes over a row whose given tokens have backslashes; None where its states leave out no escapes."""
     lattice = grid.lattice_of(row)
     needless = grid.needless(lattice)
@@ -114,7 +116,9 @@ def respelled_passes(grid: JsonGrid, row: list[int], before: Passes | None) -> P
             found = respelled([finishing.get(i, token) for i, token in enumerate(row)], grid, needless.tokens, False)
             passes = _passes_of(grid, found, before)
     passes = passes.grid.settled(passes, before)
-    return passes if found.tokens == row and not opened else RespelledPasses(grid, row, found, passes, opened, finishing)
+    return (
+        passes if found.tokens == row and not opened else RespelledPasses(grid, row, found, passes, opened, finishing)
+    )
 
 
 def _passes_of(grid: JsonGrid, found: Respelled, before: Passes | None) -> JsonPasses:
@@ -143,7 +147,7 @@ class Search:
             tokens: Tokens = ()
             if way is not None:
                 every = self._needless.tokens.ways(one.begun, way.point)
-                tokens = every[way.count] if way.masked is None else way.masked
+                tokens = every[way.size] if way.masked is None else way.masked
             found |= {one.end + i: token for i, token in enumerate(tokens)}
         return found
 
@@ -165,7 +169,7 @@ class Search:
             asked = tokens, end, before, one.begun, self._found.changed
             needless = self._needless
             for way in needless.ways(self._states, *asked) if is_last else needless.every_way(*asked):
-                rest = self._rest(number, way.after, end + way.count, is_last)
+                rest = self._rest(number, way.after, end + way.size, is_last)
                 if rest is not None:
                     return [way, *rest]
         self._failed.add(key)
@@ -274,7 +278,12 @@ class RespelledPasses:
         for i in self._holes():
             whole[self._found.at[i]] = row[i]
         return RespelledPasses(
-            self._grid, self.tokens, self._found, self.passes.amended(whole), tuple(self.opened.values()), self.finishing
+            self._grid,
+            self.tokens,
+            self._found,
+            self.passes.amended(whole),
+            tuple(self.opened.values()),
+            self.finishing,
         )
 
     def _holes(self) -> list[int]:
