@@ -64,7 +64,7 @@ class JsonGrid:
         self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
         self._plain: PlainTokens | None = None
-        self._others: dict[int, JsonGrid] = {}
+        self._others: dict[int, JsonGrid] = {length: self}
         self._needless: dict[int, tuple[StackGrid, Needless]] = {}
 
     def grid(self, states: States) -> StackGrid:
@@ -121,9 +121,10 @@ class JsonGrid:
         """The escapes that a lattice leaves out; None: none."""
         if lattice.bodies is None or lattice.table.micro_order is None:
             return None
-        if id(lattice) not in self._needless:
-            self._needless[id(lattice)] = lattice, Needless(lattice, self.vocab)
-        return self._needless[id(lattice)][1]
+        key = id(lattice.table)
+        if key not in self._needless:
+            self._needless[key] = lattice, Needless(lattice, self.vocab)
+        return self._needless[key][1]
 
     def candidates_of(self, keys: frozenset[bytes], classes: TokenClasses) -> dict[object, Candidates]:
         """Kept as long as rows have the same keys (second.py)."""
@@ -170,10 +171,9 @@ class JsonGrid:
 
     def of_length(self, length: int) -> JsonGrid:
         """Rows of so many tokens."""
-        if length == self.length:
-            return self
         if length not in self._others:
             self._others[length] = JsonGrid(self._view, length, self._after, self.room, self.check)
+            self._others[length]._others, self._others[length]._needless = self._others, self._needless
         return self._others[length]
 
     def lattice_of(self, row: Sequence[int]) -> StackGrid:

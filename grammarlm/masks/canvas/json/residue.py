@@ -266,8 +266,21 @@ class JsonPasses:
             allowed = self.classes_at(position)
             with self.lattice.table.sets.lock:
                 found = self.needless.added(self.states_of_row(), self.tokens, position, allowed, opaque=opaque)
-            self._added[position] = found
+            is_beside = self._singles.has_blanks_beside(position)
+            is_sure = self.repeats is None and not is_beside
+            self._added[position] = found if is_sure else self._that_complete(position, found)
         return self._added[position]
+
+    def _that_complete(self, position: int, tokens: np.ndarray) -> np.ndarray:
+        """Of some tokens those with which the row is asked again, and can be completed."""
+        found = list[int]()
+        for token in tokens.tolist():
+            row = [*self.tokens[:position], token, *self.tokens[position + 1 :]]
+            try:
+                found += [token] if self.grid.token_passes(row, None).is_completable else []
+            except Undecided:
+                continue
+        return np.array(found, np.int64)
 
     @property
     def needless(self) -> Needless | None:
