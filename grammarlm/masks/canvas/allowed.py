@@ -55,8 +55,9 @@ class Allowed:
         asked = np.asarray(ids, np.int64)
         inside = (asked >= 0) & (asked < len(self._classes.of))
         found: np.ndarray = self._test(position, self._classes.of[np.where(inside, asked, 0)]) & inside
-        refused = self._refused(position)
-        return found & ~np.isin(asked, refused) if len(refused) else found
+        refused, added = self._refused(position), self._added(position)
+        found = found & ~np.isin(asked, refused) if len(refused) else found
+        return found | np.isin(asked, added) if len(added) else found
 
     def _test(self, position: int, classes: np.ndarray) -> np.ndarray:
         """Which of these classes may stand there: some passes know that sooner than of all."""
@@ -75,6 +76,13 @@ class Allowed:
         self._begin()
         return cast("TokenPasses", self._passes).refused(position % self._length)
 
+    def _added(self, position: int) -> np.ndarray:
+        """Ids that may stand at a position though their class may not."""
+        if not self._tells_tokens:
+            return NO_IDS
+        self._begin()
+        return cast("TokenPasses", self._passes).added(position % self._length)
+
     def row(self, position: int) -> np.ndarray:
         """int32 [W], read only: the mask row of a position."""
         allowed = self.classes(position)
@@ -86,12 +94,18 @@ class Allowed:
             if len(self._rows) >= MOST_ROWS:
                 self._rows.clear()
             self._rows[key] = row
-        refused = self._refused(position)
-        if len(refused):
+        refused, added = self._refused(position), self._added(position)
+        if len(refused) or len(added):
             row = row.copy()
-            np.bitwise_and.at(row.view(np.uint32), refused >> 5, ~(np.uint32(1) << (refused & 31).astype(np.uint32)))
+            np.bitwise_and.at(row.view(np.uint32), refused >> 5, ~_bits_of(refused))
+            np.bitwise_or.at(row.view(np.uint32), added >> 5, _bits_of(added))
             row.setflags(write=False)
         return row
+
+
+def _bits_of(ids: np.ndarray) -> np.ndarray:
+    """uint32: the bit of each id in its word."""
+    return np.uint32(1) << (ids & 31).astype(np.uint32)
 
 
 MOST_ROWS = 1024  # of 16 KB where there are 128,000 ids

@@ -82,11 +82,14 @@ class Canvas:
         position = self._position(position)
         token = as_integer(token, "explain(tokens, position, token) takes a token id")
         passes = self._passes(row)
-        if isinstance(passes, TokenPasses) and token in passes.refused(position):
-            return (
-                f"the token {token} would make a second key like one that the object has already, too many blanks or too long a "
-                "string, whatever else is filled in"
-            )
+        if isinstance(passes, TokenPasses):
+            if token in passes.refused(position):
+                return (
+                    f"the token {token} would make a second key like one that the object has already, too many blanks or too "
+                    "long a string, whatever else is filled in"
+                )
+            if token in passes.added(position):
+                return "allowed"
         return explain(self.vocab, self._classes_of(passes), passes, row, position, token)
 
     # ------------------------------------------------------------------ commits
@@ -151,6 +154,9 @@ class Canvas:
     def _finished(self, tokens: Sequence[int], logits: Any, draw: Draw | None) -> list[int]:
         row = self._read(tokens)
         passes = self._passes(row)
+        if self._reader is not None and (finishing := cast("TokenPasses", passes).finishing):
+            row = _with(row, list(finishing.items()))
+            passes = self._passes(row)
         scores = scores_of(self._classes_of(passes), logits, np.array(row))
         while True:
             if not passes.is_completable:

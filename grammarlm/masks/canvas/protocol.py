@@ -7,7 +7,7 @@ canvas's. The law of `tests/masks/canvas/canvas_law.py` holds every view to this
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,9 +58,15 @@ class TokenPasses(Passes, Protocol):
     """Passes of a machine that tells more tokens apart in some rows than in others, and some tokens of a class."""
 
     classes: TokenClasses  # that these passes speak of
+    finishing: Mapping[
+        int, int
+    ]  # tokens at masked positions that end what given ones have begun; each completion has them
 
     def refused(self, position: int) -> np.ndarray:
         """int64: ids that may not stand at the position though their class may."""
+
+    def added(self, position: int) -> np.ndarray:
+        """int64: ids that may stand at the position though their class may not."""
 
     def is_read(self, row: Sequence[int]) -> bool:
         """Is a completion in the language?"""

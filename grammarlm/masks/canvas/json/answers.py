@@ -81,6 +81,10 @@ class PlainRow:
             self._begin()
         return self._states
 
+    def states(self) -> StatesOfRow:
+        """The lock of the sets is held."""
+        return self._known()
+
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] (read only)."""
         with self._lattice.table.sets.lock:

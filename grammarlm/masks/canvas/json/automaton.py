@@ -53,6 +53,7 @@ class ByteAutomaton:
     block_of: np.ndarray  # int32: the state of each unrolled state
     returns: np.ndarray  # int32: the states that are symbols
     is_text: np.ndarray  # bool [S]: are blanks text there, and not white space between tokens of JSON?
+    bodies: np.ndarray | None = None  # bool [S]: of strings, between characters; None where it is not asked for
 
     @property
     def states(self) -> int:
@@ -68,13 +69,15 @@ class ByteAutomaton:
         return self.states + (LONGEST_RUN - 1) * int((in_gap | returned).sum())
 
 
-def byte_automaton(explored: ByteTable, check: Callable[[], None]) -> ByteAutomaton:
-    """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart."""
+def byte_automaton(explored: ByteTable, check: Callable[[], None], bodies: np.ndarray | None = None) -> ByteAutomaton:
+    """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart. `bodies`: bool, states
+    that are apart from all others."""
     columns, class_of = _byte_classes(explored.next)
     chains = _chains(explored, columns)
     is_text = explored.is_text
     check()
-    block = _blocks(columns, 2 * explored.accepts.astype(np.int64) + is_text, chains)
+    kinds = 2 * explored.accepts.astype(np.int64) + is_text
+    block = _blocks(columns, kinds if bodies is None else 2 * kinds + bodies, chains)
     check()
     first = np.unique(block, return_index=True)[1]
     entries, effects = _entries(columns, block, chains)
@@ -83,7 +86,7 @@ def byte_automaton(explored: ByteTable, check: Callable[[], None]) -> ByteAutoma
     returns = np.unique(block[sorted(symbols)]) if symbols else np.zeros(0, np.int64)
     return ByteAutomaton(
         entries[first].astype(np.int32), class_of.astype(np.uint8), effects, explored.accepts[first],
-        block.astype(np.int32), returns.astype(np.int32), is_text[first],
+        block.astype(np.int32), returns.astype(np.int32), is_text[first], None if bodies is None else bodies[first],
     )  # fmt: skip
 
 

@@ -76,6 +76,11 @@ class Explored:
         """bool [S]: are blanks text there, and not white space between tokens of JSON?"""
         return np.isin(self.states[:, 0] & 31, IN_STRINGS)
 
+    @property
+    def bodies(self) -> np.ndarray:
+        """bool [S]: between the characters of a string."""
+        return self.is_text & (self.states[:, 0] >> 5 & 63 == BODY)
+
 
 class LeftOut(Exception):
     """A text has begun with a number that the states do not follow."""
@@ -111,7 +116,8 @@ class Explorer:
         self.work[Explore.IS_STRICT] = not states.is_loose
         self.work[Explore.MARKS] = states.marks
         self.work[Explore.IS_PLAIN] = self.epoch.arena[At.PLAIN]
-        self.work[Explore.ARE_LANGUAGES_PLAIN] = scale.is_plain and not states.has_any_length
+        self.leaves_out_escapes = scale.is_plain and not states.has_any_length
+        self.work[Explore.ARE_LANGUAGES_PLAIN] = self.leaves_out_escapes
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self.grow_frames(FIRST_FRAMES)

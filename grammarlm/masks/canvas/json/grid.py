@@ -9,19 +9,22 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.protocol import MASKED, Passes, Undecided
+from grammarlm.masks.canvas.protocol import MASKED, Passes, TokenPasses, Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
 
 from .begun import begun_of
 from .doubts import Room, blanks_break, blanks_may_break, digits_beside, number_room
+from .escapes import escape_tokens
 from .explored import SHORT, LeftOut, States
 from .keys import escaped_twice, runs_of
 from .lengths import Lengths, counted_to, fewest_characters
 from .marks import MarkedTable
+from .needless import Needless
 from .plain import PlainTokens
 from .residue import JsonPasses
+from .respelled import RespelledPasses, respelled_passes
 from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
@@ -61,6 +64,8 @@ class JsonGrid:
         self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
         self._plain: PlainTokens | None = None
+        self._others: dict[int, JsonGrid] = {length: self}
+        self._needless: dict[int, tuple[StackGrid, Needless]] = {}
 
     def grid(self, states: States) -> StackGrid:
         """The lattice of these states."""
@@ -112,6 +117,15 @@ class JsonGrid:
             self._plain = PlainTokens(self.vocab, classes, self.length)
         return self._plain
 
+    def needless(self, lattice: StackGrid) -> Needless | None:
+        """The escapes that a lattice leaves out; None: none."""
+        if lattice.bodies is None or lattice.table.micro_order is None:
+            return None
+        key = id(lattice.table)
+        if key not in self._needless:
+            self._needless[key] = lattice, Needless(lattice, self.vocab)
+        return self._needless[key][1]
+
     def candidates_of(self, keys: frozenset[bytes], classes: TokenClasses) -> dict[object, Candidates]:
         """Kept as long as rows have the same keys (second.py)."""
         known = self._candidates
@@ -129,14 +143,42 @@ class JsonGrid:
         """Does some text begin with these tokens, whatever its length?"""
         return self._view.reads(self._after, text, False)
 
-    def token_passes(self, tokens: Sequence[int], before: Passes | None) -> JsonPasses:
+    def token_passes(self, tokens: Sequence[int], before: Passes | None) -> TokenPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
-        like = before if isinstance(before, JsonPasses) else None
-        found = JsonPasses(self, list(tokens), self._needed(tokens), before=like).settled()
-        if isinstance(before, JsonPasses):
+        if isinstance(before, RespelledPasses):
+            if before.tokens == list(tokens):
+                return before
+            before = before.passes
+        row = list(tokens)
+        if self._view.leaves_out_escapes and escape_tokens(self.vocab).are_in(row):
+            respelled = respelled_passes(self, row, before)
+            if respelled is not None:
+                return respelled
+        return self.settled(self.passes_of(row, before), before)
+
+    def passes_of(self, row: list[int], before: Passes | None) -> JsonPasses:
+        """Not settled."""
+        like = before if isinstance(before, JsonPasses) and before.grid is self else None
+        return JsonPasses(self, row, self._needed(row), before=like)
+
+    def settled(self, passes: JsonPasses, before: Passes | None) -> JsonPasses:
+        """Passes of states that know what matters, after those over the row before."""
+        found = passes.settled()
+        if isinstance(before, JsonPasses) and before.grid is self:
             found.previous, before.previous = before, None  # or all rows before would be kept
         return found
+
+    def of_length(self, length: int) -> JsonGrid:
+        """Rows of so many tokens."""
+        if length not in self._others:
+            self._others[length] = JsonGrid(self._view, length, self._after, self.room, self.check)
+            self._others[length]._others, self._others[length]._needless = self._others, self._needless
+        return self._others[length]
+
+    def lattice_of(self, row: Sequence[int]) -> StackGrid:
+        """That of the states which a row needs."""
+        return self.grid(self._needed(row))
 
     # ------------------------------------------------------------------ the states of a row
 

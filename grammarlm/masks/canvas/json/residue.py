@@ -12,7 +12,7 @@ A question that is not decided so is not answered: Undecided, a LimitExceeded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,10 @@ from .spans import Run, beside
 from .twice import keys_twice
 
 if TYPE_CHECKING:
+    from grammarlm.masks.canvas.stack.row_states import StatesOfRow
+
     from .grid import JsonGrid
+    from .needless import Needless
 
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
 NO_TOKENS = np.zeros(0, np.int64)
@@ -44,6 +47,8 @@ NO_KEYS = frozenset[bytes]()
 
 class JsonPasses:
     """What is known of one row."""
+
+    finishing: Mapping[int, int] = {}
 
     def __init__(
         self, grid: JsonGrid, tokens: list[int], states: States, like: JsonPasses | None = None, before: JsonPasses | None = None
@@ -54,8 +59,8 @@ class JsonPasses:
         self._answers: dict[int, Answer] = {}
         self._singles = Singles(self)
         self._older: dict[int, tuple[Answer, frozenset[bytes]]] = {}
-        self._lattice = grid.grid(states)
-        self.classes: TokenClasses = self._lattice.classes
+        self.lattice = grid.grid(states)
+        self.classes: TokenClasses = self.lattice.classes
         self._like = like
         self.previous: JsonPasses | None = None  # of the canvas' row before
         self._before = before if before is not None and self._refines(before) else None
@@ -71,10 +76,11 @@ class JsonPasses:
             self._take(self._before)
         self._before = None
         self._given: dict[int, JsonPasses] = {}
+        self._added: dict[int, np.ndarray] = {}
 
     def _refines(self, before: JsonPasses) -> bool:
         """Is the row that of others with some more tokens, and can these be completed?"""
-        if not before.is_completable or before.states != self.states or before._lattice is not self._lattice:
+        if not before.is_completable or before.states != self.states or before.lattice is not self.lattice:
             return False
         return all(old in (new, MASKED) for old, new in zip(before.tokens, self.tokens, strict=True))
 
@@ -93,10 +99,10 @@ class JsonPasses:
     @cached_property
     def _low(self) -> PlainRow | None:
         """The row without completions that have many brackets open at once; None where there is no other, or none is looked for."""
-        grid, table = self.grid, self._lattice.table
+        grid, table = self.grid, self.lattice.table
         if not grid.has_free_keys or table.micro_order is None:
             return None
-        found = PlainRow(self._lattice, self._row, grid.latest_low.get(self.states), grid.height)
+        found = PlainRow(self.lattice, self._row, grid.latest_low.get(self.states), grid.height)
         if not found.is_completable:
             return None
         grid.latest_low[self.states] = found
@@ -110,7 +116,7 @@ class JsonPasses:
     def inner(self) -> StackPasses:
         """The row without marks."""
         grid, like = self.grid, self._like
-        found = self._lattice.passes(self._row, grid.latest.get(self.states) if like is None else like.inner)
+        found = self.lattice.passes(self._row, grid.latest.get(self.states) if like is None else like.inner)
         if like is None:
             grid.latest[self.states] = found
         return found
@@ -162,7 +168,7 @@ class JsonPasses:
         So it is where micro points go round in a circle, as those of some rules beside a schema: then there are no sets of
         stacks to follow marks by. And where there are many states, which marks would make too many.
         """
-        table = self._lattice.table
+        table = self.lattice.table
         is_large = table.controls > MOST_MARKED or self.grid.has_no_marks(self.states)
         return self.grid.has_free_keys and (table.micro_order is None or is_large)
 
@@ -170,7 +176,7 @@ class JsonPasses:
     def asks_of_keys(self) -> bool:
         """Is it asked of single tokens whether they spell a key again? Without marks, where there are few states: a table for each
         key of many states takes seconds."""
-        return self.grid.has_free_keys and (not self._tracks_by_tables or self._lattice.table.micro_order is None)
+        return self.grid.has_free_keys and (not self._tracks_by_tables or self.lattice.table.micro_order is None)
 
     def _has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
@@ -217,7 +223,7 @@ class JsonPasses:
     @property
     def is_text(self) -> np.ndarray | None:
         """bool by control: are blanks text there? None where blanks are counted, or no matter."""
-        return self._lattice.is_text
+        return self.lattice.is_text
 
     def is_read(self, row: Sequence[int]) -> bool:
         """Does the machine read a row?"""
@@ -233,7 +239,7 @@ class JsonPasses:
             return False
         has_twins = self.repeats is not None and bool(self.repeats.twins)
         tokens, begun = self.grid.text(self.tokens), self.grid.begun.blanks
-        return may_all_be_broken(tokens, self._lattice, self._stays, self.grid.vocab, begun, has_twins)
+        return may_all_be_broken(tokens, self.lattice, self._stays, self.grid.vocab, begun, has_twins)
 
     def _stays(self, first: int, end: int, controls: np.ndarray) -> bool:
         is_shown = self._low is not None and self._low.stays(first, end, controls)
@@ -246,6 +252,41 @@ class JsonPasses:
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
         return self._answer(position).refused
+
+    def added(self, position: int, opaque: Collection[int] = ()) -> np.ndarray:
+        """See needless.py."""
+        if not self.is_completable or self.needless is None:
+            return NO_TOKENS
+        if self.tokens[position] != MASKED:
+            return self._without(position).added(position)
+        if position not in self._added:
+            allowed = self.classes_at(position)
+            with self.lattice.table.sets.lock:
+                found = self.needless.added(self.states_of_row(), self.tokens, position, allowed, opaque=opaque)
+            is_beside = self._singles.has_blanks_beside(position)
+            is_sure = self.repeats is None and not is_beside
+            self._added[position] = found if is_sure else self._that_complete(position, found)
+        return self._added[position]
+
+    def _that_complete(self, position: int, tokens: np.ndarray) -> np.ndarray:
+        """Of some tokens those with which the row is asked again, and can be completed."""
+        found = list[int]()
+        for token in tokens.tolist():
+            row = [*self.tokens[:position], token, *self.tokens[position + 1 :]]
+            try:
+                found += [token] if self.grid.token_passes(row, None).is_completable else []
+            except Undecided:
+                continue
+        return np.array(found, np.int64)
+
+    @property
+    def needless(self) -> Needless | None:
+        """The escapes that the states leave out; None: none."""
+        return self.grid.needless(self.lattice)
+
+    def states_of_row(self) -> StatesOfRow:
+        """Those of few open brackets, if these complete it. The lock of the sets is held."""
+        return self.inner.states() if self._low is None else self._low.states()
 
     def _answer(self, position: int) -> Answer:
         """What may stand at a masked position of a row that can be completed."""

@@ -47,6 +47,10 @@ class Singles:
         """None where characters are counted, or no matter."""
         return self._passes.grid.lengths(self._passes.tokens, self._passes.states)
 
+    def has_blanks_beside(self, position: int) -> bool:
+        """Are blanks given beside a position, which may be too many with those of a token?"""
+        return self._gaps is not None and self._gaps.are_beside(position)
+
     def are_alike(self, before: Singles, position: int) -> bool:
         """Are the same blanks given beside a position as in another row, and has its string room for each token?"""
         if self._gaps is not None and before._gaps is not None and self._gaps.is_other(before._gaps, position):

@@ -148,10 +148,15 @@ class UnrolledView:
         else:
             found, starts = self._after(found, after)
         is_text = self.text_controls(found) if self.has_cap and not states.counts_blanks else None
-        return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays, is_text)
+        bodies = self.bodies_of(found)
+        return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays, is_text, bodies)
 
     def text_controls(self, found: Unrolled) -> np.ndarray | None:
         """bool by control: are blanks text there? None where a run of blanks may leave a gap, and be text of another part."""
+        return None
+
+    def bodies_of(self, found: Unrolled) -> np.ndarray | None:
+        """bool by control: within strings, between characters? None where no escapes are left out."""
         return None
 
     def marked(

@@ -57,6 +57,7 @@ class JsonView(UnrolledView):
         self.has_free_keys = places.has_free_keys
         self.has_cap, self.is_plain = has_cap(program.tables.blanks), program.tables.spelling == "plain"
         self._scales, self._scale = scales_of(places, program.json.rows, self.is_plain), 0
+        self.leaves_out_escapes = self._scales[0].is_plain
         self._latest: tuple[States | None, Bare | None] = None, None  # what was made to count states
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
@@ -92,7 +93,8 @@ class JsonView(UnrolledView):
 
     def _bare(self, explorer: Explorer) -> Bare:
         table = explorer.run(start_thread(self.program))
-        return Bare(explorer, table, byte_automaton(table, Clock(self.program.limits).check))
+        bodies = table.bodies if explorer.leaves_out_escapes else None
+        return Bare(explorer, table, byte_automaton(table, Clock(self.program.limits).check, bodies))
 
     def _with_tokens(self, bare: Bare, most: int | None = None) -> Unrolled:
         explorer = bare.explorer
@@ -112,6 +114,10 @@ class JsonView(UnrolledView):
 
     def text_controls(self, found: Unrolled) -> np.ndarray | None:
         return np.concatenate([np.zeros(FIRST_CONTROL, bool), found.machine.is_text])
+
+    def bodies_of(self, found: Unrolled) -> np.ndarray | None:
+        bodies = found.machine.bodies
+        return None if bodies is None else np.concatenate([np.zeros(FIRST_CONTROL, bool), bodies])
 
     def configs_of(self, matcher: Matcher) -> list[Config]:
         epoch, state = matcher._head[1:3]

@@ -32,11 +32,13 @@ class StackGrid:
         check: Callable[[], None],
         arrays: TableArrays | None = None,
         is_text: np.ndarray | None = None,
+        bodies: np.ndarray | None = None,
     ):
-        """`is_text`: bool [controls], where blanks are text and no white space between tokens of JSON; None: no matter."""
+        """`is_text`: bool [controls], where blanks are text and no white space between tokens of JSON; None: no matter. `bodies`:
+        bool [controls], within strings of JSON and between characters, where states leave out escapes; None: they do not."""
         self.table, self.classes, self.length, self.check = table, classes, length, check
         self.closings = Closings(table, room, check)
-        self._arrays, self.is_text = arrays, is_text
+        self._arrays, self.is_text, self.bodies = arrays, is_text, bodies
         self.room, self.starts = room, starts
         self._begin(starts)
         kinds = len(table.pushes)

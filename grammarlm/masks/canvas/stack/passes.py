@@ -93,6 +93,10 @@ class StackPasses:
         """Has the row completions with one of these controls at both boundaries, on equal stacks?"""
         return self._known_states().stays(first, end, controls)
 
+    def states(self) -> StatesOfRow:
+        """Of sets of stacks; their lock is held."""
+        return self._known_states().states
+
     def some(self, scores: np.ndarray) -> np.ndarray:
         """int32 [L]: the classes of some completion, found from the left: at each position the best of those that lead on."""
         found = None if self.grid.table.micro_order is None else self._known_states().some(scores)
@@ -174,6 +178,10 @@ class RowStates:
             other: StatesOfRow | None = None if before is None else before._states
             self._states: StatesOfRow = StatesOfRow(self._sets, row, begin, end, grid.check, other)
             self.is_completable = self._states.leads()
+
+    @property
+    def states(self) -> StatesOfRow:
+        return self._states
 
     @property
     def is_current(self) -> bool:
