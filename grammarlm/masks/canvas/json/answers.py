@@ -7,7 +7,7 @@ them: where both are what they were, they are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,9 @@ import numpy as np
 from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
 if TYPE_CHECKING:
+    from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.grid import StackGrid
+    from grammarlm.masks.canvas.stack.table import StackTable
 
     from .spans import Span
 
@@ -86,6 +88,35 @@ class PlainRow:
         with self._lattice.table.sets.lock:
             states = self._known()
             return states.sets.classes(states.forward(position), states.inner(position))
+
+    @property
+    def classes(self) -> TokenClasses:
+        return self._lattice.classes
+
+    @property
+    def stack_table(self) -> StackTable:
+        return self._lattice.table
+
+    def leads_on(self, first: int, tokens: Sequence[int]) -> bool:
+        """As MarkedRow.leads_on."""
+        row, sets = self.classes.of[tokens], self._lattice.table.sets
+        with sets.lock:
+            states = self._known()
+            reached = sets.forward(states.forward(first), np.ascontiguousarray(row, np.int32), self._lattice.check)
+            return sets.meet(int(reached[-1]), states.backward(first + len(row)))
+
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """As that of StackGrid."""
+        return self._lattice.is_text
+
+    def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
+        """As MarkedRow.not_beside."""
+        if not len(tokens):
+            return tokens
+        classes = self.classes.of[tokens]
+        with self._lattice.table.sets.lock:
+            return tokens[~self._known().beside(position, classes, controls, bool(behind))]
 
     def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
         """As StackPasses.stays."""

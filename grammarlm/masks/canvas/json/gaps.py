@@ -10,22 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .doubts import tight_gaps
 from .sizes import sizes_of
 
 if TYPE_CHECKING:
-    from grammarlm.masks.canvas.stack.grid import StackGrid
     from grammarlm.masks.canvas.stack.passes import StackPasses
     from grammarlm.masks.canvas.stack.table import StackTable
 
+    from .answers import PlainRow
+    from .doubts import Gap
     from .marked_row import MarkedRow
 
 NO_TOKENS = np.zeros(0, np.int64)
@@ -74,6 +75,22 @@ def _carried(tokens: Sequence[int], last: np.ndarray, is_whole: np.ndarray, here
     return found
 
 
+class GapRow(Protocol):
+    """A row as some states have it."""
+
+    @property
+    def stack_table(self) -> StackTable: ...
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """bool by control: are blanks text there?"""
+
+    def classes_at(self, position: int) -> np.ndarray:
+        """bool [K] of a masked position."""
+
+    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
+        """As StackPasses.stays."""
+
+
 class Gaps:
     """The masked positions of a row beside given blanks."""
 
@@ -99,7 +116,12 @@ class Gaps:
         return position < len(self._beside) and any(self._beside[position])
 
     def refused(
-        self, position: int, allowed: np.ndarray, class_of: np.ndarray, known: np.ndarray, bound: MarkedRow | None
+        self,
+        position: int,
+        allowed: np.ndarray,
+        class_of: np.ndarray,
+        known: np.ndarray,
+        bound: MarkedRow | PlainRow | None,
     ) -> tuple[np.ndarray, bool]:
         """Those refused, and whether `bound`, all of whose completions are some, shows that the others are not. `allowed`: the
         classes at a masked position; `known`: tokens that are refused in any case."""
@@ -110,7 +132,7 @@ class Gaps:
             np.setdiff1d(some[allowed[class_of[some]]], known) for some in too_many(self._vocab, before, after)
         )
         if bound is not None:
-            is_text = bound.table.is_text
+            is_text = bound.is_text
             if is_text is not None:
                 first, last = (bound.not_beside(position, some, is_text, i) for i, some in enumerate((first, last)))
         doubted = len(first) + len(last)
@@ -124,29 +146,21 @@ class Gaps:
         return np.union1d(first, last), doubted == len(first) + len(last)
 
 
-def may_all_be_broken(
-    tokens: Sequence[int],
-    lattice: StackGrid,
-    stays: Callable[[int, int, np.ndarray], bool],
-    vocab: Vocabulary,
-    begun: int,
-    has_twins: bool,
-) -> bool:
-    """May each completion that states have for a row have too many blanks in some gap?
+def may_be_broken(gap: Gap, tokens: Sequence[int], is_open: bool, row: GapRow) -> bool:
+    """May each completion of a row have too many blanks in a gap that has room for as many? `is_open`: no stop id is given.
 
-    It may not where no gap has room for as many; nor where one has, and its inner tokens can all be text of one string.
-    `stays`: as that of StackPasses; `has_twins`: keys have to be apart as well, which that completion might not do.
+    It may not where the gap's inner tokens can all be text of one string, or the text can end before it has as many.
     """
-    tight = tight_gaps(tokens, vocab, begun)
-    if len(tight) != 1 or has_twins or lattice.is_text is None or lattice.table.micro_order is None:
-        return bool(tight)
-    gap, edge = tight[0], max(0, LONGEST_RUN - tight[0].given) // 2
-    first, end = gap.first + edge, gap.end - edge
-    if first >= end or any(token != MASKED for token in tokens[first:end]):
+    room = max(0, LONGEST_RUN - gap.given)
+    if is_open and gap.end == len(tokens) and gap.first + room < gap.end and tokens[gap.first + room] == MASKED:
+        if row.classes_at(gap.first + room)[STOP]:
+            return False
+    first, end = gap.first + room // 2, gap.end - room // 2
+    if row.is_text is None or first >= end or any(token != MASKED for token in tokens[first:end]):
         return True
-    controls = np.zeros(len(lattice.is_text), bool)
-    controls[loops_of(lattice.table)] = True
-    return not stays(first, end, controls & lattice.is_text)
+    controls = np.zeros(len(row.is_text), bool)
+    controls[loops_of(row.stack_table)] = True
+    return not row.stays(first, end, controls & row.is_text)
 
 
 def loops_of(table: StackTable) -> np.ndarray:

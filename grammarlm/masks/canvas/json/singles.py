@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.masks.canvas.protocol import MASKED
+
 from .answers import Answer
 from .gaps import Gaps
-from .keys import spelling_tokens
+from .keys import decoded, spelling_tokens
 from .lengths import Lengths, counted_to
+from .texts import texts_of, token_of
 
 if TYPE_CHECKING:
     from .explored import States
     from .residue import JsonPasses
 
 FEW_READ = 4  # tokens of a key of which a completion is read, before there is a table for the key
+FILLERS = b"a", b"0"  # texts of tokens that make another key of one
 
 
 class Singles:
@@ -46,22 +50,25 @@ class Singles:
         """None where characters are counted, or no matter."""
         return self._passes.grid.lengths(self._passes.tokens, self._passes.states)
 
-    def are_alike(self, before: Singles, position: int) -> bool:
-        """Are the same blanks given beside a position as in another row, and has its string room for each token?"""
+    def still_known(self, before: Singles, position: int, answer: Answer) -> Answer | None:
+        """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no room
+        for a token. None: nothing, as other blanks are given beside the position."""
         if self._gaps is not None and before._gaps is not None and self._gaps.is_other(before._gaps, position):
-            return False
-        return self._lengths is None or not self._lengths.may_refuse(position)
+            return None
+        is_open = answer.shown is not None and self._lengths is not None and self._lengths.may_refuse(position)
+        return replace(answer, shown=None) if is_open else answer
 
     def less(self, position: int, found: Answer) -> Answer:
         """What may stand at a masked position, without them."""
         repeats, classes = self._passes.repeats, self._passes.classes
         refused, shown = found.refused, found.shown
         if self._gaps is not None and self._gaps.are_beside(position):
-            bound = None if repeats is None else repeats.bound
+            bound = self._passes.low if repeats is None else repeats.bound
             more, is_shown = self._gaps.refused(position, found.classes, classes.of, refused, bound)
             refused, shown = np.union1d(refused, more), shown if is_shown else None
         if self._lengths is not None and self._lengths.may_refuse(position):
-            long = self._lengths.refused(position, found.classes, classes.of, self._counted_at)
+            lead = self._passes.lead_between
+            long = self._lengths.refused(position, found.classes, classes.of, refused, lead, self._counted_at)
             refused, shown = np.union1d(refused, long), None
         if self._passes.asks_of_keys and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._with_escapes(position, keys, found.classes)), None
@@ -72,14 +79,12 @@ class Singles:
         """The same row over other states."""
         return type(self._passes)(self._passes.grid, self._passes.tokens, states)
 
-    def _counted_at(self, position: int, characters: int) -> np.ndarray:
-        """bool [V]: the tokens that states allow which count so many characters."""
+    def _counted_at(self, position: int, ids: np.ndarray, characters: int) -> np.ndarray:
+        """bool: which of some tokens states allow that count so many characters."""
         counted = counted_to(characters)
         if counted not in self._counting:
             self._counting[counted] = self._over(self._passes.states._replace(counted=counted))
-        counting = self._counting[counted]
-        found: np.ndarray = counting.classes_at(position)[counting.classes.of]
-        return found
+        return self._counting[counted].have_class(position, ids)
 
     def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
         """By key the tokens that spell it there with an escape in one of two places; without marks, all that spell it."""
@@ -94,11 +99,33 @@ class Singles:
         after = type(passes)(passes.grid, row, passes.states, passes)
         return after.is_completable and after.is_read(after.witness(after.inner.some))
 
+    def _makes_another(self, position: int, token: int) -> bool:
+        """Is there a completion in which a masked token beside this one, which has no quote, makes it part of a key that the row has
+        nowhere? False where that is not known at once."""
+        passes = self._passes
+        tokens, texts, keys = passes.grid.text(passes.tokens), texts_of(passes.grid.vocab), passes.keys[0]
+        text = decoded(texts[token])
+        if passes.repeats is None or text is None or b'"' in texts[token]:
+            return False
+        for filler in FILLERS:
+            more, ids = token_of(passes.grid.vocab, filler), np.array([token])
+            if more is None:
+                continue
+            if tokens[max(0, position - 1)] == MASKED and 0 < position and not any(filler + text in key for key in keys):
+                if passes.lead_between(position - 1, [more], ids, []).all():
+                    return True
+            behind = tokens[position + 1 : position + 2]
+            if behind == [MASKED] and not any(text + filler in key for key in keys):
+                if passes.lead_between(position, [], ids, [more]).all():
+                    return True
+        return False
+
     def _with_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
         found, states = set[int](), self._passes.states
         for key, every in keys.items():
             tokens = [token for token in every if allowed[self._passes.classes.of[token]]]
+            tokens = [token for token in tokens if not self._makes_another(position, token)]
             if key not in self._tracking and len(tokens) <= FEW_READ:
                 tokens = [token for token in tokens if not self._is_read_with(position, token)]
             if tokens and key not in states.keys:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .arena import Arena
     from .grid import StackGrid
     from .sets import StackSets
+    from .table import StackTable
 
 
 class StackPasses:
@@ -40,6 +41,15 @@ class StackPasses:
         self._like: RowStates | None = None if before is None else before.__dict__.get("_states")
         self._bounds_before: RowBounds | None = None if before is None else before._bounds
         self._bounds: RowBounds | None = None
+
+    @property
+    def stack_table(self) -> StackTable:
+        return self.grid.table
+
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """As that of the grid."""
+        return self.grid.is_text
 
     @cached_property
     def is_completable(self) -> bool:
