@@ -97,6 +97,11 @@ class PlainRow:
     def stack_table(self) -> StackTable:
         return self._lattice.table
 
+    def some(self, scores: np.ndarray) -> np.ndarray | None:
+        """As StackPasses.some; None where none begins like this."""
+        with self._lattice.table.sets.lock:
+            return self._known().some(self._lattice.starts, scores)
+
     def leads_on(self, first: int, tokens: Sequence[int]) -> bool:
         """As MarkedRow.leads_on."""
         row, sets = self.classes.of[tokens], self._lattice.table.sets

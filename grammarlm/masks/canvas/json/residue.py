@@ -130,7 +130,7 @@ class JsonPasses:
         if decided is None or (decided and self._may_break_blanks()):
             latest = self.grid.latest_read.get(self.states)
             for near in (None,) if latest is None else (latest, None):
-                if self._settles(self.witness(self.inner.some, near)):
+                if self._settles(self.witness(self._some, near)):
                     return self  # found at once; what follows finds one of the fewest blanks
             row = self.witness(self.inner.best)
             return self if self._settles(row) else self.amended(row).settled()
@@ -186,6 +186,11 @@ class JsonPasses:
             count = Counter([*(key for key, _ in spelled), *self.grid.begun.keys])
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
+
+    def _some(self, scores: np.ndarray) -> np.ndarray:
+        """As StackPasses.some; of few open brackets, where keys are no matter."""
+        found = None if self.repeats is not None or self.low is None else self.low.some(scores)
+        return self.inner.some(scores) if found is None else found
 
     def _settles(self, row: list[int]) -> bool:
         """Does the machine read a completion? Then rows after this one look for one like it."""
@@ -267,7 +272,7 @@ class JsonPasses:
             return
         if self.low is not None:
             yield self.low
-        if self._lattice.table.micro_order is not None:
+        elif self._lattice.table.micro_order is not None:
             yield self.inner
 
     def refused(self, position: int) -> np.ndarray:

@@ -209,11 +209,8 @@ class RowStates:
             return self._sets.meet(before, self._states.backward(end))
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
-        scores = np.ascontiguousarray(scores, np.float64)
         with self._sets.lock:
-            _, inner = self._states.every()
-            ways = (self._sets.walk(start, self._row, inner, scores) for start in self._grid.starts)
-            return next((way for way in ways if way is not None), None)
+            return self._states.some(self._grid.starts, scores)
 
     def has_any(self, only: dict[int, np.ndarray]) -> bool:
         """Has the row a completion with only some controls at some boundaries?"""

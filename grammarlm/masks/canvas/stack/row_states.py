@@ -6,7 +6,7 @@ a model: all of it differs from the row before in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -124,6 +124,13 @@ class StatesOfRow:
         """Does the row lead from the one edge to the other? Asked where least is to be made for it."""
         at = self._left if self._other is not None else 0
         return self.sets.meet(self.forward(at), self.backward(at))
+
+    def some(self, starts: Iterable[tuple[int, tuple[int, ...]]], scores: np.ndarray) -> np.ndarray | None:
+        """The classes of a completion from one of these places, at each masked position the best of those that lead on."""
+        self.backward(0)
+        scores = np.ascontiguousarray(scores, np.float64)
+        ways = (self.sets.walk(start, self.row, self._inner, scores) for start in starts)
+        return next((way for way in ways if way is not None), None)
 
     def every(self) -> tuple[np.ndarray, np.ndarray]:
         """int32 [L + 1]: the states at all boundaries, from the left; int32 [L]: those within all tokens (read only)."""
