@@ -34,7 +34,7 @@ from .explored import States
 from .marked_row import AVOIDED, FREE, Marked, MarkedRow
 from .spans import Run, Span, all_spans, beside
 from .texts import texts_of
-from .twins import GivenTwice
+from .twins import GivenTwice, is_outer
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
@@ -72,7 +72,8 @@ class Repeats:
         self._spans: dict[bytes, list[Span]] = {}
         self._tight: dict[Span, bool] = {}
         self._tight_before = {} if like is None else like._tight
-        self.twice: GivenTwice = GivenTwice(self, None if like is None else like.twice)
+        self.twice: GivenTwice = GivenTwice(self, None if like is None else like.twice, without_outer=False)
+        self._inner_twice = GivenTwice(self, None if like is None else like._inner_twice, without_outer=True)
         self.added = None if like is None else self._added(like._all_spans)
         self._rows: dict[object, MarkedRow] = {}
         self._at: dict[int, np.ndarray] = {}  # classes of positions
@@ -139,10 +140,11 @@ class Repeats:
 
     def least_with(
         self, keys: tuple[bytes, ...], avoided: Iterable[bytes], free: Iterable[Span] = (), ignored: bytes | None = None,
-        role: object = "least", height: int = 0,
+        role: object = "least", height: int = 0, shunned: Iterable[bytes] = (),
     ) -> MarkedRow:  # fmt: skip
         """Marks around the given places of some keys, and around `free` where those are of such a key; no place of the keys
-        `avoided` that has a masked token beside it is one, but for those of `free`. `ignored`: one of the keys, without marks."""
+        `avoided` that has a masked token beside it is one, but for those of `free`; of others, `shunned`, no given one is either.
+        `ignored`: one of the keys, without marks."""
         marked: list[Marked] = []
         avoided, free = set(avoided), list(free)
         for key in dict.fromkeys((*keys, *sorted(avoided))):
@@ -152,6 +154,7 @@ class Repeats:
                 marked += [(span, number, FREE) for span in self.loose(key) if span in free]
             if key in avoided:
                 marked += [(span, number, AVOIDED) for span in self.loose(key) if span not in free]
+        marked += [(span, 0, AVOIDED) for key in shunned if key not in keys for span in self.given(key)]
         return self.row(marked, keys, (role, keys, ignored), height)
 
     def with_key(self, key: bytes, height: int = 0) -> MarkedRow:
@@ -168,7 +171,7 @@ class Repeats:
     @property
     def together(self) -> tuple[bytes, ...] | None:
         """Keys given twice that are followed at once, so that no completion of `least` has any key twice; None: too many."""
-        return self.twice.together
+        return self._inner_twice.together if self.shunned else self.twice.together
 
     @property
     def enough(self) -> tuple[bytes, ...] | None:
@@ -184,8 +187,27 @@ class Repeats:
         """`least` without completions that have many brackets open at once; None where there is no other, or none is looked for."""
         if not self._can_be_low or self.together is None:
             return None
+        if self._shunning is not None:
+            return self._shunning
         found = self.least_with(self.together, self.twins, height=self.grid.height)
         return found if found.is_completable else None
+
+    @cached_property
+    def _shunning(self) -> MarkedRow | None:
+        """`low`, where keys that may stand between strings have no given places; None: they must have, or there are none."""
+        if not self._can_be_low or self._inner_twice.together is None:
+            return None
+        outer = [key for key in self.twins if is_outer(key)]
+        if not any(self.given(key) for key in outer):
+            return None
+        together, height = self._inner_twice.together, self.grid.height
+        found = self.least_with(together, self.twins, height=height, shunned=outer)
+        return found if found.is_completable else None
+
+    @property
+    def shunned(self) -> list[bytes]:
+        """Keys that have no given places in `low`."""
+        return [] if self._shunning is None else [key for key in self.twins if is_outer(key)]
 
     @cached_property
     def _most_low(self) -> MarkedRow | None:

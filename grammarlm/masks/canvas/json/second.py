@@ -98,7 +98,8 @@ class SecondKeys:
     @cached_property
     def _apart_keys(self) -> set[bytes]:
         """Those that no completion of `least` has in a place of the row."""
-        return {key for key in self._repeats.twins if key not in self._repeats.had and not self._repeats.given(key)}
+        apart = {key for key in self._repeats.twins if not self._repeats.given(key)}
+        return (apart | set(self._repeats.shunned)) - self._repeats.had
 
     def _may_have_two(self, token: int, key: bytes) -> bool:
         """May a token end one such key and begin another?"""
