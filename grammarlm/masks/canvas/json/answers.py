@@ -56,6 +56,7 @@ class Proof:
 
     is_whole: bool = True  # False: something only does that is asked anew in each row
     near: list[Span] = field(default_factory=list)  # places let free
+    reach: int = 0  # masked tokens beside the position that were taken for others
     rows: dict[object, None] = field(default_factory=lambda: {BOUND: None})  # Repeats.named
     never: set[tuple[int, bytes]] = field(default_factory=set)  # tokens that are no such key, whatever else is given
 

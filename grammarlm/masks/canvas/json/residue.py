@@ -157,7 +157,7 @@ class JsonPasses:
         return Bounds(self.repeats)
 
     def _new_repeats(self, like: Repeats | None) -> Repeats:
-        return Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, like)
+        return Repeats(self.grid, self.tokens, self.states, self.classes, self._unmarked_at, lambda: self.low, like)
 
     def _unmarked_at(self, position: int) -> np.ndarray:
         return self.inner.classes_at(position)

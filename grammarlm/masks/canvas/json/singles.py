@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.masks.canvas.protocol import MASKED
-
 from .answers import Answer
 from .gaps import Gaps
-from .keys import decoded, spelling_tokens
+from .keys import spelling_tokens
 from .lengths import Lengths, counted_to
-from .texts import texts_of, token_of
 
 if TYPE_CHECKING:
     from .explored import States
     from .residue import JsonPasses
 
 FEW_READ = 4  # tokens of a key of which a completion is read, before there is a table for the key
-FILLERS = b"a", b"0"  # texts of tokens that make another key of one
 
 
 class Singles:
@@ -99,33 +95,13 @@ class Singles:
         after = type(passes)(passes.grid, row, passes.states, passes)
         return after.is_completable and after.is_read(after.witness(after.inner.some))
 
-    def _makes_another(self, position: int, token: int) -> bool:
-        """Is there a completion in which a masked token beside this one, which has no quote, makes it part of a key that the row has
-        nowhere? False where that is not known at once."""
-        passes = self._passes
-        tokens, texts, keys = passes.grid.text(passes.tokens), texts_of(passes.grid.vocab), passes.keys[0]
-        text = decoded(texts[token])
-        if passes.repeats is None or text is None or b'"' in texts[token]:
-            return False
-        for filler in FILLERS:
-            more, ids = token_of(passes.grid.vocab, filler), np.array([token])
-            if more is None:
-                continue
-            if tokens[max(0, position - 1)] == MASKED and 0 < position and not any(filler + text in key for key in keys):
-                if passes.lead_between(position - 1, [more], ids, []).all():
-                    return True
-            behind = tokens[position + 1 : position + 2]
-            if behind == [MASKED] and not any(text + filler in key for key in keys):
-                if passes.lead_between(position, [], ids, [more]).all():
-                    return True
-        return False
-
     def _with_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
         found, states = set[int](), self._passes.states
         for key, every in keys.items():
             tokens = [token for token in every if allowed[self._passes.classes.of[token]]]
-            tokens = [token for token in tokens if not self._makes_another(position, token)]
+            if self._passes.repeats is not None:
+                tokens = [token for token in tokens if not self._passes.repeats.makes_another(position, token, key)]
             if key not in self._tracking and len(tokens) <= FEW_READ:
                 tokens = [token for token in tokens if not self._is_read_with(position, token)]
             if tokens and key not in states.keys:
