@@ -143,7 +143,7 @@ def plain_answer(
 ) -> Answer:
     """What may stand at a position of a row that has no keys which matter; `older`: in a row with less tokens."""
     if low is None:
-        return Answer(classes_at(position), NO_TOKENS, None)
+        return Answer(classes_at(position), NO_TOKENS if older is None else older.refused, None)
     shown = Window(position, position + 1, ((PLAIN, low.between(position, position + 1)),))
     if older is not None and older.shown == shown:
         return older

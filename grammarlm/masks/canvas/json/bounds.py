@@ -182,6 +182,10 @@ class Bounds:
             return None
         height = 0 if self._repeats.low is None else self._repeats.grid.height
         return self._repeats.least_with(  # fmt: skip
-            (*together, *new), self._repeats.twins, spans, role=("freed", position), height=height,
+            (*together, *new),
+            self._repeats.twins,
+            spans,
+            role=("freed", position),
+            height=height,
             shunned=self._repeats.shunned,
         )

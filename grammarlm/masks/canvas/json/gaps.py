@@ -56,25 +56,6 @@ def too_many(vocab: Vocabulary, before: int, after: int) -> tuple[np.ndarray, np
     return np.flatnonzero(first), np.flatnonzero(last) if after else NO_TOKENS
 
 
-def given_beside(tokens: Sequence[int], vocab: Vocabulary, begun: int) -> list[tuple[int, int]]:
-    """By position the given blanks right before it and right after it, to the next masked token. `begun`: those before the row."""
-    leading, trailing, is_whole = blanks_of_tokens(vocab)
-    before = _carried(tokens, trailing, is_whole, begun)
-    after = _carried(tokens[::-1], leading, is_whole, 0)[::-1]
-    return list(zip(before, after, strict=True))
-
-
-def _carried(tokens: Sequence[int], last: np.ndarray, is_whole: np.ndarray, here: int) -> list[int]:
-    """The given blanks before each token. `last`: how many a token ends in."""
-    given, found = np.array(tokens, np.int64), list[int]()
-    is_masked = given == MASKED
-    own, goes_on = np.where(is_masked, 0, last[given]).tolist(), (is_whole[given] & ~is_masked).tolist()
-    for at, more in enumerate(own):
-        found.append(here)
-        here = more + here if goes_on[at] else more
-    return found
-
-
 class GapRow(Protocol):
     """A row as some states have it."""
 
@@ -104,16 +85,42 @@ class Gaps:
     ):
         """`is_text`: bool by control: are blanks text there?"""
         self._passes, self._is_text = passes, is_text
-        self._vocab = vocab
-        self._beside = given_beside(tokens, vocab, begun)
+        self._tokens, self._vocab, self._begun = tokens, vocab, begun
+        self._known: dict[int, tuple[int, int]] = {}
 
     def is_other(self, before: Gaps, position: int) -> bool:
         """Are other blanks given beside a position than in another row?"""
-        here, there = (row._beside[position] if position < len(row._beside) else (0, 0) for row in (self, before))
-        return here != there
+        return self._beside(position) != before._beside(position)
 
     def are_beside(self, position: int) -> bool:
-        return position < len(self._beside) and any(self._beside[position])
+        return self._beside(position) != (0, 0)
+
+    def _beside(self, position: int) -> tuple[int, int]:
+        """The given blanks right before a position and right after it, to the next masked token."""
+        known = self._known.get(position)
+        if known is None:
+            known = self._known[position] = self._found_beside(position)
+        return known
+
+    def _found_beside(self, position: int) -> tuple[int, int]:
+        tokens, edges, before, after = self._tokens, sizes_of(self._vocab).blanks, 0, 0
+        if position >= len(tokens):
+            return 0, 0
+        for at in range(position - 1, -1, -1):
+            if tokens[at] == MASKED:
+                break
+            before += edges.trailing[tokens[at]]
+            if not edges.is_whole[tokens[at]]:
+                break
+        else:
+            before += self._begun
+        for at in range(position + 1, len(tokens)):
+            if tokens[at] == MASKED:
+                break
+            after += edges.leading[tokens[at]]
+            if not edges.is_whole[tokens[at]]:
+                break
+        return before, after
 
     def refused(
         self,
@@ -125,12 +132,14 @@ class Gaps:
     ) -> tuple[np.ndarray, bool]:
         """Those refused, and whether `bound`, all of whose completions are some, shows that the others are not. `allowed`: the
         classes at a masked position; `known`: tokens that are refused in any case."""
-        before, after = self._beside[position] if position < len(self._beside) else (0, 0)
+        before, after = self._beside(position)
         if not before + after:
             return NO_TOKENS, True
-        first, last = (
-            np.setdiff1d(some[allowed[class_of[some]]], known) for some in too_many(self._vocab, before, after)
-        )
+        first, last = (some[allowed[class_of[some]]] for some in too_many(self._vocab, before, after))
+        if len(known):
+            first, last = np.setdiff1d(first, known), np.setdiff1d(last, known)
+        if not len(first) + len(last):
+            return NO_TOKENS, True
         if bound is not None:
             is_text = bound.is_text
             if is_text is not None:

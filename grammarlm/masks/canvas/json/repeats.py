@@ -295,7 +295,10 @@ class Repeats:
             before, after = None, decoded(tail)
         if self.bound is None or b'"' in tail or not (before or after):
             return False
-        is_behind, is_before = self.text[position + 1 : position + 2] == [MASKED], self.text[max(0, position - 1)] == MASKED
+        is_behind, is_before = (
+            self.text[position + 1 : position + 2] == [MASKED],
+            self.text[max(0, position - 1)] == MASKED,
+        )
         for filler in FILLERS:
             more = token_of(self.vocab, filler)
             if more is None:

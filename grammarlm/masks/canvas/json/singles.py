@@ -61,11 +61,11 @@ class Singles:
         if self._gaps is not None and self._gaps.are_beside(position):
             bound = self._passes.low if repeats is None else repeats.bound
             more, is_shown = self._gaps.refused(position, found.classes, classes.of, refused, bound)
-            refused, shown = np.union1d(refused, more), shown if is_shown else None
+            refused, shown = np.union1d(refused, more) if len(more) else refused, shown if is_shown else None
         if self._lengths is not None and self._lengths.may_refuse(position):
             lead = self._passes.lead_between
             long = self._lengths.refused(position, found.classes, classes.of, refused, lead, self._counted_at)
-            refused, shown = np.union1d(refused, long), None
+            refused, shown = np.union1d(refused, long) if len(long) else refused, None
         if self._passes.asks_of_keys and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._with_escapes(position, keys, found.classes)), None
         is_same = refused is found.refused and shown is found.shown
