@@ -27,8 +27,8 @@ TEXTS: dict[str, tuple[Any, list[bytes], bytes]] = {  # a schema, the tokens of 
 }  # fmt: skip
 
 FREE = {"type": "object", "additionalProperties": {"anyOf": [{"type": "boolean"}, {"$ref": "#"}]}}
-KEYS = [b'{"', b'":', b'"ab', b"ab", b'ab"', b'ab":', b'"ab"', b',"ab', b',"', b"true", b"{}", b'{"ab', b'{"ab":', b'"a"', b'"b"', b'a"', b'a":',
-        b'{"a":', b'{"b":']  # fmt: skip
+KEYS = [b'{"', b'":', b'"ab', b"ab", b'ab"', b'ab":', b'"ab"', b',"ab', b',"', b"true", b"{}", b'{"ab', b'{"ab":', b'"a"', b'"b"',
+        b'a"', b'a":', b'{"a":', b'{"b":']  # fmt: skip
 BEGUN = [
     b'{"ab":true',
     b'{"ab":true,',

@@ -181,7 +181,7 @@ class Bounds:
         ):
             return None
         height = 0 if self._repeats.low is None else self._repeats.grid.height
-        return self._repeats.least_with(  # fmt: skip
+        return self._repeats.least_with(
             (*together, *new),
             self._repeats.twins,
             spans,

@@ -161,9 +161,10 @@ def may_be_broken(gap: Gap, tokens: Sequence[int], is_open: bool, row: GapRow) -
     It may not where the gap's inner tokens can all be text of one string, or the text can end before it has as many.
     """
     room = max(0, LONGEST_RUN - gap.given)
-    if is_open and gap.end == len(tokens) and gap.first + room < gap.end and tokens[gap.first + room] == MASKED:
-        if row.classes_at(gap.first + room)[STOP]:
-            return False
+    last = gap.first + room
+    may_end = is_open and gap.end == len(tokens) and last < gap.end and tokens[last] == MASKED
+    if may_end and row.classes_at(last)[STOP]:
+        return False
     first, end = gap.first + room // 2, gap.end - room // 2
     if row.is_text is None or first >= end or any(token != MASKED for token in tokens[first:end]):
         return True

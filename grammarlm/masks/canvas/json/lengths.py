@@ -52,7 +52,7 @@ class Stretch(NamedTuple):
 
 
 class Alone(NamedTuple):
-    """What is given around a masked position, to the next quotes: those that are given, or masked tokens that are taken for quotes."""
+    """What is given around a masked position, to the next quotes: given ones, or masked tokens that are taken for quotes."""
 
     first: int
     before: list[int]  # tokens from there to the position
@@ -140,9 +140,9 @@ class Lengths:
         lead: Callable[[int, list[int], np.ndarray, list[int]], np.ndarray],
         counted: Callable[[int, np.ndarray, int], np.ndarray],
     ) -> np.ndarray:
-        """`allowed`: the classes at a masked position; `known`: tokens that are refused in any case, left out; `lead`: bool, which of
-        some tokens lead on between others that stand from a position on; `counted`: bool, which of some tokens states allow at a
-        position that count so many characters."""
+        """`allowed`: the classes at a masked position; `known`: tokens that are refused in any case, left out; `lead`: bool, which
+        of some tokens lead on between others that stand from a position on; `counted`: bool, which of some tokens states allow at
+        a position that count so many characters."""
         here = self._stretch(position)
         if here is None:
             return NO_TOKENS

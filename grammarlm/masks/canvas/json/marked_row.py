@@ -124,7 +124,9 @@ class MarkedRow:
             return tokens
         self._begin()
         with self.table.sets.lock:
-            return tokens[~self._known.beside(self._at[position + 1] - 1, self.classes.of[tokens], controls, behind)]
+            return tokens[
+                ~self._known.beside(self._at[position + 1] - 1, self.classes.of[tokens], controls, bool(behind))
+            ]
 
     def may_avoid(self, position: int, asked: Sequence[tuple[int, bytes]]) -> list[bool]:
         """Of tokens and a key each: is there a completion with the token at a masked position that has not the key there? False

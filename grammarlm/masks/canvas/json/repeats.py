@@ -61,8 +61,8 @@ class Repeats:
         plain: Callable[[], PlainRow | None],
         like: Repeats | None = None,
     ):
-        """`classes` without marks, and those that may stand at a position then; `plain`: the row without marks, of few open brackets;
-        `like`: of a row with the same tokens, but some of them masked."""
+        """`classes` without marks, and those that may stand at a position then; `plain`: the row without marks, of few open
+        brackets; `like`: of a row with the same tokens, but some of them masked."""
         self.grid, self.tokens, self.states, self.vocab = grid, tokens, states, grid.vocab
         self.texts = texts_of(grid.vocab)
         self.classes, self._unmarked_at, self._plain = classes, classes_at, plain
@@ -76,7 +76,9 @@ class Repeats:
         self._tight: dict[Span, bool] = {}
         self._tight_before = {} if like is None else like._tight
         self.twice: GivenTwice = GivenTwice(self, None if like is None else like.twice, without_outer=False)
-        self._inner_twice = GivenTwice(self, None if like is None else like._inner_twice, without_outer=True)
+        self._inner_twice: GivenTwice = GivenTwice(
+            self, None if like is None else like._inner_twice, without_outer=True
+        )
         self.added = None if like is None else self._added(like._all_spans)
         self._rows: dict[object, MarkedRow] = {}
         self._at: dict[int, np.ndarray] = {}  # classes of positions
@@ -285,15 +287,16 @@ class Repeats:
         return known
 
     def makes_another(self, position: int, token: int, key: bytes) -> bool:
-        """Is there a completion in which a masked token beside this one, which may be part of a key of the row, makes another key of
-        it, one that the row has nowhere? False where that is not known at once."""
+        """Is there a completion in which a masked token beside this one, which may be part of a key of the row, makes another key
+        of it, one that the row has nowhere? False where that is not known at once."""
         spelled = self.texts[token]
         head, quote, tail = spelled.partition(b'"')
         before = decoded(head) if not quote or key.endswith(head) else None
         after = before if not quote else None
         if quote and key.startswith(tail) and head.rstrip(BLANKS)[-1:] in BEFORE_KEYS:
             before, after = None, decoded(tail)
-        if self.bound is None or b'"' in tail or not (before or after):
+        bound, keys = self.bound, self.keys
+        if bound is None or b'"' in tail or not (before or after):
             return False
         is_behind, is_before = (
             self.text[position + 1 : position + 2] == [MASKED],
@@ -303,12 +306,12 @@ class Repeats:
             more = token_of(self.vocab, filler)
             if more is None:
                 continue
-            if before and position and is_before and not any(filler + before in other for other in self.keys):
-                if self.bound.leads_on(position - 1, [more, token]):
-                    return True
-            if after and is_behind and not any(after + filler in other for other in self.keys):
-                if self.bound.leads_on(position, [token, more]):
-                    return True
+            may_precede = before and position and is_before and not any(filler + before in other for other in keys)
+            if may_precede and bound.leads_on(position - 1, [more, token]):
+                return True
+            may_follow = after and is_behind and not any(after + filler in other for other in keys)
+            if may_follow and bound.leads_on(position, [token, more]):
+                return True
         return False
 
     def named(self, name: object) -> MarkedRow | PlainRow | None:

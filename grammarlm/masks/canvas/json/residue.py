@@ -200,7 +200,7 @@ class JsonPasses:
         return is_read
 
     def witness(self, chosen: Callable[[np.ndarray], np.ndarray], near: Sequence[int] | None = None) -> list[int]:
-        """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states. `near`: a row
+        """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states. `near`: one
         that it is like where it can be."""
         plain, of = self.grid.plain_tokens(self.classes), self.classes.of
         scores, holes = plain.scores, np.flatnonzero(np.array(self.tokens) == MASKED)

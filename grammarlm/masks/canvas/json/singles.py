@@ -47,8 +47,8 @@ class Singles:
         return self._passes.grid.lengths(self._passes.tokens, self._passes.states)
 
     def still_known(self, before: Singles, position: int, answer: Answer) -> Answer | None:
-        """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no room
-        for a token. None: nothing, as other blanks are given beside the position."""
+        """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no
+        room for a token. None: nothing, as other blanks are given beside the position."""
         if self._gaps is not None and before._gaps is not None and self._gaps.is_other(before._gaps, position):
             return None
         is_open = answer.shown is not None and self._lengths is not None and self._lengths.may_refuse(position)

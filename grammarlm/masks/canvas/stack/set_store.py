@@ -45,6 +45,7 @@ class SetStore:
         self.words = np.zeros(At.LENGTH, np.int64)
         self.address = address_of(self.words)
         self.arrays: dict[At, np.ndarray] = {}
+        self._kept: Words
         self._table, self._has_classes = table, False
         self._put_table(table)
         self._put_scratch()
