@@ -84,6 +84,37 @@ def test_long_tokens(pieces: tuple[bytes | None, ...], most: int) -> None:
             assert ids_in(allowed.row(at)) == set(left[:, at].tolist()), at
 
 
+AMONG_MASKED: list[tuple[bytes | None, ...]] = [
+    (None, None, None), (b'["', None, None, None), (b'["', LONG[0], None, None, b'"]'), (b"[", None, LONG[0], LONG[0], None, b"]"),
+    (None, LONG[0], None, LONG[0], None), (b'["', None, LONG[0], None, b"]"), (b'["', LONG[0], LONG[1], None, None, LONG[2], b'"]'),
+    (b'["', LONG[0], b"\\", None, b'"', LONG[1], None, b"]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("most", [130, 150])
+def test_long_tokens_among_masked_ones(most: int) -> None:
+    """Masked tokens beside a long one may be its string's quotes, or text of the same string; given one after the other, too."""
+    schema = {"type": "array", "items": {"type": "string", "maxLength": most}, "maxItems": 3}
+    case, refused = json_case(schema, LONG, b'["],ab\\c\xc3\xa9'), 0
+    tried = {*case.stop_ids, *(token for token, text in enumerate(case.tokens) if case.begins(text))}
+    for pieces in AMONG_MASKED:
+        partial = row_of(case, len(pieces), *pieces)
+        canvas = case.constraint.canvas(len(partial))
+        while True:
+            left, holes = completions(case, partial), [at for at, token in enumerate(partial) if token < 0]
+            assert canvas.is_completable(partial) == (len(left) > 0), partial
+            allowed = canvas.allowed(partial)
+            rows = {at: ids_in(allowed.row(at)) & tried for at in holes}
+            assert rows == {at: set(left[:, at].tolist()) for at in holes}, partial
+            refused += len(left) > 0 and any(
+                len(case.tokens[t]) > 50 for t in set(range(257, 257 + len(LONG))) - rows.get(0, set())
+            )
+            if len(holes) < 2 or not len(left):
+                break
+            partial[holes[0]] = int(left[len(left) // 2, holes[0]])
+    assert refused
+
+
 BLANKS = [b" " * 10, b" " * 19, b" " * 20, b"\n" + b" " * 9, b" " * 41, b"\t" * 2, b" 1", b" " * 15 + b"1"]
 GAPS = b' \t\r\n1.0eE+-"\\u2'
 

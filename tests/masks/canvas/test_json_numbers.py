@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from grammarlm.masks.canvas.json.explored import States
 from tests.masks.canvas.substituted import json_case, row_of
 
 NUMBERS: dict[str, Any] = {
@@ -82,3 +83,18 @@ def test_one_masked_token_within_a_number(case, pieces) -> None:
     have = case.constraint.canvas(20).allowed(row).test(at, tokens)
     want = [case.accepts(b"".join([*pieces[:at], case.tokens[token], *pieces[at + 1 :]])) for token in tokens]
     assert have.tolist() == want
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{}, {"type": "number"}, {"type": "array", "items": {"type": "integer"}}, NUMBERS["to 90"], {"multipleOf": 0.5}],
+    ids=["any", "number", "integers", "bounds", "steps"],
+)
+@pytest.mark.parametrize("spelling", ["any", "plain"])
+def test_tables_hang_on_mantissas_only_where_a_view_says_so(schema, spelling) -> None:
+    constraint = json_case(schema, [], spelling=spelling).constraint
+    constraint.canvas(4)
+    view = constraint._view
+    few, many = (view._made(States(view.spelled, mantissa=digits)).machine for digits in (1, 8))
+    is_same = few.states == many.states and bool((few.next == many.next).all())
+    assert is_same or view.hangs_on_mantissas

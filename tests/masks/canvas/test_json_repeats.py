@@ -124,3 +124,32 @@ def test_given_positions(asked_before: bool) -> None:
     if asked_before:
         assert ids_in(canvas.allowed(masked).row(2)) == wanted
     assert ids_in(canvas.allowed(row).row(2)) == wanted
+
+
+BETWEEN_STRINGS: list[Row] = [
+    (b'{"', b"a", b'":', b'{"', None, b'":1', None, b"b", b'":', b'{"', b":", b'":1', b"}", b"}"),
+    (None, b'":', None, b",", b'"', b"b", b'":', b'{"', b",", b'":1', b',"', b",", None, b"1", b"}", b"}"),
+    (b'{"', None, b'"', b":", b'{"', None, b'"', b":", b"1", b"}", b"}"),
+    (b"{", None, b":", b'":1', b",", b'"', b":", None, b"1", b"}"),
+    (b"{", b'"', None, b'":1', b",", b'"', None, b'":1', b",", b'"', b",", b'":1', b"}"),
+    (b'{"', b",", b'":1', None, b",", b'":1', None),
+    (b'{"', b",", None, b",", b'":1', b",", b'"', b"a", b'":', b'{"', b",", b'":1', b"}", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [0, LONG])
+def test_what_stands_between_strings_may_be_a_key(more: int) -> None:
+    case = open_case(OPEN)
+    found = []
+    for pieces in BETWEEN_STRINGS:
+        row = row_of(case, len(pieces) + more, *pieces)
+        found.append(check_partial(case, row))
+        canvas, holes = case.constraint.canvas(len(row)), holes_of(row)
+        canvas.allowed(row).row(holes[0])
+        left = completions(case, row)
+        for number in sorted({0, len(left) // 2, len(left) - 1} if len(left) else ()):
+            after = list(row)
+            after[holes[0]] = int(left[number, holes[0]])
+            want = {int(one[holes[1]]) for one in left if one[holes[0]] == after[holes[0]]}
+            assert ids_in(canvas.allowed(after).row(holes[1])) == want, after
+    assert any(found)

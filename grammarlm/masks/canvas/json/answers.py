@@ -7,7 +7,7 @@ them: where both are what they were, they are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,9 @@ import numpy as np
 from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
 if TYPE_CHECKING:
+    from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.grid import StackGrid
+    from grammarlm.masks.canvas.stack.table import StackTable
 
     from .spans import Span
 
@@ -54,6 +56,7 @@ class Proof:
 
     is_whole: bool = True  # False: something only does that is asked anew in each row
     near: list[Span] = field(default_factory=list)  # places let free
+    reach: int = 0  # masked tokens beside the position that were taken for others
     rows: dict[object, None] = field(default_factory=lambda: {BOUND: None})  # Repeats.named
     never: set[tuple[int, bytes]] = field(default_factory=set)  # tokens that are no such key, whatever else is given
 
@@ -91,6 +94,40 @@ class PlainRow:
             states = self._known()
             return states.sets.classes(states.forward(position), states.inner(position))
 
+    @property
+    def classes(self) -> TokenClasses:
+        return self._lattice.classes
+
+    @property
+    def stack_table(self) -> StackTable:
+        return self._lattice.table
+
+    def some(self, scores: np.ndarray) -> np.ndarray | None:
+        """As StackPasses.some; None where none begins like this."""
+        with self._lattice.table.sets.lock:
+            return self._known().some(self._lattice.starts, scores)
+
+    def leads_on(self, first: int, tokens: Sequence[int]) -> bool:
+        """As MarkedRow.leads_on."""
+        row, sets = self.classes.of[tokens], self._lattice.table.sets
+        with sets.lock:
+            states = self._known()
+            reached = sets.forward(states.forward(first), np.ascontiguousarray(row, np.int32), self._lattice.check)
+            return sets.meet(int(reached[-1]), states.backward(first + len(row)))
+
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """As that of StackGrid."""
+        return self._lattice.is_text
+
+    def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
+        """As MarkedRow.not_beside."""
+        if not len(tokens):
+            return tokens
+        classes = self.classes.of[tokens]
+        with self._lattice.table.sets.lock:
+            return tokens[~self._known().beside(position, classes, controls, bool(behind))]
+
     def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
         """As StackPasses.stays."""
         with self._lattice.table.sets.lock:
@@ -110,7 +147,7 @@ def plain_answer(
 ) -> Answer:
     """What may stand at a position of a row that has no keys which matter; `older`: in a row with less tokens."""
     if low is None:
-        return Answer(classes_at(position), NO_TOKENS, None)
+        return Answer(classes_at(position), NO_TOKENS if older is None else older.refused, None)
     shown = Window(position, position + 1, ((PLAIN, low.between(position, position + 1)),))
     if older is not None and older.shown == shown:
         return older

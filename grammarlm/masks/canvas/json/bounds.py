@@ -15,6 +15,7 @@ from .second import SecondKeys
 from .spans import Span
 
 if TYPE_CHECKING:
+    from .answers import PlainRow
     from .marked_row import MarkedRow
     from .repeats import Repeats
 
@@ -53,9 +54,9 @@ class Bounds:
         if self._repeats.bound is None or not proof.is_whole:
             return None
         first, end = self._ends(position) or (position, position)
-        first = min(first, position, *(span.begin[0] for span in proof.near))
-        end = max(end, position + 1, *(span.end[0] + 1 for span in proof.near))
-        end = min(end, len(self._repeats.tokens))
+        first = min(first, position - proof.reach, *(span.begin[0] for span in proof.near))
+        end = max(end, position + 1 + proof.reach, *(span.end[0] + 1 for span in proof.near))
+        first, end = max(first, 0), min(end, len(self._repeats.tokens))
         shown_by = [
             (name, row.between(first, end)) for name in proof.rows if (row := self._repeats.named(name)) is not None
         ]
@@ -96,6 +97,9 @@ class Bounds:
         self, position: int, allowed: np.ndarray, older: Answer | None, proof: Proof
     ) -> tuple[np.ndarray, set[int]]:
         """Of some classes those that may stand at a position, and tokens of these that may not."""
+        low = self._repeats.low
+        if not self._repeats.twins and low is not None and not (allowed & ~low.classes_at(position)).any():
+            return allowed, set()
         table, found = self._repeats.grid.marked(self._repeats.states, 1), set[int]()
         own, coarser = table.unrolled.classes, table.coarser(self._repeats.classes)
         doubted = np.flatnonzero(allowed[coarser] & (own.sizes > 0))
@@ -123,7 +127,7 @@ class Bounds:
         """Of some tokens that `bound` does not allow those that no completion has at a masked position. `asks_most`: it is not
         known that `most` allows them."""
 
-        def left(row: MarkedRow | None, some: np.ndarray) -> np.ndarray:
+        def left(row: MarkedRow | PlainRow | None, some: np.ndarray) -> np.ndarray:
             """Those that a row with marks does not allow."""
             return some if row is None or not len(some) else some[~row.classes_at(position)[row.classes.of[some]]]
 
@@ -178,5 +182,10 @@ class Bounds:
             return None
         height = 0 if self._repeats.low is None else self._repeats.grid.height
         return self._repeats.least_with(
-            (*together, *new), self._repeats.twins, spans, role=("freed", position), height=height
+            (*together, *new),
+            self._repeats.twins,
+            spans,
+            role=("freed", position),
+            height=height,
+            shunned=self._repeats.shunned,
         )

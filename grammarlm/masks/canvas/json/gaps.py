@@ -10,22 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .doubts import tight_gaps
 from .sizes import sizes_of
 
 if TYPE_CHECKING:
-    from grammarlm.masks.canvas.stack.grid import StackGrid
     from grammarlm.masks.canvas.stack.passes import StackPasses
     from grammarlm.masks.canvas.stack.table import StackTable
 
+    from .answers import PlainRow
+    from .doubts import Gap
     from .marked_row import MarkedRow
 
 NO_TOKENS = np.zeros(0, np.int64)
@@ -55,23 +56,20 @@ def too_many(vocab: Vocabulary, before: int, after: int) -> tuple[np.ndarray, np
     return np.flatnonzero(first), np.flatnonzero(last) if after else NO_TOKENS
 
 
-def given_beside(tokens: Sequence[int], vocab: Vocabulary, begun: int) -> list[tuple[int, int]]:
-    """By position the given blanks right before it and right after it, to the next masked token. `begun`: those before the row."""
-    leading, trailing, is_whole = blanks_of_tokens(vocab)
-    before = _carried(tokens, trailing, is_whole, begun)
-    after = _carried(tokens[::-1], leading, is_whole, 0)[::-1]
-    return list(zip(before, after, strict=True))
+class GapRow(Protocol):
+    """A row as some states have it."""
 
+    @property
+    def stack_table(self) -> StackTable: ...
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """bool by control: are blanks text there?"""
 
-def _carried(tokens: Sequence[int], last: np.ndarray, is_whole: np.ndarray, here: int) -> list[int]:
-    """The given blanks before each token. `last`: how many a token ends in."""
-    given, found = np.array(tokens, np.int64), list[int]()
-    is_masked = given == MASKED
-    own, goes_on = np.where(is_masked, 0, last[given]).tolist(), (is_whole[given] & ~is_masked).tolist()
-    for at, more in enumerate(own):
-        found.append(here)
-        here = more + here if goes_on[at] else more
-    return found
+    def classes_at(self, position: int) -> np.ndarray:
+        """bool [K] of a masked position."""
+
+    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
+        """As StackPasses.stays."""
 
 
 class Gaps:
@@ -87,30 +85,63 @@ class Gaps:
     ):
         """`is_text`: bool by control: are blanks text there?"""
         self._passes, self._is_text = passes, is_text
-        self._vocab = vocab
-        self._beside = given_beside(tokens, vocab, begun)
+        self._tokens, self._vocab, self._begun = tokens, vocab, begun
+        self._known: dict[int, tuple[int, int]] = {}
 
     def is_other(self, before: Gaps, position: int) -> bool:
         """Are other blanks given beside a position than in another row?"""
-        here, there = (row._beside[position] if position < len(row._beside) else (0, 0) for row in (self, before))
-        return here != there
+        return self._beside(position) != before._beside(position)
 
     def are_beside(self, position: int) -> bool:
-        return position < len(self._beside) and any(self._beside[position])
+        return self._beside(position) != (0, 0)
+
+    def _beside(self, position: int) -> tuple[int, int]:
+        """The given blanks right before a position and right after it, to the next masked token."""
+        known = self._known.get(position)
+        if known is None:
+            known = self._known[position] = self._found_beside(position)
+        return known
+
+    def _found_beside(self, position: int) -> tuple[int, int]:
+        tokens, edges, before, after = self._tokens, sizes_of(self._vocab).blanks, 0, 0
+        if position >= len(tokens):
+            return 0, 0
+        for at in range(position - 1, -1, -1):
+            if tokens[at] == MASKED:
+                break
+            before += edges.trailing[tokens[at]]
+            if not edges.is_whole[tokens[at]]:
+                break
+        else:
+            before += self._begun
+        for at in range(position + 1, len(tokens)):
+            if tokens[at] == MASKED:
+                break
+            after += edges.leading[tokens[at]]
+            if not edges.is_whole[tokens[at]]:
+                break
+        return before, after
 
     def refused(
-        self, position: int, allowed: np.ndarray, class_of: np.ndarray, known: np.ndarray, bound: MarkedRow | None
+        self,
+        position: int,
+        allowed: np.ndarray,
+        class_of: np.ndarray,
+        known: np.ndarray,
+        bound: MarkedRow | PlainRow | None,
     ) -> tuple[np.ndarray, bool]:
         """Those refused, and whether `bound`, all of whose completions are some, shows that the others are not. `allowed`: the
         classes at a masked position; `known`: tokens that are refused in any case."""
-        before, after = self._beside[position] if position < len(self._beside) else (0, 0)
+        before, after = self._beside(position)
         if not before + after:
             return NO_TOKENS, True
-        first, last = (
-            np.setdiff1d(some[allowed[class_of[some]]], known) for some in too_many(self._vocab, before, after)
-        )
+        first, last = (some[allowed[class_of[some]]] for some in too_many(self._vocab, before, after))
+        if len(known):
+            first, last = np.setdiff1d(first, known), np.setdiff1d(last, known)
+        if not len(first) + len(last):
+            return NO_TOKENS, True
         if bound is not None:
-            is_text = bound.table.is_text
+            is_text = bound.is_text
             if is_text is not None:
                 first, last = (bound.not_beside(position, some, is_text, i) for i, some in enumerate((first, last)))
         doubted = len(first) + len(last)
@@ -124,29 +155,22 @@ class Gaps:
         return np.union1d(first, last), doubted == len(first) + len(last)
 
 
-def may_all_be_broken(
-    tokens: Sequence[int],
-    lattice: StackGrid,
-    stays: Callable[[int, int, np.ndarray], bool],
-    vocab: Vocabulary,
-    begun: int,
-    has_twins: bool,
-) -> bool:
-    """May each completion that states have for a row have too many blanks in some gap?
+def may_be_broken(gap: Gap, tokens: Sequence[int], is_open: bool, row: GapRow) -> bool:
+    """May each completion of a row have too many blanks in a gap that has room for as many? `is_open`: no stop id is given.
 
-    It may not where no gap has room for as many; nor where one has, and its inner tokens can all be text of one string.
-    `stays`: as that of StackPasses; `has_twins`: keys have to be apart as well, which that completion might not do.
+    It may not where the gap's inner tokens can all be text of one string, or the text can end before it has as many.
     """
-    tight = tight_gaps(tokens, vocab, begun)
-    if len(tight) != 1 or has_twins or lattice.is_text is None or lattice.table.micro_order is None:
-        return bool(tight)
-    gap, edge = tight[0], max(0, LONGEST_RUN - tight[0].given) // 2
-    first, end = gap.first + edge, gap.end - edge
-    if first >= end or any(token != MASKED for token in tokens[first:end]):
+    room = max(0, LONGEST_RUN - gap.given)
+    last = gap.first + room
+    may_end = is_open and gap.end == len(tokens) and last < gap.end and tokens[last] == MASKED
+    if may_end and row.classes_at(last)[STOP]:
+        return False
+    first, end = gap.first + room // 2, gap.end - room // 2
+    if row.is_text is None or first >= end or any(token != MASKED for token in tokens[first:end]):
         return True
-    controls = np.zeros(len(lattice.is_text), bool)
-    controls[loops_of(lattice.table)] = True
-    return not stays(first, end, controls & lattice.is_text)
+    controls = np.zeros(len(row.is_text), bool)
+    controls[loops_of(row.stack_table)] = True
+    return not row.stays(first, end, controls & row.is_text)
 
 
 def loops_of(table: StackTable) -> np.ndarray:

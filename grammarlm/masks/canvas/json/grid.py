@@ -54,6 +54,7 @@ class JsonGrid:
         self._grids: dict[States, StackGrid] = {}
         self.latest: dict[States, StackPasses] = {}  # the last row of some states
         self.latest_low: dict[States, PlainRow] = {}  # the same, of few open brackets
+        self.latest_read: dict[States, list[int]] = {}  # a completion of the last row of which one was read
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN
@@ -211,7 +212,7 @@ class JsonGrid:
     def _mantissa(self, tokens: Sequence[int]) -> int:
         """After how many digits exponents are followed: as many as are given of a number, and those of a masked token."""
         view = self._view
-        if not view.has_loose() or (MASKED not in tokens and not self.room):
+        if not view.hangs_on_mantissas or not view.has_loose() or (MASKED not in tokens and not self.room):
             return SHORT
         given = digits_beside(tokens, self.vocab, self.begun.mantissa)
         return view.mantissa_followed(given + TOKEN_DIGITS) if given >= SHORT or view.has_narrow else SHORT

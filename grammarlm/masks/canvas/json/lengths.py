@@ -6,6 +6,9 @@ fewer characters. What remains are single tokens with more characters than there
 and only where their class may stand: few positions of few rows ask for such states, which are many.
 
     " [150 characters] [masked] "     maxLength 160: tokens of up to 4 characters may stand there if their class may
+
+Most of these stand there in a string of their own, if the masked tokens beside them are its quotes: that is asked first, of states
+that do not count.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .sizes import sizes_of
+from .texts import texts_of, token_of
 
 BETWEEN_QUOTES = re.compile(rb'(?:[^"\\]|\\.)*', re.DOTALL)
 ESCAPE = 6  # tokens of one byte that spell one character: \u0061
@@ -45,6 +49,15 @@ class Stretch(NamedTuple):
     last: int
     characters: int
     is_masked: bool  # in part
+
+
+class Alone(NamedTuple):
+    """What is given around a masked position, to the next quotes: given ones, or masked tokens that are taken for quotes."""
+
+    first: int
+    before: list[int]  # tokens from there to the position
+    after: list[int]  # and behind it
+    characters: int  # of a string that has all of them
 
 
 def stretches(tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: bool) -> list[Stretch]:
@@ -99,12 +112,18 @@ def _longest_first(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
     return ids, -characters[ids]
 
 
+@lru_cache(maxsize=4)
+def _escaping(vocab: Vocabulary) -> np.ndarray:
+    """The tokens behind which a quote may be escaped."""
+    return np.array([token for token, text in enumerate(texts_of(vocab)) if text.endswith(b"\\")], np.int64)
+
+
 class Lengths:
     """The masked positions of a row whose states do not count characters."""
 
     def __init__(self, tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: bool, least: int):
         """`least`: of the maxLengths."""
-        self._vocab, self._least = vocab, least
+        self._tokens, self._vocab, self._before, self._least = tokens, vocab, before, least
         self._stretches = stretches(tokens, vocab, before, is_plain)
 
     def may_refuse(self, position: int) -> bool:
@@ -113,19 +132,80 @@ class Lengths:
         return here is not None and len(self._long(here)) > 0
 
     def refused(
-        self, position: int, allowed: np.ndarray, class_of: np.ndarray, counted: Callable[[int, int], np.ndarray]
+        self,
+        position: int,
+        allowed: np.ndarray,
+        class_of: np.ndarray,
+        known: np.ndarray,
+        lead: Callable[[int, list[int], np.ndarray, list[int]], np.ndarray],
+        counted: Callable[[int, np.ndarray, int], np.ndarray],
     ) -> np.ndarray:
-        """`allowed`: the classes at a masked position; `counted`: bool [V], by a position and characters: the tokens that states
-        allow there which count as many."""
+        """`allowed`: the classes at a masked position; `known`: tokens that are refused in any case, left out; `lead`: bool, which
+        of some tokens lead on between others that stand from a position on; `counted`: bool, which of some tokens states allow at
+        a position that count so many characters."""
         here = self._stretch(position)
         if here is None:
             return NO_TOKENS
         ids = self._long(here)
         ids = ids[allowed[class_of[ids]]]
+        ids = ids[~np.isin(ids, known)] if len(known) else ids
+        ids = self._not_alone(position, ids, lead) if len(ids) else ids
         if not len(ids):
             return NO_TOKENS
         most = here.characters + _slack(self._vocab) + sizes_of(self._vocab).characters[int(ids[0])]
-        return np.sort(ids[~counted(position, most)[ids]])
+        return np.sort(ids[~counted(position, ids, most)])
+
+    def _not_alone(
+        self, position: int, ids: np.ndarray, lead: Callable[[int, list[int], np.ndarray, list[int]], np.ndarray]
+    ) -> np.ndarray:
+        """Of some tokens those that are too long for a string of their own, or can't stand in one."""
+        here = self._alone(position)
+        if here is None:
+            return ids
+        characters = np.array(sizes_of(self._vocab).characters, np.int64)[ids]
+        is_short = (characters + here.characters <= self._least) & ~np.isin(ids, _escaping(self._vocab))
+        short = ids[is_short]
+        if not len(short):
+            return ids
+        return np.concatenate([ids[~is_short], short[~lead(here.first, here.before, short, here.after)]])
+
+    def _alone(self, position: int) -> Alone | None:
+        """None where there is no token for a quote."""
+        tokens, characters, quote = self._tokens, sizes_of(self._vocab).characters, token_of(self._vocab, b'"')
+        if quote is None:
+            return None
+        count, before, after, first, behind = 0, list[int](), list[int](), position, position + 1
+        while first > 0:
+            first -= 1
+            before.append(quote if tokens[first] == MASKED else tokens[first])
+            if tokens[first] == MASKED:
+                break
+            text = self._vocab.token_bytes(tokens[first])
+            quotes = _known_quotes(text, self._last_byte(first - 1))
+            if quotes:
+                count += len(text) - quotes[-1] - 1
+                break
+            count += characters[tokens[first]]
+        else:
+            count += self._before
+        while behind < len(tokens):
+            after.append(quote if tokens[behind] == MASKED else tokens[behind])
+            if tokens[behind] == MASKED:
+                break
+            text = self._vocab.token_bytes(tokens[behind])
+            quotes = _known_quotes(text, b"" if behind == position + 1 else self._last_byte(behind - 1))
+            if quotes:
+                count += quotes[0]
+                break
+            count += characters[tokens[behind]]
+            behind += 1
+        return Alone(first, before[::-1], after, count)
+
+    def _last_byte(self, position: int) -> bytes:
+        """Of a given token; a backslash where it is not known."""
+        if position < 0 or self._tokens[position] == MASKED:
+            return b"\\"
+        return self._vocab.token_bytes(self._tokens[position])[-1:] or b"\\"
 
     def _stretch(self, position: int) -> Stretch | None:
         return next((here for here in self._stretches if here.first <= position <= here.last), None)

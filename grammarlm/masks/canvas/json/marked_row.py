@@ -17,6 +17,7 @@ from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
+    from grammarlm.masks.canvas.stack.table import StackTable
     from grammarlm.vocab.vocabulary import Vocabulary
 
     from .marks import MarkedTable
@@ -83,6 +84,21 @@ class MarkedRow:
         return self.table.unrolled.classes
 
     @property
+    def is_text(self) -> np.ndarray | None:
+        return self.table.is_text
+
+    @property
+    def stack_table(self) -> StackTable:
+        return self.table.unrolled.table
+
+    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
+        """As StackPasses.stays; between masked positions."""
+        self._begin()
+        with self.table.sets.lock:
+            before = self.table.sets.among(self._known.forward(self._at[first]), controls)
+            return self.table.sets.meet(before, self._known.backward(self._at[end]))
+
+    @property
     def is_completable(self) -> bool:
         self._begin()
         with self.table.sets.lock:
@@ -109,21 +125,10 @@ class MarkedRow:
         if not len(tokens):
             return tokens
         self._begin()
-        of = self.classes.of
         with self.table.sets.lock:
-            at, sets = self._at[position + 1] - 1, self.table.sets
-            before = self._known.forward(at)
-            if not behind:
-                return tokens[~sets.classes(sets.among(before, controls), self._known.inner(at))[of[tokens]]]
-            leading = [
-                token_class
-                for token_class in np.unique(of[tokens]).tolist()
-                if sets.meet(
-                    sets.among(int(sets.forward(before, np.array([token_class], np.int32))[1]), controls),
-                    self._known.backward(at + 1),
-                )
+            return tokens[
+                ~self._known.beside(self._at[position + 1] - 1, self.classes.of[tokens], controls, bool(behind))
             ]
-        return tokens[~np.isin(of[tokens], leading)]
 
     def may_avoid(self, position: int, asked: Sequence[tuple[int, bytes]]) -> list[bool]:
         """Of tokens and a key each: is there a completion with the token at a masked position that has not the key there? False
@@ -140,7 +145,7 @@ class MarkedRow:
             return [row is None or table.meets(before, row, behind) for row in rows]
 
     def leads_on(
-        self, first: int, tokens: Sequence[int], spans: Sequence[Marked], keys: tuple[bytes, ...] = (),
+        self, first: int, tokens: Sequence[int], spans: Sequence[Marked] = (), keys: tuple[bytes, ...] = (),
         behind: MarkedRow | None = None,
     ) -> bool:  # fmt: skip
         """Is there a completion with these tokens from a position on, instead of those of the row, and marks around places there?
@@ -148,7 +153,8 @@ class MarkedRow:
         behind, table, end = behind or self, self.table, first + len(tokens)
         marks: Marks = {}
         near = dict.fromkeys(i for position in range(first, end + 1) for i in self._near.get(position, ()))
-        kept = [one for i in near if not any(touch((one := self._spans[i])[0], new[0]) for new in spans)]
+        kept = [self._spans[i] for i in near]
+        kept = [one for one in kept if not any(touch(one[0], new[0]) for new in spans)]
         for span, _, asked in kept:
             if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
                 marks.setdefault(span.end, []).extend((END, *asked))

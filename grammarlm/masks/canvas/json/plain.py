@@ -23,7 +23,10 @@ class PlainTokens:
         filled = np.flatnonzero(np.diff(starts))
         least = np.zeros(classes.count)
         least[filled] = np.minimum.reduceat(self._blanks[classes.order], starts[filled])
-        scores = np.random.default_rng(0).random((length, classes.count)) - 10 * least
+        text = np.log1p(classes.sizes) / np.log1p(
+            vocab.size
+        )  # the largest class is text: keys of it are hardly ever equal
+        scores = np.random.default_rng(0).random((length, classes.count)) + text - 10 * least
         self.scores = scores.astype(np.float32)  # [length, K]: at random, less by ten for each blank
 
     def of(self, token_class: int) -> np.ndarray:

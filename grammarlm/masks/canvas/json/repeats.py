@@ -29,12 +29,13 @@ from grammarlm.layout.json_canvas import MOST_MARKS
 from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .answers import BOUND, EVERY, MOST
+from .answers import BOUND, EVERY, MOST, PlainRow
 from .explored import States
+from .keys import decoded
 from .marked_row import AVOIDED, FREE, Marked, MarkedRow
-from .spans import Run, Span, all_spans, beside
-from .texts import texts_of
-from .twins import GivenTwice
+from .spans import BEFORE_KEYS, BLANKS, Run, Span, all_spans, beside
+from .texts import texts_of, token_of
+from .twins import GivenTwice, is_outer
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 SHORT_ROW = (
     16  # in longer rows no more keys are followed at once to decide about tokens: states of two or three take seconds
 )
+FILLERS = b"a", b"0"  # texts of tokens that make another key of one
 
 
 class Repeats:
@@ -56,13 +58,14 @@ class Repeats:
         states: States,
         classes: TokenClasses,
         classes_at: Callable[[int], np.ndarray],
+        plain: Callable[[], PlainRow | None],
         like: Repeats | None = None,
     ):
-        """`classes` without marks, and those that may stand at a position then; `like`: of a row with the same tokens, but some of
-        them masked."""
+        """`classes` without marks, and those that may stand at a position then; `plain`: the row without marks, of few open
+        brackets; `like`: of a row with the same tokens, but some of them masked."""
         self.grid, self.tokens, self.states, self.vocab = grid, tokens, states, grid.vocab
         self.texts = texts_of(grid.vocab)
-        self.classes, self._unmarked_at = classes, classes_at
+        self.classes, self._unmarked_at, self._plain = classes, classes_at, plain
         self.had = grid.begun.keys
         self.text = grid.text(tokens)
         self.runs = grid.runs_of(tokens)
@@ -72,7 +75,10 @@ class Repeats:
         self._spans: dict[bytes, list[Span]] = {}
         self._tight: dict[Span, bool] = {}
         self._tight_before = {} if like is None else like._tight
-        self.twice: GivenTwice = GivenTwice(self, None if like is None else like.twice)
+        self.twice: GivenTwice = GivenTwice(self, None if like is None else like.twice, without_outer=False)
+        self._inner_twice: GivenTwice = GivenTwice(
+            self, None if like is None else like._inner_twice, without_outer=True
+        )
         self.added = None if like is None else self._added(like._all_spans)
         self._rows: dict[object, MarkedRow] = {}
         self._at: dict[int, np.ndarray] = {}  # classes of positions
@@ -139,10 +145,11 @@ class Repeats:
 
     def least_with(
         self, keys: tuple[bytes, ...], avoided: Iterable[bytes], free: Iterable[Span] = (), ignored: bytes | None = None,
-        role: object = "least", height: int = 0,
+        role: object = "least", height: int = 0, shunned: Iterable[bytes] = (),
     ) -> MarkedRow:  # fmt: skip
         """Marks around the given places of some keys, and around `free` where those are of such a key; no place of the keys
-        `avoided` that has a masked token beside it is one, but for those of `free`. `ignored`: one of the keys, without marks."""
+        `avoided` that has a masked token beside it is one, but for those of `free`; of others, `shunned`, no given one is either.
+        `ignored`: one of the keys, without marks."""
         marked: list[Marked] = []
         avoided, free = set(avoided), list(free)
         for key in dict.fromkeys((*keys, *sorted(avoided))):
@@ -152,6 +159,7 @@ class Repeats:
                 marked += [(span, number, FREE) for span in self.loose(key) if span in free]
             if key in avoided:
                 marked += [(span, number, AVOIDED) for span in self.loose(key) if span not in free]
+        marked += [(span, 0, AVOIDED) for key in shunned if key not in keys for span in self.given(key)]
         return self.row(marked, keys, (role, keys, ignored), height)
 
     def with_key(self, key: bytes, height: int = 0) -> MarkedRow:
@@ -168,7 +176,7 @@ class Repeats:
     @property
     def together(self) -> tuple[bytes, ...] | None:
         """Keys given twice that are followed at once, so that no completion of `least` has any key twice; None: too many."""
-        return self.twice.together
+        return self._inner_twice.together if self.shunned else self.twice.together
 
     @property
     def enough(self) -> tuple[bytes, ...] | None:
@@ -180,12 +188,37 @@ class Repeats:
         return None if self.together is None else self.least_with(self.together, self.twins)
 
     @cached_property
-    def low(self) -> MarkedRow | None:
-        """`least` without completions that have many brackets open at once; None where there is no other, or none is looked for."""
+    def low(self) -> MarkedRow | PlainRow | None:
+        """`bound` without completions that have many brackets open at once; None where there is no other, or none is looked for.
+        Where no key may come twice it has no marks: a table of states that know them takes long."""
+        return self._marked_low if self.twins else self._plain()
+
+    @cached_property
+    def _marked_low(self) -> MarkedRow | None:
+        """`least`, of few open brackets."""
         if not self._can_be_low or self.together is None:
             return None
+        if self._shunning is not None:
+            return self._shunning
         found = self.least_with(self.together, self.twins, height=self.grid.height)
         return found if found.is_completable else None
+
+    @cached_property
+    def _shunning(self) -> MarkedRow | None:
+        """`low`, where keys that may stand between strings have no given places; None: they must have, or there are none."""
+        if not self._can_be_low or self._inner_twice.together is None:
+            return None
+        outer = [key for key in self.twins if is_outer(key)]
+        if not any(self.given(key) for key in outer):
+            return None
+        together, height = self._inner_twice.together, self.grid.height
+        found = self.least_with(together, self.twins, height=height, shunned=outer)
+        return found if found.is_completable else None
+
+    @property
+    def shunned(self) -> list[bytes]:
+        """Keys that have no given places in `low`."""
+        return [] if self._shunning is None else [key for key in self.twins if is_outer(key)]
 
     @cached_property
     def _most_low(self) -> MarkedRow | None:
@@ -198,9 +231,14 @@ class Repeats:
         return self.grid.marked_if_few(self.states, 1) is not None
 
     @cached_property
-    def bound(self) -> MarkedRow | None:
+    def bound(self) -> MarkedRow | PlainRow | None:
         """What it allows is allowed."""
         return self.least if self.low is None else self.low
+
+    @cached_property
+    def marked_bound(self) -> MarkedRow | None:
+        """The same, with marks in any case."""
+        return self.least if self._marked_low is None else self._marked_low
 
     @cached_property
     def wider(self) -> MarkedRow | None:
@@ -248,7 +286,35 @@ class Repeats:
             known[NEVER] = False
         return known
 
-    def named(self, name: object) -> MarkedRow | None:
+    def makes_another(self, position: int, token: int, key: bytes) -> bool:
+        """Is there a completion in which a masked token beside this one, which may be part of a key of the row, makes another key
+        of it, one that the row has nowhere? False where that is not known at once."""
+        spelled = self.texts[token]
+        head, quote, tail = spelled.partition(b'"')
+        before = decoded(head) if not quote or key.endswith(head) else None
+        after = before if not quote else None
+        if quote and key.startswith(tail) and head.rstrip(BLANKS)[-1:] in BEFORE_KEYS:
+            before, after = None, decoded(tail)
+        bound, keys = self.bound, self.keys
+        if bound is None or b'"' in tail or not (before or after):
+            return False
+        is_behind, is_before = (
+            self.text[position + 1 : position + 2] == [MASKED],
+            self.text[max(0, position - 1)] == MASKED,
+        )
+        for filler in FILLERS:
+            more = token_of(self.vocab, filler)
+            if more is None:
+                continue
+            may_precede = before and position and is_before and not any(filler + before in other for other in keys)
+            if may_precede and bound.leads_on(position - 1, [more, token]):
+                return True
+            may_follow = after and is_behind and not any(after + filler in other for other in keys)
+            if may_follow and bound.leads_on(position, [token, more]):
+                return True
+        return False
+
+    def named(self, name: object) -> MarkedRow | PlainRow | None:
         """Rows that show what is allowed: `bound`, or with marks around one key (a tuple), no key or all, of as few open
         brackets."""
         if name == BOUND:

@@ -11,8 +11,9 @@ A question that is not decided so is not answered: Undecided, a LimitExceeded.
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,9 @@ from grammarlm.masks.canvas.stack.passes import StackPasses
 
 from .answers import Answer, PlainRow, plain_answer
 from .bounds import Bounds
+from .doubts import tight_gaps
 from .explored import States
-from .gaps import may_all_be_broken
+from .gaps import GapRow, may_be_broken
 from .keys import perhaps_keys_of, runs_of, spelled_keys_of, tight_keys
 from .lengths import counted_to, longest_string
 from .overfull import best_of, drawn_of, overfull_gap
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from .needless import Needless
 
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
+NEAR = 1_000.0  # a score beyond those of plain tokens
 NO_TOKENS = np.zeros(0, np.int64)
 NO_KEYS = frozenset[bytes]()
 
@@ -67,7 +70,7 @@ class JsonPasses:
         repeats = self.repeats
         if self._before is not None and repeats is not None and repeats.low is None:
             self.__dict__["repeats"] = repeats = self._new_repeats(None)  # what was kept may be why
-        if (self._low if repeats is None else repeats.low) is not None:
+        if (self.low if repeats is None else repeats.low) is not None:
             self.is_completable = True
         else:
             by_marks = repeats is not None and bool(repeats.twins)
@@ -93,11 +96,13 @@ class JsonPasses:
                 added |= frozenset().union(*(a ^ b for a, b in zip(self.keys, before.keys, strict=True)))
         older = {position: (answer, keys | added) for position, (answer, keys) in before._older.items()}
         older |= {position: (answer, added) for position, answer in before._answers.items()}
-        alike = self._singles.are_alike
-        self._older = {position: known for position, known in older.items() if alike(before._singles, position)}
+        for position, (answer, keys) in older.items():
+            known = self._singles.still_known(before._singles, position, answer)
+            if known is not None:
+                self._older[position] = known, keys
 
     @cached_property
-    def _low(self) -> PlainRow | None:
+    def low(self) -> PlainRow | None:
         """The row without completions that have many brackets open at once; None where there is no other, or none is looked for."""
         grid, table = self.grid, self.lattice.table
         if not grid.has_free_keys or table.micro_order is None:
@@ -130,12 +135,12 @@ class JsonPasses:
         """These, or passes of states that know what matters for the row."""
         decided = self.is_completable and self._has_apart_keys()
         if decided is None or (decided and self._may_break_blanks()):
-            if self.is_read(
-                self.witness(self.inner.some)
-            ):  # found at once; what follows finds one of the fewest blanks
-                return self
+            latest = self.grid.latest_read.get(self.states)
+            for near in (None,) if latest is None else (latest, None):
+                if self._settles(self.witness(self._some, near)):
+                    return self  # found at once; what follows finds one of the fewest blanks
             row = self.witness(self.inner.best)
-            return self if self.is_read(row) else self.amended(row).settled()
+            return self if self._settles(row) else self.amended(row).settled()
         self.is_completable = decided
         further = None if decided else self.grid.followed_further(self.tokens, self.states)
         return self if further is None else JsonPasses(self.grid, self.tokens, further).settled()
@@ -159,7 +164,8 @@ class JsonPasses:
         return Bounds(self.repeats)
 
     def _new_repeats(self, like: Repeats | None) -> Repeats:
-        return Repeats(self.grid, self.tokens, self.states, self.classes, self.inner.classes_at, like)
+        here = weakref.proxy(self)
+        return Repeats(self.grid, self.tokens, self.states, self.classes, self.inner.classes_at, lambda: here.low, like)
 
     @property
     def _tracks_by_tables(self) -> bool:
@@ -186,14 +192,33 @@ class JsonPasses:
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
 
-    def witness(self, chosen: Callable[[np.ndarray], np.ndarray]) -> list[int]:
-        """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states."""
-        plain = self.grid.plain_tokens(self.classes)
-        classes = chosen(plain.scores)
+    def _some(self, scores: np.ndarray) -> np.ndarray:
+        """As StackPasses.some; of few open brackets, where keys are no matter."""
+        found = None if self.repeats is not None or self.low is None else self.low.some(scores)
+        return self.inner.some(scores) if found is None else found
+
+    def _settles(self, row: list[int]) -> bool:
+        """Does the machine read a completion? Then rows after this one look for one like it."""
+        is_read = self.is_read(row)
+        if is_read:
+            self.grid.latest_read[self.states] = row
+        return is_read
+
+    def witness(self, chosen: Callable[[np.ndarray], np.ndarray], near: Sequence[int] | None = None) -> list[int]:
+        """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states. `near`: one
+        that it is like where it can be."""
+        plain, of = self.grid.plain_tokens(self.classes), self.classes.of
+        scores, holes = plain.scores, np.flatnonzero(np.array(self.tokens) == MASKED)
+        if near is not None:
+            scores = scores.copy()
+            scores[holes, of[near][holes]] += NEAR
+        classes = chosen(scores)
         rng, row = np.random.default_rng(0), list(self.tokens)
-        for i in np.flatnonzero(np.array(self.tokens) == MASKED).tolist():
+        for i in holes.tolist():
             tokens = plain.of(int(classes[i]))
             row[i] = int(tokens[rng.integers(len(tokens))])
+            if near is not None and of[near[i]] == classes[i]:
+                row[i] = near[i]
         return row
 
     def amended(self, row: Sequence[int]) -> JsonPasses:
@@ -237,13 +262,23 @@ class JsonPasses:
         """May every completion have more blanks in a gap than the machine reads?"""
         if self.states.counts_blanks or not self.grid.caps_blanks:
             return False
-        has_twins = self.repeats is not None and bool(self.repeats.twins)
         tokens, begun = self.grid.text(self.tokens), self.grid.begun.blanks
-        return may_all_be_broken(tokens, self.lattice, self._stays, self.grid.vocab, begun, has_twins)
+        tight, is_open = tight_gaps(tokens, self.grid.vocab, begun), len(tokens) == len(self.tokens)
+        if len(tight) != 1:
+            return bool(tight)
+        return all(may_be_broken(tight[0], tokens, is_open, row) for row in self._gap_rows())
 
-    def _stays(self, first: int, end: int, controls: np.ndarray) -> bool:
-        is_shown = self._low is not None and self._low.stays(first, end, controls)
-        return is_shown or self.inner.stays(first, end, controls)
+    def _gap_rows(self) -> Iterator[GapRow]:
+        """Rows all of whose completions are some in which keys are apart, those first that take less. Where there are none, the
+        completions of one are not asked for."""
+        if self.repeats is not None and self.repeats.twins:
+            if self.repeats.bound is not None and self.repeats.bound.is_completable:
+                yield self.repeats.bound
+            return
+        if self.low is not None:
+            yield self.low
+        elif self.lattice.table.micro_order is not None:
+            yield self.inner
 
     def refused(self, position: int) -> np.ndarray:
         """See singles.py."""
@@ -286,7 +321,7 @@ class JsonPasses:
 
     def states_of_row(self) -> StatesOfRow:
         """Those of few open brackets, if these complete it. The lock of the sets is held."""
-        return self.inner.states() if self._low is None else self._low.states()
+        return self.inner.states() if self.low is None else self.low.states()
 
     def _answer(self, position: int) -> Answer:
         """What may stand at a masked position of a row that can be completed."""
@@ -298,7 +333,7 @@ class JsonPasses:
     def _found(self, position: int) -> Answer:
         repeats, (older, added) = self.repeats, self._older.get(position, (None, NO_KEYS))
         if repeats is None:
-            found = plain_answer(self._low, position, older, self.inner.classes_at)
+            found = plain_answer(self.low, position, older, self.inner.classes_at)
         else:
             if older is not None and self._bounds.holds(position, older):
                 same = self._bounds.spelled_anew(position, older, added)
@@ -352,6 +387,30 @@ class JsonPasses:
         if known is not None and self._without(position) is known:
             return known.classes_at(position)
         return self.inner.classes_at(position) if self.repeats is None else self.repeats.classes_at(position)
+
+    def have_class(self, position: int, ids: np.ndarray) -> np.ndarray:
+        """bool: of which of some ids the class may stand at a masked position. Those of few open brackets are known sooner."""
+        if not self.is_completable:
+            return np.zeros(len(ids), bool)
+        of, found = self.classes.of, np.zeros(len(ids), bool)
+        if self.repeats is None:
+            if self.low is not None:
+                found = self.low.classes_at(position)[of[ids]]
+        elif self.repeats.bound is not None:
+            found = self.repeats.bound.classes_at(position)[self.repeats.bound.classes.of[ids]]
+        return found if found.all() else self.classes_at(position)[of[ids]]
+
+    def lead_between(self, first: int, before: list[int], ids: np.ndarray, after: list[int]) -> np.ndarray:
+        """bool: of which of some ids is it known at once that the row can be completed with one of them between these tokens, which
+        stand from a position on?"""
+        row = self.low if self.repeats is None else self.repeats.bound
+        found = np.zeros(len(ids), bool)
+        if row is not None:
+            of = row.classes.of[ids]
+            for token_class in np.unique(of).tolist():
+                token = int(ids[of == token_class][0])
+                found[of == token_class] = row.leads_on(first, [*before, token, *after])
+        return found
 
     def reads(self, position: int, token_class: int) -> bool:
         return self.inner.reads(position, token_class)

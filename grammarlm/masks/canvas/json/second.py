@@ -10,11 +10,11 @@ import numpy as np
 
 from .answers import MOST, Proof
 from .keys import begins_of, ends_of, spelling_tokens
-from .marked_row import ASKED, AVOIDED, FREE, Asked, touch
+from .marked_row import ASKED, AVOIDED, FREE, Asked, MarkedRow, touch
 from .spans import Run
 
 if TYPE_CHECKING:
-    from .marked_row import MarkedRow
+    from .answers import PlainRow
     from .repeats import Repeats
 
 
@@ -38,12 +38,12 @@ class SecondKeys:
         self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None, found: set[int], proof: Proof
     ) -> None:
         """Adds the tokens that spell a second key. `keys`: only those."""
-        for key, tokens in self._spelling(position, allowed, keys):
+        for key, tokens in self._spelling(position, allowed, keys, proof):
             if tokens[0] not in found and self._makes_second(position, tokens[0], key, proof):
                 found.update(tokens)
 
     def _spelling(
-        self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None
+        self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None, proof: Proof
     ) -> list[tuple[bytes, list[int]]]:
         """(key, tokens): tokens that a masked position may have, and that are all of a key of the row with given tokens beside it.
         They are of one class, and all do alike. Left out are those that need be no key there. `keys`: only these."""
@@ -70,8 +70,22 @@ class SecondKeys:
             kind = int(least.classes.of[token]) if key == self._repeats.texts[token] else -1 - token
             kinds.append(kind)
             asked.setdefault(kind, (token, key))
-        may_avoid = dict(zip(asked, least.may_avoid(position, list(asked.values())), strict=True))
+        may_avoid = dict(zip(asked, self._may_avoid(position, list(asked.values()), proof), strict=True))
         return [one for one, kind in zip(found, kinds, strict=True) if not may_avoid[kind]]
+
+    def _may_avoid(self, position: int, asked: list[tuple[int, bytes]], proof: Proof) -> list[bool]:
+        """Of tokens and a key each: is there a completion with the token at a masked position that has not the key there?"""
+        bound = self._repeats.bound
+        if isinstance(bound, MarkedRow):
+            return bound.may_avoid(position, asked)
+        return [self._makes_another(position, token, key, proof) for token, key in asked]
+
+    def _makes_another(self, position: int, token: int, key: bytes, proof: Proof) -> bool:
+        """See Repeats.makes_another."""
+        found = self._repeats.makes_another(position, token, key)
+        if found:
+            proof.reach = 1
+        return found
 
     def _candidates(
         self, starts: frozenset[bytes], rests: frozenset[bytes], keys: frozenset[bytes] | None
@@ -98,7 +112,8 @@ class SecondKeys:
     @cached_property
     def _apart_keys(self) -> set[bytes]:
         """Those that no completion of `least` has in a place of the row."""
-        return {key for key in self._repeats.twins if key not in self._repeats.had and not self._repeats.given(key)}
+        apart = {key for key in self._repeats.twins if not self._repeats.given(key)}
+        return (apart | set(self._repeats.shunned)) - self._repeats.had
 
     def _may_have_two(self, token: int, key: bytes) -> bool:
         """May a token end one such key and begin another?"""
@@ -117,14 +132,18 @@ class SecondKeys:
         others = [span for span in others if not any(touch(span, one) for one in made)]
         if not made or not (others or key in self._repeats.had or len(made) > 1):
             return False
+        if position == 0 and not others and all(span.end < behind for span in made):
+            return not self._repeats.grid.begins([token])  # all that precedes is read
         first = min(position, *(span.begin[0] for span in made))
         end = max(position + 1, *(span.behind for span in made))
         tokens = [token if i == position else self._repeats.tokens[i] for i in range(first, end)]
 
-        def leads(row: MarkedRow | None, number: int, asked: Asked) -> bool:
-            return row is not None and row.leads_on(first, tokens, [(span, number, asked) for span in made])
+        def leads(row: MarkedRow | PlainRow | None, number: int, asked: Asked) -> bool:
+            return isinstance(row, MarkedRow) and row.leads_on(first, tokens, [(span, number, asked) for span in made])
 
-        if self._repeats.bound is not None and leads(self._repeats.bound, 0, AVOIDED):
+        if not self._repeats.twins and self._makes_another(position, token, key, proof):
+            return False
+        if self._repeats.marked_bound is not None and leads(self._repeats.marked_bound, 0, AVOIDED):
             return False  # it need not be one
         may_be = self._repeats.low is not None and leads(self._repeats.named(MOST), 0, ASKED)
         if not may_be and not leads(self._repeats.most, 0, ASKED):

@@ -51,23 +51,26 @@ class Singles:
         """Are blanks given beside a position, which may be too many with those of a token?"""
         return self._gaps is not None and self._gaps.are_beside(position)
 
-    def are_alike(self, before: Singles, position: int) -> bool:
-        """Are the same blanks given beside a position as in another row, and has its string room for each token?"""
+    def still_known(self, before: Singles, position: int, answer: Answer) -> Answer | None:
+        """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no
+        room for a token. None: nothing, as other blanks are given beside the position."""
         if self._gaps is not None and before._gaps is not None and self._gaps.is_other(before._gaps, position):
-            return False
-        return self._lengths is None or not self._lengths.may_refuse(position)
+            return None
+        is_open = answer.shown is not None and self._lengths is not None and self._lengths.may_refuse(position)
+        return replace(answer, shown=None) if is_open else answer
 
     def less(self, position: int, found: Answer) -> Answer:
         """What may stand at a masked position, without them."""
         repeats, classes = self._passes.repeats, self._passes.classes
         refused, shown = found.refused, found.shown
         if self._gaps is not None and self._gaps.are_beside(position):
-            bound = None if repeats is None else repeats.bound
+            bound = self._passes.low if repeats is None else repeats.bound
             more, is_shown = self._gaps.refused(position, found.classes, classes.of, refused, bound)
-            refused, shown = np.union1d(refused, more), shown if is_shown else None
+            refused, shown = np.union1d(refused, more) if len(more) else refused, shown if is_shown else None
         if self._lengths is not None and self._lengths.may_refuse(position):
-            long = self._lengths.refused(position, found.classes, classes.of, self._counted_at)
-            refused, shown = np.union1d(refused, long), None
+            lead = self._passes.lead_between
+            long = self._lengths.refused(position, found.classes, classes.of, refused, lead, self._counted_at)
+            refused, shown = np.union1d(refused, long) if len(long) else refused, None
         if self._passes.asks_of_keys and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._with_escapes(position, keys, found.classes)), None
         is_same = refused is found.refused and shown is found.shown
@@ -77,14 +80,12 @@ class Singles:
         """The same row over other states."""
         return self._passes.__class__(self._passes.grid, self._passes.tokens, states)
 
-    def _counted_at(self, position: int, characters: int) -> np.ndarray:
-        """bool [V]: the tokens that states allow which count so many characters."""
+    def _counted_at(self, position: int, ids: np.ndarray, characters: int) -> np.ndarray:
+        """bool: which of some tokens states allow that count so many characters."""
         counted = counted_to(characters)
         if counted not in self._counting:
             self._counting[counted] = self._over(self._passes.states._replace(counted=counted))
-        counting = self._counting[counted]
-        found: np.ndarray = counting.classes_at(position)[counting.classes.of]
-        return found
+        return self._counting[counted].have_class(position, ids)
 
     def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
         """By key the tokens that spell it there with an escape in one of two places; without marks, all that spell it."""
@@ -104,6 +105,8 @@ class Singles:
         found, states = set[int](), self._passes.states
         for key, every in keys.items():
             tokens = [token for token in every if allowed[self._passes.classes.of[token]]]
+            if self._passes.repeats is not None:
+                tokens = [token for token in tokens if not self._passes.repeats.makes_another(position, token, key)]
             if key not in self._tracking and len(tokens) <= FEW_READ:
                 tokens = [token for token in tokens if not self._is_read_with(position, token)]
             if tokens and key not in states.keys:

@@ -23,7 +23,7 @@ TO_THE_END, WHOLE = re.compile(rb'"(' + BODY + rb")$"), re.compile(BODY + rb"$")
 OPEN_KEY = re.compile(rb'"([^"\\]*)$')  # to the end of what is given before a masked token
 REST_OF_KEY = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')  # and from the beginning of what is given after it
 ESCAPED_FROM_QUOTE = re.compile(rb'"((?:[^"\\]|\\.)*)$', re.S)
-ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"', re.S)
+ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
 BLANKS = b" \t\r\n"
 BEFORE_KEYS = (b"", b"{", b",")
 MOST_KNOWN = 1 << 14  # runs
@@ -53,7 +53,7 @@ class Run:
     @cached_property
     def open_key(self) -> bytes | None:
         """What the run may have at its end of a key that goes on behind it."""
-        return _first(OPEN_KEY.search(self.text))
+        return _opened(OPEN_KEY.search(self.text))
 
     @cached_property
     def closed_key(self) -> bytes | None:
@@ -63,7 +63,7 @@ class Run:
     @cached_property
     def begun_key(self) -> bytes | None:
         """As open_key, perhaps with escapes."""
-        return _first(ESCAPED_FROM_QUOTE.search(self.text))
+        return _opened(ESCAPED_FROM_QUOTE.search(self.text))
 
     @cached_property
     def rest_of_key(self) -> bytes | None:
@@ -97,6 +97,13 @@ class Span:
 
 def _first(match: re.Match[bytes] | None) -> bytes | None:
     return None if match is None else match[1]
+
+
+def _opened(match: re.Match[bytes] | None) -> bytes | None:
+    """What is behind a quote, if that may open a key."""
+    if match is None or match.string[: match.start()].rstrip(BLANKS)[-1:] not in BEFORE_KEYS:
+        return None
+    return match[1]
 
 
 class Runs:

@@ -21,6 +21,13 @@ def texts_of(vocab: Vocabulary) -> list[bytes]:
     return found + [b""] * (vocab.size - len(found))
 
 
+@lru_cache(maxsize=64)
+def token_of(vocab: Vocabulary, text: bytes) -> int | None:
+    """The first token with these bytes."""
+    texts = texts_of(vocab)
+    return texts.index(text) if text in texts else None
+
+
 def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
     """bool [K], two times: end all tokens of a class with a quote, do they begin with one?"""
     size = min(vocab.size, len(vocab.offsets) - 1)

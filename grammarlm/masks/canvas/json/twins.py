@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,21 +20,31 @@ if TYPE_CHECKING:
 MOST_TOGETHER = MOST_MARKS - 1  # keys given twice that are followed at once
 
 
+OUTER = re.compile(rb"[ \t\r\n:,{}\[\]0-9+\-.eEtrufalsn]*")
+
+
+def is_outer(key: bytes) -> bool:
+    """May what looks like this key stand between two strings? `": "` and `", "` are in nearly all rows."""
+    return OUTER.fullmatch(key) is not None
+
+
 @dataclass(frozen=True, eq=False)
 class Before:
     """What is known of a row with less tokens."""
 
     given: dict[bytes, frozenset[Span]]
-    enough: tuple[bytes, ...] | None
+    enough: tuple[bytes, ...]
 
 
 class GivenTwice:
     """Those of one row."""
 
-    def __init__(self, repeats: Repeats, before: GivenTwice | None):
-        """`before`: of a row with the same tokens, but some of them masked."""
+    def __init__(self, repeats: Repeats, before: GivenTwice | None, without_outer: bool):
+        """`before`: of a row with the same tokens, but some of them masked; `without_outer`: without those that is_outer tells."""
         self._repeats: Repeats = weakref.proxy(repeats)
-        self._before = None if before is None else Before(before.given, before.__dict__.get("enough"))
+        self._without_outer = without_outer
+        enough = None if before is None else before.__dict__.get("enough")
+        self._before = None if before is None or enough is None else Before(before.given, enough)
 
     @cached_property
     def together(self) -> tuple[bytes, ...] | None:
@@ -44,7 +55,7 @@ class GivenTwice:
     def enough(self) -> tuple[bytes, ...] | None:
         """The same of `wider`. Keys that could not meet cannot where more tokens are given."""
         known = self._before
-        if known is None or known.enough is None:
+        if known is None:
             return self._apart(())
         new = [
             key for key, spans in self.given.items()
@@ -57,7 +68,8 @@ class GivenTwice:
     @cached_property
     def given(self) -> dict[bytes, frozenset[Span]]:
         """The given places of keys that are given twice."""
-        found = {key: frozenset(self._repeats.given(key)) for key in self._repeats.twins}
+        twins = (key for key in self._repeats.twins if not (self._without_outer and is_outer(key)))
+        found = {key: frozenset(self._repeats.given(key)) for key in twins}
         return {key: spans for key, spans in found.items() if len(spans) + (key in self._repeats.had) > 1}
 
     def _apart(self, avoided: Sequence[bytes]) -> tuple[bytes, ...] | None:

@@ -38,6 +38,7 @@ class UnrolledView:
     has_cap: bool  # is the number of blanks in a gap bounded by the cap alone?
     gaps: Blanks | None = None  # where it is, in each gap of a text
     is_plain: bool  # have strings one spelling?
+    hangs_on_mantissas: bool = True  # are there numbers of which exponents are followed only after so many digits?
     has_narrow: bool = False  # numbers of which a token's digits can be too many, but for an exponent
     leaves_out_escapes: bool = False  # are strings of a language there in one spelling of several?
     long_lengths: tuple[int, ...]  # the maxLengths that are not always counted, sorted

@@ -11,6 +11,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.json import SHARED_BIT
+from grammarlm.layout.json_canvas import FAR
 from grammarlm.layout.numbers import Bound, Flag, Number
 from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.runtime.limits import Clock
@@ -62,6 +63,7 @@ class JsonView(UnrolledView):
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
         self.gaps = program.tables.blanks if self.has_cap else None
+        self.hangs_on_mantissas = any(hangs_on_mantissa(program.json.rows, row) for row in places.numbers)
         self.has_narrow = any(is_narrow(program.json.rows, row) for row in places.numbers)
         rows = program.json.rows
         self.long_lengths = tuple(sorted({rows[row + 1] for row in long_strings(rows, places.strings)}))
@@ -140,6 +142,16 @@ class JsonView(UnrolledView):
                     raise LimitExceeded("a canvas: too many spellings of a key whose given tokens leave few")
                 found |= most
         return found
+
+
+def hangs_on_mantissa(rows: Sequence[int], row: int) -> bool:
+    """Are exponents of such numbers followed only after as many digits as states say? Not where there is no exponent, nor where any
+    that is followed is valid (kernels/cpu/json/canvas/numbers.py)."""
+    flags, sides = rows[row + Number.FLAGS], (Number.POSITIVE, Number.NEGATIVE)
+    if flags & (Flag.PLAIN | Flag.TIDY):
+        return False
+    is_far = all(rows[row + side + Bound.LOW] <= -FAR and rows[row + side + Bound.HIGH] >= FAR for side in sides)
+    return not is_far or flags & (Flag.OPEN | Flag.STEPS) != Flag.OPEN
 
 
 def is_narrow(rows: Sequence[int], row: int) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .arena import Arena
     from .grid import StackGrid
     from .sets import StackSets
+    from .table import StackTable
 
 
 class StackPasses:
@@ -40,6 +41,15 @@ class StackPasses:
         self._like: RowStates | None = None if before is None else before.__dict__.get("_states")
         self._bounds_before: RowBounds | None = None if before is None else before._bounds
         self._bounds: RowBounds | None = None
+
+    @property
+    def stack_table(self) -> StackTable:
+        return self.grid.table
+
+    @property
+    def is_text(self) -> np.ndarray | None:
+        """As that of the grid."""
+        return self.grid.is_text
 
     @cached_property
     def is_completable(self) -> bool:
@@ -207,11 +217,8 @@ class RowStates:
             return self._sets.meet(before, self._states.backward(end))
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
-        scores = np.ascontiguousarray(scores, np.float64)
         with self._sets.lock:
-            _, inner = self._states.every()
-            ways = (self._sets.walk(start, self._row, inner, scores) for start in self._grid.starts)
-            return next((way for way in ways if way is not None), None)
+            return self._states.some(self._grid.starts, scores)
 
     def has_any(self, only: dict[int, np.ndarray]) -> bool:
         """Has the row a completion with only some controls at some boundaries?"""

@@ -6,7 +6,7 @@ a model: all of it differs from the row before in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,10 +109,28 @@ class StatesOfRow:
         self.backward(at)
         return int(self._inner[at])
 
+    def beside(self, at: int, classes: np.ndarray, controls: np.ndarray, is_behind: bool) -> np.ndarray:
+        """bool: which of some classes lead on at a place from these controls (bool [controls]), or to these."""
+        sets, before = self.sets, self.forward(at)
+        if not is_behind:
+            return sets.classes(sets.among(before, controls), self.inner(at))[classes]
+        behind, found = self.backward(at + 1), np.zeros(len(classes), bool)
+        for token_class in np.unique(classes).tolist():
+            after = int(sets.forward(before, np.array([token_class], np.int32))[1])
+            found[classes == token_class] = sets.meet(sets.among(after, controls), behind)
+        return found
+
     def leads(self) -> bool:
         """Does the row lead from the one edge to the other? Asked where least is to be made for it."""
         at = self._left if self._other is not None else 0
         return self.sets.meet(self.forward(at), self.backward(at))
+
+    def some(self, starts: Iterable[tuple[int, tuple[int, ...]]], scores: np.ndarray) -> np.ndarray | None:
+        """The classes of a completion from one of these places, at each masked position the best of those that lead on."""
+        self.backward(0)
+        scores = np.ascontiguousarray(scores, np.float64)
+        ways = (self.sets.walk(start, self.row, self._inner, scores) for start in starts)
+        return next((way for way in ways if way is not None), None)
 
     def every(self) -> tuple[np.ndarray, np.ndarray]:
         """int32 [L + 1]: the states at all boundaries, from the left; int32 [L]: those within all tokens (read only)."""

@@ -17,6 +17,7 @@ from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import StackSets as At
 from grammarlm.masks.canvas.classes import STOP, stable_order
 
+from .memory import Words
 from .operations import arrays_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class SetStore:
         self.words = np.zeros(At.LENGTH, np.int64)
         self.address = address_of(self.words)
         self.arrays: dict[At, np.ndarray] = {}
+        self._kept: Words
         self._table, self._has_classes = table, False
         self._put_table(table)
         self._put_scratch()
@@ -199,7 +201,13 @@ class SetStore:
         self.put(place, array)
 
     def _put_words(self, capacity: int) -> None:
-        self._grown(At.WORD, capacity, int(self.words[At.WORDS]), np.int32)
+        used = int(self.words[At.WORDS])
+        self.arrays.pop(At.WORD, None)
+        if used:
+            self._kept.grow(capacity, used)
+        else:
+            self._kept = Words(capacity)
+        self.put(At.WORD, self._kept.array)
         self.words[At.WORD_CAPACITY] = capacity
 
     def _put_records(self, capacity: int) -> None:

@@ -62,6 +62,7 @@ class StackSets:
         self._ends: list[int] = []  # with 0, 1, ... tokens behind
         self._is_end_of_ends = False  # from there on the state stays as it is
         self._rows: dict[tuple[int, int], np.ndarray] = {}
+        self._parts: dict[tuple[int, int], tuple[np.ndarray, int]] = {}  # by a state and which controls
         self._store.words[At.EMPTY_STACK] = self._store.record([Record.SET, ROOT, 0])
 
     @property
@@ -218,9 +219,14 @@ class StackSets:
 
     def among(self, state: int, controls: np.ndarray) -> int:
         """The part of a state at a boundary at some of the controls (bool [controls])."""
-        points, sets = self._points(state)
-        is_among = controls[points]
-        return self._state(points[is_among], sets[is_among])
+        known = self._parts.get((state, id(controls)))
+        if known is None:
+            points, sets = self._points(state)
+            is_among = controls[points]
+            if len(self._parts) >= ROWS_KEPT:
+                self._parts.clear()
+            known = self._parts[state, id(controls)] = controls, self._state(points[is_among], sets[is_among])
+        return known[1]
 
     def has_stacks(self, state: int) -> bool:
         """Is there any stack in a state?"""
