@@ -112,7 +112,7 @@ GROUPS = {
     "spots": {
         "find_goals": "canvas.spots",
         "find_terms": "canvas.spots",
-        "weigh_spots": "canvas.spots",
+        "weigh_spots": "canvas.spot_sums",
         "spots_draw": "canvas.spot_draws",
     },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},

@@ -26,9 +26,10 @@ class Spots(Constants):
     SCORES = 15  # float64 [STEPS, CLASSES]
     LEFT = 16  # int32 [STEPS + 1, CONTROLS]: sets of stacks, of which none are left out that rows lead to
     RIGHT = 17  # int32 [STEPS + 1, CONTROLS]: none of those that can be completed
-    WEIGHT = 18  # float64 [STEPS, KINDS]: the log of the sum over the classes of a kind
-    AHEAD = 19  # float64 [STEPS + 1, SPOTS]: the log of the sum over completions, at most
-    USED = 20  # of the uniform numbers: a try begins again there
-    FOUND = 21  # int32 [STEPS]: the classes that are drawn
-    END = 22  # the state that they lead to
-    LENGTH = 23
+    IS_SUM = 18  # 1: logs of sums over completions, 0: the best of them
+    WEIGHT = 19  # float64 [STEPS, KINDS]: of the classes of each kind
+    AHEAD = 20  # float64 [STEPS + 1, SPOTS]: of the completions from each spot, at most
+    USED = 21  # of the uniform numbers: a try begins again there
+    FOUND = 22  # int32 [STEPS]: the classes that are drawn
+    END = 23  # the state that they lead to
+    LENGTH = 24

@@ -15,7 +15,8 @@ from grammarlm.layout.stack_sets import StackSets
 from .arrays import has_bit, lowest
 from .patterns import RUN, pattern_of
 from .records import kinds_of, sets_arena, words_of
-from .spots import class_scores, goal_ahead, kind_weights, spot_numbers, spots_ahead, spots_of, terms_of
+from .spot_sums import class_scores, goal_ahead, kind_weights, spots_ahead
+from .spots import spot_numbers, spots_of, terms_of
 from .steps import forward_step
 
 

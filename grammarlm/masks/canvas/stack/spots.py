@@ -1,11 +1,10 @@
-"""Exact samples of rows of large tables, by bounds that know of a stack its top alone, and draw each row as one.
+"""Bounds of rows of large tables that know of a stack its top alone, and exact samples by them, each row drawn as one.
 
 Where what is below the symbol on top may be anything, a token leads from a control and that symbol, a **spot**, to a few others:
 which those are is found once a table. The sum over the rows that a spot can be completed with, on any of its stacks, is no more
-than that over its tokens and the spots that these lead to; so all bounds of a row are one pass from the right, each a number a spot.
-A row is drawn from the left (kernels/cpu/canvas/spot_draws.py) as one *set* of controls and stacks, the state that it leads to, so
-it counts once in whatever ways it is read, and as long as a state lives the row has what bounds promise, but for what they do not
-know of its stacks.
+than that over its tokens and the spots that these lead to; so all bounds of a row are one pass from the right, a number a spot.
+A row is drawn from the left (kernels/cpu/canvas/spot_draws.py) as one *set* of controls and stacks, the state that it leads to. So
+it counts once, in however many ways it is read, and tries end early only for what bounds do not know of stacks.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.spots import Spots as At
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 STEPS = 8  # of a row between two looks at the clock
 FIRST_ROUND, MOST_ROUND = 2, 64  # tries between two looks at the clock
-MOST_TRIES = 1 << 14
+MOST_TRIES = 1 << 12
 FIRST_GOALS, FIRST_MEMBERS = 1 << 15, 1 << 17  # behind the spots themselves
 
 
@@ -50,7 +48,6 @@ class Spots:
         self._put(At.SPOT_OF, numbers)
         self._find_goals(numbers)
         self._find_terms()
-        self._arrays.pop(At.GOAL_OF)
 
     @property
     def is_current(self) -> bool:
@@ -88,37 +85,39 @@ class Spots:
         entries.find_terms(*given, 1)
 
 
-class SpotDraws:
+class SpotBounds:
     """The bounds of one row. The lock of the table's sets is held while it is made, and in each call."""
 
-    def __init__(self, grid: StackGrid, row: np.ndarray, bounds: RowBounds, scores: np.ndarray):
+    def __init__(self, grid: StackGrid, row: np.ndarray, bounds: RowBounds, scores: np.ndarray, is_sum: bool):
         table, steps = grid.table, len(row)
         self._grid, self._sets, self._row = grid, table.sets, row
         self._begin = grid.left_border()
         self._spots = table.spots()
         grid.check()
-        self._words, self._found = self._spots.words.copy(), np.zeros(steps, np.int32)
+        self.words, self._found = self._spots.words.copy(), np.zeros(steps, np.int32)
+        self.weights = np.empty((steps, len(table.kind_classes)))
         self._ahead = np.empty((steps + 1, self._spots.count))
-        self._arrays = {
+        self._arrays: dict[At, np.ndarray] = {
             At.ROW: np.ascontiguousarray(row, np.int32),
             At.SCORES: np.ascontiguousarray(scores, np.float64),
             At.LEFT: np.ascontiguousarray(bounds.wide.left, np.int32),
             At.RIGHT: np.ascontiguousarray(bounds.wide.right, np.int32),
-            At.WEIGHT: np.empty((steps, len(table.kind_classes))),
+            At.WEIGHT: self.weights,
             At.AHEAD: self._ahead,
             At.FOUND: self._found,
         }
         for place, array in self._arrays.items():
-            self._words[place] = address_of(array)
-        self._words[At.STEPS] = steps
+            self.words[place] = address_of(array)
+        self.words[At.STEPS], self.words[At.IS_SUM] = steps, is_sum
         for last in range(steps + 1, 0, -STEPS):
-            entries.weigh_spots(self._sets.address, address_of(self._words), max(0, last - STEPS), last)
+            entries.weigh_spots(self._sets.address, address_of(self.words), max(0, last - STEPS), last)
             grid.check()
 
     @property
-    def is_possible(self) -> bool:
-        """Is there a row, perhaps, whose probability is not 0?"""
-        return bool((self._ahead[0] > -np.inf).any())
+    def bound(self) -> float:
+        """Of all completions: the best has no more, or they together have not."""
+        begin: np.ndarray = self._ahead[0]  # only where rows may begin it is known
+        return float(np.logaddexp.reduce(begin) if self.words[At.IS_SUM] else begin.max())
 
     def drawn(self, draw: SoftmaxDraw) -> np.ndarray | None:
         """int32 [L]: the classes of a row; None where too many tries end early."""
@@ -126,8 +125,8 @@ class SpotDraws:
         sets.need_classes()
         while tried < MOST_TRIES:
             uniforms, is_drawn = draw.uniforms(round_ * most), 1
-            self._words[At.USED] = 0
-            given = address_of(self._words), self._begin, address_of(uniforms), len(uniforms)
+            self.words[At.USED] = 0
+            given = address_of(self.words), self._begin, address_of(uniforms), len(uniforms)
             while is_drawn:
                 is_drawn = sets.asked(lambda address: entries.spots_draw(address, *given), self._grid.check)  # noqa: B023
                 self._grid.check()
@@ -139,22 +138,17 @@ class SpotDraws:
     def _ends(self) -> bool:
         """May the row that was drawn be followed by the right edge?"""
         near = min(self._grid.room, NEAR_ROOM)
-        if self._sets.meet(int(self._words[At.END]), self._sets.end(near, self._grid.check)):
+        if self._sets.meet(int(self.words[At.END]), self._sets.end(near, self._grid.check)):
             return True
         return near < self._grid.room and self._grid.passes(self._found.copy(), None).is_completable
 
 
 def drawn_by_spots(
     grid: StackGrid, row: np.ndarray, bounds: RowBounds, scores: np.ndarray, draw: SoftmaxDraw
-) -> np.ndarray:
-    """int32 [L]: the classes of a completion by the softmax of its score. The lock of the sets is held."""
-    draws = SpotDraws(grid, row, bounds, scores)
-    if not draws.is_possible:
+) -> np.ndarray | None:
+    """int32 [L]: the classes of a completion by the softmax of its score; None where too many tries end early: bounds promise rows
+    that are far more probable than all completions. The lock of the sets is held."""
+    draws = SpotBounds(grid, row, bounds, scores, is_sum=True)
+    if np.isneginf(draws.bound):
         raise ValueError("the logits give every completion of the row the probability 0")
-    found = draws.drawn(draw)
-    if found is None:
-        raise LimitExceeded(
-            f"a sample of a large grammar: {MOST_TRIES:,} rows were begun that no completion of this one goes on with; give more "
-            "tokens"
-        )
-    return found
+    return draws.drawn(draw)
