@@ -109,6 +109,12 @@ GROUPS = {
         "intern_vector": "canvas.vectors",
         "rehash_vectors": "canvas.vectors",
     },
+    "spots": {
+        "find_goals": "canvas.spots",
+        "find_terms": "canvas.spots",
+        "weigh_spots": "canvas.spot_sums",
+        "spots_draw": "canvas.spot_draws",
+    },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }
 MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}

@@ -199,7 +199,8 @@ class Guide(Constants):
     ENDED = 35  # used
     ENDED_CAPACITY = 36
     ENDED_STACK = 37  # int32 [ENDED_CAPACITY]
-    LENGTH = 39
+    SPOTS = 39  # the arena of the row's spots (layout/spots.py), whose bounds are taken instead of AHEAD; 0: none
+    LENGTH = 40
 
 
 class Effects(Constants):

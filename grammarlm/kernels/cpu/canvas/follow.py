@@ -15,6 +15,7 @@ from .contexts import next_of, pairs_of
 from .guide import ahead_of, edges_at, edges_by_control, guide_of, is_taken, live_of, weights_of
 from .operated import groups_by_symbol, groups_of, pushed_of
 from .records import MIX, kinds_of, sets_arena, words_of
+from .spot_sums import bound_by_spots
 
 MOST_FOUND = 1 << 13  # ends and points of one token: in large grammars hundreds are open
 
@@ -164,6 +165,11 @@ def follow(address, guide_address, step, point, stack, found):
 def bound_of(address, guide_address, step, point, stack):
     """AHEAD at a boundary, or within the token before it, on a stack."""
     arena, guide = sets_arena(address), guide_of(guide_address)
+    if guide[Guide.SPOTS]:
+        top = (
+            carray(pointer(guide[Guide.STACK_SYMBOL]), guide[Guide.STACK_CAPACITY], np.int32)[stack] if stack else ROOT
+        )
+        return bound_by_spots(address, guide[Guide.SPOTS], step, point, int64(top))
     contexts = carray(pointer(guide[Guide.STACK_CONTEXT]), guide[Guide.STACK_CAPACITY], np.int32)
     pair = int64(pairs_of(guide, arena)[contexts[stack], point])
     return ahead_of(guide)[step, pair] if pair >= 0 else -np.inf

@@ -337,7 +337,7 @@ def write_state(arena, state, numbers):
 
 @kernel("void(int64, int64)", seconds=3)
 def guide_row(address, guide_address):
-    """Fills AHEAD and WEIGHT of a row, where its states allow something."""
+    """Fills AHEAD and WEIGHT of a row, where its states allow something; unless spots have them."""
     arena, guide = sets_arena(address), guide_of(guide_address)
     steps, live, reached = guide[Guide.STEPS], live_of(guide, arena), reached_of(guide, arena)
     inner = carray(pointer(guide[Guide.INNER]), steps, np.int32)
@@ -346,6 +346,8 @@ def guide_row(address, guide_address):
         write_state(arena, int64(before[step]), reached[step])
         if step < steps:
             write_state(arena, int64(inner[step]), live[step])
+    if guide[Guide.SPOTS]:
+        return
     find_held(address, guide_address)
     asked = np.empty((arena[StackSets.POINTS], held_words(guide)), np.uint64)
     for step in range(steps - 1, -1, -1):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
 
     from .grid import Stack, StackGrid
+    from .spots import SpotBounds
 
 MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner, or where the row has many masked tokens
 MORE_PLACES = 1 << 20, 1 << 22, 1 << 23  # of one, between two looks at the clock: beyond, they would take longer still
@@ -52,21 +53,23 @@ class Guided:
         scores: np.ndarray,
         is_sum: bool,
         stacks: int = FIRST_STACKS,
+        spots: SpotBounds | None = None,
     ):
         """`before`, `inner`: the states from the left at each boundary, and from the right within each token. `stacks`: room for
-        so many."""
+        so many; `spots`: whose bounds are taken instead of those of contexts."""
         table, steps = grid.table, len(row)
         self._grid, self._sets, self._row, self._has_operations = grid, table.sets, row.copy(), bool(table.operations)
         self.masked = int((row == MASKED).sum())
         self._states = np.unique(np.concatenate([before, inner])).astype(np.int32)
         self._arrays: dict[Guide, np.ndarray] = {}
         self._words = np.zeros(Guide.LENGTH, np.int64)
+        self._spots = spots
         for place, array in {
             Guide.ROW: self._row,
             Guide.BEFORE: np.ascontiguousarray(before, np.int32),
             Guide.INNER: np.ascontiguousarray(inner, np.int32),
             Guide.SCORES: np.ascontiguousarray(scores, np.float64),
-            Guide.WEIGHT: np.full((steps, len(table.kind_classes)), np.nan),
+            Guide.WEIGHT: np.full((steps, len(table.kind_classes)), np.nan) if spots is None else spots.weights,
             Guide.STACK_CONTEXT: np.zeros(stacks, np.int32),
             Guide.LIVE: np.empty((steps, table.points), np.int32),
             Guide.REACHED: np.empty((steps + 1, table.controls), np.int32),
@@ -78,6 +81,7 @@ class Guided:
             Guide.ENDED_STACK: np.empty(MOST_ENDED, np.int32),
         }.items():
             self._put(place, array)
+        self._words[Guide.SPOTS] = 0 if spots is None else address_of(spots.words)
         self._words[Guide.STEPS], self._words[Guide.IS_SUM] = steps, is_sum
         self._words[Guide.STACK_CAPACITY], self._words[Guide.ENDED_CAPACITY] = stacks, MOST_ENDED
         self._words[Guide.STACK_SLOTS], self._words[Guide.SYMBOLS] = 2 * stacks, table.symbols
@@ -95,7 +99,7 @@ class Guided:
             self._put(Guide.HELD_RECORD, np.concatenate([[0], np.flatnonzero(places)]).astype(np.int32))
         held = int(self._words[Guide.HELD_SETS])
         arrays: dict[Guide, np.ndarray] = {
-            Guide.AHEAD: np.empty((len(self._row) + 1, contexts.pairs)),
+            Guide.AHEAD: np.empty((len(self._row) + 1, contexts.pairs if self._spots is None else 0)),
             Guide.PAIR_OF: contexts.pair_of,
             Guide.PAIR_START: contexts.pair_start,
             Guide.NEXT: contexts.after,

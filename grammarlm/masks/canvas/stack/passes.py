@@ -21,6 +21,7 @@ from .narrow import RowBounds
 from .paths import Paths
 from .reference import ReferencePasses
 from .row_states import StatesOfRow
+from .spots import drawn_by_spots
 from .wide import best_by_bounds
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ class StackPasses:
         if self.grid.table.micro_order is None:
             return None
         with self.grid.table.sets.lock:
+            if self.grid.table.narrow is not None and not self.grid.table.given_edges:
+                return drawn_by_spots(self.grid, self.row, self._known_bounds(), scores, draw)
             guide = self._known_states().guided(scores, is_sum=True)
             return drawn_led(guide, draw, is_single, self.grid.check)
 

@@ -21,6 +21,7 @@ from grammarlm.masks.protocol import FINISHED
 from .narrow_table import NarrowTable
 from .operations import Operation
 from .sets import StackSets
+from .spots import Spots
 
 ROOT = 0  # the symbol below all others; it is never popped: a rule for it asks whether the stack is empty
 Symbols = tuple[int, ...]
@@ -91,6 +92,13 @@ class StackTable:
     @cached_property
     def narrow(self) -> NarrowTable | None:
         return None if self.few is None or self.micro_order is None else NarrowTable(self)
+
+    def spots(self) -> Spots:
+        """Its spots, found again where rows have come to begin elsewhere; the lock of its sets is held."""
+        known: Spots | None = self.__dict__.get("_spots")
+        if known is None or not known.is_current:
+            known = self.__dict__["_spots"] = Spots(self)
+        return known
 
     @cached_property
     def micro_order(self) -> tuple[int, ...] | None:

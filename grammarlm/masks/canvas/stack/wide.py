@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .guided import Guided
+from .spots import SpotBounds
 
 if TYPE_CHECKING:
     from .grid import StackGrid
@@ -51,4 +52,5 @@ def widely_guided(grid: StackGrid, row: np.ndarray, bounds: RowBounds, scores: n
     for at in range(len(row) - 1, -1, -1):
         inner[at] = sets.backward(row[at : at + 1], end, grid.check)[1][0]
         end = state_of(np.where(both[at], right[at], 0))
-    return Guided(grid, row, before, inner, scores, is_sum=False, stacks=PLACES[-1])
+    spots = None if grid.table.given_edges else SpotBounds(grid, row, bounds, scores, is_sum=False)
+    return Guided(grid, row, before, inner, scores, is_sum=False, stacks=PLACES[-1], spots=spots)
