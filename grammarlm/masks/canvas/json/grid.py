@@ -65,7 +65,7 @@ class JsonGrid:
         self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
         self._plain: PlainTokens | None = None
-        self._others: dict[int, JsonGrid] = {length: self}
+        self._others: dict[int, JsonGrid] = {}
         self._needless: dict[int, tuple[StackGrid, Needless]] = {}
 
     def grid(self, states: States) -> StackGrid:
@@ -172,9 +172,11 @@ class JsonGrid:
 
     def of_length(self, length: int) -> JsonGrid:
         """Rows of so many tokens."""
+        if length == self.length:
+            return self
         if length not in self._others:
             self._others[length] = JsonGrid(self._view, length, self._after, self.room, self.check)
-            self._others[length]._others, self._others[length]._needless = self._others, self._needless
+            self._others[length]._needless = self._needless
         return self._others[length]
 
     def lattice_of(self, row: Sequence[int]) -> StackGrid:
