@@ -139,17 +139,20 @@ BETWEEN_STRINGS: list[Row] = [
 
 @pytest.mark.parametrize("more", [0, LONG])
 def test_what_stands_between_strings_may_be_a_key(more: int) -> None:
-    case = open_case(OPEN)
-    found = []
+    case = json_case(OPEN, PIECES, b'{}":,1ab\\')
+    tried = {*case.stop_ids, *(token for token, text in enumerate(case.tokens) if case.begins(text))}
+    completable = 0
     for pieces in BETWEEN_STRINGS:
         row = row_of(case, len(pieces) + more, *pieces)
-        found.append(check_partial(case, row))
-        canvas, holes = case.constraint.canvas(len(row)), holes_of(row)
-        canvas.allowed(row).row(holes[0])
-        left = completions(case, row)
+        canvas, left = case.constraint.canvas(len(row)), completions(case, row)
+        first, second, *_ = holes_of(row)
+        assert canvas.is_completable(row) == (len(left) > 0), row
+        for at in holes_of(row):
+            assert ids_in(canvas.allowed(row).row(at)) & tried == set(left[:, at].tolist()), (row, at)
+        completable += len(left) > 0
         for number in sorted({0, len(left) // 2, len(left) - 1} if len(left) else ()):
             after = list(row)
-            after[holes[0]] = int(left[number, holes[0]])
-            want = {int(one[holes[1]]) for one in left if one[holes[0]] == after[holes[0]]}
-            assert ids_in(canvas.allowed(after).row(holes[1])) == want, after
-    assert any(found)
+            after[first] = int(left[number, first])
+            want = set(left[left[:, first] == after[first], second].tolist())
+            assert ids_in(canvas.allowed(after).row(second)) & tried == want, after
+    assert completable
