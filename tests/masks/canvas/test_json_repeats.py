@@ -70,6 +70,20 @@ def test_a_quote_that_another_masked_token_leaves() -> None:
     assert found == [True, True, False]
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        (b'{"', b"b", b'":"', None, b'","', None, b'c":1}'),
+        (b'{"', b"b", b'":1', b",", None, b'c":1}'),
+        (b'{"', None, b'c":1}'),
+    ],
+)
+def test_a_token_that_ends_a_key_and_begins_the_same(row: tuple[bytes | None, ...]) -> None:
+    tokens = [b'c":1}', b'c":1,"', b'"c":1,"', b'b":1,"', b'":"', b'","']
+    case = json_case({"type": "object"}, [*PIECES, *tokens])
+    assert check_partial(case, row_of(case, len(row), *row))
+
+
 def test_keys_behind_the_end_of_a_text() -> None:
     """Two masked tokens may be the quotes of an empty key, or stop ids."""
     schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": {"const": 1}}

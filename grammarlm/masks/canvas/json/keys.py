@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 
+import numpy as np
+
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .spans import BEFORE_KEYS, BLANKS, ESCAPED_FROM_QUOTE, ESCAPED_TO_QUOTE, Run
@@ -98,11 +100,17 @@ def decoded(body: bytes) -> bytes | None:
         return None
 
 
+TWO_KEYS = re.compile(
+    rb'[^"]"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*\Z', re.DOTALL
+)  # the end of a key, and the beginning of another
+
+
 class SpellingTokens:
     """The tokens of a vocabulary by what they can add to a key. Those with escapes stand apart, by the text that they mean."""
 
     def __init__(self, vocab: Vocabulary):
         self._plain, self._escaped = Parts(), Parts()
+        two_keys = []
         for token, spelled in enumerate(texts_of(vocab)):
             if not spelled:
                 continue
@@ -112,8 +120,11 @@ class SpellingTokens:
                 self._plain.closing.setdefault(spelled.partition(b'"')[0], []).append(token)
                 for key in dict.fromkeys(whole_keys(spelled)):
                     self._plain.whole.setdefault(key, []).append(token)
+                if b":" in spelled and TWO_KEYS.search(spelled):
+                    two_keys.append(token)
             if b"\\" in spelled:
                 self._add_escaped(token, spelled)
+        self.two_keys = np.array(two_keys, np.int64)
 
     def _add_escaped(self, token: int, spelled: bytes) -> None:
         parts = self._escaped

@@ -300,10 +300,10 @@ class JsonPasses:
                 found = self.needless.added(self.states_of_row(), self.tokens, position, allowed, opaque=opaque)
             is_beside = self._singles.has_blanks_beside(position)
             is_sure = self.repeats is None and not is_beside
-            self._added[position] = found if is_sure else self._that_complete(position, found)
+            self._added[position] = found if is_sure else self.that_complete(position, found)
         return self._added[position]
 
-    def _that_complete(self, position: int, tokens: np.ndarray) -> np.ndarray:
+    def that_complete(self, position: int, tokens: np.ndarray) -> np.ndarray:
         """Of some tokens those with which the row is asked again, and can be completed."""
         found = list[int]()
         for token in tokens.tolist():

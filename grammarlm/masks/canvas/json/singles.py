@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.masks.canvas.protocol import MASKED
+
 from .answers import Answer
 from .gaps import Gaps
 from .keys import spelling_tokens
@@ -73,8 +75,20 @@ class Singles:
             refused, shown = np.union1d(refused, long) if len(long) else refused, None
         if self._passes.asks_of_keys and (keys := self._escaped_keys(position)):
             refused, shown = np.union1d(refused, self._with_escapes(position, keys, found.classes)), None
+        if repeats is not None and len(two := self._with_two_keys(position, found.classes, refused)):
+            refused, shown = np.union1d(refused, two), None
         is_same = refused is found.refused and shown is found.shown
         return found if is_same else replace(found, refused=refused, shown=shown)
+
+    def _with_two_keys(self, position: int, allowed: np.ndarray, refused: np.ndarray) -> np.ndarray:
+        """Of tokens that end a key and begin the next, which given tokens go on with, those that make them equal. Tokenizers have
+        hardly any, so the row is asked again with each."""
+        passes, behind = self._passes, position + 1
+        tokens = spelling_tokens(passes.grid.vocab).two_keys
+        if not len(tokens) or behind == len(passes.tokens) or passes.tokens[behind] == MASKED:
+            return tokens[:0]
+        asked = np.setdiff1d(tokens[allowed[passes.classes.of[tokens]]], refused)
+        return np.setdiff1d(asked, passes.that_complete(position, asked))
 
     def _over(self, states: States) -> JsonPasses:
         """The same row over other states."""

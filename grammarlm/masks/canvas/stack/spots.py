@@ -9,6 +9,7 @@ it counts once, in however many ways it is read, and tries end early only for wh
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +39,8 @@ class Spots:
 
     def __init__(self, table: StackTable):
         entries.load("spots")
-        self._table, self._arrays = table, dict[At, np.ndarray]()
+        self._table: StackTable = weakref.proxy(table)  # which keeps its spots
+        self._arrays: dict[At, np.ndarray] = {}
         self.tops, self.belows = table.sets.tops.copy(), table.sets.belows.copy()
         self.words = np.zeros(At.LENGTH, np.int64)
         is_spot = bits(self.tops[: table.controls], table.symbols)
