@@ -6,6 +6,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.json.explored import States
+from grammarlm.masks.canvas.views import view_of
+from tests.internals import unrolled_of
 from tests.masks.canvas.substituted import json_case, row_of
 
 NUMBERS: dict[str, Any] = {
@@ -93,8 +95,7 @@ def test_one_masked_token_within_a_number(case, pieces) -> None:
 @pytest.mark.parametrize("spelling", ["any", "plain"])
 def test_tables_hang_on_mantissas_only_where_a_view_says_so(schema, spelling) -> None:
     constraint = json_case(schema, [], spelling=spelling).constraint
-    constraint.canvas(4)
-    view = constraint._view
-    few, many = (view._made(States(view.spelled, mantissa=digits)).machine for digits in (1, 8))
+    view = view_of(constraint)
+    few, many = (unrolled_of(view, States(view.spelled, mantissa=digits)).machine for digits in (1, 8))
     is_same = few.states == many.states and bool((few.next == many.next).all())
     assert is_same or view.hangs_on_mantissas

@@ -11,7 +11,7 @@ from grammarlm.masks.canvas.canvas import Canvas
 from grammarlm.masks.canvas.json import view
 from grammarlm.masks.canvas.json.places import Places
 from grammarlm.masks.canvas.json.scales import Scale, scales_of
-from tests.internals import program_of
+from tests.internals import last_row_of, program_of
 from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_rows, ids_in, matching, partials
 from tests.masks.canvas.json_cases import case, like
 
@@ -181,7 +181,7 @@ def test_needless_escapes_begin_where_they_are_asked_for(name: str, monkeypatch:
             if not answer:
                 assert not any(follows(texts[row], partial, None) for row in fitting), partial
                 continue
-            is_open = bool(getattr(canvas._last, "opened", ()))
+            is_open = bool(getattr(last_row_of(canvas), "opened", ()))
             allowed = canvas.allowed(partial)
             for i in range(length):
                 if partial[i] < 0:
