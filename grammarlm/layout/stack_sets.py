@@ -30,9 +30,8 @@ class Question(Constants):
     FEASIBLE = 8  # a set, a symbol: the stacks that it can stand on
     OPERATED = 9  # a set, an operation: the set after it
     BEFORE = 10  # a set, an operation: the stacks that it makes one of the set of
-    MOST_WAYS = 11  # a set, an operation: 1 + the most ways from one symbol into the set
-    LOWERED = 12  # a set, a number of symbols: 1 + the set of its stacks that have no more
-    LOWERED_STATE = 13  # a state, a number of symbols: the state without stacks that have more
+    LOWERED = 11  # a set, a number of symbols: 1 + the set of its stacks that have no more
+    LOWERED_STATE = 12  # a state, a number of symbols: the state without stacks that have more
 
 
 YES, NO = 1, 2

@@ -58,9 +58,7 @@ class TokenPasses(Passes, Protocol):
     """Passes of a machine that tells more tokens apart in some rows than in others, and some tokens of a class."""
 
     classes: TokenClasses  # that these passes speak of
-    finishing: Mapping[
-        int, int
-    ]  # tokens at masked positions that end what given ones have begun; each completion has them
+    finishing: Mapping[int, int]  # by masked position the token that ends what given ones begin: each completion has it
 
     def refused(self, position: int) -> np.ndarray:
         """int64: ids that may not stand at the position though their class may."""

@@ -14,7 +14,6 @@ from grammarlm.layout.stack_sets import Guide, StackSets
 
 from .arrays import has_bit, lowest, on_top
 from .contexts import belows_in, find_held, held_at, held_of, held_word, held_words, holds, next_of, pairs_of, set_at
-from .operated import most_ways
 from .patterns import pattern_of, write_numbers
 from .records import kinds_of, sets_arena, words_of
 
@@ -115,34 +114,6 @@ def kind_weight(address, guide_address, step, kind):
 
 
 @part
-def bound_operated(address, guide_address, step, micro):
-    """What those rules of a micro point that are operations have ahead, at most; without contexts. Filters let different symbols
-    through each, so of these only the best comes in, of all else all."""
-    arena, guide = sets_arena(address), guide_of(guide_address)
-    ahead, is_sum = ahead_of(guide)[step + 1], guide[Guide.IS_SUM] != 0
-    live, symbols = live_of(guide, arena)[step], arena[StackSets.SYMBOLS]
-    inner = words_of(arena, int64(carray(pointer(guide[Guide.INNER]), guide[Guide.STEPS], np.int32)[step]))
-    m = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
-    rule_start, rule_symbol, afters = rules_of(arena)
-    is_filter = carray(pointer(arena[StackSets.IS_FILTER]), arena[StackSets.OPERATIONS], np.int32)
-    every, of_filter, best_filter, last = -np.inf, -np.inf, -np.inf, int64(-1)
-    for r in range(rule_start[m], rule_start[m + 1]):
-        operation, after = int64(rule_symbol[r]) - symbols, int64(afters[r])
-        if operation < 0 or live[after] == 0:
-            continue
-        ways = most_ways(address, set_at(inner, live[after]), operation)
-        if ways == 0:
-            continue
-        value = ahead[after] + (np.log(float(ways)) if is_sum else 0.0)
-        if is_filter[operation] == 0:
-            every = joined(every, value, is_sum)
-            continue
-        of_filter = joined(of_filter, value, is_sum) if operation == last else value
-        best_filter, last = max(best_filter, of_filter), operation
-    return joined(every, best_filter, is_sum)
-
-
-@part
 def bound_any(address, guide_address, step, micro):
     """AHEAD of a micro point where nothing is known of the stack: the best of what may be on top, and come to light below it."""
     arena, guide = sets_arena(address), guide_of(guide_address)
@@ -152,14 +123,11 @@ def bound_any(address, guide_address, step, micro):
     best = -np.inf
     for r in range(rule_start[m], rule_start[m + 1]):
         symbol, found = int64(symbols[r]), -np.inf
-        if symbol >= arena[StackSets.SYMBOLS]:
-            continue
         for x in range(rule_start[m], rule_start[m + 1]):
-            if live[afters[x]] and symbols[x] < arena[StackSets.SYMBOLS]:
-                if on_top(int64(symbols[x])) == on_top(symbol):
-                    found = joined(found, ahead[afters[x]], is_sum)
+            if live[afters[x]] and on_top(int64(symbols[x])) == on_top(symbol):
+                found = joined(found, ahead[afters[x]], is_sum)
         best = max(best, found)
-    return joined(best, bound_operated(address, guide_address, step, micro), is_sum)
+    return best
 
 
 @part

@@ -137,23 +137,3 @@ def before_operation(address, stacks, operation):
         found = record(address, arena[StackSets.PAIRS], used, int64(1))
     keep_answer(address, Question.BEFORE, stacks, operation, found if found else int64(NOTHING))
     return found
-
-
-@part
-def most_ways(address, stacks, operation):
-    """How many ways of one symbol may lead into a set, at most."""
-    known = answer(address, Question.MOST_WAYS, stacks, operation)
-    if known:
-        return known - 1
-    arena = sets_arena(address)
-    starts, _, way_start, _ = groups_of(arena)
-    most = int64(0)
-    for g in range(starts[operation], starts[operation + 1]):
-        count = int64(0)
-        for way in range(way_start[g], way_start[g + 1]):
-            if below_way(address, stacks, int64(way)):
-                count += 1
-        most = max(most, count)
-    if 2 * arena[StackSets.ANSWERS] + 2 < arena[StackSets.ANSWER_SLOTS]:
-        keep_answer(address, Question.MOST_WAYS, stacks, operation, most + 1)
-    return most

@@ -16,7 +16,7 @@ from .arrays import has_bit, lowest
 from .patterns import RUN, pattern_of
 from .records import kinds_of, sets_arena, words_of
 from .spot_sums import class_scores, goal_ahead, kind_weights, spots_ahead
-from .spots import spot_numbers, spots_of, terms_of
+from .spots import spot_numbers, spots_of, terms_of, with_value
 from .steps import forward_step
 
 
@@ -106,11 +106,7 @@ def sum_of_class(address, spots_address, step, found, count, token_class):
         for x in range(starts[found[n]], starts[found[n] + 1]):
             if has_bit(every, int64(kinds[x]), token_class):
                 value = goal_ahead(spots_address, step + 1, int64(goals[x]))
-                if value > high:
-                    total = total * np.exp(high - value) + 1.0
-                    high = value
-                elif value > -np.inf:
-                    total += np.exp(value - high)
+                high, total = with_value(high, total, value)
     return high + np.log(total) if total > 0.0 else high
 
 

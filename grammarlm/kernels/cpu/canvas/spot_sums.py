@@ -13,7 +13,7 @@ from grammarlm.layout.stack_sets import StackSets
 
 from .arrays import has_bit, lowest
 from .records import kinds_of, sets_arena, words_of
-from .spots import goal_numbers, members_of, spot_numbers, spots_of, terms_of
+from .spots import goal_numbers, members_of, spot_numbers, spots_of, terms_of, with_value
 
 LEAST = 1e-140  # in place of smaller factors, so that no product of two is 0
 SURE = 1e-110  # a sum from here on is hardly changed by those that were raised to LEAST
@@ -160,11 +160,7 @@ def sum_of_terms(address, spots_address, step, spot):
     for x in range(starts[spot], starts[spot + 1]):
         if weight[kinds[x]] > -np.inf:
             value = weight[kinds[x]] + goal_ahead(spots_address, step + 1, int64(goals[x]))
-            if value > high:
-                total = total * np.exp(high - value) + 1.0
-                high = value
-            elif value > -np.inf:
-                total += np.exp(value - high)
+            high, total = with_value(high, total, value)
     return high + np.log(total) if total > 0.0 else high
 
 

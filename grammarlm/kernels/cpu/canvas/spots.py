@@ -53,6 +53,14 @@ def terms_of(spots):
 
 
 @part
+def with_value(high, total, value):
+    """The log of a sum as its greatest term, and the sum over that: with one term more."""
+    if value > high:
+        return value, total * np.exp(high - value) + 1.0
+    return high, total + np.exp(value - high) if value > -np.inf else total
+
+
+@part
 def add_members(spots_address, goal, gathered, count, seen, stamp):
     """Adds the spots of a goal to those gathered, unless they are there. Returns how many there are then."""
     spots = spots_of(spots_address)

@@ -100,9 +100,8 @@ def decoded(body: bytes) -> bytes | None:
         return None
 
 
-TWO_KEYS = re.compile(
-    rb'[^"]"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*\Z', re.DOTALL
-)  # the end of a key, and the beginning of another
+# The end of a key, and the beginning of another.
+TWO_KEYS = re.compile(rb'[^"]"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*\Z', re.DOTALL)
 
 
 class SpellingTokens:

@@ -23,9 +23,7 @@ class PlainTokens:
         filled = np.flatnonzero(np.diff(starts))
         least = np.zeros(classes.count)
         least[filled] = np.minimum.reduceat(self._blanks[classes.order], starts[filled])
-        text = np.log1p(classes.sizes) / np.log1p(
-            vocab.size
-        )  # the largest class is text: keys of it are hardly ever equal
+        text = np.log1p(classes.sizes) / np.log1p(vocab.size)  # the largest class: keys of it are hardly ever equal
         scores = np.random.default_rng(0).random((length, classes.count)) + text - 10 * least
         self.scores = scores.astype(np.float32)  # [length, K]: at random, less by ten for each blank
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from .grid import Stack, StackGrid
     from .spots import SpotBounds
 
-MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner, or where the row has many masked tokens
-MORE_PLACES = 1 << 20, 1 << 22, 1 << 23  # of one, between two looks at the clock: beyond, they would take longer still
-MANY_MASKED = 64
+MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner
+MANY_MASKED = 64  # tokens of a row: where it has more, values take so long that more places are looked at first
+MORE_PLACES = 1 << 20, 1 << 22, 1 << 23  # each time anew, after a look at the clock
 FEW_PLACES = 1 << 15  # of one where bounds can know more
 FIRST_STACKS = 1 << 18
 # Of uniform numbers for whole rows, between two looks at the clock; most tries that end early take few of them.
@@ -38,7 +38,6 @@ ROUNDS = (8, *128 * [64])
 FEW_ROUNDS = 2  # of these where bounds can know more
 MOST_ENDED = 1 << 12
 MORE_STACKS = 6  # that bounds come to know, the first time; each time as many more
-OPERATED_NUMBERS = 256  # for a try where tables have operations, which take long: rows of up to 127 tokens are tried
 
 
 class Guided:
@@ -56,8 +55,9 @@ class Guided:
         spots: SpotBounds | None = None,
     ):
         """`before`, `inner`: the states from the left at each boundary, and from the right within each token. `stacks`: room for
-        so many; `spots`: whose bounds are taken instead of those of contexts."""
+        so many; `spots`: whose bounds are taken instead of those of contexts, which do not know operations."""
         table, steps = grid.table, len(row)
+        assert spots is not None or not table.operations
         self._grid, self._sets, self._row, self._has_operations = grid, table.sets, row.copy(), bool(table.operations)
         self.masked = int((row == MASKED).sum())
         self._states = np.unique(np.concatenate([before, inner])).astype(np.int32)
@@ -118,7 +118,7 @@ class Guided:
 
     @property
     def can_know_more(self) -> bool:
-        """Operations (operations.py) are bounded without contexts alone: tables that have them have hundreds of symbols."""
+        """Tables with operations (operations.py) have hundreds of symbols: bounds by spots take their place."""
         return self._sets.table.symbols > 1 and not self._has_operations
 
     def know_more(self) -> bool:
@@ -167,10 +167,6 @@ class Guided:
     def _put(self, place: Guide, array: np.ndarray) -> None:
         self._arrays[place] = array
         self._words[place] = address_of(array)
-
-    @property
-    def rounds(self) -> Sequence[int]:
-        return (OPERATED_NUMBERS // (2 * len(self._row) + 2),) if self._has_operations else ROUNDS
 
     @property
     def bound(self) -> float:
@@ -229,7 +225,7 @@ def drawn_led(guide: Guided, draw: SoftmaxDraw, is_single: bool, check: Callable
     know of tries before, a try by any of them that comes to its end has the law of completions."""
     knows_more = guide.can_know_more
     while not np.isneginf(guide.bound):
-        found = guide.drawn(draw, is_single, check, ROUNDS[:FEW_ROUNDS] if knows_more else guide.rounds)
+        found = guide.drawn(draw, is_single, check, ROUNDS[:FEW_ROUNDS] if knows_more else ROUNDS)
         if found is not None or not knows_more:
             return found
         knows_more = guide.know_more()

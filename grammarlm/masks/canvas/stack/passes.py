@@ -142,7 +142,7 @@ class StackPasses:
         if self.grid.table.micro_order is None:
             return None
         with self.grid.table.sets.lock:
-            if self.grid.table.narrow is not None and not self.grid.table.given_edges:
+            if self.grid.table.narrow is not None:
                 return drawn_by_spots(self.grid, self.row, self._known_bounds(), scores, draw)
             guide = self._known_states().guided(scores, is_sum=True)
             return drawn_led(guide, draw, is_single, self.grid.check)

@@ -52,5 +52,5 @@ def widely_guided(grid: StackGrid, row: np.ndarray, bounds: RowBounds, scores: n
     for at in range(len(row) - 1, -1, -1):
         inner[at] = sets.backward(row[at : at + 1], end, grid.check)[1][0]
         end = state_of(np.where(both[at], right[at], 0))
-    spots = None if grid.table.given_edges else SpotBounds(grid, row, bounds, scores, is_sum=False)
+    spots = SpotBounds(grid, row, bounds, scores, is_sum=False)
     return Guided(grid, row, before, inner, scores, is_sum=False, stacks=PLACES[-1], spots=spots)
