@@ -29,7 +29,7 @@ class Limits:
         max_mask_work  work of each call after compile; None: not bounded
 
     Work is counted in steps of the engine's slow loops, 32 to a unit. Unlike time it is the same on every machine: processes that
-    make the same calls in the same order stop at the same one.
+    make the same calls in the same order stop at the same one, if their cache folders held the same (what is read is no work).
     """
 
     max_bytes: int = 256 << 20
