@@ -26,10 +26,12 @@ ESCAPE = re.compile(
     rb'\\(?:(["\\/bfnrt])|u(?:(' + HIGH + rb")\\u([dD][c-fC-F][0-9a-fA-F]{2})|((?![dD][89a-fA-F])[0-9a-fA-F]{4})))"
 )
 BEGUN = re.compile(rb"\\(?:u(?:(?![dD][c-fC-F])[0-9a-fA-F]{0,3}|" + HIGH + rb"(?:\\(?:u(?:" + LOW % 1 + rb")?)?)?)?)?")
-MAY_GO_ON = frozenset(b'0123456789abcdefABCDEFnrtu/"\\\\')  # the first bytes of what goes on within an escape
+MAY_GO_ON = np.frombuffer(
+    b'0123456789abcdefABCDEFnrtu/"\\', np.uint8
+)  # the first bytes of what goes on within an escape
 HEX_DIGITS = re.compile(rb"[0-9a-fA-F]+")
 DIGITS = 4  # of an escape
-PART = re.compile(rb"[0-9a-fA-Fu\\]+")  # a token that may be part of an escape with digits
+PART = np.frombuffer(b"0123456789abcdefABCDEFu\\", np.uint8)  # a token that may be part of an escape with digits
 SHORT = {b'"': 34, b"\\": 92, b"/": 47, b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9}
 SHORT_OF = {point: letter for letter, point in SHORT.items()}
 FIRST_HIGH, FIRST_LOW, BEHIND_LOW, ASTRAL, LAST_POINT = 0xD800, 0xDC00, 0xE000, 0x10000, 0x10FFFF
@@ -141,13 +143,15 @@ class EscapeTokens:
     """The tokens of a vocabulary as they read escapes."""
 
     def __init__(self, vocab: Vocabulary):
-        special = {*vocab.special_ids, *vocab.stop_ids}
-        self._texts = [(i, text) for i, text in enumerate(texts_of(vocab)) if text and i not in special]
-        self.of_text = {text: i for i, text in reversed(self._texts)}
+        self._texts, self._ids = texts_of(vocab), vocab.text_ids
+        backwards = self._ids[::-1].tolist()
+        self.of_text = {self._texts[i]: i for i in backwards}
+        self._first = vocab.data[vocab.offsets[self._ids]]
+        self._longest = int((vocab.offsets[self._ids + 1] - vocab.offsets[self._ids]).max(initial=0))
         self.has_backslash = np.zeros(vocab.size, bool)
-        self.has_backslash[[i for i, text in self._texts if b"\\" in text]] = True
-        self._longest = max(map(len, self.of_text), default=0)
-        self._parts = {text.lower(): i for text, i in self.of_text.items() if PART.fullmatch(text)}
+        self.has_backslash[self._ids] = _have_any(vocab, vocab.data == ord("\\"))
+        parts = self._ids[~_have_any(vocab, ~np.isin(vocab.data, PART))]
+        self._parts = {self._texts[i].lower(): i for i in parts[::-1].tolist()}
         self._after: dict[bytes, After] = {}
         self._ways: dict[tuple[bytes, int], dict[int, Tokens]] = {}
         self._spelled: dict[bytes, Tokens | None] = {}
@@ -165,10 +169,9 @@ class EscapeTokens:
     def _read_all(self, begun: bytes) -> After:
         ended: dict[bytes, list[tuple[int, int]]] = {}
         others: dict[bytes, list[Entry]] = {}
-        for i, text in self._texts:
-            if b"\\" not in text if not begun else text[0] not in MAY_GO_ON:
-                continue
-            found = read(begun, text)
+        asked = self._ids[np.isin(self._first, MAY_GO_ON) if begun else self.has_backslash[self._ids]]
+        for i in asked.tolist():
+            found = read(begun, self._texts[i])
             if found is None or (len(found.pieces) == 1 and not found.begun):
                 continue
             rest = -1 if not found.pieces[-1] else self.of_text.get(found.pieces[-1])
@@ -239,6 +242,13 @@ def _rests(begun: bytes, point: int) -> Iterable[bytes]:
         high, low = divmod(point - ASTRAL, 1 << 10)
         escape = b"\\u%04x\\u%04x" % (FIRST_HIGH + high, FIRST_LOW + low)
     return [escape[len(begun) :]] if escape.startswith(begun.lower()) else []
+
+
+def _have_any(vocab: Vocabulary, marked: np.ndarray) -> np.ndarray:
+    """bool [text_ids]: which tokens have a byte that is marked."""
+    count = np.concatenate([[0], np.cumsum(marked)])[vocab.offsets]
+    found: np.ndarray = count[vocab.text_ids + 1] > count[vocab.text_ids]
+    return found
 
 
 @lru_cache(maxsize=4)
