@@ -90,9 +90,10 @@ class Contexts:
         return np.asarray((can_be & has_rule)[:, self.top])
 
     def _number(self, allowed: np.ndarray) -> None:
-        numbers = np.where(allowed, np.cumsum(allowed).reshape(allowed.shape) - 1, -1)
-        self.pair_of = np.ascontiguousarray(numbers.T, np.int32)
-        self.pair_start = np.concatenate([[0], np.cumsum(allowed.sum(1))]).astype(np.int32)
+        point, context = np.nonzero(allowed)  # few of them
+        self.pair_of = np.full(allowed.shape[::-1], -1, np.int32)
+        self.pair_of[context, point] = np.arange(len(point))
+        self.pair_start = np.searchsorted(point, np.arange(len(allowed) + 1)).astype(np.int32)
         self.pairs = int(self.pair_start[-1])
 
 
