@@ -9,7 +9,7 @@ values of all places are computed (paths.py).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,9 +53,11 @@ class Guided:
         is_sum: bool,
         stacks: int = FIRST_STACKS,
         spots: SpotBounds | None = None,
+        known: Collection[Stack] = (),
     ):
         """`before`, `inner`: the states from the left at each boundary, and from the right within each token. `stacks`: room for
-        so many; `spots`: whose bounds are taken instead of those of contexts, which do not know operations."""
+        so many; `spots`: whose bounds are taken instead of those of contexts, which do not know operations; `known`: stacks that
+        bounds begin with."""
         table, steps = grid.table, len(row)
         assert spots is not None or not table.operations
         self._grid, self._sets, self._row, self._has_operations = grid, table.sets, row.copy(), bool(table.operations)
@@ -86,7 +88,7 @@ class Guided:
         self._words[Guide.STACK_CAPACITY], self._words[Guide.ENDED_CAPACITY] = stacks, MOST_ENDED
         self._words[Guide.STACK_SLOTS], self._words[Guide.SYMBOLS] = 2 * stacks, table.symbols
         self._more = 0
-        self.know(Contexts(table.sets))
+        self.know(Contexts(table.sets, set(known) or None))
 
     def know(self, contexts: Contexts) -> None:
         """The bounds with these contexts, from now on."""

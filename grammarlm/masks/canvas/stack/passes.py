@@ -6,6 +6,7 @@ value each; so do the rows of tables whose micro points go round in a circle, si
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
 
     from .arena import Arena
-    from .grid import StackGrid
+    from .grid import Stack, StackGrid
     from .sets import StackSets
     from .table import StackTable
 
@@ -42,6 +43,9 @@ class StackPasses:
         self._like: RowStates | None = None if before is None else before.__dict__.get("_states")
         self._bounds_before: RowBounds | None = None if before is None else before._bounds
         self._bounds: RowBounds | None = None
+        self._led_by: set[Stack] = (
+            set()
+        )  # the stacks that bounds came to know when the best completion was last looked for
 
     @property
     def stack_table(self) -> StackTable:
@@ -114,25 +118,32 @@ class StackPasses:
         return self.best(scores) if found is None else found
 
     def best(self, scores: np.ndarray) -> np.ndarray:
+        self._led_by = set()
         if self.grid.table.micro_order is not None:
             with self.grid.table.sets.lock:
                 if self.grid.table.narrow is not None:
                     found = best_by_bounds(self.grid, self.row, self._known_bounds(), scores)
                 else:
-                    found = best_led(self._known_states().guided(scores, is_sum=False), self.grid.check)
+                    found = self._best_led(scores)
             if found is not None:
                 return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
 
     def best_with(self, scores: np.ndarray, only: dict[int, np.ndarray]) -> np.ndarray | None:
         """The best of those completions that have only some controls (bool [controls]) at some boundaries; None where there are
-        none, or it takes too long."""
+        none, or it takes too long. The bounds begin with the stacks that led them astray in the search before."""
         if self.grid.table.micro_order is None:
             return None
         with self.grid.table.sets.lock:
             if not self._known_states().has_any(only):
                 return None
-            return best_led(self._known_states().guided(scores, is_sum=False, only=only), self.grid.check)
+            return self._best_led(scores, only)
+
+    def _best_led(self, scores: np.ndarray, only: dict[int, np.ndarray] | None = None) -> np.ndarray | None:
+        guide = self._known_states().guided(scores, is_sum=False, only=only, known=self._led_by)
+        found = best_led(guide, self.grid.check)
+        self._led_by = guide.contexts.known
+        return found
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
@@ -237,11 +248,17 @@ class RowStates:
             before[at:] = self._sets.forward(int(before[at]), self._row[at:], self._grid.check)
         return before
 
-    def guided(self, scores: np.ndarray, is_sum: bool, only: dict[int, np.ndarray] | None = None) -> Guided:
+    def guided(
+        self,
+        scores: np.ndarray,
+        is_sum: bool,
+        only: dict[int, np.ndarray] | None = None,
+        known: Collection[Stack] = (),
+    ) -> Guided:
         """Bounds of completions; the lock of the sets is held as long as they are used."""
         before, inner = self._states.every()
         before = before if only is None else self._only(only)
-        return Guided(self._grid, self._row, before, inner, scores, is_sum)
+        return Guided(self._grid, self._row, before, inner, scores, is_sum, known=known)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""
