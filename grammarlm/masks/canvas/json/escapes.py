@@ -18,7 +18,7 @@ import numpy as np
 
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .texts import texts_of
+from .texts import BACKSLASH, ids_by_text, texts_of, tokens_with
 
 HIGH = rb"[dD][89abAB][0-9a-fA-F]{2}"  # the first half of a surrogate pair
 LOW = rb"[dD](?:[c-fC-F][0-9a-fA-F]{0,%d})?"
@@ -143,14 +143,14 @@ class EscapeTokens:
     """The tokens of a vocabulary as they read escapes."""
 
     def __init__(self, vocab: Vocabulary):
-        self._texts, self._ids = texts_of(vocab), vocab.text_ids
-        backwards = self._ids[::-1].tolist()
-        self.of_text = {self._texts[i]: i for i in backwards}
-        self._first = vocab.data[vocab.offsets[self._ids]]
-        self._longest = int((vocab.offsets[self._ids + 1] - vocab.offsets[self._ids]).max(initial=0))
+        self._texts, self.of_text = texts_of(vocab), ids_by_text(vocab)
+        self._longest = max(map(len, self.of_text), default=0)
+        self._with_backslash = tokens_with(vocab, vocab.data == BACKSLASH)
         self.has_backslash = np.zeros(vocab.size, bool)
-        self.has_backslash[self._ids] = _have_any(vocab, vocab.data == ord("\\"))
-        parts = self._ids[~_have_any(vocab, ~np.isin(vocab.data, PART))]
+        self.has_backslash[self._with_backslash] = True
+        self._going_on = vocab.text_ids[np.isin(vocab.data[vocab.offsets[vocab.text_ids]], MAY_GO_ON)]
+        others = tokens_with(vocab, ~np.isin(vocab.data, PART))
+        parts = np.setdiff1d(vocab.text_ids, others, assume_unique=True)
         self._parts = {self._texts[i].lower(): i for i in parts[::-1].tolist()}
         self._after: dict[bytes, After] = {}
         self._ways: dict[tuple[bytes, int], dict[int, Tokens]] = {}
@@ -169,8 +169,7 @@ class EscapeTokens:
     def _read_all(self, begun: bytes) -> After:
         ended: dict[bytes, list[tuple[int, int]]] = {}
         others: dict[bytes, list[Entry]] = {}
-        asked = self._ids[np.isin(self._first, MAY_GO_ON) if begun else self.has_backslash[self._ids]]
-        for i in asked.tolist():
+        for i in (self._going_on if begun else self._with_backslash).tolist():
             found = read(begun, self._texts[i])
             if found is None or (len(found.pieces) == 1 and not found.begun):
                 continue
@@ -242,13 +241,6 @@ def _rests(begun: bytes, point: int) -> Iterable[bytes]:
         high, low = divmod(point - ASTRAL, 1 << 10)
         escape = b"\\u%04x\\u%04x" % (FIRST_HIGH + high, FIRST_LOW + low)
     return [escape[len(begun) :]] if escape.startswith(begun.lower()) else []
-
-
-def _have_any(vocab: Vocabulary, marked: np.ndarray) -> np.ndarray:
-    """bool [text_ids]: which tokens have a byte that is marked."""
-    count = np.concatenate([[0], np.cumsum(marked)])[vocab.offsets]
-    found: np.ndarray = count[vocab.text_ids + 1] > count[vocab.text_ids]
-    return found
 
 
 @lru_cache(maxsize=4)

@@ -19,7 +19,7 @@ import numpy as np
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .spans import BEFORE_KEYS, BLANKS, ESCAPED_FROM_QUOTE, ESCAPED_TO_QUOTE, Run
-from .texts import texts_of
+from .texts import BACKSLASH, QUOTE, ids_by_text, texts_of, tokens_with
 
 KEY = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
 REST = re.compile(rb'((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
@@ -108,21 +108,23 @@ class SpellingTokens:
     """The tokens of a vocabulary by what they can add to a key. Those with escapes stand apart, by the text that they mean."""
 
     def __init__(self, vocab: Vocabulary):
-        self._plain, self._escaped = Parts(), Parts()
+        texts, ids = texts_of(vocab), ids_by_text(vocab)
+        self._plain, self._escaped = Parts(ids), Parts()
+        if len(ids) < len(vocab.text_ids):
+            for token in vocab.text_ids.tolist():
+                if (first := ids[texts[token]]) != token:
+                    self._plain.by_bytes.setdefault(texts[token], [first]).append(token)
         two_keys = []
-        for token, spelled in enumerate(texts_of(vocab)):
-            if not spelled:
-                continue
-            self._plain.by_bytes.setdefault(spelled, []).append(token)
-            if b'"' in spelled:
-                self._plain.opening.setdefault(spelled.rpartition(b'"')[2], []).append(token)
-                self._plain.closing.setdefault(spelled.partition(b'"')[0], []).append(token)
-                for key in dict.fromkeys(whole_keys(spelled)):
-                    self._plain.whole.setdefault(key, []).append(token)
-                if b":" in spelled and TWO_KEYS.search(spelled):
-                    two_keys.append(token)
-            if b"\\" in spelled:
-                self._add_escaped(token, spelled)
+        for token in tokens_with(vocab, vocab.data == QUOTE).tolist():
+            spelled = texts[token]
+            self._plain.opening.setdefault(spelled.rpartition(b'"')[2], []).append(token)
+            self._plain.closing.setdefault(spelled.partition(b'"')[0], []).append(token)
+            for key in dict.fromkeys(whole_keys(spelled)):
+                self._plain.whole.setdefault(key, []).append(token)
+            if b":" in spelled and TWO_KEYS.search(spelled):
+                two_keys.append(token)
+        for token in tokens_with(vocab, vocab.data == BACKSLASH).tolist():
+            self._add_escaped(token, texts[token])
         self.two_keys = np.array(two_keys, np.int64)
 
     def _add_escaped(self, token: int, spelled: bytes) -> None:
@@ -137,7 +139,7 @@ class SpellingTokens:
                 found.setdefault(key, []).append(token)
 
     def is_token(self, spelled: bytes) -> bool:
-        return spelled in self._plain.by_bytes
+        return spelled in self._plain.alone
 
     def of(
         self, keys: frozenset[bytes], begins: frozenset[bytes], ends: frozenset[bytes]
@@ -175,7 +177,10 @@ def whole_keys(spelled: bytes) -> Iterator[bytes]:
 class Parts:
     """Tokens by what they have of a key."""
 
-    by_bytes: dict[bytes, list[int]] = field(default_factory=dict)
+    alone: dict[bytes, int] = field(default_factory=dict)  # the first token that is this
+    by_bytes: dict[bytes, list[int]] = field(
+        default_factory=dict
+    )  # of others, and where several tokens are the same: all
     opening: dict[bytes, list[int]] = field(default_factory=dict)  # by what follows their last quote
     closing: dict[bytes, list[int]] = field(default_factory=dict)  # by what precedes their first quote
     whole: dict[bytes, list[int]] = field(default_factory=dict)  # by a key that they have from quote to quote
@@ -214,8 +219,13 @@ class Parts:
             *([token] for token in self.whole.get(key, ())),
             *(self.closing[rest] for rest in rests if rest in self.closing and (rest or with_quotes)),
             *(self.opening[start] for start in starts if start in self.opening and (start or with_quotes)),
-            *(self.by_bytes[text] for text in inside if text in self.by_bytes),
+            *(tokens for text in inside if (tokens := self._spelling(text))),
         ]
+
+    def _spelling(self, text: bytes) -> list[int]:
+        if text in self.by_bytes:
+            return self.by_bytes[text]
+        return [self.alone[text]] if text in self.alone else []
 
 
 def begins_of(run: Run) -> set[bytes]:

@@ -24,7 +24,7 @@ from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .sizes import sizes_of
-from .texts import texts_of, token_of
+from .texts import BACKSLASH, token_of
 
 BETWEEN_QUOTES = re.compile(rb'(?:[^"\\]|\\.)*', re.DOTALL)
 ESCAPE = 6  # tokens of one byte that spell one character: \u0061
@@ -115,7 +115,7 @@ def _longest_first(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=4)
 def _escaping(vocab: Vocabulary) -> np.ndarray:
     """The tokens behind which a quote may be escaped."""
-    return np.array([token for token, text in enumerate(texts_of(vocab)) if text.endswith(b"\\")], np.int64)
+    return vocab.text_ids[vocab.data[vocab.offsets[vocab.text_ids + 1] - 1] == BACKSLASH].astype(np.int64)
 
 
 class Lengths:

@@ -11,7 +11,7 @@ import numpy as np
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .texts import texts_of
+from .texts import QUOTE, texts_of, tokens_with
 
 NUMBER, WHITE, BLANK = b"-+.0123456789eE", b" \t\r\n", b" \t"
 BEFORE_NUMBER, AFTER_NUMBER = b":,[ \t\r\n", b",]} \t\r\n"
@@ -50,7 +50,8 @@ class Sizes:
 
 @lru_cache(maxsize=4)
 def sizes_of(vocab: Vocabulary) -> Sizes:
-    quoted = [text for text in texts_of(vocab) if b'"' in text]
+    texts = texts_of(vocab)
+    quoted = [texts[token] for token in tokens_with(vocab, vocab.data == QUOTE).tolist()]
     beside = [max(_characters(text.partition(b'"')[0]), _characters(text.rpartition(b'"')[2])) for text in quoted]
     counts = _counts(~_among(vocab.data, CONTINUATIONS))
     characters = _padded(counts[vocab.offsets[1:]] - counts[vocab.offsets[:-1]], vocab.size)

@@ -10,7 +10,7 @@ import numpy as np
 from grammarlm.masks.canvas.classes import STOP, TokenClasses
 from grammarlm.vocab.vocabulary import Vocabulary
 
-QUOTE = 34
+QUOTE, BACKSLASH = 34, 92
 
 
 @lru_cache(maxsize=4)
@@ -19,6 +19,20 @@ def texts_of(vocab: Vocabulary) -> list[bytes]:
     data, offsets = vocab.data.tobytes(), vocab.offsets.tolist()
     found = [data[first:end] for first, end in pairwise(offsets)][: vocab.size]
     return found + [b""] * (vocab.size - len(found))
+
+
+@lru_cache(maxsize=4)
+def ids_by_text(vocab: Vocabulary) -> dict[bytes, int]:
+    """The first token of text with these bytes."""
+    texts = texts_of(vocab)
+    return {texts[i]: i for i in vocab.text_ids[::-1].tolist()}
+
+
+def tokens_with(vocab: Vocabulary, is_such: np.ndarray) -> np.ndarray:
+    """The tokens of text that have such a byte. `is_such`: bool, of each byte of `vocab.data`."""
+    before = np.concatenate([[0], np.cumsum(is_such)])[vocab.offsets]
+    found: np.ndarray = vocab.text_ids[before[vocab.text_ids + 1] > before[vocab.text_ids]]
+    return found
 
 
 @lru_cache(maxsize=64)
