@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 import grammarlm as gl
+from tests.internals import table_of
 from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows
 from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
 
@@ -160,3 +161,14 @@ def test_a_table_that_outgrows_its_limit_is_refused() -> None:
     constraint = gl.compile(gl.Lark.library("arithmetic"), vocab, limits=gl.Limits(max_states=100))
     with pytest.raises(gl.LimitExceeded, match="more than 100 different things"):
         constraint.canvas(4)
+
+
+def test_blocks_find_their_beginnings_in_the_table() -> None:
+    """Between two lexemes, too: another table would have to learn all rows again."""
+    vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"<s>", b"."], [257], [256, 257])
+    constraint = gl.compile(gl.Lark.library("json"), vocab)
+    tables, matcher = [table_of(constraint.canvas(4))], constraint.matcher()
+    for byte in b'{"a" : [1, -2e5 , true ,null ] , "b":{ }}':
+        assert matcher.advance(byte)
+        tables.append(table_of(constraint.canvas(4, after=matcher, room=8)))
+    assert all(table is tables[0] for table in tables)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from grammarlm.grammars.lark.lexer import LexerState
+from grammarlm.grammars.lark.lexer import LexerStart, LexerState
 from grammarlm.grammars.regular.terms import Term
 from grammarlm.layout.stack import CALL, END, ENTER, LEX, POP
 from grammarlm.masks.machines.stack.numbers import ACCEPTED
@@ -68,6 +68,16 @@ class Bytewise(ProgramStates):
         if isinstance(state, LexerState) and state.lexer.shifts:
             state = self.lexemes_in.standing(state)
         return self.control(self.state(state), self.borders.joined(FREE, border))
+
+    def between_tokens(self) -> list[int]:
+        """The controls in which a matcher may stand and no token ends: that of a text which may only end, and, where one lexer
+        reads all, those between two lexemes. In larger grammars tokens come to most of these."""
+        found, lexers = [self.control(self.state(ACCEPTED))], [s for s in self.states if isinstance(s, LexerStart)]
+        if self.parser is not None and len(lexers) == 1:
+            ends = [other for _, moves in self.expanded for kind, _, other in moves if kind == LEX]
+            borders = dict.fromkeys([FREE, *(self.borders.both(FREE, end) for end in ends)])
+            found += [self.control(self.state(lexers[0]), border) for border in borders if border is not None]
+        return found
 
     # ------------------------------------------------------------------ bytes
 

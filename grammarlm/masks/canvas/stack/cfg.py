@@ -61,7 +61,7 @@ class CfgView:
             self._columns = Columns(vectors, points, self._of_tokens, most)
             self._points = points
             self._starts = self._starts_of(program.start)
-            self._explore(self._starts)
+            self._explore([*self._starts, *((control, ()) for control in self._machine.between_tokens())])
 
     def _explore(self, starts: list[Start]) -> None:
         self._columns.explore(control for control, _ in starts)
