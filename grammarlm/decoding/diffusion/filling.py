@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 from grammarlm.decoding.answer_spec import Compiled
 from grammarlm.decoding.output import Output
 from grammarlm.decoding.result import Result, Stats
-from grammarlm.errors import LimitExceeded, unknown_argument
+from grammarlm.errors import LimitExceeded, brief, unknown_argument
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from . import SAMPLERS
@@ -81,6 +82,32 @@ class Plan:
         return cls(partial(drive, **of_drive), partial(rule, **of_rule))
 
 
+def why_none(canvas: Canvas, row: np.ndarray, vocab: Vocabulary) -> str:
+    """Which of the tokens given is the first that leaves no text, whatever stands in the holes: found by bisection, for the more is
+    given, the less is left."""
+    given = np.flatnonzero(row >= 0)
+    length = f"no text of the constraint has {len(row)} tokens"
+
+    def is_left(count: int) -> bool:
+        first = np.full_like(row, MASKED)
+        first[given[:count]] = row[given[:count]]
+        return canvas.is_completable(first.tolist())
+
+    try:
+        if not is_left(0):
+            return f"{length}; check the sizes of the holes"
+        first = bisect_left(range(1, len(given)), True, key=lambda count: not is_left(count))
+    except LimitExceeded:  # this canvas does not decide it
+        return f"{length} with those that are given; check them and the sizes of the holes"
+    at = int(given[first])
+    parts = [vocab.token_bytes(int(token)) if token >= 0 else b"_" for token in row[max(0, at - 12) : at]]
+    behind = f" behind {brief(b''.join(parts)[-40:], 60)}" if parts else ""
+    return (
+        f"{length} with those that are given: none is left with {brief(vocab.token_bytes(int(row[at])))} at position {at}{behind}; "
+        "check what is given and the sizes of the holes"
+    )
+
+
 class MaskedRows(threading.local):
     """The canvas of the latest row without known ids, of each constraint, and its length."""
 
@@ -124,9 +151,7 @@ class Filling:
             whole = ShrinkingCanvas(length, holes.shrinking, self.vocab.size, self.canvas)
             reader, constraint = ShrinkingReader(reader, self.vocab.size, self.vocab.stop_ids), None
         if (constraint is not None or holes.shrinking or self.ends) and not whole.is_completable(row.tolist()):
-            raise ValueError(
-                f"no text of the constraint has {length} tokens with those that are given; check them and the sizes of the holes"
-            )
+            raise ValueError(why_none(whole, row, self.vocab))
         boards = Boards(whole, length, constraint, self.vocab.stop_ids)
         run = Run(boards, row, self.vocab, self.draws, self.steps)
         return reader, run, self.plan.drive(run, self.plan.rule)

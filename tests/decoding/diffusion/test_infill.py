@@ -287,6 +287,22 @@ def test_a_row_that_nothing_completes_is_refused_before_the_model_is_asked() -> 
     assert model.calls == 0
 
 
+@pytest.mark.parametrize(
+    ("regex", "given", "said"),
+    [
+        ("ab[0-9]{9}", b"ab__de", "6 tokens; check the sizes"),
+        ("abc?[0-9]*de", b"ab_cde", r"b'c' at position 3 behind b'ab_'"),
+        ("abc?[0-9]*de", b"b_____", r"b'b' at position 0;"),
+        ("abc?[0-9]*de", b"a__d_d", r"b'd' at position 5 behind b'a__d_'"),
+    ],
+)
+def test_what_is_given_and_leaves_no_text_is_named(regex: str, given: bytes, said: str) -> None:
+    vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"<m>", b"."], [257], [256, 257])
+    row = [-1 if byte == ord("_") else byte for byte in given]
+    with pytest.raises(ValueError, match=said):
+        gl.infill(Context(0), row, vocab=vocab, mask_id=256, regex=regex)
+
+
 # ------------------------------------------------------------------ results
 
 
