@@ -25,6 +25,7 @@ from .needless import Needless
 from .plain import PlainTokens
 from .residue import JsonPasses
 from .respelled import RespelledPasses, respelled_passes
+from .settled import settled
 from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
@@ -165,7 +166,7 @@ class JsonGrid:
 
     def settled(self, passes: JsonPasses, before: Passes | None) -> JsonPasses:
         """Passes of states that know what matters, after those over the row before."""
-        found = passes.settled()
+        found = settled(passes)
         if isinstance(before, JsonPasses) and before.grid is self:
             found.previous, before.previous = before, None  # or all rows before would be kept
         return found

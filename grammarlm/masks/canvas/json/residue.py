@@ -1,7 +1,7 @@
 """What the states of a schema do not know, decided row by row.
 
 Which states a row needs is seen from its given tokens (doubts.py): how far numbers are followed, whether blanks and lengths are
-counted, which keys are tracked. What is still open is decided by the machine itself:
+counted, which keys are tracked. What is still open is decided by the machine itself (settled.py):
 
     no    of states that leave out numbers: asked again of states that have them by their form, then of those that follow them
     yes   where keys come twice and are not tracked: a completion is read; where it is refused, they are tracked from then on
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +25,13 @@ from grammarlm.masks.canvas.stack.passes import StackPasses
 
 from .answers import Answer, PlainRow, plain_answer
 from .bounds import Bounds
-from .doubts import tight_gaps
 from .explored import States
-from .gaps import GapRow, may_be_broken
-from .keys import perhaps_keys_of, runs_of, spelled_keys_of, tight_keys
-from .lengths import counted_to, longest_string
+from .keys import perhaps_keys_of, runs_of, spelled_keys_of
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
+from .settled import amended
 from .singles import Singles
 from .spans import Run, beside
-from .twice import keys_twice
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.stack.row_states import StatesOfRow
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
     from .needless import Needless
 
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
-NEAR = 1_000.0  # a score beyond those of plain tokens
 NO_TOKENS = np.zeros(0, np.int64)
 NO_KEYS = frozenset[bytes]()
 
@@ -131,20 +127,6 @@ class JsonPasses:
         given = np.array(self.tokens)
         return np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
 
-    def settled(self) -> JsonPasses:
-        """These, or passes of states that know what matters for the row."""
-        decided = self.is_completable and self._has_apart_keys()
-        if decided is None or (decided and self._may_break_blanks()):
-            latest = self.grid.latest_read.get(self.states)
-            for near in (None,) if latest is None else (latest, None):
-                if self._settles(self.witness(self._some, near)):
-                    return self  # found at once; what follows finds one of the fewest blanks
-            row = self.witness(self.inner.best)
-            return self if self._settles(row) else self.amended(row).settled()
-        self.is_completable = decided
-        further = None if decided else self.grid.followed_further(self.tokens, self.states)
-        return self if further is None else JsonPasses(self.grid, self.tokens, further).settled()
-
     # ------------------------------------------------------------------ equal keys
 
     @cached_property
@@ -184,7 +166,7 @@ class JsonPasses:
         key of many states takes seconds."""
         return self.grid.has_free_keys and (not self._tracks_by_tables or self.lattice.table.micro_order is None)
 
-    def _has_apart_keys(self) -> bool | None:
+    def has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
         if self._tracks_by_tables:
             spelled = perhaps_keys_of(self._runs) if self.asks_of_keys else spelled_keys_of(self._runs)
@@ -192,53 +174,13 @@ class JsonPasses:
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
 
-    def _some(self, scores: np.ndarray) -> np.ndarray:
+    def some(self, scores: np.ndarray) -> np.ndarray:
         """As StackPasses.some; of few open brackets, where keys are no matter."""
         found = None if self.repeats is not None or self.low is None else self.low.some(scores)
         return self.inner.some(scores) if found is None else found
 
-    def _settles(self, row: list[int]) -> bool:
-        """Does the machine read a completion? Then rows after this one look for one like it."""
-        is_read = self.is_read(row)
-        if is_read:
-            self.grid.latest_read[self.states] = row
-        return is_read
-
-    def witness(self, chosen: Callable[[np.ndarray], np.ndarray], near: Sequence[int] | None = None) -> list[int]:
-        """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states. `near`: one
-        that it is like where it can be."""
-        plain, of = self.grid.plain_tokens(self.classes), self.classes.of
-        scores, holes = plain.scores, np.flatnonzero(np.array(self.tokens) == MASKED)
-        if near is not None:
-            scores = scores.copy()
-            scores[holes, of[near][holes]] += NEAR
-        classes = chosen(scores)
-        rng, row = np.random.default_rng(0), list(self.tokens)
-        for i in holes.tolist():
-            tokens = plain.of(int(classes[i]))
-            row[i] = int(tokens[rng.integers(len(tokens))])
-            if near is not None and of[near[i]] == classes[i]:
-                row[i] = near[i]
-        return row
-
     def amended(self, row: Sequence[int]) -> JsonPasses:
-        """Passes over what says why the machine does not read a row."""
-        text, states = [token for token in row if token not in self.grid.stops], self.states
-        spelled, begun = b"".join(map(self.grid.vocab.token_bytes, text)), self.grid.begun
-        opened = spelled if begun.key is None else b'{"' + begun.key + spelled
-        new = {*keys_twice(opened), *(begun.keys & set(tight_keys([opened])))} - set(states.keys)
-        if self.repeats is not None and (enough := new & set(self.repeats.enough or ())):
-            new = enough  # the others are apart then, too
-        if new:
-            return self._with(states._replace(keys=tuple(sorted({*states.keys, *new}))))
-        longest = longest_string(spelled, begun.characters)
-        lengths = states._replace(counted=max(states.counted, counted_to(longest)))
-        blanks = states._replace(counts_blanks=True)
-        likely = (blanks, lengths) if overfull_gap(self.grid, row) else (lengths, blanks)
-        further = next((one for one in likely if one != states), None)
-        if further is not None:
-            return self._with(further)
-        raise Undecided("a canvas: a completion is refused, and whether there is another is not decided")
+        return amended(self, row)
 
     def another(self, refused: Sequence[int], logits: Any, choose: Callable[[], list[int]] | None) -> list[int] | None:
         if self.is_text is None or overfull_gap(self.grid, refused) is None:
@@ -255,30 +197,9 @@ class JsonPasses:
         text = [token for token in row if token not in self.grid.stops]
         return self.grid.reads(text, len(text) < len(row))
 
-    def _with(self, states: States) -> JsonPasses:
+    def of_states(self, states: States) -> JsonPasses:
+        """Passes over the row, of other states."""
         return JsonPasses(self.grid, self.tokens, states)
-
-    def _may_break_blanks(self) -> bool:
-        """May every completion have more blanks in a gap than the machine reads?"""
-        if self.states.counts_blanks or not self.grid.caps_blanks:
-            return False
-        tokens, begun = self.grid.text(self.tokens), self.grid.begun.blanks
-        tight, is_open = tight_gaps(tokens, self.grid.vocab, begun), len(tokens) == len(self.tokens)
-        if len(tight) != 1:
-            return bool(tight)
-        return all(may_be_broken(tight[0], tokens, is_open, row) for row in self._gap_rows())
-
-    def _gap_rows(self) -> Iterator[GapRow]:
-        """Rows all of whose completions are some in which keys are apart, those first that take less. Where there are none, the
-        completions of one are not asked for."""
-        if self.repeats is not None and self.repeats.twins:
-            if self.repeats.bound is not None and self.repeats.bound.is_completable:
-                yield self.repeats.bound
-            return
-        if self.low is not None:
-            yield self.low
-        elif self.lattice.table.micro_order is not None:
-            yield self.inner
 
     def refused(self, position: int) -> np.ndarray:
         """See singles.py."""
