@@ -18,6 +18,7 @@ import numpy as np
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .after_texts import MOST_KEPT, NOTHING, AfterTexts
 from .escapes import DIGITS, HEX_DIGITS, LAST_POINT, Tokens, escape_tokens, is_half, points_after, read, spelling_of
 from .texts import texts_of
 
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 12  # tokens of an escape
 FEW_POINTS = 128  # characters that are tried one by one; of the others one of those that act alike
-MOST_KEPT = 1 << 14
 LEADS = range(0xC2, 0xF5)  # the first bytes of characters beyond ASCII
 ANY_CHARACTER = b"\\", b"\\u"  # escapes that may be of any character
 NO_TOKENS = np.zeros(0, np.int64)
-NOTHING = 0  # in place of a state without stacks
 
 
 class Way(NamedTuple):
@@ -47,8 +46,7 @@ class Needless:
     """Of one lattice. The lock of its sets is held wherever it is used."""
 
     def __init__(self, lattice: StackGrid, vocab: Vocabulary):
-        assert lattice.bodies is not None
-        self._sets, self._bodies, self._check = lattice.table.sets, lattice.bodies, lattice.check
+        self._sets, self._check = lattice.table.sets, lattice.check
         self._of: np.ndarray = lattice.classes.of
         self._texts, self._stops = texts_of(vocab), frozenset(vocab.stop_ids)
         self.tokens = escape_tokens(vocab)
@@ -57,8 +55,9 @@ class Needless:
         leads = [self.tokens.of_text.get(bytes([byte]), -1) for byte in LEADS]
         self._leads: list[int] | None = None if -1 in leads else np.unique(self._of[leads]).tolist()
         self._begins: dict[bytes, np.ndarray] = {}
-        self._known: dict[object, object] = {}
-        self._generation: object = None
+        self._after = AfterTexts(lattice, self.tokens)
+        self._known: dict[tuple, np.ndarray] = {}
+        self._ways_to_more: dict[tuple[int, bytes], list[Way]] = {}
 
     def added(
         self,
@@ -79,18 +78,17 @@ class Needless:
             return self._found(states, row, position, allowed, begun, opaque)
         if key not in self._known:
             self._known[key] = self._found(states, row, position, allowed, begun, opaque)
-        known: np.ndarray = self._known[key]  # type: ignore[assignment]
-        return known
+        return self._known[key]
 
     def _found(
         self, states: StatesOfRow, row: Sequence[int], position: int, allowed: np.ndarray, begun: bytes,
         opaque: Collection[int],
     ) -> np.ndarray:  # fmt: skip
         before, found = states.forward(position), [NO_TOKENS]
-        before = self._among(before) if begun else before
+        before = self._after.among(before) if begun else before
         after, near = self.tokens.after(begun), None
         for entry in after.ended if before else ():
-            here = self._through(before, entry.character)
+            here = self._after.through(before, entry.character)
             if here:
                 classes = self._sets.classes(here, states.inner(position))
                 may = (entry.rest >= 0) & classes[self._of[entry.rest]]
@@ -106,7 +104,7 @@ class Needless:
                 is_open &= (group.before < 0) | near[self._of[group.before]]
             may_end: dict[int, bool] = {}
             for i in np.flatnonzero(is_open).tolist():
-                here = self.read(before, group.entries[i].pieces)
+                here = self._after.read(before, group.entries[i].pieces)
                 if here and here not in may_end:
                     may_end[here] = self._ends(states, row, position + 1, here, group.begun, opaque, bool(begun))
                 if here and may_end[here]:
@@ -133,13 +131,13 @@ class Needless:
         `is_given`: it has begun in given tokens, and may end in others behind masked ones."""
         if not begun:
             return self._sets.meet(before, states.backward(at))
-        before = self._among(before)
+        before = self._after.among(before)
         if not before or not self._may_go_on(row, at, begun, opaque):
             return False
         if row[at] == MASKED:
             return next(self.ways(states, row, at, before, begun, opaque, is_given), None) is not None
         found = read(begun, self._texts[row[at]])
-        here = NOTHING if found is None else self.read(before, found.pieces)
+        here = NOTHING if found is None else self._after.read(before, found.pieces)
         return found is not None and bool(here) and self._ends(states, row, at + 1, here, found.begun, opaque, is_given)
 
     def ways(
@@ -153,7 +151,7 @@ class Needless:
             if count <= most:
                 classes = self._sets.classes(before, states.inner(at + count - 1))
                 for i in np.flatnonzero(classes[self._of[tokens]]).tolist():
-                    yield Way(count, int(points[i]), self._through(before, spelling_of(int(points[i]))))
+                    yield Way(count, int(points[i]), self._after.through(before, spelling_of(int(points[i]))))
         near = self._near(states, row, at, before) if most else None
         for way in self._of_more(before, begun) if near is not None and self._may_be_more(before, begun, near) else ():
             if way.size <= most and self._sets.meet(way.after, states.backward(at + way.size)):
@@ -166,7 +164,7 @@ class Needless:
         """The same, whether the row can be completed then or not."""
         most, found = self._masked(row, at), self._of_more(before, begun)
         for count, (_, points) in self._of_one_token(begun).items():
-            ways = (Way(count, point, self._through(before, spelling_of(point))) for point in points.tolist())
+            ways = (Way(count, point, self._after.through(before, spelling_of(point))) for point in points.tolist())
             found = [*found, *(way for way in ways if way.after)]
         within = sorted((way for way in found if way.size <= most), key=lambda way: way[:2])
         return [*within, *self._into(row, at, before, begun, opaque)]
@@ -187,7 +185,7 @@ class Needless:
                 point = int(digits + inside + last, 16)
                 if point >= FEW_POINTS and not self._reads_others(before):
                     break  # later ones are larger
-                here = NOTHING if is_half(point) else self._through(before, spelling_of(point))
+                here = NOTHING if is_half(point) else self._after.through(before, spelling_of(point))
                 tokens = self.tokens.parted((b"u" if begun == b"\\" else b"") + inside).get(masked) if here else None
                 if tokens is not None:
                     behind = last
@@ -197,7 +195,7 @@ class Needless:
                             break
                         behind = behind[len(rest) :]
                     reading = read(b"", rest[len(behind) :])
-                    here = NOTHING if reading is None or reading.begun else self.read(here, reading.pieces)
+                    here = NOTHING if reading is None or reading.begun else self._after.read(here, reading.pieces)
                     if here:
                         yield Way(at_end + 1 - at, point, here, tokens)
 
@@ -215,53 +213,17 @@ class Needless:
         near = row[at : at + MOST_PARTS]
         return next((i for i, token in enumerate(near) if token != MASKED), len(near))
 
-    def read(self, before: int, pieces: Sequence[bytes]) -> int:
-        """The state after a text; each second piece is an escape's character, and within a string."""
-        for i, piece in enumerate(pieces):
-            before = self._through(before, piece, i % 2 == 1) if before else NOTHING
-        return before
-
     def within(self, before: int, pieces: Sequence[bytes]) -> int:
-        """The same, where that is within a string and between characters."""
+        """The state after a text, where that is within a string and between characters; each second piece is that of an escape."""
         self._renew()
-        here = self.read(before, pieces)
-        return self._among(here) if here else NOTHING
-
-    # ------------------------------------------------------------------ inside
+        here = self._after.read(before, pieces)
+        return self._after.among(here) if here else NOTHING
 
     def _renew(self) -> None:
-        if self._generation is not self._sets.generation or len(self._known) > MOST_KEPT:
-            self._generation, self._known = self._sets.generation, {}
+        if self._after.renew() or len(self._known) > MOST_KEPT:
+            self._known, self._ways_to_more = {}, {}
 
-    def _among(self, state: int) -> int:
-        """The part of a state that is within strings, between their characters."""
-        key = "among", state
-        if key not in self._known:
-            found = self._sets.among(state, self._bodies)
-            self._known[key] = found if self._sets.has_stacks(found) else NOTHING
-        return int(self._known[key])  # type: ignore[call-overload]
-
-    def _through(self, state: int, text: bytes, is_inside: bool = False) -> int:
-        """The state after a text; `is_inside`: from within strings alone."""
-        if is_inside:
-            state = self._among(state)
-        if not text or not state:
-            return state
-        spelled = self.tokens.spelled(text)
-        if spelled is None:
-            return NOTHING
-        for token in spelled:
-            if state:
-                state = self._step(state, int(self._of[token]))
-        return state
-
-    def _step(self, state: int, token_class: int) -> int:
-        key = state, token_class
-        found = self._known.get(key)
-        if found is None:
-            found = int(self._sets.forward(state, np.array([token_class], np.int32))[1])
-            found = self._known[key] = found if self._sets.has_stacks(found) else NOTHING
-        return int(found)  # type: ignore[call-overload]
+    # ------------------------------------------------------------------ the characters that an escape can be
 
     def _of_one_token(self, begun: bytes) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         """By number of tokens that can end an escape: the tokens of characters that it can be, and these."""
@@ -295,25 +257,24 @@ class Needless:
 
     def _of_more(self, before: int, begun: bytes) -> list[Way]:
         """The ways to characters of more tokens; of those to one state, of as many tokens, the first."""
-        key = "more", before, begun
-        if key not in self._known:
+        key = before, begun
+        if key not in self._ways_to_more:
             found: dict[tuple[int, int], Way] = {}
             points, others = self._points(begun)
             if self._reads_others(before):
                 others = list(self._that_differ(begun)) if others is None else others
                 self._more[begun] = points, others
             for point in [*points, *(others or ())]:
-                here = self._through(before, spelling_of(point))
+                here = self._after.through(before, spelling_of(point))
                 for count in self.tokens.ways(begun, point) if here else ():
                     found.setdefault((count, here), Way(count, point, here))
             self._check()
-            self._known[key] = list(found.values())
-        known: list[Way] = self._known[key]  # type: ignore[assignment]
-        return known
+            self._ways_to_more[key] = list(found.values())
+        return self._ways_to_more[key]
 
     def _reads_others(self, before: int) -> bool:
         """Are there characters beyond ASCII that may follow?"""
-        return self._leads is None or any(self._step(before, lead) for lead in self._leads)
+        return self._leads is None or any(self._after.step(before, lead) for lead in self._leads)
 
     def _that_differ(self, begun: bytes) -> Iterator[int]:
         """Characters beyond ASCII whose escape begins like this: one of those whose bytes act alike."""
