@@ -4,6 +4,7 @@ import random
 import re
 
 import grammarlm as gl
+from grammarlm.masks.canvas.json.doubts import digits_beside
 from grammarlm.masks.canvas.json.sizes import number_edges, sizes_of
 
 ALPHABET = [b"1", b"2", b"e", b"-", b".", b" ", b"\t", b"\n", b":", b",", b"]", b'"', b"x", "é".encode()]
@@ -25,6 +26,7 @@ def test_ends_of_random_tokens() -> None:
         assert ends.ends[i] == bool(re.match(rb"[-+.0-9eE]*[,\]} \t\r\n]", text)), text
         begun = re.search(rb"[:,\[ \t\r\n]([-+.0-9eE]+)\Z", text)
         assert ends.trailing[i] == (len(begun[1]) if begun else 0), text
+        assert ends.is_before[i] == bool(re.search(rb"[:,\[ \t\r\n][-+.0-9eE]*\Z", text)), text
     runs = [run for text in tokens for run in re.findall(rb"[ \t\r\n]+", text)]
     assert sizes.blanks.most == max(n for run in runs if (n := counted(sizes.blanks, sizes, run)) <= 40) > 2
     assert sizes.numbers.most == 50
@@ -33,3 +35,22 @@ def test_ends_of_random_tokens() -> None:
 
 def counted(edges: object, sizes: object, run: bytes) -> int:
     return len(run) if edges is sizes.numbers else run.count(b" ") + run.count(b"\t")
+
+
+def test_digits_beside_masked_tokens() -> None:
+    """Of numbers alone: what a given token shows to be a part of a string is none, until a masked one may end that."""
+    tokens = [b"?", b'"', b"T", b"12", b"000", b"-", b": ", b"1", b" 7", b",", b"a-", b"."]
+    vocab = gl.Vocabulary(tokens, stop_ids=[11], special_ids=[0, 11])
+    for row, before, most in (
+        ([6, 3, 4, -1], 0, 5),
+        ([2, 3, 4, -1], 0, 0),
+        ([2, 3, -1, 4, 4, -1], 0, 6),
+        ([3, -1, 3, 9], 0, 4),
+        ([3, -1, 3, 1], 0, 0),
+        ([1, 8, 3, -1], 0, 3),
+        ([10, 4, -1], 0, 0),
+        ([10, 9, 5, 4, -1], 0, 4),
+        ([3, -1], 4, 6),
+        ([9, 3, 4], 0, 0),
+    ):
+        assert digits_beside(row, vocab, before) == most, row

@@ -54,16 +54,16 @@ def number_room(tokens: Sequence[int], vocab: Vocabulary, before: int, room: int
 
 def digits_beside(tokens: Sequence[int], vocab: Vocabulary, before: int) -> int:
     """The most given digits of a number some of whose tokens are masked, where it can be one. `before`: as of number_room."""
-    edges, most, here, is_masked = number_edges(vocab), 0, before, False
+    edges, most, here, is_masked, is_open = number_edges(vocab), 0, before, False, True
     for token in tokens:
         if token == MASKED:
-            is_masked = True
+            is_masked = is_open = True
         elif edges.is_whole[token]:
-            here += edges.leading[token]
+            here += edges.leading[token] if is_open else 0
         else:
             ends = edges.leading[token] if edges.ends[token] else -here
             most = max(most, here + ends) if is_masked else most
-            here, is_masked = edges.trailing[token], False
+            here, is_masked, is_open = edges.trailing[token], False, edges.is_before[token]
     return max(most, here) if is_masked else most
 
 

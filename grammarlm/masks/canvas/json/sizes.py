@@ -35,6 +35,7 @@ class NumberEdges(NamedTuple):
     ends: list[bool]  # can one that has begun before?
     trailing: list[int]  # of one that begins there
     is_whole: list[bool]
+    is_before: list[bool]  # may what follows belong to a number, though nothing is masked between?
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +73,14 @@ def number_edges(vocab: Vocabulary) -> NumberEdges:
     data = np.append(vocab.data, 0)  # of texts that are empty or nothing else
     is_whole = (first == ends) & (ends > starts)
     may_end = (first < ends) & _among(data, AFTER_NUMBER)[first]
-    begins = (last > starts) & (last < ends) & _among(data, BEFORE_NUMBER)[np.maximum(last - 1, 0)]
+    is_before = (last > starts) & _among(data, BEFORE_NUMBER)[np.maximum(last - 1, 0)]
+    begins = is_before & (last < ends)
     return NumberEdges(
         _padded(np.where(is_whole | may_end, first - starts, 0), vocab.size),
         _padded(may_end, vocab.size),
         _padded(np.where(begins, ends - last, 0), vocab.size),
         _padded(is_whole, vocab.size),
+        _padded(is_before, vocab.size),
     )
 
 

@@ -132,10 +132,18 @@ class UnrolledView:
         if self._of(States(self.spelled)).machine.states > MOST_EXPONENTS:
             return SHORT
         enough = next((level for level in MANTISSAS if level >= digits), MANTISSAS[-1])
-        for level in reversed(MANTISSAS):
-            if level <= enough and self._of_at_most(States(self.spelled, mantissa=level), MOST_EXPONENTS) is not None:
-                return level
-        return SHORT
+        if self._follows_mantissa(enough):
+            return enough
+        if not self._follows_mantissa(MANTISSAS[0]):
+            return SHORT  # those that follow more digits are no fewer
+        return next(level for level in reversed(MANTISSAS) if level < enough and self._follows_mantissa(level))
+
+    def _follows_mantissa(self, level: int) -> bool:
+        """Are exponents followed after so many digits in few enough states?"""
+        asked = [States(self.spelled, mantissa=one) for one in MANTISSAS if one <= level]
+        if any(self._too_few.get(states, 0) >= MOST_EXPONENTS for states in asked):
+            return False
+        return self._of_at_most(asked[-1], MOST_EXPONENTS) is not None
 
     def lattice(
         self, states: States, length: int, after: Matcher | None, room: int, check: Callable[[], None]
