@@ -31,10 +31,9 @@ from grammarlm.masks.canvas.protocol import MASKED
 
 from .answers import BOUND, EVERY, MOST, PlainRow
 from .explored import States
-from .keys import decoded
 from .marked_row import AVOIDED, FREE, Marked, MarkedRow
-from .spans import BEFORE_KEYS, BLANKS, Run, Span, all_spans, beside
-from .texts import texts_of, token_of
+from .spans import Run, Span, all_spans, beside
+from .texts import texts_of
 from .twins import GivenTwice, is_outer
 
 if TYPE_CHECKING:
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 SHORT_ROW = (
     16  # in longer rows no more keys are followed at once to decide about tokens: states of two or three take seconds
 )
-FILLERS = b"a", b"0"  # texts of tokens that make another key of one
 
 
 class Repeats:
@@ -285,34 +283,6 @@ class Repeats:
             known[self.most.table.coarser(self.classes)[self.most.classes_at(position)]] = True
             known[NEVER] = False
         return known
-
-    def makes_another(self, position: int, token: int, key: bytes) -> bool:
-        """Is there a completion in which a masked token beside this one, which may be part of a key of the row, makes another key
-        of it, one that the row has nowhere? False where that is not known at once."""
-        spelled = self.texts[token]
-        head, quote, tail = spelled.partition(b'"')
-        before = decoded(head) if not quote or key.endswith(head) else None
-        after = before if not quote else None
-        if quote and key.startswith(tail) and head.rstrip(BLANKS)[-1:] in BEFORE_KEYS:
-            before, after = None, decoded(tail)
-        bound, keys = self.bound, self.keys
-        if bound is None or b'"' in tail or not (before or after):
-            return False
-        is_behind, is_before = (
-            self.text[position + 1 : position + 2] == [MASKED],
-            self.text[max(0, position - 1)] == MASKED,
-        )
-        for filler in FILLERS:
-            more = token_of(self.vocab, filler)
-            if more is None:
-                continue
-            may_precede = before and position and is_before and not any(filler + before in other for other in keys)
-            if may_precede and bound.leads_on(position - 1, [more, token]):
-                return True
-            may_follow = after and is_behind and not any(after + filler in other for other in keys)
-            if may_follow and bound.leads_on(position, [token, more]):
-                return True
-        return False
 
     def named(self, name: object) -> MarkedRow | PlainRow | None:
         """Rows that show what is allowed: `bound`, or with marks around one key (a tuple), no key or all, of as few open

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .another_key import makes_another
 from .answers import MOST, Proof
 from .keys import begins_of, ends_of, spelling_tokens
 from .marked_row import ASKED, AVOIDED, FREE, Asked, MarkedRow, touch
@@ -81,8 +82,8 @@ class SecondKeys:
         return [self._makes_another(position, token, key, proof) for token, key in asked]
 
     def _makes_another(self, position: int, token: int, key: bytes, proof: Proof) -> bool:
-        """See Repeats.makes_another."""
-        found = self._repeats.makes_another(position, token, key)
+        """See another_key.py."""
+        found = makes_another(self._repeats, position, token, key)
         if found:
             proof.reach = 1
         return found

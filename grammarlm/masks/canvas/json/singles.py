@@ -12,6 +12,7 @@ import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED
 
+from .another_key import makes_another
 from .answers import Answer
 from .gaps import Gaps
 from .keys import spelling_tokens
@@ -121,7 +122,7 @@ class Singles:
         for key, every in keys.items():
             tokens = [token for token in every if allowed[self._passes.classes.of[token]]]
             if self._passes.repeats is not None:
-                tokens = [token for token in tokens if not self._passes.repeats.makes_another(position, token, key)]
+                tokens = [token for token in tokens if not makes_another(self._passes.repeats, position, token, key)]
             if key not in self._tracking and len(tokens) <= FEW_READ:
                 tokens = [token for token in tokens if not self._is_read_with(position, token)]
             if tokens and key not in states.keys:
