@@ -132,11 +132,13 @@ class UnrolledView:
         if self._of(States(self.spelled)).machine.states > MOST_EXPONENTS:
             return SHORT
         enough = next((level for level in MANTISSAS if level >= digits), MANTISSAS[-1])
+        levels = [level for level in reversed(MANTISSAS) if level <= enough]
         if self._follows_mantissa(enough):
             return enough
-        if not self._follows_mantissa(MANTISSAS[0]):
+        asked = [States(self.spelled, mantissa=level) for level in levels]
+        if not any(states in self._known for states in asked) and self._count(asked[-1], MOST_EXPONENTS) is None:
             return SHORT  # those that follow more digits are no fewer
-        return next(level for level in reversed(MANTISSAS) if level < enough and self._follows_mantissa(level))
+        return next((level for level in levels if self._follows_mantissa(level)), SHORT)
 
     def _follows_mantissa(self, level: int) -> bool:
         """Are exponents followed after so many digits in few enough states?"""
