@@ -31,9 +31,9 @@ from grammarlm.layout.json_strings import BODY
 from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
 from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
-from grammarlm.masks.machines.json.vocabulary.blanks import Blanks, blanks_of
 
 from .begun import CHARACTERS
+from .folded import folded_blanks, has_cap
 from .places import Places
 from .scales import WHOLE, Scale
 from .tracked import MOST_COUNTED, long_languages, long_strings, tracked_program
@@ -295,25 +295,6 @@ def _rehash(table: np.ndarray, hashes: np.ndarray, numbers: np.ndarray) -> None:
         while table[slot]:
             slot = (slot + 1) & mask
         table[slot] = number
-
-
-def has_cap(blanks: Blanks) -> bool:
-    """Is the number of blanks in a gap bounded by LONGEST_RUN alone? The states of a pattern say more."""
-    return blanks.is_natural or blanks is blanks_of("flexible")
-
-
-def folded_blanks(blanks: Blanks) -> np.ndarray:
-    """int16 [W]: of white space states that differ only in the number of blanks or tabs read, the one that stands for all. The cap
-    on those is left to what a row needs (grid.py)."""
-    table, found = blanks.table, np.arange(len(blanks.table), dtype=np.int16)
-    can = table >= 0
-    for state in range(len(table)):
-        for after in table[state, :2].tolist():
-            goes_on = not can[after, :2].any() or (can[after, :2] == can[state, :2]).all()  # at the cap it does not
-            same_ends = (can[after, 2:4] == can[state, 2:4]).all() and table[after, 4] == table[state, 4]
-            if after > state and goes_on and same_ends:
-                found[after] = found[state]
-    return found
 
 
 def start_thread(program: JsonSchemaProgram) -> Thread:

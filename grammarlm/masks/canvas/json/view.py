@@ -17,8 +17,9 @@ from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton, byte_automaton
-from .explored import MANY_STATES, MOST_STATES, Explored, Explorer, States, has_cap, start_thread
+from .explored import MANY_STATES, MOST_STATES, Explored, Explorer, States, start_thread
 from .few import Spellings, partly_given
+from .folded import has_cap
 from .grid import TOKEN_DIGITS
 from .keys import spelling_tokens, tight_keys
 from .places import Places
