@@ -20,7 +20,7 @@ from tests.decoding.speculative.equal_answers import same_answers
 torch = pytest.importorskip("torch")
 
 ASKED = [example("test", number, task) for task in ("record", "edit", "call") for number in range(5)]
-MANY = [(40, "quick"), pytest.param(1000, "proof", marks=pytest.mark.proof)]
+MANY = [(16, "quick"), pytest.param(1000, "proof", marks=pytest.mark.proof)]
 
 
 @pytest.fixture(scope="module")
