@@ -2,6 +2,7 @@
 a language without the escapes that no character of them needs."""
 
 import re
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -148,7 +149,8 @@ def answered(canvas: Canvas, partial: list[int]) -> bool | None:
         return None
 
 
-def needless(texts: list[bytes]) -> list[tuple[int, int, bool]]:
+@lru_cache(None)
+def needless(texts: tuple[bytes, ...]) -> list[tuple[int, int, bool]]:
     """The tokens in which each escape begins and ends whose character needs none, and is its end that of a token?"""
     whole, ends = b"".join(texts), np.cumsum([len(text) for text in texts])
     return [
@@ -158,7 +160,7 @@ def needless(texts: list[bytes]) -> list[tuple[int, int, bool]]:
     ]  # fmt: skip
 
 
-def follows(texts: list[bytes], partial: list[int], position: int | None) -> bool:
+def follows(texts: tuple[bytes, ...], partial: list[int], position: int | None) -> bool:
     """Begin such escapes in given tokens or at the position alone, and do they end before others, or with one?"""
 
     def are_given(first: int, last: int) -> bool:
@@ -184,7 +186,7 @@ def test_needless_escapes_begin_where_they_are_asked_for(name: str, monkeypatch:
     refused = begun = 0
     for length in lengths:
         rows, canvas, rng = at.rows(length), at.constraint.canvas(length), np.random.default_rng(length)
-        texts = [[b"" if t in at.stop_ids else at.tokens[t] for t in row] for row in rows.tolist()]
+        texts = [tuple(b"" if t in at.stop_ids else at.tokens[t] for t in row) for row in rows.tolist()]
         for partial in partials(at, rows, 25, rng):
             given = [i for i, token in enumerate(partial) if token >= 0]
             fitting = np.flatnonzero((rows[:, given] == np.array(partial, int)[given]).all(1))
