@@ -1,6 +1,8 @@
 # Every target sets itself up in .venv on a machine that has only Python (3.10 or newer) and make.
 PYTHON ?= python3
 BIN := .venv/bin
+# Python keeps what it compiles: else each worker and child process of the tests would compile torch's sources again (6 s).
+export PYTHONDONTWRITEBYTECODE :=
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
 .PHONY: help demo test test-vllm test-llama-cpp test-sglang test-lm-eval lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean

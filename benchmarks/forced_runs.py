@@ -13,6 +13,7 @@ The white space is the model's choice in both; llguidance counts none of the quo
 """
 
 import argparse
+import functools
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -64,10 +65,9 @@ def counted(schema: dict[str, Any], tokens: list[int], vocab: gl.Vocabulary) -> 
 def fast_forward(schema: dict[str, Any], tokens: list[int], tokenizer: Any) -> int:
     """llguidance's tokens of the text that it forces; a run of others than the text's is read as the text has it."""
     import llguidance
-    import llguidance.hf
 
     matcher = llguidance.LLMatcher(
-        llguidance.hf.from_tokenizer(tokenizer),
+        _of_llguidance(tokenizer),
         llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema)),
         log_level=0,
     )
@@ -82,6 +82,13 @@ def fast_forward(schema: dict[str, Any], tokens: list[int], tokenizer: Any) -> i
             raise ValueError(f"llguidance refuses the text: {matcher.get_error()}")
         place += len(run)
     return forced
+
+
+@functools.cache
+def _of_llguidance(tokenizer: Any) -> Any:
+    import llguidance.hf
+
+    return llguidance.hf.from_tokenizer(tokenizer)
 
 
 def count(name: str, style: str, tokenizer: Any, vocab: gl.Vocabulary) -> Count:

@@ -89,6 +89,7 @@ def python(*arguments, cache, cwd=None, **variables):
         "GRAMMARLM_CACHE": str(cache),
         "GRAMMARLM_KERNELS": "numba",
         "PYTHONPATH": str(cwd or PACKAGE.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",  # an edit within a second, of equal length, is none to Python
         **variables,
     }
     command = [sys.executable, "-W", "ignore", *arguments]

@@ -23,7 +23,7 @@ def test_the_table_of_drafters(tmp_path, capsys):
         "--drafters",
         "skeleton,copy",
         "--count",
-        "2",
+        "1",
         "--out",
         str(out),
     )

@@ -117,9 +117,16 @@ def _with_exponents(mantissa: str, sign: str, digits: str, shape: NumberShape, l
 
 def _scaled(digits: int, length: int, sign: int, shape: NumberShape, language: Language) -> bool:
     """Some further digits and some power of ten make a value in the shape."""
+    least, most = (shape.low, shape.high) if sign > 0 else (shape.high, shape.low)
+    bottom = language.smallest if least is None else max(language.smallest, sign * least)
+    top = language.largest if most is None else min(language.largest, sign * most)
+    if bottom > top:
+        return False
     powers = range(_power(language.smallest) - length - language.digits, _power(language.largest) + 2)
+    # Of the place of the last given digit: all others are too small or too large.
+    places = range(_power(bottom) - length - 1, _power(top) - length + 3)
     for more in range(language.digits - length + 1):
-        for power in powers:
+        for power in range(max(powers.start, places.start - more), min(powers.stop, places.stop - more)):
             unit = _power_of_ten(power)
             low, high = digits * 10**more * unit, ((digits + 1) * 10**more - 1) * unit
             low, high = max(low, language.smallest), min(high, language.largest)
@@ -145,13 +152,15 @@ def _power(value: Fraction) -> int:
 
 def _any_between(low: Fraction, high: Fraction, unit: Fraction, shape: NumberShape) -> bool:
     """A multiple of the unit from low to high is in the shape: of those that are multiples of all, the first few tell."""
-    step = unit
-    for multiple in (*shape.multiples, *([Fraction(1)] if shape.integer else [])):
-        step = _common(step, multiple)
     if shape.low is not None:
         low = max(low, shape.low)
     if shape.high is not None:
         high = min(high, shape.high)
+    if low > high:
+        return False
+    step = unit
+    for multiple in (*shape.multiples, *([Fraction(1)] if shape.integer else [])):
+        step = _common(step, multiple)
     first = -(-low // step)
     period = 1  # of which multiples of the step are excluded: so many in a row tell all
     for multiple in (*shape.not_multiples, *([Fraction(1)] if shape.fractional else [])):
@@ -165,6 +174,7 @@ def _any_between(low: Fraction, high: Fraction, unit: Fraction, shape: NumberSha
     return False
 
 
+@lru_cache(4096)
 def _common(a: Fraction, b: Fraction) -> Fraction:
     """The least common multiple."""
     multiple = a

@@ -85,7 +85,15 @@ def check_examples(folder: Path, python: str, wheel: Path) -> None:
 def environment(folder: Path, python: str, packages: list[str]) -> Path:
     """A new environment; its caches are empty and of its own."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
-    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-compile",
+    ]
     subprocess.run([*install, *packages], check=True)
     return folder
 

@@ -14,15 +14,17 @@ from tests.decoding.readers.sources import ROOM, SOURCES, WIDTH, Source, check, 
 torch = pytest.importorskip("torch")
 
 ROUNDS = 5
+COUNTS = [3, pytest.param(30, marks=pytest.mark.proof)]
 
 
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_reader_is_a_forward_over_the_whole_texts(name):
+def test_a_reader_is_a_forward_over_the_whole_texts(name, count):
     if name.endswith("static") and not static_caches_are_right():
         pytest.skip("static caches are refused")
     source = Source(name)
     choose = random.Random(name)
-    for _ in range(6):
+    for _ in range(count):
         prompts = [
             [choose.randrange(5, WIDTH) for _ in range(choose.randint(1, 6))] for _ in range(choose.randint(1, 4))
         ]
@@ -38,14 +40,15 @@ def test_a_reader_is_a_forward_over_the_whole_texts(name):
             answers = [answer + chunk for answer, chunk in zip(answers, chunks, strict=True)]
 
 
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("name", SOURCES)
-def test_nodes_of_draft_trees_are_forwards_over_their_paths(name):
+def test_nodes_of_draft_trees_are_forwards_over_their_paths(name, count):
     """Trees, chains and nothing, of texts of any length; then some path of each is kept, and what follows is right."""
     if name.endswith("static") and not static_caches_are_right():
         pytest.skip("static caches are refused")
     source = Source(name)
     choose = random.Random(name)
-    for _ in range(4):
+    for _ in range(count - 1):
         prompts = [
             [choose.randrange(5, WIDTH) for _ in range(choose.randint(1, 6))] for _ in range(choose.randint(1, 3))
         ]
@@ -76,8 +79,9 @@ def test_nodes_of_draft_trees_are_forwards_over_their_paths(name):
             answers = [answer + chunk for answer, chunk in zip(answers, chunks, strict=True)]
 
 
+@pytest.mark.parametrize("count", [6, pytest.param(30, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", ["Llama", "GPT2", "Qwen2", "embedded"])
-def test_a_realigned_cache_is_the_same_text(name, monkeypatch):
+def test_a_realigned_cache_is_the_same_text(name, count, monkeypatch):
     """EQSPEC: both laws, where each hole of a cache is closed at once."""
     moved, kept = [], cached.realign
 
@@ -91,8 +95,8 @@ def test_a_realigned_cache_is_the_same_text(name, monkeypatch):
     monkeypatch.setattr(cached, "realign", watched)
     monkeypatch.setattr(realign, "SHARE", 1.0)
     monkeypatch.setattr(realign, "SLACK", 0)
-    test_a_reader_is_a_forward_over_the_whole_texts(name)
-    test_nodes_of_draft_trees_are_forwards_over_their_paths(name)
+    test_a_reader_is_a_forward_over_the_whole_texts(name, count)
+    test_nodes_of_draft_trees_are_forwards_over_their_paths(name, count)
     assert len(moved) > 10
 
 

@@ -52,6 +52,11 @@ MAMBA_2 = {"num_heads": 8, "head_dim": 8, "n_groups": 2, "state_size": 16, "chun
 SPREAD = 6.0  # of the logits: no rounding decides
 
 
+def mixed(states: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """States of a hash with one more id each."""
+    return (states * 1103515245 + ids * 12820163 + 12345) % 2147483647
+
+
 class HashModel:
     """A causal model without weights: the logits after a position are picked by a hash of the last `window` ids, or of all."""
 
@@ -62,16 +67,16 @@ class HashModel:
 
     def __call__(self, ids):
         self.calls += 1
-        rows = []
-        for row in ids.tolist():
-            states = []
-            for end in range(1, len(row) + 1):
-                state = 7
-                for token in row[max(0, end - self.window) : end] if self.window else row[:end]:
-                    state = (state * 1103515245 + token * 12820163 + 12345) % 2147483647
-                states.append(state >> 4)
-            rows.append(states)
-        return self.table[torch.tensor(rows) % len(self.table)]
+        given = ids.numpy().astype(np.int64)
+        # Column by column: the state of a place starts again `window` ids before it, or goes on from the place before.
+        states = np.full(given.shape, 7, np.int64)
+        if self.window:
+            for back in range(self.window - 1, -1, -1):
+                states[:, back:] = mixed(states[:, back:], given[:, : given.shape[1] - back])
+        else:
+            for at in range(given.shape[1]):
+                states[:, at] = mixed(states[:, at - 1] if at else states[:, at], given[:, at])
+        return self.table[torch.from_numpy(states >> 4) % len(self.table)]
 
 
 class Agreeing:

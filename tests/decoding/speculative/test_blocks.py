@@ -15,7 +15,7 @@ from tests.decoding.speculative.equal_answers import same_answers
 
 torch = pytest.importorskip("torch")
 
-COUNT = [6, pytest.param(60, marks=pytest.mark.proof)]
+COUNT = [4, pytest.param(60, marks=pytest.mark.proof)]
 PROMPT = [5, 6, 7]
 MASK = 0  # a special id
 

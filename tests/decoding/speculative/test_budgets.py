@@ -1,5 +1,6 @@
 """Drafts near the end of the budget: answers close where they would without, and no draft goes beyond."""
 
+import functools
 import json
 
 import jsonschema
@@ -35,6 +36,7 @@ DRAFTS = {
 }
 
 
+@functools.cache
 def shortest(name) -> int:
     """The fewest tokens in which an answer can be closed."""
     for budget in range(1, 60):
@@ -46,15 +48,25 @@ def shortest(name) -> int:
     raise AssertionError(name)
 
 
+def options_of(name, budget, temperature):
+    options = {"vocab": VOCAB, "grammar": GRAMMARS[name], "max_tokens": budget}
+    return {**options, "temperature": temperature, "seed": budget} if temperature else options
+
+
+@functools.cache
+def plain_answers(name, budget, temperature):
+    """Without a draft, of two prompts."""
+    return gl.generate(TARGET, prompts(2, budget), **options_of(name, budget, temperature))
+
+
 @pytest.mark.parametrize("draft", DRAFTS)
 @pytest.mark.parametrize("name", ["schema", "sql", "regex"])
 def test_each_budget_closes_as_without_a_draft(name, draft):
     """From the least possible budget on, at temperature 0 and 1."""
     least, closed = shortest(name), 0
     for budget in range(least, least + 9):
-        for sampling in ({}, {"temperature": 1.0, "seed": budget}):
-            options = {"vocab": VOCAB, "grammar": GRAMMARS[name], "max_tokens": budget, **sampling}
-            plain = gl.generate(TARGET, prompts(2, budget), **options)
+        for temperature in (0.0, 1.0):
+            plain, options = plain_answers(name, budget, temperature), options_of(name, budget, temperature)
             drafted = gl.generate(TARGET, prompts(2, budget), draft=DRAFTS[draft](), **options)
             for one, other in zip(plain, drafted, strict=True):
                 assert (one.tokens, one.finish_reason, one.value) == (other.tokens, other.finish_reason, other.value)

@@ -162,12 +162,12 @@ def test_a_stride_is_verified_while_the_next_is_proposed(stride):
 
 
 @pytest.mark.parametrize("kind", ["Llama", "Mistral", "Mamba"])
-@pytest.mark.parametrize("stride", [2, 4])
-def test_strides_change_no_answer(kind, stride):
+def test_strides_change_no_answer(kind):
     model = transformers_model(kind)
     for sampling in DRAWS:
         for grammar in (None, GRAMMARS["regex"], GRAMMARS["schema"]):
             options = {"vocab": VOCAB, "max_tokens": 24, "grammar": grammar, **sampling}
             plain = gl.generate(model, prompts(3, 1), **options)
-            drafted = gl.generate(model, prompts(3, 1), draft=gl.Draft(Strided(MASK, stride)), **options)
-            assert [out.tokens for out in drafted] == [out.tokens for out in plain]
+            for stride in (2, 4):
+                drafted = gl.generate(model, prompts(3, 1), draft=gl.Draft(Strided(MASK, stride)), **options)
+                assert [out.tokens for out in drafted] == [out.tokens for out in plain], stride

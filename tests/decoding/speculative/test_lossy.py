@@ -1,6 +1,7 @@
 """Lossy rules: the grammar holds whatever they say, each decides by what it is made for, and where it says no the answer is
 the target's."""
 
+import functools
 import json
 import re
 
@@ -44,11 +45,11 @@ def is_valid(out, name) -> bool:
 
 
 def answers(model, make, count):
-    """(grammar, answer) of so many calls, over grammars and ways of drawing; all answers are complete."""
+    """(grammar, answer) of so many calls, over all grammars and ways of drawing; all answers are complete."""
     names, found = ("schema", "regex", "sql"), 0
     round_ = 0
     while found < count:
-        asked = prompts(8, round_)
+        asked = prompts(min(8, count // 9), round_)
         name, draw = names[round_ % 3], DRAWS[round_ // 3 % 3]
         outs = gl.generate(model, asked, vocab=VOCAB, grammar=GRAMMARS[name], max_tokens=48, draft=make(), **draw)
         for out in outs[: count - found]:
@@ -91,7 +92,7 @@ LOSSY = {
 }
 
 
-@pytest.mark.parametrize("count", [72, pytest.param(1000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [27, pytest.param(1000, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", LOSSY)
 def test_answers_are_of_the_grammar(name, count):
     """VALID: whatever drafts, and whatever the rule says of it."""
@@ -116,17 +117,23 @@ NEVER = {
 }
 
 
+@functools.cache
+def plain_tokens(draw, grammar):
+    """Without a draft, of three prompts."""
+    options = {"vocab": VOCAB, "grammar": GRAMMARS[grammar], "max_tokens": 24, **DRAWS[draw]}
+    return [out.tokens for out in gl.generate(transformers_model("Llama"), prompts(3, 2), **options)]
+
+
 @pytest.mark.parametrize("name", NEVER)
 def test_where_the_rule_says_no_answers_are_the_target_s(name):
     """EQ at every temperature: a head that says no, no weight, a small model that always hands over, a router that keeps
     nothing."""
     model = transformers_model("Llama")
-    for sampling in DRAWS:
-        for grammar in (None, GRAMMARS["schema"], GRAMMARS["regex"]):
-            options = {"vocab": VOCAB, "grammar": grammar, "max_tokens": 24, **sampling}
-            plain = gl.generate(model, prompts(3, 2), **options)
+    for draw, sampling in enumerate(DRAWS):
+        for grammar in ("none", "schema", "regex"):
+            options = {"vocab": VOCAB, "grammar": GRAMMARS[grammar], "max_tokens": 24, **sampling}
             drafted = gl.generate(model, prompts(3, 2), draft=NEVER[name](), **options)
-            assert [out.tokens for out in drafted] == [out.tokens for out in plain]
+            assert [out.tokens for out in drafted] == plain_tokens(draw, grammar)
 
 
 def test_rules_are_named_lossy():

@@ -20,7 +20,7 @@ from tests.decoding.speculative.equal_answers import same_answers
 torch = pytest.importorskip("torch")
 
 ASKED = [example("test", number, task) for task in ("record", "edit", "call") for number in range(5)]
-MANY = [(40, "quick"), pytest.param(1000, "proof", marks=pytest.mark.proof)]
+MANY = [(16, "quick"), pytest.param(1000, "proof", marks=pytest.mark.proof)]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_lenience_is_never_invalid(tiny, small, count, tier):
 
 def test_the_rate_of_each_schema_tells_drafts_apart(tiny, small):
     """DistillSpec: of each kind of record how many drafted tokens are accepted, for a trained draft and one that is not."""
-    asked = [example("test", number, "record") for number in range(12)]
+    asked = [example("test", number, "record") for number in range(7)]
     random = random_model("Llama", tiny[0].config.vocab_size)
     rates = []
     for draft in (small, random):

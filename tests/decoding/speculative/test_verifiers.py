@@ -28,7 +28,7 @@ from tests.decoding.speculative.state_space import LinearStates
 
 torch = pytest.importorskip("torch")
 
-COUNT = [6, pytest.param(60, marks=pytest.mark.proof)]
+COUNT = [4, pytest.param(60, marks=pytest.mark.proof)]
 
 
 def random_tree(rng, most=7):

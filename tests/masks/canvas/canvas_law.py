@@ -34,7 +34,9 @@ class Case:
     special: tuple[int, ...] = (0,)
     size: int | None = None
     by_ids: bool = False
+    alphabet: bytes = bytes(range(256))  # of texts; it saves time, no more
     known: dict[int, np.ndarray] = field(default_factory=dict)
+    ends: dict[tuple[Any, int], list[tuple[int, ...]]] = field(default_factory=dict)
 
     @cached_property
     def stop_ids(self) -> list[int]:
@@ -54,20 +56,34 @@ class Case:
         if length not in self.known:
             found = [
                 (*text, *tail)
-                for text in self._texts((), b"", length)
+                for text in self._ends((), b"", length)
                 for tail in itertools.product(self.stop_ids, repeat=length - len(text))
             ]
             self.known[length] = np.array(found, int).reshape(-1, length)
         return self.known[length]
 
-    def _texts(self, ids: tuple[int, ...], data: bytes, most: int) -> Iterator[tuple[int, ...]]:
-        if self.accepts(ids if self.by_ids else data):
-            yield ids
-        if len(ids) < most:
-            for token in set(range(len(self.tokens))) - {*self.stop_ids, *(() if self.by_ids else self.special)}:
+    @cached_property
+    def _spelled(self) -> list[int]:
+        """The tokens of texts."""
+        others = {*self.stop_ids, *(() if self.by_ids else self.special)}
+        return [
+            token
+            for token, data in enumerate(self.tokens)
+            if token not in others and data and not data.strip(self.alphabet)
+        ]
+
+    def _ends(self, ids: tuple[int, ...], data: bytes, most: int) -> list[tuple[int, ...]]:
+        """What texts that begin so go on with, in so many tokens at most; those of the same bytes go on alike."""
+        read = ids if self.by_ids else data
+        found = self.ends.get((read, most))
+        if found is None:
+            found = [()] if self.accepts(read) else []
+            for token in self._spelled if most else ():
                 longer = data + self.tokens[token]
-                if len(longer) > len(data) and self.begins(longer):
-                    yield from self._texts((*ids, token), longer, most)
+                if self.begins(longer):
+                    found += [(token, *end) for end in self._ends((*ids, token), longer, most - 1)]
+            self.ends[read, most] = found
+        return found
 
 
 def matching(rows: np.ndarray, partial: list[int]) -> np.ndarray:

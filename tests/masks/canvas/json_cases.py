@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import jsonschema
@@ -79,6 +80,12 @@ def like(pattern: str) -> Callable[[bytes], bool]:
     return lambda data: compiled.fullmatch(data) is not None
 
 
+def pairs(first: str, after: dict[str, str]) -> Callable[[bytes], bool]:
+    """Of a text: it begins with `first`, and after each of these characters comes one of those, or nothing."""
+    steps = (f"[{re.escape(each)}](?=[{re.escape(nexts)}]|$)" for each, nexts in after.items())
+    return like(f"(?=[{re.escape(first)}]|$)({'|'.join(steps)})*")
+
+
 def beginning_of(*texts: bytes) -> Callable[[bytes], bool]:
     """Of one of these texts, with any letter as an escape, and any number where a 1 stands."""
 
@@ -104,4 +111,10 @@ def case(
     tokens = [b"?", *(bytes([b]) for b in range(256)), *extra, b"."]
     accepts = by_schema(schema if oracle is None else oracle, order, blanks)
     grammar = gl.JsonSchema(schema, **{"whitespace": "compact", **options})
-    return Case(grammar, tokens, accepts, lambda data: not data.strip(alphabet) and begins(data))
+    return Case(
+        grammar,
+        tokens,
+        lru_cache(None)(accepts),
+        lambda data: not data.strip(alphabet) and begins(data),
+        alphabet=alphabet,
+    )

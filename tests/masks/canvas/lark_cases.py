@@ -1,6 +1,7 @@
 """Grammars that several tests fill rows of, and stock lark as their oracle."""
 
 from collections.abc import Callable
+from functools import cache, lru_cache
 
 import lark
 
@@ -15,6 +16,7 @@ LEVELS = """start: test
 """
 
 
+@cache
 def by_lark(text: str, parser: str = "lalr") -> Callable[[bytes], bool]:
     """Is this a text of the grammar?"""
     reader = lark.Lark(text, parser=parser)
@@ -26,4 +28,4 @@ def by_lark(text: str, parser: str = "lalr") -> Callable[[bytes], bool]:
             return False
         return True
 
-    return accepts
+    return lru_cache(None)(accepts)

@@ -82,5 +82,9 @@ def case(piece: Piece, extra: list[bytes], begins: str, alphabet: bytes = bytes(
     tokens = [b"?", *(bytes([b]) for b in range(256)), *extra, b"."]
     compiled = re.compile(begins.encode(), re.S)
     return Case(
-        piece[0], tokens, piece[1], lambda data: not data.strip(alphabet) and compiled.fullmatch(data) is not None
+        piece[0],
+        tokens,
+        piece[1],
+        lambda data: not data.strip(alphabet) and compiled.fullmatch(data) is not None,
+        alphabet=alphabet,
     )

@@ -23,7 +23,7 @@ def json_case(
     tokens = [b"?", *(bytes([b]) for b in range(256)), *extra, b"."]
     accepts = by_schema(schema, order, FLEXIBLE if whitespace == "flexible" else "")
     grammar = gl.JsonSchema(schema, whitespace=whitespace, **options)
-    return Case(grammar, tokens, lru_cache(None)(accepts), lambda data: not data.strip(alphabet))
+    return Case(grammar, tokens, lru_cache(None)(accepts), lambda data: not data.strip(alphabet), alphabet=alphabet)
 
 
 def row_of(case: Case, length: int, *pieces: bytes | None) -> list[int]:

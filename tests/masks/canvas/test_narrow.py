@@ -35,7 +35,7 @@ def left_of(rows: np.ndarray, partial: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("steps", [(0, IN_GAP, 1), (1, IN_GAP, 1), (2, 1, IN_GAP, 4)])
-@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 800, marks=pytest.mark.proof)])
+@pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(20, 800, marks=pytest.mark.proof)])
 def test_bounds_of_random_tables(
     first: int, count: int, steps: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +111,7 @@ def test_rows_with_bounds(first: int, count: int, monkeypatch: pytest.MonkeyPatc
     assert allowed > 100
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 800, marks=pytest.mark.proof)])
+@pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(20, 800, marks=pytest.mark.proof)])
 def test_the_best_row_by_bounds(first: int, count: int) -> None:
     found = tables = 0
     for seed in range(first, first + count):

@@ -37,13 +37,14 @@ SPELLINGS: list[tuple[dict[str, Any], list[str], list[str]]] = [  # a schema, te
 ]
 
 
+@pytest.mark.parametrize("count", [1, pytest.param(8, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_texts_and_walks_agree_with_the_oracle(name: str) -> None:
+def test_texts_and_walks_agree_with_the_oracle(name: str, count: int) -> None:
     for number, options in enumerate(OPTIONS):
         rng = random.Random(f"{name} {number}")
         if not {"property_order", "whitespace"} & set(options):  # of all texts, in any order
-            assert check_schema(SCHEMAS[name], rng, 6, **options)["compiled"]
-        assert check_walks(SCHEMAS[name], rng, VOCAB, 2, **options)["compiled"]
+            assert check_schema(SCHEMAS[name], rng, 3 * count, **options)["compiled"]
+        assert check_walks(SCHEMAS[name], rng, VOCAB, count, **options)["compiled"]
 
 
 @pytest.mark.parametrize(("schema", "valid", "invalid"), SPELLINGS)
@@ -56,21 +57,24 @@ def test_items_are_equal_in_any_spelling(schema: dict[str, Any], valid: list[str
 
 # Small schemas over a few tokens: every mask on the way to every short text.
 WHOLE: dict[str, tuple[Any, list[bytes], int]] = {
-    "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 6),
-    "closed": (array(closed(a={"enum": [1, 2]})), [b'[{"a":', b'},{"a":', b"1", b"2", b"}", b"}]"], 6),
+    "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 5),
+    "closed": (array(closed(a={"enum": [1, 2]})), [b'[{"a":', b'},{"a":', b"1", b"2", b"}", b"}]"], 5),
     "arrays": (
         array({"type": "array", "items": {"const": True}, "maxItems": 1}),
         [b"[", b"]", b"true", b",", b"],[", b"[],[]", b"]]"],
-        7,
+        6,
     ),
-    "listed": (array({"enum": [[], [1], {}]}), [b"[", b"]", b"1", b",", b"{}", b"[],[]", b"],"], 7),
+    "listed": (array({"enum": [[], [1], {}]}), [b"[", b"]", b"1", b",", b"{}", b"[],[]", b"],"], 6),
 }
 
 
+@pytest.mark.parametrize("more", [0, pytest.param(1, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", WHOLE)
-def test_whole_masks(name: str) -> None:
+def test_whole_masks(name: str, more: int) -> None:
     schema, pieces, longest = WHOLE[name]
-    outcomes: Counter[str] = check_whole_masks(schema, pieces, longest, random.Random(name), whitespace="compact")
+    outcomes: Counter[str] = check_whole_masks(
+        schema, pieces, longest + more, random.Random(name), whitespace="compact"
+    )
     assert outcomes["bits"] > 50
 
 
@@ -86,12 +90,13 @@ def test_all_orders_of_listed_items(name: str) -> None:
             assert accepts(matcher, text.encode()) is validator.is_valid(json.loads(text)), text
 
 
+@pytest.mark.parametrize("count", [1, pytest.param(10, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_every_state_can_be_ended(name: str) -> None:
+def test_every_state_can_be_ended(name: str, count: int) -> None:
     """From each state of random walks: the mask is what advance takes, and the completion ends in a valid text."""
     validator, rng = Draft202012Validator(SCHEMAS[name]), random.Random(name)
     constraint = compiled(SCHEMAS[name], VOCAB)
-    for _ in range(3):
+    for _ in range(count):
         matcher, text = constraint.matcher(), b""
         for _ in range(14):
             allowed = allowed_ids(matcher, VOCAB) - set(VOCAB.stop_ids)
