@@ -114,6 +114,9 @@ GROUPS = {
         "find_terms": "canvas.spots",
         "weigh_spots": "canvas.spot_sums",
         "spots_draw": "canvas.spot_draws",
+        "live_before": "canvas.live_spots",
+        "live_after": "canvas.live_spots",
+        "live_pass": "canvas.live_spots",
     },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }
