@@ -28,7 +28,7 @@ def limit(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_class, "STEPS", int(rng.integers(4)))
     monkeypatch.setattr(one_class, "MOST_TO_END", int(rng.integers(3)))
     monkeypatch.setattr(narrow, "MOST_ALONE", int(rng.choice([-1, 2, 32])))
-    monkeypatch.setattr(live_spots, "FEW_STEPS", int(rng.integers(3)))
+    monkeypatch.setattr(live_spots, "STEPS_BEHIND", int(rng.integers(3)))
 
 
 def left_of(rows: np.ndarray, partial: np.ndarray) -> np.ndarray:

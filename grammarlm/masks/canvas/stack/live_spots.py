@@ -29,18 +29,26 @@ if TYPE_CHECKING:
 
 SOME = MASKED - 1  # in place of a class: any of those that are asked about (kernels/cpu/canvas/live_spots.py)
 STEPS = 32  # of spots between two looks at the clock
-FEW_STEPS = 24  # behind the position, by the few classes
+STEPS_BEHIND = 16  # the position, where all stacks before it are not known
+MORE_GAPS = 4
 
 
 class LiveSpots:
     """Of one row of classes; the lock of the table's sets is held in each call."""
 
-    def __init__(self, grid: StackGrid, row: np.ndarray, sides: tuple[np.ndarray, np.ndarray], edge: RightEdge):
-        """`sides`: the wide states, from the left and from the right."""
+    def __init__(
+        self,
+        grid: StackGrid,
+        row: np.ndarray,
+        sides: tuple[np.ndarray, np.ndarray],
+        edge: RightEdge,
+        like: LiveSpots | None = None,
+    ):
+        """`sides`: the wide states, from the left and from the right; `like`: of a row that this one has more tokens than."""
         table, steps = grid.table, len(row)
         assert table.narrow is not None
         self._grid, self._sets, self._table = grid, table.sets, table.narrow
-        self._edge = (dict(edge.surely), dict(edge.perhaps))
+        self._edges = tuple(dict(stacks) for stacks in edge)
         self._spots = table.spots()
         grid.check()
         self._given, self._row = np.ascontiguousarray(row, np.int32), np.array(row, np.int32)
@@ -48,6 +56,7 @@ class LiveSpots:
         self._live = np.zeros((steps + 1, -(-self._spots.count // 64)), np.uint64)
         self._taken = np.zeros(len(table.kind_classes), np.uint8)
         self._states = np.zeros((steps + 1, table.controls), np.int32)
+        self._begin = np.ascontiguousarray(sides[0][0], np.int32)
         self._sides = tuple(np.ascontiguousarray(side, np.int32) for side in sides)
         for place, array in (
             (At.ROW, self._row), (At.LEFT, self._sides[0]), (At.RIGHT, self._sides[1]), (At.LIVE, self._live),
@@ -56,42 +65,68 @@ class LiveSpots:
             self._words[place] = address_of(array)
         self._words[At.STEPS] = steps
         self._sets.need_classes()
-        self._before(0, steps + 1)
-        self._whole = self._live.copy()  # of the row as it is, seen from the right
+        self._ahead, self._known = np.zeros_like(self._live), steps + 1  # seen from the right, from a boundary on
+        if like is not None and like._spots is self._spots:
+            differs = np.flatnonzero(like._given != self._given)
+            self._known = max(like._known, int(differs[-1]) + 1 if len(differs) else 0)
+            self._ahead[self._known :] = like._ahead[self._known :]
         self._reached = 0
 
     def leads_through(self, narrow: States) -> bool | None:
         """Has the row a completion?"""
-        self._begin(0)
-        if not self._reach(len(self._row)):
+        size = len(self._row)
+        self._look(0, 0)
+        if not self._reach(size):
             return False
-        begin = self._sides[0][0]
-        if self._ends(0, begin, narrow, is_few=True, most=len(self._row)):
+        if self._ends(0, self._begin, narrow, is_few=True, most=size):
             return True
-        return self._ends(0, begin, narrow, is_few=False, most=len(self._row))
+        return self._ends(0, self._begin, narrow, is_few=False, most=size)
 
     def leads(self, position: int, classes: np.ndarray, narrow: States) -> np.ndarray | None:
-        """bool: which of some classes may stand at a masked position. `narrow`: any narrow states of the row."""
+        """bool: which of some classes may stand at a masked position. `narrow`: any narrow states of the row. None: not known."""
         bits = np.zeros(64 * self._grid.table.kind_classes.shape[1], np.uint8)
         bits[classes] = 1
         some = np.packbits(bits, bitorder="little").view(np.uint64)
         self._taken[:] = (self._grid.table.kind_classes & some).any(1)
-        self._row[position] = SOME
+        found = np.full(len(classes), -1, np.int8)
         try:
-            self._begin(position + 1)
-            if not self._reach(position + 1):
-                return np.zeros(len(classes), bool)
-            return self._followed(position, classes, narrow)
+            for first in self._begins(position):
+                self._row[position] = SOME
+                self._look(first, position + 1)
+                if not self._reach(position + 1):
+                    found[found < 0] = 0
+                    break
+                for is_few in (True, False):
+                    if (found < 0).any():
+                        self._follow(first, position, classes, found, narrow, is_few)
+                if (found >= 0).all():
+                    break
         finally:
             self._row[position] = MASKED
+        return found > 0 if (found >= 0).all() else None
 
     # ------------------------------------------------------------------ inside
 
-    def _begin(self, last: int) -> None:
-        """Live spots from the right: those of the row, but before a boundary anew."""
-        self._live[:] = self._whole
-        self._before(0, last)
-        self._reached = 0
+    def _begins(self, position: int) -> list[int]:
+        """Where passes to a position begin: with its gap, with the one before, with four more, ..., with the row."""
+        masked = self._given[: position + 1] == MASKED
+        starts = np.flatnonzero(masked & ~np.concatenate([[False], masked[:-1]]))
+        found, back = list[int](), 1
+        while back < len(starts):
+            found.append(int(starts[-back]))
+            back *= MORE_GAPS
+        return [*found, 0] if not found or found[-1] else found
+
+    def _look(self, first: int, end: int) -> None:
+        """Live spots from a boundary on, seen from the right; before another one with what is asked about."""
+        known = self._known
+        if known > end:
+            self._live[known:] = self._ahead[known:]
+            self._before(end, known)
+            self._ahead[end:known], self._known = self._live[end:known], end
+        self._live[end:] = self._ahead[end:]
+        self._before(first, end)
+        self._reached = first
 
     def _before(self, first: int, last: int) -> None:
         given = self._sets.address, address_of(self._words)
@@ -109,38 +144,32 @@ class LiveSpots:
             self._grid.check()
         return bool(self._live[last].any())
 
-    def _followed(self, position: int, classes: np.ndarray, narrow: States) -> np.ndarray | None:
-        """Which of the classes lead on from live spots; None where it is not known of all."""
-        found = np.full(len(classes), -1, np.int8)
-        masked = np.concatenate([[False], self._given == MASKED])
-        first = position - int(np.argmin(masked[position + 1 :: -1])) + 1  # of the gap
-        for begin, states, is_few in (
-            (first, narrow.left[first], True),
-            (0, self._sides[0][0], True),
-            (0, self._sides[0][0], False),
-        ):
-            self._states[begin] = states
-            if begin < position:
-                self._pass(begin, position, is_few)
-            before, known = self._states[position].copy(), dict[bytes, bool | None]()
-            for which in np.flatnonzero(found < 0).tolist():
-                self._row[position] = classes[which]
-                self._states[position] = before
-                self._pass(position, position + 1, is_few)
-                after = self._states[position + 1].copy()
-                key = after.tobytes()
-                if key not in known:
-                    most = FEW_STEPS if is_few else len(self._row)
-                    known[key] = self._ends(position + 1, after, narrow, is_few, most)
-                if known[key] or (known[key] is False and not is_few):
-                    found[which] = known[key]
-            self._row[position] = SOME
-            if (found >= 0).all():
-                return found > 0
-        return None
+    def _follow(
+        self, first: int, position: int, classes: np.ndarray, found: np.ndarray, narrow: States, is_few: bool
+    ) -> None:
+        """Finds out about classes of which it is not known (found < 0), from states at a boundary before the position."""
+        is_exact = not first and not is_few
+        self._states[first] = narrow.left[first] if first else self._begin
+        self._pass(first, position, is_few)
+        before, known = self._states[position].copy(), dict[bytes, bool | None]()
+        for which in np.flatnonzero(found < 0).tolist():
+            self._row[position] = classes[which]
+            self._states[position] = before
+            self._pass(position, position + 1, is_few)
+            after = self._states[position + 1].copy()
+            key = after.tobytes()
+            if key not in known:
+                known[key] = self._ends(
+                    position + 1, after, narrow, is_few, len(self._row) if is_exact else STEPS_BEHIND
+                )
+            verdict = known[key]
+            if verdict or (is_exact and verdict is not None):
+                found[which] = verdict
+        self._row[position] = SOME
 
     def _ends(self, at: int, states: np.ndarray, narrow: States, is_few: bool, most: int) -> bool | None:
-        """Is there a completion from these states on? Exact unless `is_few`, but at a right edge of which not all is known."""
+        """Is there a completion from these states on? After `most` steps it is not looked for any more; None where not enough is
+        known of the right edge."""
         size = len(self._row)
         self._states[at] = states
         while True:
@@ -151,13 +180,13 @@ class LiveSpots:
                 return True
             if at == size:
                 break
-            if is_few and not most:
+            if not most:
                 return False
             self._pass(at, at + 1, is_few)
             at, most = at + 1, most - 1
-        if self._meets(here, self._edge[0]):
+        if self._meets(here, self._edges[0]):
             return True
-        return None if self._meets(here, self._edge[1]) else False
+        return None if self._meets(here, self._edges[1]) else False
 
     def _pass(self, first: int, last: int, is_few: bool) -> None:
         place = np.array([first, last], np.int64)

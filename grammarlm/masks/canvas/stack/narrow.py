@@ -67,6 +67,12 @@ class RowBounds:
         )
         self._one_class = OneClass(grid, row, self._wide)
         self._decided_rows: dict[int, np.ndarray] = {}
+        self._most: dict[int, np.ndarray] = {}  # what may stand at positions at most: what did where fewer tokens were given
+        self._live_before: LiveSpots | None = None
+        if before is not None and before._is_less_than(row):
+            self._most = before._most | before._decided_rows
+            if self._other is not None:
+                self._live_before = before.__dict__.get("_live_spots")
         self._rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by position
 
     @cached_property
@@ -98,8 +104,14 @@ class RowBounds:
 
     # ------------------------------------------------------------------ inside
 
+    def _is_less_than(self, row: np.ndarray) -> bool:
+        """Has another row all tokens of this one?"""
+        return len(row) == len(self._row) and bool(((self._row == MASKED) | (self._row == row)).all())
+
     def _decided(self, position: int, classes: np.ndarray | slice) -> np.ndarray | None:
         surely, perhaps = (each.copy() for each in self.bounds_at(position))
+        if position in self._most:
+            perhaps &= self._most[position]
         left = np.arange(len(perhaps))[classes]
         left = np.unique(left[perhaps[left]])
         if len(left) <= MOST_ALONE:
@@ -118,7 +130,7 @@ class RowBounds:
 
     @cached_property
     def _live_spots(self) -> LiveSpots:
-        return LiveSpots(self._grid, self._row, self._wide.sides, self._edge)
+        return LiveSpots(self._grid, self._row, self._wide.sides, self._edge, self._live_before)
 
     @cached_property
     def _narrow(self) -> States:
