@@ -87,6 +87,7 @@ GROUPS = {
         "sets_meet": "canvas.set_passes",
         "narrow_pass": "canvas.narrow",
         "narrow_classes": "canvas.narrow_rows",
+        "narrow_meet": "canvas.narrow_rows",
         "sets_walk": "canvas.set_walk",
         "sets_of_row": "canvas.contexts",
         "guide_row": "canvas.guide",

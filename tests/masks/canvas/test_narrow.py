@@ -38,9 +38,7 @@ def left_of(rows: np.ndarray, partial: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
 @pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 800, marks=pytest.mark.proof)])
-def test_bounds_of_random_tables(
-    first: int, count: int, steps: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bounds_of_random_tables(first: int, count: int, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(narrow, "FREE_STEPS", steps)
     asked = decided = refused = tables = 0
     for seed in range(first, first + count):

@@ -55,6 +55,19 @@ def mark_kinds(address, spots_address, step, taken):
 
 
 @part
+def is_live(spots_address, step, goal):
+    """Is a spot of a goal live at a boundary?"""
+    spots = spots_of(spots_address)
+    live, (starts, members) = live_spots(spots), members_of(spots)
+    if goal < spots[Spots.SPOTS]:
+        return goal >= 0 and has_bit(live, step, goal)
+    for i in range(starts[goal], starts[goal + 1]):
+        if has_bit(live, step, int64(members[i])):
+            return True
+    return False
+
+
+@part
 def mark_goals(spots_address, step, goals):
     """The goals of which a spot is live at a boundary."""
     spots = spots_of(spots_address)
@@ -95,15 +108,18 @@ def live_before(address, spots_address, first, last):
     controls, symbols = arena[StackSets.CONTROLS], arena[StackSets.SYMBOLS]
     numbers, (starts, kinds, terms) = spot_numbers(spots, arena), terms_of(spots)
     live, marks = live_spots(spots), np.zeros(symbols, np.int32)
+    row = carray(pointer(spots[Spots.ROW]), spots[Spots.STEPS], np.int32)
     goals, taken = np.empty(spots[Spots.GOALS], np.uint8), np.empty(arena[StackSets.KINDS], np.uint8)
     for step in range(last - 1, first - 1, -1):
         is_edge = step == spots[Spots.STEPS]
+        is_given = not is_edge and row[step] >= 0
         if not is_edge:
             if is_step_again(address, spots_address, int64(step)):
                 live[step, :] = live[step + 1]
                 continue
             mark_kinds(address, spots_address, int64(step), taken)
-            mark_goals(spots_address, int64(step) + 1, goals)
+            if not is_given:
+                mark_goals(spots_address, int64(step) + 1, goals)
         live[step, :] = uint64(0)
         for c in range(controls):
             if not mark_tops(address, spots_address, int64(step), int64(c), marks, 1):
@@ -112,13 +128,18 @@ def live_before(address, spots_address, first, last):
                 spot = int64(numbers[c, symbol])
                 if marks[symbol] != 3 or spot < 0:
                     continue
-                is_live = is_edge
-                if not is_edge:
+                leads = is_edge
+                if is_given:
+                    for x in range(starts[spot], starts[spot + 1]):
+                        if taken[kinds[x]] and is_live(spots_address, int64(step) + 1, int64(terms[x])):
+                            leads = True
+                            break
+                elif not is_edge:
                     for x in range(starts[spot], starts[spot + 1]):
                         if goals[terms[x]] and taken[kinds[x]]:
-                            is_live = True
+                            leads = True
                             break
-                if is_live:
+                if leads:
                     live[step, spot >> 6] |= uint64(1) << uint64(spot & 63)
             mark_tops(address, spots_address, int64(step), int64(c), marks, -1)
 
@@ -153,14 +174,13 @@ def live_after(address, spots_address, first, last):
 
 
 @part
-def kept_live(address, spots_address, live, point, stacks):
-    """The stacks of a set from which a point within a token leads to a live spot."""
+def kept_live(address, spots_address, step, point, stacks):
+    """The stacks of a set from which a point within the token before a boundary leads to a live spot."""
     arena, spots = sets_arena(address), spots_of(spots_address)
     goals, words = goal_numbers(spots, arena), words_of(arena, stacks)
     count = int64(0)
     for i in range(1, len(words), 2):
-        goal = goals[point, words[i]]
-        if goal >= 0 and live[goal]:
+        if is_live(spots_address, step, int64(goals[point, words[i]])):
             count += 1
     if count == 0:
         return int64(0)
@@ -172,28 +192,26 @@ def kept_live(address, spots_address, live, point, stacks):
     pairs, used = carray(pointer(arena[StackSets.PAIRS]), arena[StackSets.PAIR_CAPACITY], np.int32), int64(1)
     pairs[0] = Record.SET
     for i in range(1, len(words), 2):
-        goal = goals[point, words[i]]
-        if goal >= 0 and live[goal]:
+        if is_live(spots_address, step, int64(goals[point, words[i]])):
             pairs[used], pairs[used + 1] = words[i], words[i + 1]
             used += 2
     return record(address, arena[StackSets.PAIRS], used, int64(1))
 
 
 @part
-def come_live(address, narrow_address, spots_address, live, states, at, point, stacks):
-    kept = kept_live(address, spots_address, live, point, stacks)
+def come_live(address, narrow_address, spots_address, states, at, point, stacks):
+    kept = kept_live(address, spots_address, at, point, stacks)
     if kept:
         come(address, narrow_address, states, at, point, kept)
 
 
 @part
-def step_live(address, narrow_address, spots_address, states, at, live, taken, is_few):
+def step_live(address, narrow_address, spots_address, states, at, taken, is_few):
     """Row `at` + 1 of states from row `at`, of live spots. `is_few`: masked tokens are of the few classes."""
     arena, narrow, spots = sets_arena(address), narrow_of(narrow_address), spots_of(spots_address)
     controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
     first_micro = controls + pushes
     token_class = int64(carray(pointer(spots[Spots.ROW]), spots[Spots.STEPS], np.int32)[at])
-    mark_goals(spots_address, at + 1, live)
     states[at + 1, :] = 0
     from_, to = every_edge(arena)
     if is_few and token_class == MASKED:
@@ -201,7 +219,7 @@ def step_live(address, narrow_address, spots_address, states, at, live, taken, i
         for e in range(len(few_from)):
             if states[at, few_from[e]]:
                 stacks = int64(states[at, few_from[e]])
-                come_live(address, narrow_address, spots_address, live, states, at + 1, int64(few_to[e]), stacks)
+                come_live(address, narrow_address, spots_address, states, at + 1, int64(few_to[e]), stacks)
     elif token_class < 0:
         mark_kinds(address, spots_address, at, taken)
         starts = every_start(arena, narrow)
@@ -211,7 +229,7 @@ def step_live(address, narrow_address, spots_address, states, at, live, taken, i
                 for e in range(starts[c], starts[c + 1]):
                     if taken[kind_of[e]]:
                         stacks = int64(states[at, c])
-                        come_live(address, narrow_address, spots_address, live, states, at + 1, int64(to[e]), stacks)
+                        come_live(address, narrow_address, spots_address, states, at + 1, int64(to[e]), stacks)
     else:
         of = class_edges_of(arena)
         first, last = class_range(arena, token_class)
@@ -219,7 +237,7 @@ def step_live(address, narrow_address, spots_address, states, at, live, taken, i
             e = int64(of[i])
             if states[at, from_[e]]:
                 stacks = int64(states[at, from_[e]])
-                come_live(address, narrow_address, spots_address, live, states, at + 1, int64(to[e]), stacks)
+                come_live(address, narrow_address, spots_address, states, at + 1, int64(to[e]), stacks)
     here = carray(pointer(narrow[Narrow.HERE]), arena[StackSets.POINTS], np.int32)
     met = carray(pointer(narrow[Narrow.MET]), micros // 64 + 1, np.uint64)
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
@@ -233,14 +251,14 @@ def step_live(address, narrow_address, spots_address, states, at, live, taken, i
             for r in range(starts[m - first_micro], starts[m - first_micro + 1]):
                 rest = after_rule(address, stacks, int64(symbols[r]))
                 if rest:
-                    come_live(address, narrow_address, spots_address, live, states, at + 1, int64(afters[r]), rest)
+                    come_live(address, narrow_address, spots_address, states, at + 1, int64(afters[r]), rest)
     push_symbol, push_after = pushes_of(arena)
     for u in range(pushes - 1, -1, -1):
         stacks = int64(here[controls + u])
         if stacks:
             here[controls + u] = 0
             made = with_top(address, int64(push_symbol[u]), stacks)
-            come_live(address, narrow_address, spots_address, live, states, at + 1, int64(push_after[u]), made)
+            come_live(address, narrow_address, spots_address, states, at + 1, int64(push_after[u]), made)
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)", seconds=6)
@@ -250,9 +268,9 @@ def live_pass(address, narrow_address, spots_address, states_address, place_addr
     arena, spots = sets_arena(address), spots_of(spots_address)
     states = carray(pointer(states_address), (spots[Spots.STEPS] + 1, arena[StackSets.CONTROLS]), np.int32)
     place = carray(pointer(place_address), 2, np.int64)
-    live, taken = np.empty(spots[Spots.GOALS], np.uint8), np.empty(arena[StackSets.KINDS], np.uint8)
+    taken = np.empty(arena[StackSets.KINDS], np.uint8)
     while place[0] != place[1]:
-        step_live(address, narrow_address, spots_address, states, place[0], live, taken, is_few)
+        step_live(address, narrow_address, spots_address, states, place[0], taken, is_few)
         if arena[StackSets.FULL]:
             break
         place[0] += 1

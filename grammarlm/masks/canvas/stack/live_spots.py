@@ -48,7 +48,10 @@ class LiveSpots:
         table, steps = grid.table, len(row)
         assert table.narrow is not None
         self._grid, self._sets, self._table = grid, table.sets, table.narrow
-        self._edges = tuple(dict(stacks) for stacks in edge)
+        self._edges = np.zeros((2, table.controls), np.int32)
+        for side, stacks in zip(self._edges, edge, strict=True):
+            for control, number in stacks:
+                side[control] = number
         self._spots = table.spots()
         grid.check()
         self._given, self._row = np.ascontiguousarray(row, np.int32), np.array(row, np.int32)
@@ -71,6 +74,9 @@ class LiveSpots:
             self._known = max(like._known, int(differs[-1]) + 1 if len(differs) else 0)
             self._ahead[self._known :] = like._ahead[self._known :]
         self._reached = 0
+        self._way_of: dict[int, tuple[int, bool]] = (
+            {} if like is None else like._way_of.copy()
+        )  # by position, what was enough
 
     def leads_through(self, narrow: States) -> bool | None:
         """Has the row a completion?"""
@@ -84,22 +90,20 @@ class LiveSpots:
 
     def leads(self, position: int, classes: np.ndarray, narrow: States) -> np.ndarray | None:
         """bool: which of some classes may stand at a masked position. `narrow`: any narrow states of the row. None: not known."""
-        bits = np.zeros(64 * self._grid.table.kind_classes.shape[1], np.uint8)
-        bits[classes] = 1
-        some = np.packbits(bits, bitorder="little").view(np.uint64)
-        self._taken[:] = (self._grid.table.kind_classes & some).any(1)
-        found = np.full(len(classes), -1, np.int8)
+        found, looked = np.full(len(classes), -1, np.int8), -1
         try:
-            for first in self._begins(position):
-                self._row[position] = SOME
-                self._look(first, position + 1)
-                if not self._reach(position + 1):
-                    found[found < 0] = 0
-                    break
-                for is_few in (True, False):
-                    if (found < 0).any():
-                        self._follow(first, position, classes, found, narrow, is_few)
+            for way in self._ways(position):
+                first, is_few = way
+                if first != looked:
+                    self._ask(position, classes[found < 0])
+                    self._look(first, position + 1)
+                    looked = first
+                    if not self._reach(position + 1):
+                        found[found < 0] = 0
+                        break
+                self._follow(first, position, classes, found, narrow, is_few)
                 if (found >= 0).all():
+                    self._way_of[position] = way
                     break
         finally:
             self._row[position] = MASKED
@@ -107,15 +111,28 @@ class LiveSpots:
 
     # ------------------------------------------------------------------ inside
 
-    def _begins(self, position: int) -> list[int]:
-        """Where passes to a position begin: with its gap, with the one before, with four more, ..., with the row."""
+    def _ask(self, position: int, classes: np.ndarray) -> None:
+        """At the position stands one of these classes."""
+        bits = np.zeros(64 * self._grid.table.kind_classes.shape[1], np.uint8)
+        bits[classes] = 1
+        some = np.packbits(bits, bitorder="little").view(np.uint64)
+        self._taken[:] = (self._grid.table.kind_classes & some).any(1)
+        self._row[position] = SOME
+
+    def _ways(self, position: int) -> list[tuple[int, bool]]:
+        """Where passes to a position begin (with its gap, others before it, the row), and whether they follow few classes.
+        First what was enough where fewer tokens were given."""
         masked = self._given[: position + 1] == MASKED
         starts = np.flatnonzero(masked & ~np.concatenate([[False], masked[:-1]]))
-        found, back = list[int](), 1
+        begins, back = list[int](), 1
         while back < len(starts):
-            found.append(int(starts[-back]))
+            begins.append(int(starts[-back]))
             back *= MORE_GAPS
-        return [*found, 0] if not found or found[-1] else found
+        if not begins or begins[-1]:
+            begins.append(0)
+        ways = [(first, is_few) for first in begins for is_few in (True, False)]
+        known = self._way_of.get(position)
+        return ways if known is None else [known, *ways]
 
     def _look(self, first: int, end: int) -> None:
         """Live spots from a boundary on, seen from the right; before another one with what is asked about."""
@@ -176,7 +193,7 @@ class LiveSpots:
             here = self._states[at]
             if not here.any():
                 return False
-            if self._meets(here, narrow.right[at]):
+            if self._sets.rows_meet(here, narrow.right[at]):
                 return True
             if at == size:
                 break
@@ -184,9 +201,9 @@ class LiveSpots:
                 return False
             self._pass(at, at + 1, is_few)
             at, most = at + 1, most - 1
-        if self._meets(here, self._edges[0]):
+        if self._sets.rows_meet(here, self._edges[0]):
             return True
-        return None if self._meets(here, self._edges[1]) else False
+        return None if self._sets.rows_meet(here, self._edges[1]) else False
 
     def _pass(self, first: int, last: int, is_few: bool) -> None:
         place = np.array([first, last], np.int64)
@@ -196,11 +213,3 @@ class LiveSpots:
             place[1] = end
             self._sets.asked(lambda address: entries.live_pass(address, *given, int(is_few)), self._grid.check)
             self._grid.check()
-
-    def _meets(self, states: np.ndarray, others: np.ndarray | dict[int, int]) -> bool:
-        """Has some control the same stack in both?"""
-        for control in np.flatnonzero(states).tolist():
-            other = int(others.get(control, 0) if isinstance(others, dict) else others[control])
-            if other and self._sets.has_common(int(states[control]), other):
-                return True
-        return False

@@ -67,7 +67,9 @@ class RowBounds:
         )
         self._one_class = OneClass(grid, row, self._wide)
         self._decided_rows: dict[int, np.ndarray] = {}
-        self._most: dict[int, np.ndarray] = {}  # what may stand at positions at most: what did where fewer tokens were given
+        self._most: dict[
+            int, np.ndarray
+        ] = {}  # what may stand at positions at most: what did where fewer tokens were given
         self._live_before: LiveSpots | None = None
         if before is not None and before._is_less_than(row):
             self._most = before._most | before._decided_rows
@@ -239,10 +241,7 @@ class States:
 
     def meet(self, sets: StackSets, at: int) -> bool:
         """Has some control the same stack from both sides?"""
-        return any(
-            sets.has_common(int(self.left[at, control]), int(self.right[at, control]))
-            for control in np.flatnonzero((self.left[at] > 0) & (self.right[at] > 0)).tolist()
-        )
+        return sets.rows_meet(self.left[at], self.right[at])
 
 
 def _with_plain(row: np.ndarray, steps: int) -> np.ndarray:
