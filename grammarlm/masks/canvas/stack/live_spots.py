@@ -84,7 +84,7 @@ class LiveSpots:
         self._look(0, 0)
         if not self._reach(size):
             return False
-        if self._ends(0, self._begin, narrow, is_few=True, most=size):
+        if self._ends(0, self._begin, narrow, is_few=True, most=STEPS_BEHIND):
             return True
         return self._ends(0, self._begin, narrow, is_few=False, most=size)
 
@@ -185,8 +185,7 @@ class LiveSpots:
         self._row[position] = SOME
 
     def _ends(self, at: int, states: np.ndarray, narrow: States, is_few: bool, most: int) -> bool | None:
-        """Is there a completion from these states on? After `most` steps it is not looked for any more; None where not enough is
-        known of the right edge."""
+        """Is there a completion from these states on? None after `most` steps, or where not enough is known of the right edge."""
         size = len(self._row)
         self._states[at] = states
         while True:
@@ -198,7 +197,7 @@ class LiveSpots:
             if at == size:
                 break
             if not most:
-                return False
+                return None
             self._pass(at, at + 1, is_few)
             at, most = at + 1, most - 1
         if self._sets.rows_meet(here, self._edges[0]):

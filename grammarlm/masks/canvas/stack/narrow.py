@@ -40,7 +40,11 @@ if TYPE_CHECKING:
     from .sets import StackSets
 
 STEPS = 8  # of a row between two looks at the clock
-FREE_STEPS = 2  # so many masked tokens beside given ones may change the stack, others leave it as it is
+FREE_STEPS, FEW_FREE_STEPS = (
+    2,
+    1,
+)  # so many masked tokens beside given ones may change the stack, others leave it as it is
+MANY_MASKED = 96  # tokens of a row; it has many stacks anyway, and fewer of its classes stay open
 MOST_ALONE = 32  # classes that are left open are asked about one by one
 PLAIN = MASKED - 1  # in place of a masked token: one that leaves the stack as it is
 
@@ -138,7 +142,8 @@ class RowBounds:
     def _narrow(self) -> States:
         other = self._other
         like = None if other is None else other.__dict__.get("_narrow")
-        row = _with_plain(self._row, FREE_STEPS)
+        is_many = int((self._row == MASKED).sum()) > MANY_MASKED
+        row = _with_plain(self._row, FEW_FREE_STEPS if is_many else FREE_STEPS)
         found = States(self._grid, self._table, self._ends, row, self._wide.sides, like)
         if like is not None and other is not None and len(like.row) == len(self._row):
             self._take_rows(other, found, like)
