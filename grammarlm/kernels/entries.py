@@ -87,6 +87,7 @@ GROUPS = {
         "sets_meet": "canvas.set_passes",
         "narrow_pass": "canvas.narrow",
         "narrow_classes": "canvas.narrow_rows",
+        "narrow_meet": "canvas.narrow_rows",
         "sets_walk": "canvas.set_walk",
         "sets_of_row": "canvas.contexts",
         "guide_row": "canvas.guide",
@@ -114,6 +115,9 @@ GROUPS = {
         "find_terms": "canvas.spots",
         "weigh_spots": "canvas.spot_sums",
         "spots_draw": "canvas.spot_draws",
+        "live_before": "canvas.live_spots",
+        "live_after": "canvas.live_spots",
+        "live_pass": "canvas.live_spots",
     },
     "items": {"best_entries": "items.step", "norms_of_allowed": "items.step"},
 }

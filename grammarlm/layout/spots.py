@@ -32,4 +32,6 @@ class Spots(Constants):
     USED = 21  # of the uniform numbers: a try begins again there
     FOUND = 22  # int32 [STEPS]: the classes that are drawn
     END = 23  # the state that they lead to
-    LENGTH = 24
+    LIVE = 24  # uint64 [STEPS + 1, words]: the spots that a row can perhaps go through, as bits
+    TAKEN = 25  # uint8 [KINDS]: what a position of the class SOME may take
+    LENGTH = 26

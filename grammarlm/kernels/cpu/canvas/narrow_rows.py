@@ -86,3 +86,15 @@ def narrow_classes(address, narrow_address, states_address, out_address, maybe_a
     here[:] = 0
     other[:] = 0
     return arena[StackSets.FULL]
+
+
+@kernel("int64(int64, int64, int64)")
+def narrow_meet(address, first_address, second_address):
+    """Has some control the same stack in two rows of states (int32 [CONTROLS])? FULL may be set."""
+    controls = sets_arena(address)[StackSets.CONTROLS]
+    first = carray(pointer(first_address), controls, np.int32)
+    second = carray(pointer(second_address), controls, np.int32)
+    for c in range(controls):
+        if first[c] and second[c] and meet(address, int64(first[c]), int64(second[c])):
+            return 1
+    return 0

@@ -45,7 +45,9 @@ class FewClasses:
         self._table = table
         self._control, self._point = table.edge_control[:size], table.edge_point[:size]
         self._kind = table.edge_kind[:size]
-        self._led_to, self._takes = bits(finals, table.controls), bits(table.kind_classes, table.classes)
+        self._finals, self._takes = finals, bits(table.kind_classes, table.classes)
+        kinds, self._classes = np.nonzero(self._takes)
+        self._class_start = np.searchsorted(kinds, np.arange(len(self._takes) + 1))
         self._is_free = self._point < table.controls
         self.found: set[int] = set() if table.few is None else {*table.few.tolist()}
         self._is_taken = any_of(self._takes[:, sorted(self.found)])  # bool [kinds]: by a class that has been found
@@ -60,9 +62,9 @@ class FewClasses:
         for micro, symbol, _ in table.rules:
             if symbol >= table.symbols:
                 first[micro, symbol - table.symbols] = True
-        begins = np.flatnonzero(np.diff(control, prepend=-1))
+        begins, packed = np.flatnonzero(np.diff(control, prepend=-1)), np.packbits(first, axis=1, bitorder="little")
         may = np.zeros((table.controls, len(table.operations)), bool)
-        may[control[begins]] = np.logical_or.reduceat(first[point], begins, axis=0)
+        may[control[begins]] = bits(np.bitwise_or.reduceat(packed[point], begins, axis=0), len(table.operations))
         others, into = may.sum(1), np.bincount(point[self._is_free], minlength=table.controls)
         for operation in range(len(table.operations)):
             of = np.flatnonzero(may[:, operation] & (into > 0))
@@ -86,10 +88,11 @@ class FewClasses:
                 break
             group = free[waiting[0]] & free[:, waiting[0]] & is_sea
             group[waiting[0]] = True
-            self._cover(np.flatnonzero(any_of(self._led_to[:, group])[self._point] & ~is_sea[self._control]))
-            leaving = np.flatnonzero(group[self._control] & any_of(self._led_to[:, ~is_sea])[self._point])
+            self._cover(np.flatnonzero(any_of(self._led_to(group))[self._point] & ~is_sea[self._control]))
+            others = self._led_to(~is_sea)
+            leaving = np.flatnonzero(group[self._control] & any_of(others)[self._point])
             self._cover(leaving)
-            self._add(leaving, self._led_to[:, ~is_sea].sum(1)[self._point[leaving]])
+            self._add(leaving, bits(others[self._point[leaving]], len(most)).sum(1))
             waiting = [sea for sea in waiting if not group[sea]]
 
     def _on(self) -> None:
@@ -98,11 +101,18 @@ class FewClasses:
         leads_on = np.zeros(self._table.controls, bool)
         leads_on[self._control[takes & ~self._is_free]] = True
         while True:
-            edges = np.flatnonzero(~leads_on[self._control] & any_of(self._led_to[:, leads_on])[self._point])
+            edges = np.flatnonzero(~leads_on[self._control] & any_of(self._led_to(leads_on))[self._point])
             if not len(edges):
                 return
             self._cover(edges)
             leads_on[self._control[edges]] = True
+
+    def _led_to(self, controls: np.ndarray) -> np.ndarray:
+        """uint64 [points, words]: those of some controls (bool [controls]) that each point can lead to."""
+        chosen = np.zeros(64 * self._finals.shape[1], np.uint8)
+        chosen[: len(controls)] = controls
+        found: np.ndarray = self._finals & np.packbits(chosen, bitorder="little").view(np.uint64)
+        return found
 
     def _cover(self, edges: np.ndarray) -> None:
         """Classes that take an edge of each control that has one of these."""
@@ -118,7 +128,9 @@ class FewClasses:
         kinds = np.flatnonzero(counts)
         if not len(kinds):
             return STOP
-        best = int(np.argmax(counts[kinds] @ self._takes[kinds]))
+        sizes = self._class_start[kinds + 1] - self._class_start[kinds]
+        taken = np.arange(sizes.sum()) + np.repeat(self._class_start[kinds] - (np.cumsum(sizes) - sizes), sizes)
+        best = int(np.argmax(np.bincount(self._classes[taken], np.repeat(counts[kinds], sizes))))
         self.found.add(best)
         self._is_taken |= self._takes[:, best]
         return best

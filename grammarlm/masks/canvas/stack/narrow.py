@@ -9,7 +9,7 @@ stacks (sets.py):
   through, does not.
 
 A class that leads from a narrow state to another may stand, one that leads from no wide state to another may not. Where classes are
-left, narrow passes follow more of what masked tokens do to the stack; where some are left still, all stacks are asked.
+left, they are followed by themselves (one_class.py), and then with all stacks that may lead to them (live_spots.py).
 
     bounds = RowBounds(grid, row, before)
     bounds.classes_at(position)           # bool [K], None where they are not enough
@@ -30,6 +30,7 @@ from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .few import bits
+from .live_spots import LiveSpots
 from .one_class import OneClass
 from .row_states import ends_alike
 
@@ -39,10 +40,11 @@ if TYPE_CHECKING:
     from .sets import StackSets
 
 STEPS = 8  # of a row between two looks at the clock
-IN_GAP = -1
-# By level: so many masked tokens beside given ones may change the stack, others leave it as it is. IN_GAP: as many as in the last
-# level in the gap alone that is asked about, and elsewhere as in the level before.
-FREE_STEPS = 1, 2, IN_GAP, 4
+FREE_STEPS, FEW_FREE_STEPS = (
+    2,
+    1,
+)  # so many masked tokens beside given ones may change the stack, others leave it as it is
+MANY_MASKED = 96  # tokens of a row; it has many stacks anyway, and fewer of its classes stay open
 MOST_ALONE = 32  # classes that are left open are asked about one by one
 PLAIN = MASKED - 1  # in place of a masked token: one that leaves the stack as it is
 
@@ -58,7 +60,7 @@ class RowBounds:
         begin = self._sets.sets_of(grid.left_border())
         self._table.begin_row(grid.check)
         self._sets.need_classes()
-        edge = self._table.right_edge(grid.room, grid.check)
+        self._edge = edge = self._table.right_edge(grid.room, grid.check)
         self._ends, self._wide_ends = (begin, edge.surely), (begin, edge.perhaps)
         self.generation = self._sets.generation
         self._other = None if before is None or before.generation is not self.generation else before
@@ -69,9 +71,15 @@ class RowBounds:
         )
         self._one_class = OneClass(grid, row, self._wide)
         self._decided_rows: dict[int, np.ndarray] = {}
-        self._levels: dict[int, States] = {}
-        self._gaps: dict[int, States] = {}  # by where they begin
-        self._rows: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+        self._most: dict[
+            int, np.ndarray
+        ] = {}  # what may stand at positions at most: what did where fewer tokens were given
+        self._live_before: LiveSpots | None = None
+        if before is not None and before._is_less_than(row):
+            self._most = before._most | before._decided_rows
+            if self._other is not None:
+                self._live_before = before.__dict__.get("_live_spots")
+        self._rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by position
 
     @cached_property
     def is_completable(self) -> bool | None:
@@ -79,9 +87,9 @@ class RowBounds:
         edges = 0, len(self._row)
         if not all(self._wide.meet(self._sets, at) for at in edges):
             return False
-        return (
-            True if any(self._level(level).meet(self._sets, at) for level in _whole_levels() for at in edges) else None
-        )
+        if any(self._narrow.meet(self._sets, at) for at in edges):
+            return True
+        return self._live_spots.leads_through(self._narrow)
 
     def classes_at(self, position: int) -> np.ndarray | None:
         """bool [K] (read only): the classes that may stand at a masked position; None where it is not known of all."""
@@ -102,77 +110,66 @@ class RowBounds:
 
     # ------------------------------------------------------------------ inside
 
+    def _is_less_than(self, row: np.ndarray) -> bool:
+        """Has another row all tokens of this one?"""
+        return len(row) == len(self._row) and bool(((self._row == MASKED) | (self._row == row)).all())
+
     def _decided(self, position: int, classes: np.ndarray | slice) -> np.ndarray | None:
-        for level in range(len(FREE_STEPS)):
-            surely, perhaps = (each.copy() for each in self.bounds_at(level, position))
-            left = np.arange(len(perhaps))[classes]
+        surely, perhaps = (each.copy() for each in self.bounds_at(position))
+        if position in self._most:
+            perhaps &= self._most[position]
+        left = np.arange(len(perhaps))[classes]
+        left = np.unique(left[perhaps[left]])
+        if len(left) <= MOST_ALONE:
+            for token_class in left.tolist():
+                verdict = self._one_class.leads(position, token_class, self._narrow)
+                if verdict is not None:
+                    perhaps[token_class], surely[token_class] = False, verdict
             left = left[perhaps[left]]
-            if len(left) <= MOST_ALONE:
-                narrow = self._level(max(whole for whole in _whole_levels() if whole <= level))
-                for token_class in left.tolist():
-                    verdict = self._one_class.leads(position, token_class, narrow)
-                    if verdict is not None:
-                        perhaps[token_class], surely[token_class] = False, verdict
-            if not perhaps[classes].any():
-                found: np.ndarray = surely[classes]
-                return found
-        return None
+        if len(left):
+            verdicts = self._live_spots.leads(position, left, self._narrow)
+            if verdicts is None:
+                return None
+            surely[left] = verdicts
+        found: np.ndarray = surely[classes]
+        return found
 
-    def _level(self, level: int) -> States:
-        """The narrow states of a level."""
-        known = self._levels.get(level)
-        if known is None:
-            like = None if self._other is None else self._other._levels.get(level)
-            row = _with_plain(self._row, FREE_STEPS[level])
-            known = self._levels[level] = States(self._grid, self._table, self._ends, row, self._wide.sides, like)
-            if like is not None and self._other is not None and len(like.row) == len(self._row):
-                self._take_rows(self._other, level)
-        return known
+    @cached_property
+    def _live_spots(self) -> LiveSpots:
+        return LiveSpots(self._grid, self._row, self._wide.sides, self._edge, self._live_before)
 
-    def _in_gap(self, position: int) -> tuple[int, States]:
-        """Where the gap of a position begins, and its states between those of the level below."""
-        masked = np.concatenate([[False], self._row == MASKED, [False]])
-        first = position - int(np.argmin(masked[position + 1 :: -1])) + 1
-        last = position + int(np.argmin(masked[position + 1 :]))
-        known = self._gaps.get(first)
-        if known is None:
-            below, part = self._level(FREE_STEPS.index(IN_GAP) - 1), slice(first, last + 1)
-            ends = tuple(
-                [(control, int(states[control])) for control in np.flatnonzero(states).tolist()]
-                for states in (below.left[first], below.right[last])
-            )
-            row = _with_plain(self._row[first:last], FREE_STEPS[-1])
-            facing = _Sides(self._wide.left[part], self._wide.right[part])
-            known = self._gaps[first] = States(self._grid, self._table, ends, row, facing, None)
-        return first, known
+    @cached_property
+    def _narrow(self) -> States:
+        other = self._other
+        like = None if other is None else other.__dict__.get("_narrow")
+        is_many = int((self._row == MASKED).sum()) > MANY_MASKED
+        row = _with_plain(self._row, FEW_FREE_STEPS if is_many else FREE_STEPS)
+        found = States(self._grid, self._table, self._ends, row, self._wide.sides, like)
+        if like is not None and other is not None and len(like.row) == len(self._row):
+            self._take_rows(other, found, like)
+        return found
 
-    def _take_rows(self, other: RowBounds, level: int) -> None:
+    def _take_rows(self, other: RowBounds, narrow: States, like: States) -> None:
         """What was found out about positions beside which all is as it was."""
-        pairs = ((self._levels[level], other._levels[level]), (self._wide, other._wide))
+        pairs = ((narrow, like), (self._wide, other._wide))
         before = np.logical_and.reduce([(a.left == b.left).all(1)[:-1] for a, b in pairs])
         behind = np.logical_and.reduce([(a.right == b.right).all(1)[1:] for a, b in pairs])
-        for (of, position), rows in other._rows.items():
-            if of == level and before[position] and behind[position]:
-                self._rows[level, position] = rows
+        self._rows = {position: rows for position, rows in other._rows.items() if before[position] and behind[position]}
 
-    def bounds_at(self, level: int, position: int) -> tuple[np.ndarray, np.ndarray]:
+    def bounds_at(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """bool [K] twice: the classes that may stand there, and those of which it is not known."""
-        is_whole = FREE_STEPS[level] != IN_GAP
-        if is_whole:
-            self._level(level)  # which may take what was found out
-        known = self._rows.get((level, position))
+        narrow = self._narrow  # which may take what was found out
+        known = self._rows.get(position)
         if known is None:
-            table, at = self._grid.table, position
-            begin, narrow = (0, self._level(level)) if is_whole else self._in_gap(position)
-            at -= begin
+            table = self._grid.table
             words = np.zeros((2, table.kind_classes.shape[1]), np.uint64)
             wide = self._wide.left[position], self._wide.right[position + 1]
-            beside = np.stack([narrow.left[at], narrow.right[at + 1], *wide])
+            beside = np.stack([narrow.left[position], narrow.right[position + 1], *wide])
             given = address_of(self._table.words), address_of(beside), address_of(words), address_of(words[1])
             self._sets.asked(lambda address: entries.narrow_classes(address, *given), self._grid.check)
             self._grid.check()
             surely, perhaps = bits(words, table.classes)
-            known = self._rows[level, position] = surely, perhaps
+            known = self._rows[position] = surely, perhaps
         return known
 
 
@@ -249,14 +246,7 @@ class States:
 
     def meet(self, sets: StackSets, at: int) -> bool:
         """Has some control the same stack from both sides?"""
-        return any(
-            sets.has_common(int(self.left[at, control]), int(self.right[at, control]))
-            for control in np.flatnonzero((self.left[at] > 0) & (self.right[at] > 0)).tolist()
-        )
-
-
-def _whole_levels() -> list[int]:
-    return [level for level, steps in enumerate(FREE_STEPS) if steps != IN_GAP]
+        return sets.rows_meet(self.left[at], self.right[at])
 
 
 def _with_plain(row: np.ndarray, steps: int) -> np.ndarray:

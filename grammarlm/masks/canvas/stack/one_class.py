@@ -70,7 +70,7 @@ class OneClass:
             place[1] = step
             self._sets.asked(lambda address: entries.narrow_pass(address, *given), self._grid.check)
             self._grid.check()
-            if self._meet(found[step], states.right[position + step]) == is_enough:
+            if self._sets.rows_meet(found[step], states.right[position + step]) == is_enough:
                 return is_enough
         return not is_enough
 
@@ -94,13 +94,6 @@ class OneClass:
                 return True
         return known[position - first] if position - first <= MOST_TO_END else None
 
-    def _meet(self, left: np.ndarray, right: np.ndarray) -> bool:
-        """Has some control the same stack in two rows of states?"""
-        both = (left > 0) & (right > 0)
-        return self._leads_to(np.where(both, left, 0), self._state_of(np.where(both, right, 0)))
-
     def _leads_to(self, states: np.ndarray, state: int) -> bool:
-        return self._sets.meet(self._state_of(states), state)
-
-    def _state_of(self, states: np.ndarray) -> int:
-        return self._sets.state_of({control: int(states[control]) for control in np.flatnonzero(states).tolist()})
+        numbers = {control: int(states[control]) for control in np.flatnonzero(states).tolist()}
+        return self._sets.meet(self._sets.state_of(numbers), state)

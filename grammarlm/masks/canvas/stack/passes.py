@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from .table import StackTable
 
 
+ROWS_KEPT = 1024  # answers of rows of large tables
+
+
 class StackPasses:
     """What is known of one row."""
 
@@ -69,9 +72,8 @@ class StackPasses:
         """bool [K] (read only)."""
         if not self.is_completable:
             return np.zeros(self.grid.table.classes, bool)
-        if self.grid.table.narrow is not None and self.row[position] == MASKED:
-            with self.grid.table.sets.lock:
-                bounded = self._known_bounds().classes_at(position)
+        if self.grid.table.narrow is not None:
+            bounded = self._bounded(position)
             if bounded is not None:
                 return bounded
         if self.grid.table.micro_order is not None:
@@ -182,6 +184,25 @@ class StackPasses:
             self._bounds = RowBounds(self.grid, self.row, self._bounds_before)
             self._bounds_before = None
         return self._bounds
+
+    def _bounded(self, position: int) -> np.ndarray | None:
+        """bool [K] (read only), by bounds; None where they do not know it. What a row with a token allows in its place is what the
+        row without it does, which was often asked just before."""
+        row = self.row
+        if row[position] != MASKED:
+            row = row.copy()
+            row[position] = MASKED
+        key, known = (position, row.tobytes()), self.grid.known_rows
+        if key not in known:
+            passes = self if row is self.row else StackPasses(self.grid, row, self)
+            with self.grid.table.sets.lock:
+                found = passes._known_bounds().classes_at(position)
+            if found is None:
+                return None
+            if len(known) >= ROWS_KEPT:
+                known.clear()
+            known[key] = found
+        return known[key]
 
     def _known_states(self) -> RowStates:
         """The states, made again where their numbers were given up."""

@@ -154,9 +154,10 @@ class StackSets:
         """What a kernel answers that is given the arena, asked again where there was no room."""
         return self._store.asked(lambda: ask(self._store.address), check)
 
-    def has_common(self, first: int, second: int) -> bool:
-        """Have two sets a stack in common?"""
-        return self.meet(self.state_of({FINISHED: first}), self.state_of({FINISHED: second}))
+    def rows_meet(self, first: np.ndarray, second: np.ndarray) -> bool:
+        """Has some control the same stack in two rows of sets by control (int32)?"""
+        given = address_of(first), address_of(second)
+        return self._store.asked(lambda: entries.narrow_meet(self._store.address, *given)) == 1
 
     def _set(self, stacks: frozenset[Stack]) -> int:
         """The set of some stacks, by their tops."""
