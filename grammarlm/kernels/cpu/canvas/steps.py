@@ -12,7 +12,9 @@ from .feasible import feasible_below, tops_of
 from .gathered import WHOLE, add_set, set_of_symbols
 from .operated import before_operation, operated
 from .patterns import RUN, clear, list_runs, pattern_of, spread
-from .plans import HEAD, finish_shape, plan, points_at, shape, state_of
+from .groups import HEAD
+from .plan_changes import plan_near
+from .plans import finish_shape, points_at, shape, state_of
 from .records import answer, keep_answer, sets_arena, words_of
 from .stack_sets import below, kept_or_below, union, with_top
 
@@ -177,13 +179,13 @@ def lead_on(address, here):
 
 
 @part
-def forward_step(address, state, token_class):
-    """The state after a token."""
+def forward_step(address, state, token_class, first, second):
+    """The state after a token. `first`, `second`: states that may be like this one, 0: none; their plans are looked at."""
     found = answer(address, Question.FORWARD, state, token_class)
     if found:
         return found
     arena = sets_arena(address)
-    planned = plan(address, pattern_of(arena, state), token_class, True)
+    planned = plan_near(address, state, token_class, True, first, second)
     if arena[StackSets.FULL]:
         return int64(0)
     used = unite(address, planned, state, True)
@@ -330,13 +332,14 @@ def inner_state(address, state):
 
 
 @part
-def backward_step(address, inner, token_class):
-    """From the state within a token of a class: on which stacks each control before it can be completed."""
+def backward_step(address, inner, token_class, first, second):
+    """From the state within a token of a class: on which stacks each control before it can be completed. `first`, `second`: as in
+    forward_step."""
     found = answer(address, Question.BACKWARD, inner, token_class)
     if found:
         return found
     arena = sets_arena(address)
-    planned = plan(address, pattern_of(arena, inner), token_class, False)
+    planned = plan_near(address, inner, token_class, False, first, second)
     if arena[StackSets.FULL]:
         return int64(0)
     used = unite(address, planned, inner, False)

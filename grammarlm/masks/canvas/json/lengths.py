@@ -105,17 +105,25 @@ def _slack(vocab: Vocabulary) -> int:
 
 
 @lru_cache(maxsize=4)
+def _characters(vocab: Vocabulary) -> np.ndarray:
+    """int64 [V]: as `sizes_of` has them."""
+    return np.array(sizes_of(vocab).characters, np.int64)
+
+
+@lru_cache(maxsize=4)
 def _longest_first(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
     """Ids, those with the most characters first, and the negative numbers of these."""
-    characters = np.array(sizes_of(vocab).characters, np.int64)
+    characters = _characters(vocab)
     ids = np.argsort(-characters, kind="stable")
     return ids, -characters[ids]
 
 
 @lru_cache(maxsize=4)
-def _escaping(vocab: Vocabulary) -> np.ndarray:
-    """The tokens behind which a quote may be escaped."""
-    return np.array([token for token, text in enumerate(texts_of(vocab)) if text.endswith(b"\\")], np.int64)
+def _may_escape(vocab: Vocabulary) -> np.ndarray:
+    """bool [V]: may a quote right behind the token be escaped?"""
+    found = np.zeros(vocab.size, bool)
+    found[[token for token, text in enumerate(texts_of(vocab)) if text.endswith(b"\\")]] = True
+    return found
 
 
 class Lengths:
@@ -162,8 +170,8 @@ class Lengths:
         here = self._alone(position)
         if here is None:
             return ids
-        characters = np.array(sizes_of(self._vocab).characters, np.int64)[ids]
-        is_short = (characters + here.characters <= self._least) & ~np.isin(ids, _escaping(self._vocab))
+        characters = _characters(self._vocab)[ids]
+        is_short = (characters + here.characters <= self._least) & ~_may_escape(self._vocab)[ids]
         short = ids[is_short]
         if not len(short):
             return ids
