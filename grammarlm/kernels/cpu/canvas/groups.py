@@ -54,8 +54,8 @@ def first_from(edges, sources, first, end, point):
 
 @part
 def class_edges_from(address, pattern, token_class):
-    """SETS and CHOSEN: the edges of a class that start in a point with stacks, and the number of its set. Found by the points, since
-    those are few and the edges many: first those that masked tokens take, then those of given ones alone. Returns how many."""
+    """SETS and CHOSEN: the edges of a class that start in a point with stacks, and the number of its set. Found by the points,
+    which are few where edges are many: those that masked tokens take, then those of given ones alone. Returns how many."""
     arena = sets_arena(address)
     edges, size = arena[StackSets.EVERY_EDGE], arena[StackSets.EVERY_EDGE] + arena[StackSets.POINTS] + 2
     sources = carray(pointer(arena[StackSets.EDGE_CONTROL]), edges, np.int32)
@@ -75,7 +75,10 @@ def class_edges_from(address, pattern, token_class):
     for half in range(2):
         at, stop = (first, middle) if half == 0 else (middle, end)
         for i in range(1, len(words), RUN):
-            at = first_from(class_edges, sources, at, stop, words[i])
+            near, step = at, int64(words[i]) - (int64(sources[class_edges[at]]) if at < stop else int64(0))
+            while step > 0 and near + step < stop and sources[class_edges[near + step]] < words[i]:
+                near += step  # most controls have one edge of a class, or none
+            at = first_from(class_edges, sources, near, min(stop, near + step + 1) if step > 0 else near, words[i])
             while at < stop and sources[class_edges[at]] < words[i + 1]:
                 taken[found], number[found] = class_edges[at], words[i + 2]
                 found += 1
@@ -108,8 +111,8 @@ def class_edges_of_points(address, pattern, token_class, is_forward):
 
 @part
 def order_class(address, pattern, token_class, is_forward):
-    """SETS and CHOSEN: the edges of a class that start (backward: end) in a point with stacks, and the number of its set; EDGE_ORDER:
-    their places among these, by number. Returns how many."""
+    """SETS and CHOSEN: the edges of a class that start (backward: end) in a point with stacks, and the number of its set;
+    EDGE_ORDER: their places among these, by number. Returns how many."""
     arena = sets_arena(address)
     size = arena[StackSets.EVERY_EDGE] + arena[StackSets.POINTS] + 2
     class_start = carray(pointer(arena[StackSets.CLASS_START]), arena[StackSets.CLASSES] + 1, np.int32)

@@ -16,9 +16,8 @@ from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.layout.stack_sets import Question, Record, StackSets
 
 from .groups import HEAD, group_all, group_class
-from .patterns import RUN, add_to_runs, list_met
+from .patterns import RUN, add_to_runs, list_met, runs_at
 from .records import answer, keep_answer, record, sets_arena, words_of
-
 
 
 @inlined
@@ -67,7 +66,7 @@ def plan(address, pattern, token_class, is_forward):
         q = int64(reached[i])
         g = int64(group_of[q])
         is_plain = q < controls and (not is_forward or landing[q] < 0)
-        at = add_to_runs(body, begin, at, q, stamp[g] if is_plain else g)
+        at = add_to_runs(body, begin, at, q, q + 1, stamp[g] if is_plain else g)
         group_of[q], touched[q] = 0, 0
     body[0], body[1], body[2] = Record.BODY, groups, used
     made = record(address, arena[StackSets.BODY], at, int64(1))
@@ -97,13 +96,9 @@ def shape(address, of, count):
 
 @part
 def finish_shape(address, shape_of, count):
-    """The body of a shape: PLACE says which of the sets each of `count` points of REACHED has."""
+    """The body of a shape: PLACE says which of the sets each of `count` runs of points has (patterns.py)."""
     arena = sets_arena(address)
-    points = arena[StackSets.POINTS]
-    reached, place = (
-        carray(pointer(arena[StackSets.REACHED]), points, np.int32),
-        carray(pointer(arena[StackSets.PLACE]), points, np.int32),
-    )
+    first, end, place = runs_at(arena)
     body = carray(pointer(arena[StackSets.BODY]), arena[StackSets.BODY_CAPACITY], np.int32)
     equal = words_of(arena, shape_of)  # from 2 on
     sets = len(equal) - 2
@@ -122,7 +117,7 @@ def finish_shape(address, shape_of, count):
             most += 1
             renumbered[kind] = most
             body[at + 2 + most - 1] = i
-        used = add_to_runs(body, int64(1), used, int64(reached[j]), int64(renumbered[kind]))
+        used = add_to_runs(body, int64(1), used, first[j], end[j], renumbered[kind])
     pattern = record(address, arena[StackSets.BODY], used, int64(1))
     body[at], body[at + 1] = Record.BODY, pattern
     made = record(address, arena[StackSets.BODY] + 4 * at, most + 2, int64(1))

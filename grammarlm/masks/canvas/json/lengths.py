@@ -14,6 +14,7 @@ that do not count.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -133,11 +134,13 @@ class Lengths:
         """`least`: of the maxLengths."""
         self._tokens, self._vocab, self._before, self._least = tokens, vocab, before, least
         self._stretches = stretches(tokens, vocab, before, is_plain)
+        self._lasts = [here.last for here in self._stretches]
+        self._counts: dict[int, int] = {}  # by the characters of a stretch, of tokens that may be too long
 
     def may_refuse(self, position: int) -> bool:
         """Are there tokens for which its string may have no room?"""
         here = self._stretch(position)
-        return here is not None and len(self._long(here)) > 0
+        return here is not None and self._count_of_long(here) > 0
 
     def refused(
         self,
@@ -216,10 +219,19 @@ class Lengths:
         return self._vocab.token_bytes(self._tokens[position])[-1:] or b"\\"
 
     def _stretch(self, position: int) -> Stretch | None:
-        return next((here for here in self._stretches if here.first <= position <= here.last), None)
+        at = bisect_left(self._lasts, position)
+        here = self._stretches[at] if at < len(self._stretches) else None
+        return here if here is not None and here.first <= position else None
 
     def _long(self, here: Stretch) -> np.ndarray:
         """The tokens that may be too long, the longest first."""
-        ids, negative = _longest_first(self._vocab)
-        room = self._least - here.characters - _slack(self._vocab)
-        return ids[: int(np.searchsorted(negative, -room))] if room >= 0 else ids
+        return _longest_first(self._vocab)[0][: self._count_of_long(here)]
+
+    def _count_of_long(self, here: Stretch) -> int:
+        known = self._counts.get(here.characters)
+        if known is None:
+            ids, negative = _longest_first(self._vocab)
+            room = self._least - here.characters - _slack(self._vocab)
+            known = int(np.searchsorted(negative, -room)) if room >= 0 else len(ids)
+            self._counts[here.characters] = known
+        return known
