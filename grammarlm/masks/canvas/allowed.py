@@ -50,12 +50,20 @@ class Allowed:
             known = self._known[position] = self._passes.classes_at(position % self._length)
         return known
 
+    def _differing(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ids that may not stand at a position though their class may, and the other way round."""
+        if not self._tells_tokens:
+            return NO_IDS, NO_IDS
+        self._begin()
+        passes, position = cast("TokenPasses", self._passes), position % self._length
+        return passes.refused(position), passes.added(position)
+
     def test(self, position: int, ids: Sequence[int] | Any) -> np.ndarray:
         """bool: which of these ids may stand at a position."""
         asked = np.asarray(ids, np.int64)
         inside = (asked >= 0) & (asked < len(self._classes.of))
         found: np.ndarray = self._test(position, self._classes.of[np.where(inside, asked, 0)]) & inside
-        refused, added = self._refused(position), self._added(position)
+        refused, added = self._differing(position)
         found = found & ~np.isin(asked, refused) if len(refused) else found
         return found | np.isin(asked, added) if len(added) else found
 
@@ -69,20 +77,6 @@ class Allowed:
         known: np.ndarray = self.classes(position)[classes]
         return known
 
-    def _refused(self, position: int) -> np.ndarray:
-        """Ids that may not stand at a position though their class may."""
-        if not self._tells_tokens:
-            return NO_IDS
-        self._begin()
-        return cast("TokenPasses", self._passes).refused(position % self._length)
-
-    def _added(self, position: int) -> np.ndarray:
-        """Ids that may stand at a position though their class may not."""
-        if not self._tells_tokens:
-            return NO_IDS
-        self._begin()
-        return cast("TokenPasses", self._passes).added(position % self._length)
-
     def row(self, position: int) -> np.ndarray:
         """int32 [W], read only: the mask row of a position."""
         allowed = self.classes(position)
@@ -94,7 +88,7 @@ class Allowed:
             if len(self._rows) >= MOST_ROWS:
                 self._rows.clear()
             self._rows[key] = row
-        refused, added = self._refused(position), self._added(position)
+        refused, added = self._differing(position)
         if len(refused) or len(added):
             row = row.copy()
             np.bitwise_and.at(row.view(np.uint32), refused >> 5, ~_bits_of(refused))

@@ -12,6 +12,7 @@ from grammarlm.masks.canvas.stack import set_store
 from grammarlm.masks.canvas.stack.reference import ReferencePasses
 from grammarlm.masks.canvas.stack.sets import StackSets, points_of, runs_of
 from grammarlm.masks.canvas.stack.table import ROOT, StackTable, on_top, stays
+from grammarlm.masks.canvas.stack.table_maker import TableMaker
 from grammarlm.masks.protocol import FINISHED
 from tests.masks.canvas.stack_tables import BEGIN, all_rows, following, grid_of, random_starts, random_table
 
@@ -126,6 +127,57 @@ def low_ends(table: StackTable, places: set[Place], row: list[int], height: int)
     for token_class in row:
         places = low(after(table, places, token_class), height)
     return any(control == FINISHED and not stack for control, stack in places | after(table, places, STOP))
+
+
+@pytest.mark.parametrize("kind", ["common points", "rest"])
+@pytest.mark.parametrize(("first", "count"), [(0, 12), pytest.param(12, 300, marks=pytest.mark.proof)])
+def test_states_made_from_those_of_a_row_like_it(first: int, count: int, kind: str, monkeypatch) -> None:
+    """Of a row that differs in one token: forward, the state of what plain enumeration finds has the very number; backward, what
+    meets and may stand somewhere is what it is in sets that know no other row."""
+    if kind == "rest":
+        monkeypatch.setattr(set_store, "MOST_COMMON", 0)
+    others = 0
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        table = wide_table(rng)
+        sets, plain, end = StackSets(table), StackSets(table), {(FINISHED, ())}
+        places = {(int(c), STACKS[i % len(STACKS)]) for i, c in enumerate(rng.integers(BEGIN, table.controls, 30))}
+        row = np.full(7, -1, np.int32)
+        known = sets.forward(state_of(sets, places), row)
+        inside = sets.backward(row, state_of(sets, end))[1]
+        for at in rng.permutation(7).tolist():
+            row[at] = rng.integers(FIRST, table.classes) if row[at] < 0 else -1
+            begin = places - {place for place in places if rng.random() < 0.1}
+            states, here = sets.forward(state_of(sets, begin), row, near=known), begin
+            for i, token_class in enumerate(row.tolist()):
+                here = after(table, here, token_class)
+                assert int(states[i + 1]) == state_of(sets, here), (seed, at, i)
+                others += states[i + 1] != known[i + 1]
+            before, inner = sets.backward(row, state_of(sets, end), near=inside)
+            alone = plain.forward(state_of(plain, begin), row), *plain.backward(row, state_of(plain, end))
+            for i in range(7):
+                assert sets.meet(int(states[i]), int(before[i])) == plain.meet(int(alone[0][i]), int(alone[1][i]))
+                allowed = sets.classes(int(states[i]), int(inner[i]))
+                assert (allowed == plain.classes(int(alone[0][i]), int(alone[2][i]))).all(), (seed, at, i)
+            row[at] = -1
+    assert others > count
+
+
+STACKS = (), (1,), (2,), (1, 2), (2, 1)
+
+
+def wide_table(rng: np.random.Generator) -> StackTable:
+    """Many controls, most of which lead to the next ones: what differs somewhere differs in few of them."""
+    controls, symbols, classes = int(rng.integers(100, 200)), 3, FIRST + 4
+    maker = TableMaker(controls, symbols)
+    for control in range(BEGIN, controls):
+        for _ in range(int(rng.integers(1, 4))):
+            near = BEGIN + (control + int(rng.integers(0, 4))) % (controls - BEGIN)
+            pops, pushes = ((), ()) if rng.random() < 0.95 else (rng.integers(1, symbols, n).tolist() for n in (1, 1))
+            maker.effect(control, int(rng.integers(FIRST, classes)), near, tuple(pops), tuple(pushes))
+        if rng.random() < 0.2:
+            maker.end(control, ())
+    return maker.table(classes)
 
 
 def feasible(table: StackTable, starts: list[Place]) -> tuple[list[int], list[int]]:

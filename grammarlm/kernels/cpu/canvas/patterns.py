@@ -32,29 +32,37 @@ def write_numbers(arena, pattern, numbers, keeps):
             numbers[point] = number
 
 
-@part
-def list_runs(address, of, begin):
-    """REACHED and PLACE: the points of the runs that a record has from a word on, and their numbers. Returns how many."""
-    arena = sets_arena(address)
-    points, words, count = arena[StackSets.POINTS], words_of(arena, of), int64(0)
-    reached, place = (
+@inlined
+def runs_at(arena):
+    """REACHED, SOURCES and PLACE: of runs of points the first, the one behind the last, and a number."""
+    points = arena[StackSets.POINTS]
+    return (
         carray(pointer(arena[StackSets.REACHED]), points, np.int32),
+        carray(pointer(arena[StackSets.SOURCES]), points, np.int32),
         carray(pointer(arena[StackSets.PLACE]), points, np.int32),
     )
+
+
+@part
+def list_runs(address, of, begin):
+    """REACHED, SOURCES and PLACE: the runs that a record has from a word on. Returns how many."""
+    arena = sets_arena(address)
+    words, count = words_of(arena, of), int64(0)
+    first, end, number = runs_at(arena)
     for i in range(begin, len(words), RUN):
-        for point in range(words[i], words[i + 1]):
-            reached[count], place[count] = point, words[i + 2]
-            count += 1
+        first[count], end[count], number[count] = words[i], words[i + 1], words[i + 2]
+        count += 1
     return count
 
 
 @inlined
-def add_to_runs(words, begin, end, point, number):
-    """Adds a point behind all others to runs that are `words` from `begin` to `end`. Returns where they end then."""
-    if end > begin and words[end - 2] == point and words[end - 1] == number:
-        words[end - 2] = point + 1
+def add_to_runs(words, begin, end, first, last, number):
+    """Adds the points from `first` to before `last`, behind all others, to runs that are `words` from `begin` to `end`.
+    Returns where they end then."""
+    if end > begin and words[end - 2] == first and words[end - 1] == number:
+        words[end - 2] = last
         return end
-    words[end], words[end + 1], words[end + 2] = point, point + 1, number
+    words[end], words[end + 1], words[end + 2] = first, last, number
     return end + RUN
 
 

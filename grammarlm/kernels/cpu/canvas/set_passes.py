@@ -17,15 +17,17 @@ from .stack_sets import meet
 from .steps import backward_step, forward_step, inner_state
 
 
-@kernel("int64(int64, int64, int64, int64, int64)", seconds=6)
-def sets_forward(address, row_address, steps, states_address, height):
+@kernel("int64(int64, int64, int64, int64, int64, int64)", seconds=6)
+def sets_forward(address, row_address, steps, states_address, height, near_address):
     """int32 [steps + 1]: the states at all boundaries, the first given; without stacks of more symbols than `height`, unless that
-    is 0. Returns 0, or why it must begin again."""
+    is 0. `near`, int32 [steps + 1]: states of a row like this one, 0: none. Returns 0, or why it must begin again."""
     arena = sets_arena(address)
     row = carray(pointer(row_address), steps, np.int32)
     states = carray(pointer(states_address), steps + 1, np.int32)
+    near = carray(pointer(near_address), steps + 1, np.int32)
     for i in range(steps):
-        states[i + 1] = forward_step(address, int64(states[i]), int64(row[i]))
+        before = int64(states[i - 1]) if i > 0 and row[i - 1] < 0 else int64(0)
+        states[i + 1] = forward_step(address, int64(states[i]), int64(row[i]), int64(near[i]), before)
         if height and arena[StackSets.FULL] == 0:
             states[i + 1] = lowered_state(address, int64(states[i + 1]), height)
         if arena[StackSets.FULL]:
@@ -33,17 +35,18 @@ def sets_forward(address, row_address, steps, states_address, height):
     return arena[StackSets.FULL]
 
 
-@kernel("int64(int64, int64, int64, int64, int64, int64)", seconds=6)
-def sets_backward(address, row_address, steps, states_address, inner_address, height):
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64)", seconds=6)
+def sets_backward(address, row_address, steps, states_address, inner_address, height, near_address):
     """int32 [steps + 1]: the states at all boundaries, the last given; int32 [steps]: those within each token. `height`: as in
-    sets_forward."""
+    sets_forward. `near`, int32 [steps]: states within the tokens of a row like this one."""
     arena = sets_arena(address)
     row = carray(pointer(row_address), steps, np.int32)
     states = carray(pointer(states_address), steps + 1, np.int32)
-    inner = carray(pointer(inner_address), steps, np.int32)
+    inner, near = carray(pointer(inner_address), steps, np.int32), carray(pointer(near_address), steps, np.int32)
     for i in range(steps - 1, -1, -1):
         inner[i] = inner_state(address, int64(states[i + 1]))
-        states[i] = backward_step(address, int64(inner[i]), int64(row[i]))
+        behind = int64(inner[i + 1]) if i + 1 < steps and row[i + 1] < 0 else int64(0)
+        states[i] = backward_step(address, int64(inner[i]), int64(row[i]), int64(near[i]), behind)
         if height and arena[StackSets.FULL] == 0:
             states[i] = lowered_state(address, int64(states[i]), height)
         if arena[StackSets.FULL]:

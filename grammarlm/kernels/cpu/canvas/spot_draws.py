@@ -135,7 +135,7 @@ def spots_draw(address, spots_address, state, uniforms_address, count):
                 token_class = drawn_of_kind(address, spots_address, int64(i), kind, uniforms[used + 1])
                 used += 2
             said = sum_of_class(address, spots_address, int64(i), open_here, some, token_class)
-            here = forward_step(address, here, token_class)
+            here = forward_step(address, here, token_class, int64(0), int64(0))
             if arena[StackSets.FULL]:
                 return int64(0)
             some = open_spots(address, spots_address, int64(i) + 1, here, open_here)

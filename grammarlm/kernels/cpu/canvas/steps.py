@@ -10,9 +10,11 @@ from grammarlm.layout.stack_sets import Question, StackSets
 from .arrays import has_bit, on_top
 from .feasible import feasible_below, tops_of
 from .gathered import WHOLE, add_set, set_of_symbols
+from .groups import HEAD
 from .operated import before_operation, operated
-from .patterns import RUN, clear, list_runs, pattern_of, spread
-from .plans import HEAD, finish_shape, plan, points_at, shape, state_of
+from .patterns import RUN, list_runs, pattern_of, runs_at
+from .plan_changes import plan_near
+from .plans import finish_shape, points_at, shape, state_of
 from .records import answer, keep_answer, sets_arena, words_of
 from .stack_sets import below, kept_or_below, union, with_top
 
@@ -84,30 +86,66 @@ def unite(address, body_of, state, is_forward):
 
 @part
 def place_controls(address, planned, used):
-    """REACHED and PLACE after a step forward: plain controls have the sets of their groups, landings those behind. Returns how
-    many."""
+    """The runs of controls after a step forward (patterns.py): plain ones have the sets of their groups, landings those behind.
+    Returns how many."""
     arena = sets_arena(address)
     body, controls, landings = words_of(arena, planned), arena[StackSets.CONTROLS], arena[StackSets.LANDINGS]
-    reached, place = (
-        carray(pointer(arena[StackSets.REACHED]), arena[StackSets.POINTS], np.int32),
-        carray(pointer(arena[StackSets.PLACE]), arena[StackSets.POINTS], np.int32),
-    )
+    first, last, place = runs_at(arena)
     landing = carray(pointer(arena[StackSets.LANDING]), landings, np.int32)
     j, count = int64(0), int64(0)
     for i in range(points_at(body), len(body), RUN):
-        for q in range(body[i], min(int64(body[i + 1]), controls)):
-            while j < landings and landing[j] < q:
-                reached[count], place[count] = landing[j], 1 + used + j
+        q, end = int64(body[i]), min(int64(body[i + 1]), controls)
+        while q < end:
+            while q < end and j < landings and landing[j] <= q:
+                first[count], last[count], place[count] = landing[j], landing[j] + 1, 1 + used + j
+                q += 1 if landing[j] == q else 0
                 j += 1
                 count += 1
-            if j >= landings or landing[j] != q:
-                reached[count], place[count] = q, body[i + 2]
+            stop = min(end, int64(landing[j])) if j < landings else end
+            if q < stop:
+                first[count], last[count], place[count] = q, stop, body[i + 2]
                 count += 1
+                q = stop
     while j < landings:
-        reached[count], place[count] = landing[j], 1 + used + j
+        first[count], last[count], place[count] = landing[j], landing[j] + 1, 1 + used + j
         j += 1
         count += 1
     return count
+
+
+@part
+def put_special(address, body_of, sets):
+    """HERE of all points that a step forward goes on with: the sets of their groups."""
+    arena = sets_arena(address)
+    body, controls, landings = words_of(arena, body_of), arena[StackSets.CONTROLS], arena[StackSets.LANDINGS]
+    here = carray(pointer(arena[StackSets.HERE]), arena[StackSets.POINTS], np.int32)
+    landing = carray(pointer(arena[StackSets.LANDING]), landings, np.int32)
+    for i in range(landings):
+        here[landing[i]] = 0
+    for q in range(controls, arena[StackSets.POINTS]):
+        here[q] = 0
+    j = int64(0)
+    for i in range(points_at(body), len(body), RUN):
+        while j < landings and landing[j] < body[i + 1]:
+            if landing[j] >= body[i]:
+                here[landing[j]] = sets[body[i + 2]]
+            j += 1
+        for q in range(max(int64(body[i]), controls), body[i + 1]):
+            here[q] = sets[body[i + 2]]
+
+
+@part
+def put_landings(address, state):
+    """HERE of all landings: the sets that they have in a state."""
+    arena = sets_arena(address)
+    words, sets = words_of(arena, pattern_of(arena, state)), words_of(arena, state)
+    here = carray(pointer(arena[StackSets.HERE]), arena[StackSets.POINTS], np.int32)
+    landing, i = carray(pointer(arena[StackSets.LANDING]), arena[StackSets.LANDINGS], np.int32), int64(1)
+    for j in range(arena[StackSets.LANDINGS]):
+        while i < len(words) and words[i + 1] <= landing[j]:
+            i += RUN
+        is_there = i < len(words) and words[i] <= landing[j]
+        here[landing[j]] = sets[1 + words[i + 2]] if is_there else 0
 
 
 @part
@@ -177,17 +215,16 @@ def lead_on(address, here):
 
 
 @part
-def forward_step(address, state, token_class):
-    """The state after a token."""
+def forward_step(address, state, token_class, first, second):
+    """The state after a token. `first`, `second`: states that may be like this one, 0: none; their plans are looked at."""
     found = answer(address, Question.FORWARD, state, token_class)
     if found:
         return found
     arena = sets_arena(address)
-    planned = plan(address, pattern_of(arena, state), token_class, True)
+    planned = plan_near(address, state, token_class, True, first, second)
     if arena[StackSets.FULL]:
         return int64(0)
     used = unite(address, planned, state, True)
-    body = words_of(arena, planned)
     controls, pushes, points = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.POINTS]
     size = arena[StackSets.EDGES] + points + 2
     sets, chosen = (
@@ -196,15 +233,7 @@ def forward_step(address, state, token_class):
     )
     here = carray(pointer(arena[StackSets.HERE]), points, np.int32)
     landing = carray(pointer(arena[StackSets.LANDING]), arena[StackSets.LANDINGS], np.int32)
-    landing_of = carray(pointer(arena[StackSets.LANDING_OF]), controls, np.int32)
-    for i in range(arena[StackSets.LANDINGS]):
-        here[landing[i]] = 0
-    for q in range(controls, points):
-        here[q] = 0
-    for i in range(points_at(body), len(body), RUN):
-        for q in range(body[i], body[i + 1]):
-            if q >= controls or landing_of[q] >= 0:
-                here[q] = sets[body[i + 2]]
+    put_special(address, planned, sets)
     first_micro = controls + pushes
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), arena[StackSets.MICROS], np.int32)
     rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
@@ -258,15 +287,9 @@ def inner_state(address, state):
     controls, pushes, points = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.POINTS]
     if points == controls:
         return state
-    pattern, sets = pattern_of(arena, state), words_of(arena, state)
-    numbers = carray(pointer(arena[StackSets.NUMBER_OF]), points, np.int32)
+    pattern = pattern_of(arena, state)
     here = carray(pointer(arena[StackSets.HERE]), points, np.int32)
-    landing = carray(pointer(arena[StackSets.LANDING]), arena[StackSets.LANDINGS], np.int32)
-    spread(address, pattern)
-    for i in range(arena[StackSets.LANDINGS]):
-        number = numbers[landing[i]]
-        here[landing[i]] = sets[1 + number] if number else 0
-    clear(address, pattern)
+    put_landings(address, state)
     push_symbol, push_after = (
         carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32),
         carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32),
@@ -313,15 +336,11 @@ def inner_state(address, state):
         return int64(0)
     made = int64(carray(pointer(arena[StackSets.VALUE]), arena[StackSets.RECORD_CAPACITY], np.int32)[shaped])
     if made == 0:
-        reached, place = (
-            carray(pointer(arena[StackSets.REACHED]), points, np.int32),
-            carray(pointer(arena[StackSets.PLACE]), points, np.int32),
-        )
-        n = list_runs(address, pattern, int64(1))
+        runs, (first, end, place) = list_runs(address, pattern, int64(1)), runs_at(arena)
         for q in range(controls, points):
-            reached[n], place[n] = q, 1 + count + q - controls
-            n += 1
-        made = finish_shape(address, shaped, n)
+            first[runs], end[runs], place[runs] = q, q + 1, 1 + count + q - controls
+            runs += 1
+        made = finish_shape(address, shaped, runs)
     if arena[StackSets.FULL]:
         return int64(0)
     inner = state_of(address, made)
@@ -330,13 +349,14 @@ def inner_state(address, state):
 
 
 @part
-def backward_step(address, inner, token_class):
-    """From the state within a token of a class: on which stacks each control before it can be completed."""
+def backward_step(address, inner, token_class, first, second):
+    """From the state within a token of a class: on which stacks each control before it can be completed. `first`, `second`: as in
+    forward_step."""
     found = answer(address, Question.BACKWARD, inner, token_class)
     if found:
         return found
     arena = sets_arena(address)
-    planned = plan(address, pattern_of(arena, inner), token_class, False)
+    planned = plan_near(address, inner, token_class, False, first, second)
     if arena[StackSets.FULL]:
         return int64(0)
     used = unite(address, planned, inner, False)

@@ -88,9 +88,20 @@ class Gaps:
         self._tokens, self._vocab, self._begun = tokens, vocab, begun
         self._known: dict[int, tuple[int, int]] = {}
 
-    def is_other(self, before: Gaps, position: int) -> bool:
-        """Are other blanks given beside a position than in another row?"""
-        return self._beside(position) != before._beside(position)
+    def others(self, before: Gaps) -> set[int]:
+        """The masked positions beside which other blanks are given than in a row with less tokens."""
+        here, there = self._tokens, before._tokens
+        if len(here) != len(there):
+            near = {*range(len(there))}
+        else:
+            near = set()
+            for new in (i for i, (token, old) in enumerate(zip(here, there, strict=True)) if token != old):
+                for step in (-1, 1):
+                    at = new + step
+                    while 0 <= at < len(here) and here[at] != MASKED:
+                        at += step
+                    near.add(at)
+        return {at for at in near if at >= 0 and self._beside(at) != before._beside(at)}
 
     def are_beside(self, position: int) -> bool:
         return self._beside(position) != (0, 0)

@@ -14,6 +14,7 @@ that do not count.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -105,17 +106,25 @@ def _slack(vocab: Vocabulary) -> int:
 
 
 @lru_cache(maxsize=4)
+def _characters(vocab: Vocabulary) -> np.ndarray:
+    """int64 [V]: as `sizes_of` has them."""
+    return np.array(sizes_of(vocab).characters, np.int64)
+
+
+@lru_cache(maxsize=4)
 def _longest_first(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
     """Ids, those with the most characters first, and the negative numbers of these."""
-    characters = np.array(sizes_of(vocab).characters, np.int64)
+    characters = _characters(vocab)
     ids = np.argsort(-characters, kind="stable")
     return ids, -characters[ids]
 
 
 @lru_cache(maxsize=4)
-def _escaping(vocab: Vocabulary) -> np.ndarray:
-    """The tokens behind which a quote may be escaped."""
-    return vocab.text_ids[vocab.data[vocab.offsets[vocab.text_ids + 1] - 1] == BACKSLASH].astype(np.int64)
+def _may_escape(vocab: Vocabulary) -> np.ndarray:
+    """bool [V]: may a quote right behind the token be escaped?"""
+    found = np.zeros(vocab.size, bool)
+    found[vocab.text_ids] = vocab.data[vocab.offsets[vocab.text_ids + 1] - 1] == BACKSLASH
+    return found
 
 
 class Lengths:
@@ -125,11 +134,13 @@ class Lengths:
         """`least`: of the maxLengths."""
         self._tokens, self._vocab, self._before, self._least = tokens, vocab, before, least
         self._stretches = stretches(tokens, vocab, before, is_plain)
+        self._lasts = [here.last for here in self._stretches]
+        self._counts: dict[int, int] = {}  # by the characters of a stretch, of tokens that may be too long
 
     def may_refuse(self, position: int) -> bool:
         """Are there tokens for which its string may have no room?"""
         here = self._stretch(position)
-        return here is not None and len(self._long(here)) > 0
+        return here is not None and self._count_of_long(here) > 0
 
     def refused(
         self,
@@ -162,8 +173,8 @@ class Lengths:
         here = self._alone(position)
         if here is None:
             return ids
-        characters = np.array(sizes_of(self._vocab).characters, np.int64)[ids]
-        is_short = (characters + here.characters <= self._least) & ~np.isin(ids, _escaping(self._vocab))
+        characters = _characters(self._vocab)[ids]
+        is_short = (characters + here.characters <= self._least) & ~_may_escape(self._vocab)[ids]
         short = ids[is_short]
         if not len(short):
             return ids
@@ -208,10 +219,19 @@ class Lengths:
         return self._vocab.token_bytes(self._tokens[position])[-1:] or b"\\"
 
     def _stretch(self, position: int) -> Stretch | None:
-        return next((here for here in self._stretches if here.first <= position <= here.last), None)
+        at = bisect_left(self._lasts, position)
+        here = self._stretches[at] if at < len(self._stretches) else None
+        return here if here is not None and here.first <= position else None
 
     def _long(self, here: Stretch) -> np.ndarray:
         """The tokens that may be too long, the longest first."""
-        ids, negative = _longest_first(self._vocab)
-        room = self._least - here.characters - _slack(self._vocab)
-        return ids[: int(np.searchsorted(negative, -room))] if room >= 0 else ids
+        return _longest_first(self._vocab)[0][: self._count_of_long(here)]
+
+    def _count_of_long(self, here: Stretch) -> int:
+        known = self._counts.get(here.characters)
+        if known is None:
+            ids, negative = _longest_first(self._vocab)
+            room = self._least - here.characters - _slack(self._vocab)
+            known = int(np.searchsorted(negative, -room)) if room >= 0 else len(ids)
+            self._counts[here.characters] = known
+        return known

@@ -168,13 +168,18 @@ class MarkedTable:
             at = position - first
             found += given[taken:at]
             taken, begun = at, len(found)
-            found += [of[byte] for byte in marks.get((position, 0), ())]
-            if any(offsets[position]):
-                for offset, byte in enumerate(texts[at]):
-                    if offset:
-                        found += [of[mark] for mark in marks.get((position, offset), ())]
-                    found.append(of[byte])
+            inside = sorted(offsets[position])
+            if inside[-1]:
+                text, read = texts[at], 0
+                for offset in inside:
+                    if offset < len(text):
+                        found += [of[byte] for byte in text[read:offset]]
+                        found += [of[mark] for mark in marks[position, offset]]
+                        read = offset
+                found += [of[byte] for byte in text[read:]]
                 taken = at + 1
+            else:
+                found += [of[mark] for mark in marks[position, 0]]
             more[at + 1] = len(found) - begun - (taken - at)
         found += given[taken:]
         return np.array(found, np.int32), np.arange(len(base) + 1) + np.cumsum(more[:-1])

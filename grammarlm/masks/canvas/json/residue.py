@@ -92,10 +92,10 @@ class JsonPasses:
                 added |= frozenset().union(*(a ^ b for a, b in zip(self.keys, before.keys, strict=True)))
         older = {position: (answer, keys | added) for position, (answer, keys) in before._older.items()}
         older |= {position: (answer, added) for position, answer in before._answers.items()}
+        others = self._singles.others(before._singles)
         for position, (answer, keys) in older.items():
-            known = self._singles.still_known(before._singles, position, answer)
-            if known is not None:
-                self._older[position] = known, keys
+            if position not in others:
+                self._older[position] = self._singles.still_known(position, answer), keys
 
     @cached_property
     def low(self) -> PlainRow | None:

@@ -34,6 +34,7 @@ class SecondKeys:
     def __init__(self, repeats: Repeats):
         self._repeats = repeats
         self._known_candidates = repeats.grid.candidates_of(repeats.keys, repeats.classes)
+        self._known_apart: dict[int, tuple[Candidates, np.ndarray]] = {}
 
     def refuse(
         self, position: int, allowed: np.ndarray, keys: frozenset[bytes] | None, found: set[int], proof: Proof
@@ -58,8 +59,7 @@ class SecondKeys:
         may_be, least = allowed[candidates.classes], self._repeats.bound
         if least is not None and may_be.any():
             of = least.classes.of[candidates.tokens]
-            are_apart = [key in self._apart_keys for key, _ in candidates.found]
-            may_be &= ~(np.array(are_apart, bool) & least.classes_at(position)[of])
+            may_be &= ~(self._are_apart(candidates) & least.classes_at(position)[of])
         if before.text or after.text:
             least = None
         found = [candidates.found[i] for i in np.flatnonzero(may_be).tolist()]
@@ -115,6 +115,14 @@ class SecondKeys:
         """Those that no completion of `least` has in a place of the row."""
         apart = {key for key in self._repeats.twins if not self._repeats.given(key)}
         return (apart | set(self._repeats.shunned)) - self._repeats.had
+
+    def _are_apart(self, candidates: Candidates) -> np.ndarray:
+        """bool [N]: of which the key is one of those."""
+        known = self._known_apart.get(id(candidates))
+        if known is None:
+            found = np.array([key in self._apart_keys for key, _ in candidates.found], bool)
+            known = self._known_apart[id(candidates)] = candidates, found
+        return known[1]
 
     def _may_have_two(self, token: int, key: bytes) -> bool:
         """May a token end one such key and begin another?"""

@@ -55,11 +55,13 @@ class Singles:
         """Are blanks given beside a position, which may be too many with those of a token?"""
         return self._gaps is not None and self._gaps.are_beside(position)
 
-    def still_known(self, before: Singles, position: int, answer: Answer) -> Answer | None:
+    def others(self, before: Singles) -> set[int]:
+        """The positions of which answers in a row with less tokens say nothing here: other blanks are given beside them."""
+        return set() if self._gaps is None or before._gaps is None else self._gaps.others(before._gaps)
+
+    def still_known(self, position: int, answer: Answer) -> Answer:
         """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no
-        room for a token. None: nothing, as other blanks are given beside the position."""
-        if self._gaps is not None and before._gaps is not None and self._gaps.is_other(before._gaps, position):
-            return None
+        room for a token."""
         is_open = answer.shown is not None and self._lengths is not None and self._lengths.may_refuse(position)
         return replace(answer, shown=None) if is_open else answer
 

@@ -186,22 +186,36 @@ class StackSets:
         return self._ends[min(room, known - 1)]
 
     def forward(
-        self, begin: int, row: np.ndarray, check: Callable[[], None] = lambda: None, height: int = 0
+        self,
+        begin: int,
+        row: np.ndarray,
+        check: Callable[[], None] = lambda: None,
+        height: int = 0,
+        near: np.ndarray | None = None,
     ) -> np.ndarray:
-        """`height`: stacks of more symbols are left out, unless it is 0."""
+        """`height`: stacks of more symbols are left out, unless it is 0. `near`, int32 [L + 1]: states of a row like this one,
+        0 where they are not known: what is different is found from them in less time."""
         states = np.zeros(len(row) + 1, np.int32)
         states[0] = begin
+        near = np.zeros(len(row) + 1, np.int32) if near is None else near
         self._store.need_classes(row)
         for first in range(0, len(row), self._steps):
             part = row[first : first + self._steps]
-            places = address_of(part), len(part), address_of(states[first:]), height
+            places = address_of(part), len(part), address_of(states[first:]), height, address_of(near[first:])
             self._store.asked(lambda: entries.sets_forward(self._store.address, *places), check)  # noqa: B023
             check()
         return states
 
     def backward(
-        self, row: np.ndarray, end: int, check: Callable[[], None] = lambda: None, height: int = 0
+        self,
+        row: np.ndarray,
+        end: int,
+        check: Callable[[], None] = lambda: None,
+        height: int = 0,
+        near: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
+        """`near`, int32 [L]: states within the tokens of a row like this one, 0 where they are not known."""
+        near = np.zeros(len(row), np.int32) if near is None else near
         states, inner = np.zeros(len(row) + 1, np.int32), np.zeros(len(row), np.int32)
         states[-1] = end
         self._store.need_classes(row)
@@ -213,6 +227,7 @@ class StackSets:
                 address_of(states[first:]),
                 address_of(inner[first:]),
                 height,
+                address_of(near[first:]),
             )
             self._store.asked(lambda: entries.sets_backward(self._store.address, *places), check)  # noqa: B023
             check()
