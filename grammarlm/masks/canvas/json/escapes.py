@@ -26,9 +26,8 @@ ESCAPE = re.compile(
     rb'\\(?:(["\\/bfnrt])|u(?:(' + HIGH + rb")\\u([dD][c-fC-F][0-9a-fA-F]{2})|((?![dD][89a-fA-F])[0-9a-fA-F]{4})))"
 )
 BEGUN = re.compile(rb"\\(?:u(?:(?![dD][c-fC-F])[0-9a-fA-F]{0,3}|" + HIGH + rb"(?:\\(?:u(?:" + LOW % 1 + rb")?)?)?)?)?")
-MAY_GO_ON = np.frombuffer(
-    b'0123456789abcdefABCDEFnrtu/"\\', np.uint8
-)  # the first bytes of what goes on within an escape
+# The first bytes of what goes on within an escape.
+MAY_GO_ON = np.frombuffer(b'0123456789abcdefABCDEFnrtu/"\\', np.uint8)
 HEX_DIGITS = re.compile(rb"[0-9a-fA-F]+")
 DIGITS = 4  # of an escape
 PART = np.frombuffer(b"0123456789abcdefABCDEFu\\", np.uint8)  # a token that may be part of an escape with digits

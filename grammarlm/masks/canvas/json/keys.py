@@ -178,9 +178,7 @@ class Parts:
     """Tokens by what they have of a key."""
 
     alone: dict[bytes, int] = field(default_factory=dict)  # the first token that is this
-    by_bytes: dict[bytes, list[int]] = field(
-        default_factory=dict
-    )  # of others, and where several tokens are the same: all
+    by_bytes: dict[bytes, list[int]] = field(default_factory=dict)  # others, and where several are the same: all
     opening: dict[bytes, list[int]] = field(default_factory=dict)  # by what follows their last quote
     closing: dict[bytes, list[int]] = field(default_factory=dict)  # by what precedes their first quote
     whole: dict[bytes, list[int]] = field(default_factory=dict)  # by a key that they have from quote to quote

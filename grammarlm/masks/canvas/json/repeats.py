@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
     from .grid import JsonGrid
 
-SHORT_ROW = (
-    16  # in longer rows no more keys are followed at once to decide about tokens: states of two or three take seconds
-)
+# In longer rows no more keys are followed at once to decide about tokens: states of two or three take seconds.
+SHORT_ROW = 16
 
 
 class Repeats:

@@ -44,9 +44,8 @@ class StackGrid:
         kinds = len(table.pushes)
         self.symbols = [*self.first_symbols, *(table.pushes[kinds - 1 - k][0] for k in range(kinds))]  # by kind
         self._left_border: tuple[object, int] | None = None
-        self.known_rows: dict[
-            tuple[int, bytes], np.ndarray
-        ] = {}  # by position and row, which has no token there: what it allows
+        # By position and row, which has no token there: what it allows.
+        self.known_rows: dict[tuple[int, bytes], np.ndarray] = {}
 
     @cached_property
     def arrays(self) -> TableArrays:

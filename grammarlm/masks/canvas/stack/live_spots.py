@@ -74,9 +74,8 @@ class LiveSpots:
             self._known = max(like._known, int(differs[-1]) + 1 if len(differs) else 0)
             self._ahead[self._known :] = like._ahead[self._known :]
         self._reached = 0
-        self._way_of: dict[int, tuple[int, bool]] = (
-            {} if like is None else like._way_of.copy()
-        )  # by position, what was enough
+        # By position, what was enough.
+        self._way_of: dict[int, tuple[int, bool]] = {} if like is None else like._way_of.copy()
 
     def leads_through(self, narrow: States) -> bool | None:
         """Has the row a completion?"""

@@ -71,9 +71,8 @@ class RowBounds:
         )
         self._one_class = OneClass(grid, row, self._wide)
         self._decided_rows: dict[int, np.ndarray] = {}
-        self._most: dict[
-            int, np.ndarray
-        ] = {}  # what may stand at positions at most: what did where fewer tokens were given
+        # What may stand at positions at most: what did where fewer tokens were given.
+        self._most: dict[int, np.ndarray] = {}
         self._live_before: LiveSpots | None = None
         if before is not None and before._is_less_than(row):
             self._most = before._most | before._decided_rows
