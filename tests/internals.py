@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.masks.canvas.canvas import Canvas
 from grammarlm.masks.canvas.json.explored import States
 from grammarlm.masks.canvas.views import view_of
 from grammarlm.masks.filters.budget import costs_of
@@ -33,11 +32,6 @@ def program_of(owner: Any) -> Any:
 def current_epoch(constraint: gl.Constraint) -> Any:
     """The generation of states in which new texts begin."""
     return automaton_of(constraint).epoch
-
-
-def table_of(canvas: Canvas) -> Any:
-    """What tokens do to a grammar's controls and stacks."""
-    return canvas._grid.table
 
 
 def head_of(matcher: gl.Matcher) -> tuple:

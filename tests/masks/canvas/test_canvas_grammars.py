@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 import grammarlm as gl
-from tests.internals import table_of
+from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows
 from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
 
@@ -167,8 +167,12 @@ def test_blocks_find_their_beginnings_in_the_table() -> None:
     """Between two lexemes, too: another table would have to learn all rows again."""
     vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"<s>", b"."], [257], [256, 257])
     constraint = gl.compile(gl.Lark.library("json"), vocab)
-    tables, matcher = [table_of(constraint.canvas(4))], constraint.matcher()
+    view, matcher = view_of(constraint), constraint.matcher()
+
+    def table() -> object:
+        return view.grid(4, matcher, 8, lambda: None).table
+
+    first = table()
     for byte in b'{"a" : [1, -2e5 , true ,null ] , "b":{ }}':
         assert matcher.advance(byte)
-        tables.append(table_of(constraint.canvas(4, after=matcher, room=8)))
-    assert all(table is tables[0] for table in tables)
+        assert table() is first

@@ -55,7 +55,7 @@ def test_all_classes_by_live_spots_alone(first: int, count: int, monkeypatch: py
                 bounds = RowBounds(grid, partial.copy())
                 nothing = np.zeros_like(bounds.wide.left)
                 nowhere = SimpleNamespace(left=nothing, right=nothing)
-                like = LiveSpots(grid, partial.copy(), bounds.wide, bounds._edge, like)
+                like = LiveSpots(grid, partial.copy(), bounds.wide, bounds.edge, like)
                 for position in rng.permutation(holes).tolist():
                     classes = np.arange(STOP, table.classes)
                     found = like.leads(position, classes, nowhere)

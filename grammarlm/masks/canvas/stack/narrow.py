@@ -60,7 +60,7 @@ class RowBounds:
         begin = self._sets.sets_of(grid.left_border())
         self._table.begin_row(grid.check)
         self._sets.need_classes()
-        self._edge = edge = self._table.right_edge(grid.room, grid.check)
+        self.edge = edge = self._table.right_edge(grid.room, grid.check)
         self._ends, self._wide_ends = (begin, edge.surely), (begin, edge.perhaps)
         self.generation = self._sets.generation
         self._other = None if before is None or before.generation is not self.generation else before
@@ -135,7 +135,7 @@ class RowBounds:
 
     @cached_property
     def _live_spots(self) -> LiveSpots:
-        return LiveSpots(self._grid, self._row, self._wide.sides, self._edge, self._live_before)
+        return LiveSpots(self._grid, self._row, self._wide.sides, self.edge, self._live_before)
 
     @cached_property
     def _narrow(self) -> States:
