@@ -1,7 +1,6 @@
 """Small pushdown tables, and what they mean, by following every (control, stack)."""
 
 import itertools
-from functools import cache
 
 import numpy as np
 
@@ -54,21 +53,25 @@ def following(table: StackTable, places: frozenset[Start], token_class: int) -> 
 
 def all_rows(table: StackTable, length: int, starts: list[Start], room: int) -> np.ndarray:
     """All rows of classes from STOP on that can be completed by at most `room` more."""
-
-    @cache
-    def ends(places: frozenset[Start], left: int) -> bool:
-        if any(control == FINISHED for control, _ in places | following(table, places, STOP)):
-            return True
-        return left > 0 and any(ends(following(table, places, k), left - 1) for k in range(FIRST, table.classes))
-
-    found = []
+    found, known = [], dict[tuple[frozenset[Start], int], bool]()
     for row in itertools.product(range(STOP, table.classes), repeat=length):
         places = frozenset(starts)
         for token_class in row:
             places = following(table, places, token_class)
-        if ends(places, room):
+        if can_end(table, places, room, known):
             found.append(row)
     return np.array(found, int).reshape(-1, length)
+
+
+def can_end(table: StackTable, places: frozenset[Start], left: int, known: dict) -> bool:
+    """After at most so many more tokens. No cached function: that would keep the table, and tables have large arrays."""
+    key = places, left
+    if key not in known:
+        known[key] = any(control == FINISHED for control, _ in places | following(table, places, STOP)) or (
+            left > 0
+            and any(can_end(table, following(table, places, k), left - 1, known) for k in range(FIRST, table.classes))
+        )
+    return known[key]
 
 
 def random_table(rng: np.random.Generator) -> StackTable:

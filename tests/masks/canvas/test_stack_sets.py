@@ -35,7 +35,7 @@ def after(table: StackTable, places: set[Place], token_class: int) -> set[Place]
     return set().union(*(following(open_table, frozenset(places), k) for k in range(STOP, table.classes)))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)  # tables have large arrays
 def opened(table: StackTable) -> StackTable:
     """Without the edges that masked tokens do not take."""
     count = len(table.edge_control) - table.given_edges
