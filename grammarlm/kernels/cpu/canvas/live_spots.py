@@ -8,14 +8,14 @@ them, so the stacks that are followed for them are few, where those of the whole
 import numpy as np
 from numba import carray, int64, uint8, uint64
 
-from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
+from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.layout.canvas import MASKED
-from grammarlm.layout.narrow import Narrow
 from grammarlm.layout.spots import Spots
-from grammarlm.layout.stack_sets import Record, StackSets
+from grammarlm.layout.stack_sets import StackSets
 
 from .arrays import has_bit, lowest
-from .narrow import come
+from .live_stacks import is_live, live_spots
+from .narrow import come, follow_points
 from .narrow_arrays import (
     class_edges_of,
     class_range,
@@ -23,22 +23,12 @@ from .narrow_arrays import (
     every_start,
     few_edges,
     narrow_of,
-    pushes_of,
-    rules_of,
 )
-from .records import kinds_of, record, sets_arena, words_of
+from .records import kinds_of, sets_arena
 from .spot_sums import mark_tops
-from .spots import goal_numbers, members_of, spot_numbers, spots_of, terms_of
-from .stack_sets import with_top
-from .steps import after_rule
+from .spots import members_of, spot_numbers, spots_of, terms_of
 
 SOME = -2  # in place of a class: any of those whose kinds are given
-
-
-@inlined
-def live_spots(spots):
-    shape = spots[Spots.STEPS] + 1, (spots[Spots.SPOTS] + 63) >> 6
-    return carray(pointer(spots[Spots.LIVE]), shape, np.uint64)
 
 
 @part
@@ -52,19 +42,6 @@ def mark_kinds(address, spots_address, step, taken):
             taken[kind] = uint8(1) if has_bit(kinds, int64(kind), given) else uint8(0)
         else:
             taken[kind] = some[kind] if given == SOME else uint8(1)
-
-
-@part
-def is_live(spots_address, step, goal):
-    """Is a spot of a goal live at a boundary?"""
-    spots = spots_of(spots_address)
-    live, (starts, members) = live_spots(spots), members_of(spots)
-    if goal < spots[Spots.SPOTS]:
-        return goal >= 0 and has_bit(live, step, goal)
-    for i in range(starts[goal], starts[goal + 1]):
-        if has_bit(live, step, int64(members[i])):
-            return True
-    return False
 
 
 @part
@@ -174,43 +151,10 @@ def live_after(address, spots_address, first, last):
 
 
 @part
-def kept_live(address, spots_address, step, point, stacks):
-    """The stacks of a set from which a point within the token before a boundary leads to a live spot."""
-    arena, spots = sets_arena(address), spots_of(spots_address)
-    goals, words = goal_numbers(spots, arena), words_of(arena, stacks)
-    count = int64(0)
-    for i in range(1, len(words), 2):
-        if is_live(spots_address, step, int64(goals[point, words[i]])):
-            count += 1
-    if count == 0:
-        return int64(0)
-    if 2 * count + 1 == len(words):
-        return int64(stacks)
-    if len(words) > arena[StackSets.PAIR_CAPACITY]:
-        arena[StackSets.FULL] = 2
-        return int64(0)
-    pairs, used = carray(pointer(arena[StackSets.PAIRS]), arena[StackSets.PAIR_CAPACITY], np.int32), int64(1)
-    pairs[0] = Record.SET
-    for i in range(1, len(words), 2):
-        if is_live(spots_address, step, int64(goals[point, words[i]])):
-            pairs[used], pairs[used + 1] = words[i], words[i + 1]
-            used += 2
-    return record(address, arena[StackSets.PAIRS], used, int64(1))
-
-
-@part
-def come_live(address, narrow_address, spots_address, states, at, point, stacks):
-    kept = kept_live(address, spots_address, at, point, stacks)
-    if kept:
-        come(address, narrow_address, states, at, point, kept)
-
-
-@part
 def step_live(address, narrow_address, spots_address, states, at, taken, is_few):
     """Row `at` + 1 of states from row `at`, of live spots. `is_few`: masked tokens are of the few classes."""
     arena, narrow, spots = sets_arena(address), narrow_of(narrow_address), spots_of(spots_address)
-    controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
-    first_micro = controls + pushes
+    controls = arena[StackSets.CONTROLS]
     token_class = int64(carray(pointer(spots[Spots.ROW]), spots[Spots.STEPS], np.int32)[at])
     states[at + 1, :] = 0
     from_, to = every_edge(arena)
@@ -219,7 +163,7 @@ def step_live(address, narrow_address, spots_address, states, at, taken, is_few)
         for e in range(len(few_from)):
             if states[at, few_from[e]]:
                 stacks = int64(states[at, few_from[e]])
-                come_live(address, narrow_address, spots_address, states, at + 1, int64(few_to[e]), stacks)
+                come(address, narrow_address, spots_address, states, at + 1, int64(few_to[e]), stacks)
     elif token_class < 0:
         mark_kinds(address, spots_address, at, taken)
         starts = every_start(arena, narrow)
@@ -229,7 +173,7 @@ def step_live(address, narrow_address, spots_address, states, at, taken, is_few)
                 for e in range(starts[c], starts[c + 1]):
                     if taken[kind_of[e]]:
                         stacks = int64(states[at, c])
-                        come_live(address, narrow_address, spots_address, states, at + 1, int64(to[e]), stacks)
+                        come(address, narrow_address, spots_address, states, at + 1, int64(to[e]), stacks)
     else:
         of = class_edges_of(arena)
         first, last = class_range(arena, token_class)
@@ -237,28 +181,8 @@ def step_live(address, narrow_address, spots_address, states, at, taken, is_few)
             e = int64(of[i])
             if states[at, from_[e]]:
                 stacks = int64(states[at, from_[e]])
-                come_live(address, narrow_address, spots_address, states, at + 1, int64(to[e]), stacks)
-    here = carray(pointer(narrow[Narrow.HERE]), arena[StackSets.POINTS], np.int32)
-    met = carray(pointer(narrow[Narrow.MET]), micros // 64 + 1, np.uint64)
-    order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
-    starts, symbols, afters = rules_of(arena)
-    for w in range(len(met)):
-        while met[w]:
-            m = int64(order[64 * int64(w) + lowest(met[w])])
-            met[w] &= met[w] - uint64(1)
-            stacks = int64(here[m])
-            here[m] = 0
-            for r in range(starts[m - first_micro], starts[m - first_micro + 1]):
-                rest = after_rule(address, stacks, int64(symbols[r]))
-                if rest:
-                    come_live(address, narrow_address, spots_address, states, at + 1, int64(afters[r]), rest)
-    push_symbol, push_after = pushes_of(arena)
-    for u in range(pushes - 1, -1, -1):
-        stacks = int64(here[controls + u])
-        if stacks:
-            here[controls + u] = 0
-            made = with_top(address, int64(push_symbol[u]), stacks)
-            come_live(address, narrow_address, spots_address, states, at + 1, int64(push_after[u]), made)
+                come(address, narrow_address, spots_address, states, at + 1, int64(to[e]), stacks)
+    follow_points(address, narrow_address, spots_address, states, at + 1)
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)", seconds=6)

@@ -14,6 +14,7 @@ from grammarlm.layout.stack_sets import StackSets
 
 from .arrays import has_bit, lowest, on_top
 from .feasible import feasible_below, tops_of
+from .live_stacks import kept_live
 from .narrow_arrays import (
     class_edges_of,
     class_range,
@@ -30,12 +31,18 @@ from .stack_sets import below, kept_or_below, union, with_top
 from .steps import after_rule
 
 EMPTY = -1  # in HERE: no stacks
+NO_SPOTS = 0  # in place of their address: all are live
 PLAIN, ANY = -2, -3  # in place of a class: a token that leaves the stack as it is, one of any class
 
 
 @part
-def come(address, narrow_address, states, at, point, stacks):
-    """Adds stacks to a point: a control of the row of states, or a point within the token."""
+def come(address, narrow_address, spots_address, states, at, point, stacks):
+    """Adds stacks to a point: a control of the row of states, or a point within the token. Only those from which it leads to a spot
+    that is live at the boundary, unless `spots_address` is 0."""
+    if spots_address:
+        stacks = kept_live(address, spots_address, at, point, stacks)
+        if stacks == 0:
+            return
     arena, narrow = sets_arena(address), narrow_of(narrow_address)
     controls, first_micro = arena[StackSets.CONTROLS], arena[StackSets.CONTROLS] + arena[StackSets.PUSHES]
     if point < controls:
@@ -50,33 +57,11 @@ def come(address, narrow_address, states, at, point, stacks):
 
 
 @part
-def step_right(address, narrow_address, states, at, token_class, others):
-    """Row `at` + 1 of states from row `at`, of controls that others have stacks at. A token of the class, of any (ANY), or of any
-    of the few."""
+def follow_points(address, narrow_address, spots_address, states, at):
+    """Where stacks go on from points within the token before row `at`: by rules in the order of micro points, then by pushes."""
     arena, narrow = sets_arena(address), narrow_of(narrow_address)
     controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
     first_micro = controls + pushes
-    states[at + 1, :] = 0
-    if token_class == ANY:
-        starts = every_start(arena, narrow)
-        to = every_edge(arena)[1]
-        for c in range(controls):
-            if states[at, c]:
-                for e in range(starts[c], starts[c + 1]):
-                    come(address, narrow_address, states, at + 1, int64(to[e]), int64(states[at, c]))
-    elif token_class < 0:
-        from_, to = few_edges(narrow, token_class == PLAIN)
-        for e in range(len(from_)):
-            if states[at, from_[e]]:
-                come(address, narrow_address, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
-    else:
-        from_, to = every_edge(arena)
-        of = class_edges_of(arena)
-        first, last = class_range(arena, token_class)
-        for i in range(first, last):
-            e = int64(of[i])
-            if states[at, from_[e]]:
-                come(address, narrow_address, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
     here = carray(pointer(narrow[Narrow.HERE]), arena[StackSets.POINTS], np.int32)
     met = carray(pointer(narrow[Narrow.MET]), micros // 64 + 1, np.uint64)
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
@@ -90,14 +75,44 @@ def step_right(address, narrow_address, states, at, token_class, others):
             for r in range(starts[m - first_micro], starts[m - first_micro + 1]):
                 rest = after_rule(address, stacks, int64(symbols[r]))
                 if rest:
-                    come(address, narrow_address, states, at + 1, int64(afters[r]), rest)
+                    come(address, narrow_address, spots_address, states, at, int64(afters[r]), rest)
     push_symbol, push_after = pushes_of(arena)
     for u in range(pushes - 1, -1, -1):
         stacks = int64(here[controls + u])
         if stacks:
             here[controls + u] = 0
             made = with_top(address, int64(push_symbol[u]), stacks)
-            come(address, narrow_address, states, at + 1, int64(push_after[u]), made)
+            come(address, narrow_address, spots_address, states, at, int64(push_after[u]), made)
+
+
+@part
+def step_right(address, narrow_address, states, at, token_class, others):
+    """Row `at` + 1 of states from row `at`, of controls that others have stacks at. A token of the class, of any (ANY), or of any
+    of the few."""
+    arena, narrow = sets_arena(address), narrow_of(narrow_address)
+    controls = arena[StackSets.CONTROLS]
+    states[at + 1, :] = 0
+    if token_class == ANY:
+        starts = every_start(arena, narrow)
+        to = every_edge(arena)[1]
+        for c in range(controls):
+            if states[at, c]:
+                for e in range(starts[c], starts[c + 1]):
+                    come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, c]))
+    elif token_class < 0:
+        from_, to = few_edges(narrow, token_class == PLAIN)
+        for e in range(len(from_)):
+            if states[at, from_[e]]:
+                come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
+    else:
+        from_, to = every_edge(arena)
+        of = class_edges_of(arena)
+        first, last = class_range(arena, token_class)
+        for i in range(first, last):
+            e = int64(of[i])
+            if states[at, from_[e]]:
+                come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
+    follow_points(address, narrow_address, NO_SPOTS, states, at + 1)
     for c in range(controls):
         if others[at + 1, c] == 0:
             states[at + 1, c] = 0
