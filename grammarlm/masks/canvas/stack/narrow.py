@@ -40,11 +40,9 @@ if TYPE_CHECKING:
     from .sets import StackSets
 
 STEPS = 8  # of a row between two looks at the clock
-FREE_STEPS, FEW_FREE_STEPS = (
-    2,
-    1,
-)  # so many masked tokens beside given ones may change the stack, others leave it as it is
+FREE_STEPS = 2  # so many masked tokens beside given ones may change the stack, others leave it as it is
 MANY_MASKED = 96  # tokens of a row; it has many stacks anyway, and fewer of its classes stay open
+FEW_FREE_STEPS = 1  # there
 MOST_ALONE = 32  # classes that are left open are asked about one by one
 PLAIN = MASKED - 1  # in place of a masked token: one that leaves the stack as it is
 
