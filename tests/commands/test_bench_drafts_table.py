@@ -12,7 +12,8 @@ HELD = ["under a grammar", "without a grammar"]
 ROWS = ["no draft", "forced runs", "skeleton", "copy"]
 
 
-def test_the_table_of_drafters(tmp_path, capsys):
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.proof)])
+def test_the_table_of_drafters(tmp_path, capsys, count):
     out = tmp_path / "drafts"
     code, printed, _ = call(
         capsys,
@@ -23,7 +24,7 @@ def test_the_table_of_drafters(tmp_path, capsys):
         "--drafters",
         "skeleton,copy",
         "--count",
-        "1",
+        str(count),
         "--out",
         str(out),
     )

@@ -150,6 +150,23 @@ def test_memory_stays_in_bounds_over_many_schemas(count: int) -> None:
     assert compiler.stats.dropped > count // 3
 
 
+def allocated(grammar: Any) -> tuple[int, int]:
+    """What a compile of it leaves allocated, and what the compiler says that it holds of it."""
+    compiler = gl.Compiler(VOCAB)
+    compiler.compile(gl.Regex("a"))
+    before = settled(compiler).stats.nbytes
+    gc.collect()
+    tracemalloc.start()
+    try:
+        compiler.compile(grammar())
+        settled(compiler)
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    return held, compiler.stats.nbytes - before
+
+
 @pytest.mark.parametrize(
     "grammar",
     [
@@ -162,21 +179,10 @@ def test_memory_stays_in_bounds_over_many_schemas(count: int) -> None:
     ],
 )
 def test_bytes_are_those_that_python_allocates(grammar: Any) -> None:
+    """Of three compiles that which holds least: a dictionary of all locks that is made larger meanwhile is no constraint's."""
     gl.compile(grammar(), VOCAB)  # what is made once for all
-    compiler = gl.Compiler(VOCAB)
-    compiler.compile(gl.Regex("a"))
-    settled(compiler)
-    before = compiler.stats.nbytes
-    gc.collect()
-    tracemalloc.start()
-    try:
-        compiler.compile(grammar())
-        settled(compiler)
-        gc.collect()
-        held = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert held / 2 <= compiler.stats.nbytes - before <= 2 * held + 10_000
+    held, counted = min(allocated(grammar) for _ in range(3))
+    assert held / 2 <= counted <= 2 * held + 10_000
 
 
 def test_a_constraint_that_grows_is_counted_again() -> None:

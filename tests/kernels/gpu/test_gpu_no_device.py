@@ -61,7 +61,7 @@ for kernel, choices in (
         named = ITEMS | {"logits": logits} | dict.fromkeys(constants, "constexpr")
         kinds = {n: named.get(n, "i32") for n in kernel.arg_names}
         triton.compile(ASTSource(kernel, signature=kinds, constexprs=constants), target=GPUTarget("cuda", 90, 32))
-for absent in ({}, {"mask": None, "top_k": None, "top_p": None, "min_p": None}):  # each branch of each
+for absent in ({}, {"mask": None}, {"top_k": None, "top_p": None, "min_p": None}, {"mask": None, "top_k": None}):
     compiled(survey, "*fp32", **absent)
     compiled(choose, "*fp32", CHUNKS=64, **absent)
 compiled(class_scores._combine, "", {"tokens": "*i32"}, MOST=128)
