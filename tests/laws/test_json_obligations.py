@@ -78,8 +78,8 @@ def check(seed: str, count: int) -> Counter[str]:
 
 
 def test_rules_that_some_key_breaks() -> None:
-    outcomes = check("few", 1_500)
-    assert min(outcomes["valid"], outcomes["invalid"], outcomes["narrowed"]) > 200
+    outcomes = check("few", 600)
+    assert min(outcomes["valid"], outcomes["invalid"], outcomes["narrowed"]) > 100
     assert outcomes["refused"] < outcomes["compiled"] / 2, outcomes
 
 
