@@ -199,7 +199,10 @@ class Guide(Constants):
     ENDED_CAPACITY = 36
     ENDED_STACK = 37  # int32 [ENDED_CAPACITY]
     SPOTS = 39  # the arena of the row's spots (layout/spots.py), whose bounds are taken instead of AHEAD; 0: none
-    LENGTH = 40
+    INNER_EDGES = 40
+    INNER_EDGE = 41  # int32 [INNER_EDGES]: those that lead to points which are no controls
+    FIRST_STEPS = 42  # of so many steps bounds are made; those behind them stay as they are
+    LENGTH = 43
 
 
 class Effects(Constants):

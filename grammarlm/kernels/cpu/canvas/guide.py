@@ -18,6 +18,7 @@ from .patterns import pattern_of, write_numbers
 from .records import kinds_of, sets_arena, words_of
 
 LEAST = -50.0  # the log of a share that changes no sum of float64
+SMALLEST_SUM = 1e-200  # of shares, each of which is exact above 1e-308
 
 
 @inlined
@@ -160,20 +161,20 @@ def find_asked(address, guide_address, step, asked):
     held, kinds = held_of(guide), kinds_of(arena)
     given = int64(carray(pointer(guide[Guide.ROW]), guide[Guide.STEPS], np.int32)[step])
     before = words_of(arena, int64(carray(pointer(guide[Guide.BEFORE]), guide[Guide.STEPS] + 1, np.int32)[step]))
-    (starts, edges), (points, kind_of) = edges_by_control(guide, arena), edges_at(arena)
+    points, kind_of = edges_at(arena)
+    sources = carray(pointer(arena[StackSets.EDGE_CONTROL]), arena[StackSets.EVERY_EDGE], np.int32)
+    inner_edges = carray(pointer(guide[Guide.INNER_EDGE]), guide[Guide.INNER_EDGES], np.int32)
     push_after = carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32)
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
     rule_start, _, afters = rules_of(arena)
     asked[:] = uint64(0)
-    for c in range(controls):
-        if reached[c]:
+    for x in range(guide[Guide.INNER_EDGES]):
+        e = int64(inner_edges[x])
+        q, c = int64(points[e]), int64(sources[e])
+        if live[q] and reached[c] and is_taken(arena, kinds, e, int64(kind_of[e]), given):
             stacks = held_at(guide, set_at(before, reached[c]))
-            for x in range(starts[c], starts[c + 1]):
-                e = int64(edges[x])
-                q = int64(points[e])
-                if live[q] and q >= controls and is_taken(arena, kinds, e, int64(kind_of[e]), given):
-                    for w in range(asked.shape[1]):
-                        asked[q, w] |= held_word(held, stacks, w)
+            for w in range(asked.shape[1]):
+                asked[q, w] |= held_word(held, stacks, w)
     for i in range(pushes + micros):
         q = int64(order[i]) if i < micros else controls + pushes + micros - 1 - int64(i)
         some = uint64(0)
@@ -246,35 +247,77 @@ def bound_points(address, guide_address, step, asked):
 
 
 @part
-def bound_controls(address, guide_address, step):
-    """AHEAD of the controls before a token, and WEIGHT of the kinds that they can take, unless it is known."""
+def put_tails(address, guide_address, step, high, tails):
+    """float64 [PAIRS]: AHEAD of what is behind a token, -inf where nothing leads on; of sums its shares of e^high."""
     arena, guide = sets_arena(address), guide_of(guide_address)
-    ahead, behind, is_sum = ahead_of(guide)[step], ahead_of(guide)[step + 1], guide[Guide.IS_SUM] != 0
-    weight, kinds = weights_of(guide, arena)[step], kinds_of(arena)
+    behind, live = ahead_of(guide)[step + 1], live_of(guide, arena)[step]
+    pair_start = carray(pointer(guide[Guide.PAIR_START]), arena[StackSets.POINTS] + 1, np.int32)
+    is_sum = guide[Guide.IS_SUM] != 0
+    for q in range(arena[StackSets.POINTS]):
+        for pair in range(pair_start[q], pair_start[q + 1]):
+            value = behind[pair] if live[q] else -np.inf
+            tails[pair] = np.exp(value - high) if is_sum else value
+
+
+@part
+def highest_of(address, guide_address, step):
+    """The highest AHEAD of what is behind a token; 0.0 where nothing is."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    behind, live = ahead_of(guide)[step + 1], live_of(guide, arena)[step]
+    pair_start = carray(pointer(guide[Guide.PAIR_START]), arena[StackSets.POINTS] + 1, np.int32)
+    high = -np.inf
+    for q in range(arena[StackSets.POINTS]):
+        if live[q]:
+            for pair in range(pair_start[q], pair_start[q + 1]):
+                high = max(high, behind[pair])
+    return high if high > -np.inf else 0.0
+
+
+@part
+def bound_exactly(address, guide_address, step, control, context, given):
+    """The bound of a sum whose shares are too small for float64: by its logs."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    behind, live = ahead_of(guide)[step + 1], live_of(guide, arena)[step]
+    weight, kinds, pairs = weights_of(guide, arena)[step], kinds_of(arena), pairs_of(guide, arena)
+    (starts, edges), (points, kind_of) = edges_by_control(guide, arena), edges_at(arena)
+    best, total = -np.inf, 0.0
+    for is_second in range(2):
+        for x in range(starts[control], starts[control + 1]):
+            e = int64(edges[x])
+            pair = int64(pairs[context, points[e]])
+            if pair >= 0 and live[points[e]] and is_taken(arena, kinds, e, int64(kind_of[e]), given):
+                value = weight[kind_of[e]] + behind[pair]
+                if is_second == 0:
+                    best = max(best, value)
+                elif value > best + LEAST:
+                    total += np.exp(value - best)
+        if best == -np.inf:
+            return best
+    return best + np.log(total)
+
+
+@part
+def bound_controls(address, guide_address, step, tails, shares):
+    """AHEAD of the controls before a token, and WEIGHT of the kinds that they can take, unless it is known. Nearly all of the time
+    of bounds is in the loop over edges: it takes what is behind from `tails`, and of sums weights as shares, so that it has no
+    logs."""
+    arena, guide = sets_arena(address), guide_of(guide_address)
+    ahead, is_sum = ahead_of(guide)[step], guide[Guide.IS_SUM] != 0
+    weight, kinds, pairs = weights_of(guide, arena)[step], kinds_of(arena), pairs_of(guide, arena)
     given = int64(carray(pointer(guide[Guide.ROW]), guide[Guide.STEPS], np.int32)[step])
-    live, reached = live_of(guide, arena)[step], reached_of(guide, arena)[step]
-    held, pairs = held_of(guide), pairs_of(guide, arena)
+    reached, held, edge_count = reached_of(guide, arena)[step], held_of(guide), arena[StackSets.EDGES]
     (starts, edges), (points, kind_of) = edges_by_control(guide, arena), edges_at(arena)
     before = words_of(arena, int64(carray(pointer(guide[Guide.BEFORE]), guide[Guide.STEPS] + 1, np.int32)[step]))
     pair_start = carray(pointer(guide[Guide.PAIR_START]), arena[StackSets.POINTS] + 1, np.int32)
-    most = int64(0)
-    for c in range(arena[StackSets.CONTROLS]):
-        most = max(most, int64(starts[c + 1] - starts[c]))
-    point, weighs, values = np.empty(most, np.int32), np.empty(most), np.empty(most)
+    high, heaviest = highest_of(address, guide_address, step) if is_sum else 0.0, 0.0
+    put_tails(address, guide_address, step, high, tails)
+    if is_sum and given < 0:
+        heaviest = scores_of(guide, arena)[step].max()
+        heaviest = heaviest if heaviest > -np.inf else 0.0
+    shares[:] = np.nan
     for c in range(arena[StackSets.CONTROLS]):
         if reached[c] == 0:
             continue
-        count = int64(0)
-        for x in range(starts[c], starts[c + 1]):
-            e = int64(edges[x])
-            kind = int64(kind_of[e])
-            if live[points[e]] == 0 or not is_taken(arena, kinds, e, kind, given):
-                continue
-            if np.isnan(weight[kind]):
-                weight[kind] = 0.0 if given >= 0 else kind_weight(address, guide_address, step, kind)
-            if weight[kind] > -np.inf:
-                point[count], weighs[count] = points[e], weight[kind]
-                count += 1
         stacks = held_at(guide, set_at(before, reached[c]))
         ahead[pair_start[c] : pair_start[c + 1]] = -np.inf
         for w in range(held_words(guide)):
@@ -285,15 +328,26 @@ def bound_controls(address, guide_address, step):
                 here, best, total = int64(pairs[context, c]), -np.inf, 0.0
                 if here < 0:
                     continue
-                for x in range(count):
-                    pair = int64(pairs[context, point[x]])
-                    values[x] = weighs[x] + behind[pair] if pair >= 0 else -np.inf
-                    best = max(best, values[x])
-                if is_sum and best > -np.inf:
-                    for x in range(count):
-                        if values[x] > best + LEAST:
-                            total += np.exp(values[x] - best)
-                ahead[here] = best + np.log(total) if total > 0.0 else best
+                for x in range(starts[c], starts[c + 1]):
+                    e = int64(edges[x])
+                    kind, pair = int64(kind_of[e]), int64(pairs[context, points[e]])
+                    if pair < 0 or (e >= edge_count if given < 0 else not has_bit(kinds, kind, given)):
+                        continue
+                    share = shares[kind]
+                    if np.isnan(share):
+                        if np.isnan(weight[kind]):
+                            weight[kind] = 0.0 if given >= 0 else kind_weight(address, guide_address, step, kind)
+                        share = shares[kind] = np.exp(weight[kind] - heaviest) if is_sum else weight[kind]
+                    if is_sum:
+                        total += share * tails[pair]
+                    else:
+                        best = max(best, share + tails[pair])
+                if not is_sum:
+                    ahead[here] = best
+                elif total > SMALLEST_SUM:
+                    ahead[here] = np.log(total) + high + heaviest
+                else:
+                    ahead[here] = bound_exactly(address, guide_address, step, int64(c), context, given)
 
 
 @inlined
@@ -318,6 +372,7 @@ def guide_row(address, guide_address):
         return
     find_held(address, guide_address)
     asked = np.empty((arena[StackSets.POINTS], held_words(guide)), np.uint64)
-    for step in range(steps - 1, -1, -1):
+    tails, shares = np.empty(guide[Guide.PAIRS]), np.empty(arena[StackSets.KINDS])
+    for step in range(guide[Guide.FIRST_STEPS] - 1, -1, -1):
         bound_points(address, guide_address, step, asked)
-        bound_controls(address, guide_address, step)
+        bound_controls(address, guide_address, step, tails, shares)

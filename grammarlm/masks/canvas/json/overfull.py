@@ -2,12 +2,13 @@
 
 The best that states have is read by the machine. Where that refuses a gap, its blanks divide the completions that are left:
 
-    of all:  "a": [25 blanks] [18 blanks] 1      43 between two tokens of JSON
-    either   the first masked token has fewer blanks than it has here
-    or       the second has
+    of all:  "a": [60 blanks] [22 blanks] 1      82 between two tokens of JSON
+    either   the first masked token has fewer than 30 blanks
+    or       the second has fewer than 11
     or       both are text, of a string that begins before them
 
-Each part is as good as its own best completion, so the first one found that the machine reads is the best of all.
+30 and 11 are 41 together, one too many, so no other completion is left out. Each part is as good as its own best completion, so the
+first one found that the machine reads is the best of all.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.canvas.scores import LOWEST, Scores
+from grammarlm.masks.canvas.stack.best_of_parts import BestOfParts
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 
 from .gaps import Blanks, blanks_of_tokens
@@ -98,6 +100,7 @@ class Search:
     def __init__(self, passes: JsonPasses, logits: Any, is_text: np.ndarray):
         self._passes, self._is_text = passes, is_text
         self._scores = Scores(passes.classes, logits, np.array(passes.tokens))
+        self._parts = BestOfParts(passes.inner, self._scores.maxima)
         self._blanks = blanks_of_tokens(passes.grid.vocab)
         self._limited: dict[Limits, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -110,7 +113,7 @@ class Search:
             if own not in self._limited:
                 self._limited[own] = self._scores.without(position, self._forbidden(own))
             scores[position], firsts[position] = self._limited[own]
-        chosen = self._passes.inner.best_with(scores, dict.fromkeys(texts, self._is_text))
+        chosen = self._parts.best(scores, dict.fromkeys(texts, self._is_text))
         if chosen is None:
             return None
         masked = [i for i, token in enumerate(tokens) if token == MASKED]
@@ -135,11 +138,17 @@ class Search:
         if gap is None:
             return None
         first, last = gap
+        goes_on = first == 0 and self._blanks.is_whole[text[0]]
+        missing = LONGEST_RUN + 1 - (self._passes.grid.begun.blanks if goes_on else 0)
         for i in range(first, last + 1):
             field = WHOLE if self._blanks.is_whole[text[i]] else TRAILING if i == first else LEADING
             blanks = int((self._blanks.trailing if field == TRAILING else self._blanks.leading)[text[i]])
             if blanks and self._passes.tokens[i] == MASKED:
                 limits.append((i, field, blanks))
+            else:
+                missing -= blanks
+        of_all = sum(limit[2] for limit in limits)
+        limits = [(i, field, max(1, -(-blanks * missing // of_all))) for i, field, blanks in limits]
         return Overfull(limits, first + 1) if limits and first < last else None
 
 

@@ -9,7 +9,7 @@ values of all places are computed (paths.py).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,14 +53,13 @@ class Guided:
         is_sum: bool,
         stacks: int = FIRST_STACKS,
         spots: SpotBounds | None = None,
-        known: Collection[Stack] = (),
     ):
         """`before`, `inner`: the states from the left at each boundary, and from the right within each token. `stacks`: room for
-        so many; `spots`: whose bounds are taken instead of those of contexts, which do not know operations; `known`: stacks that
-        bounds begin with."""
+        so many; `spots`: whose bounds are taken instead of those of contexts, which do not know operations."""
         table, steps = grid.table, len(row)
         assert spots is not None or not table.operations
-        self._grid, self._sets, self._row, self._has_operations = grid, table.sets, row.copy(), bool(table.operations)
+        self._grid, self._sets, self._given, self._has_operations = grid, table.sets, row, bool(table.operations)
+        self._row = row.copy()
         self.masked = int((row == MASKED).sum())
         self._states = np.unique(np.concatenate([before, inner])).astype(np.int32)
         self._arrays: dict[Guide, np.ndarray] = {}
@@ -77,6 +76,7 @@ class Guided:
             Guide.REACHED: np.empty((steps + 1, table.controls), np.int32),
             Guide.EDGE_START: table.edges_from_controls[0],
             Guide.EDGE: table.edges_from_controls[1],
+            Guide.INNER_EDGE: table.inner_edges,
             Guide.STACK_BELOW: np.empty(stacks, np.int32),
             Guide.STACK_SYMBOL: np.empty(stacks, np.int32),
             Guide.STACK_SLOT: np.zeros(2 * stacks, np.int32),
@@ -85,13 +85,40 @@ class Guided:
             self._put(place, array)
         self._words[Guide.SPOTS] = 0 if spots is None else address_of(spots.words)
         self._words[Guide.STEPS], self._words[Guide.IS_SUM] = steps, is_sum
+        self._words[Guide.INNER_EDGES] = len(table.inner_edges)
         self._words[Guide.STACK_CAPACITY], self._words[Guide.ENDED_CAPACITY] = stacks, MOST_ENDED
         self._words[Guide.STACK_SLOTS], self._words[Guide.SYMBOLS] = 2 * stacks, table.symbols
         self._more = 0
-        self.know(Contexts(table.sets, set(known) or None))
+        self.know(self._first_contexts(is_sum))
+
+    def _first_contexts(self, is_sum: bool) -> Contexts:
+        """Those that know what is on top of the stack where sums over many tokens are asked for: each bound takes as long to make."""
+        if is_sum and self.masked > MANY_MASKED and self.can_know_more:
+            found = Contexts(self._sets, {()})
+            if found.fits(len(self._row), 0):
+                return found
+        return Contexts(self._sets)
+
+    def again(self, scores: np.ndarray, before: np.ndarray, steps: int) -> None:
+        """The same row with other scores and fewer states from the left: equal from a step on, so bounds are made of what is to the
+        left of it alone."""
+        self._row[:] = self._given
+        self._states = np.unique(np.concatenate([before, self._arrays[Guide.INNER]])).astype(np.int32)
+        self._put(Guide.BEFORE, np.ascontiguousarray(before, np.int32))
+        self._put(Guide.SCORES, np.ascontiguousarray(scores, np.float64))
+        self._arrays[Guide.WEIGHT][:steps] = np.nan
+        self._words[Guide.HELD_SETS] = 0
+        self._know(self.contexts, steps)
 
     def know(self, contexts: Contexts) -> None:
         """The bounds with these contexts, from now on."""
+        steps = len(self._row)
+        pairs = contexts.pairs if self._spots is None else 0
+        self._put(Guide.AHEAD, np.empty((steps + 1, pairs)))
+        self._know(contexts, steps)
+
+    def _know(self, contexts: Contexts, steps: int) -> None:
+        """Bounds of the first steps."""
         self.contexts = contexts
         if not contexts.is_plain and not self._words[Guide.HELD_SETS]:
             places = np.zeros(self._sets.records, np.int32)
@@ -101,7 +128,6 @@ class Guided:
             self._put(Guide.HELD_RECORD, np.concatenate([[0], np.flatnonzero(places)]).astype(np.int32))
         held = int(self._words[Guide.HELD_SETS])
         arrays: dict[Guide, np.ndarray] = {
-            Guide.AHEAD: np.empty((len(self._row) + 1, contexts.pairs if self._spots is None else 0)),
             Guide.PAIR_OF: contexts.pair_of,
             Guide.PAIR_START: contexts.pair_start,
             Guide.NEXT: contexts.after,
@@ -113,7 +139,7 @@ class Guided:
         for place, array in arrays.items():
             self._put(place, array)
         self._words[Guide.CONTEXTS], self._words[Guide.PAIRS] = contexts.count, contexts.pairs
-        self._words[Guide.STACKS], self._words[Guide.ENDED] = 1, 0
+        self._words[Guide.STACKS], self._words[Guide.ENDED], self._words[Guide.FIRST_STEPS] = 1, 0, steps
         self._arrays[Guide.STACK_SLOT][:] = 0
         self._put_starts(self._grid.starts)
         entries.guide_row(self._sets.address, address_of(self._words))

@@ -6,7 +6,6 @@ value each; so do the rows of tables whose micro points go round in a circle, si
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
 
     from .arena import Arena
-    from .grid import Stack, StackGrid
+    from .grid import StackGrid
     from .sets import StackSets
     from .table import StackTable
 
@@ -46,9 +45,6 @@ class StackPasses:
         self._like: RowStates | None = None if before is None else before.__dict__.get("_states")
         self._bounds_before: RowBounds | None = None if before is None else before._bounds
         self._bounds: RowBounds | None = None
-        self._led_by: set[Stack] = (
-            set()
-        )  # the stacks that bounds came to know when the best completion was last looked for
 
     @property
     def stack_table(self) -> StackTable:
@@ -77,7 +73,7 @@ class StackPasses:
             if bounded is not None:
                 return bounded
         if self.grid.table.micro_order is not None:
-            return self._known_states().classes_at(position)
+            return self.known_states().classes_at(position)
         if self.row[position] != MASKED:
             others = self.row.copy()
             others[position] = MASKED
@@ -96,31 +92,30 @@ class StackPasses:
     def reads(self, position: int, token_class: int) -> bool:
         if self.grid.table.micro_order is None:
             return ReferencePasses(self.grid, self.row).reads(position, token_class)
-        return self._known_states().reads(position, token_class)
+        return self.known_states().reads(position, token_class)
 
     def classes_from(self, position: int, controls: np.ndarray) -> np.ndarray:
         """bool [K]: of the classes at a masked position those that lead on from some controls (bool [controls]) before it."""
-        return self._known_states().classes_from(position, controls)
+        return self.known_states().classes_from(position, controls)
 
     def leads_to(self, position: int, token_class: int, controls: np.ndarray) -> bool:
         """Has the row a completion with the class at a masked position, and one of the controls behind it?"""
-        return self._known_states().leads_to(position, token_class, controls)
+        return self.known_states().leads_to(position, token_class, controls)
 
     def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
         """Has the row completions with one of these controls at both boundaries, on equal stacks?"""
-        return self._known_states().stays(first, end, controls)
+        return self.known_states().stays(first, end, controls)
 
     def states(self) -> StatesOfRow:
         """Of sets of stacks; their lock is held."""
-        return self._known_states().states
+        return self.known_states().states
 
     def some(self, scores: np.ndarray) -> np.ndarray:
         """int32 [L]: the classes of some completion, found from the left: at each position the best of those that lead on."""
-        found = None if self.grid.table.micro_order is None else self._known_states().some(scores)
+        found = None if self.grid.table.micro_order is None else self.known_states().some(scores)
         return self.best(scores) if found is None else found
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        self._led_by = set()
         if self.grid.table.micro_order is not None:
             with self.grid.table.sets.lock:
                 if self.grid.table.narrow is not None:
@@ -131,21 +126,8 @@ class StackPasses:
                 return found
         return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
 
-    def best_with(self, scores: np.ndarray, only: dict[int, np.ndarray]) -> np.ndarray | None:
-        """The best of those completions that have only some controls (bool [controls]) at some boundaries; None where there are
-        none, or it takes too long. The bounds begin with the stacks that led them astray in the search before."""
-        if self.grid.table.micro_order is None:
-            return None
-        with self.grid.table.sets.lock:
-            if not self._known_states().has_any(only):
-                return None
-            return self._best_led(scores, only)
-
-    def _best_led(self, scores: np.ndarray, only: dict[int, np.ndarray] | None = None) -> np.ndarray | None:
-        guide = self._known_states().guided(scores, is_sum=False, only=only, known=self._led_by)
-        found = best_led(guide, self.grid.check)
-        self._led_by = guide.contexts.known
-        return found
+    def _best_led(self, scores: np.ndarray) -> np.ndarray | None:
+        return best_led(self.known_states().guided(scores, is_sum=False), self.grid.check)
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return drawn_row(self, scores, draw)
@@ -157,7 +139,7 @@ class StackPasses:
         with self.grid.table.sets.lock:
             if self.grid.table.narrow is not None:
                 return drawn_by_spots(self.grid, self.row, self._known_bounds(), scores, draw)
-            guide = self._known_states().guided(scores, is_sum=True)
+            guide = self.known_states().guided(scores, is_sum=True)
             return drawn_led(guide, draw, is_single, self.grid.check)
 
     # ------------------------------------------------------------------ inside
@@ -204,7 +186,7 @@ class StackPasses:
             known[key] = found
         return known[key]
 
-    def _known_states(self) -> RowStates:
+    def known_states(self) -> RowStates:
         """The states, made again where their numbers were given up."""
         if not self._states.is_current:
             self._states = RowStates(self.grid, self.row)
@@ -255,31 +237,23 @@ class RowStates:
         with self._sets.lock:
             return self._states.some(self._grid.starts, scores)
 
-    def has_any(self, only: dict[int, np.ndarray]) -> bool:
-        """Has the row a completion with only some controls at some boundaries?"""
-        before, at = self._only(only), max(only, default=0)
-        return self._sets.meet(int(before[at]), self._states.backward(at))
+    def goes_on(self, before: np.ndarray, boundary: int) -> bool:
+        """Has the row a completion with the state at a boundary of some from the left (int32 [L + 1])?"""
+        return self._sets.meet(int(before[boundary]), self._states.backward(boundary))
 
-    def _only(self, only: dict[int, np.ndarray]) -> np.ndarray:
+    def only(self, controls: dict[int, np.ndarray]) -> np.ndarray:
         """int32 [L + 1]: the states from the left, with only some controls at some boundaries."""
         before = self._states.every()[0]
-        for at in sorted(only):
+        for at in sorted(controls):
             before = before.copy()
-            before[at] = self._sets.among(int(before[at]), only[at])
+            before[at] = self._sets.among(int(before[at]), controls[at])
             before[at:] = self._sets.forward(int(before[at]), self._row[at:], self._grid.check)
         return before
 
-    def guided(
-        self,
-        scores: np.ndarray,
-        is_sum: bool,
-        only: dict[int, np.ndarray] | None = None,
-        known: Collection[Stack] = (),
-    ) -> Guided:
-        """Bounds of completions; the lock of the sets is held as long as they are used."""
-        before, inner = self._states.every()
-        before = before if only is None else self._only(only)
-        return Guided(self._grid, self._row, before, inner, scores, is_sum, known=known)
+    def guided(self, scores: np.ndarray, is_sum: bool, before: np.ndarray | None = None) -> Guided:
+        """Bounds of completions, of those with some states from the left; the lock of the sets is held as long as they are used."""
+        every, inner = self._states.every()
+        return Guided(self._grid, self._row, every if before is None else before, inner, scores, is_sum)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""

@@ -144,6 +144,11 @@ class StackTable:
         return starts.astype(np.int32), order.astype(np.int32)
 
     @cached_property
+    def inner_edges(self) -> np.ndarray:
+        """int32: the edges that lead to points which are no controls."""
+        return np.flatnonzero(self.edge_point >= self.controls).astype(np.int32)
+
+    @cached_property
     def edges_by_class(self) -> list[list[int]]:
         """The edges that each class takes."""
         starts, found = self.class_edges
