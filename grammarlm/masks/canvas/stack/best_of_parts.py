@@ -1,7 +1,7 @@
-"""The best completions of parts of a row's. A part has lower scores at some positions, and fewer controls at some boundaries.
+"""The best completions of parts of a row's. A part has lower scores at some positions and fewer controls at some boundaries.
 
-To the right of these all parts are alike. So the bounds that lead to the best completions (guided.py), which are made from the right,
-are made once for all of the row; for a part those at its last difference and to the left of it are made again:
+To the right of these all parts are alike. So the bounds that lead to the best completions (guided.py), which are made from the
+right, are made once for all of the row; for a part those at its last difference and to the left of it are made again:
 
     row                  bounds  bounds  bounds  bounds  bounds
     no [60 blanks] here          again   -----the same--------->
@@ -28,8 +28,8 @@ class BestOfParts:
         self._first_like_row = 0  # from this boundary on bounds are those of the row
 
     def best(self, scores: np.ndarray, only: dict[int, np.ndarray]) -> np.ndarray | None:
-        """int32 [L]: the classes of the best completion with only some controls (bool [controls]) at some boundaries. None where there
-        is none, or it takes too long."""
+        """int32 [L]: the classes of the best completion with only some controls (bool [controls]) at some boundaries. None where
+        there is none, or it takes too long."""
         grid = self._passes.grid
         if grid.table.micro_order is None:
             return None

@@ -92,7 +92,7 @@ class Guided:
         self.know(self._first_contexts(is_sum))
 
     def _first_contexts(self, is_sum: bool) -> Contexts:
-        """Those that know what is on top of the stack where sums over many tokens are asked for: each bound takes as long to make."""
+        """Those that know what is on top of the stack, where sums over many tokens are asked for: all take as long to make."""
         if is_sum and self.masked > MANY_MASKED and self.can_know_more:
             found = Contexts(self._sets, {()})
             if found.fits(len(self._row), 0):
