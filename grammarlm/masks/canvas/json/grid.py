@@ -29,6 +29,7 @@ from .settled import settled
 from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
+from .trials import KnownTrials
 
 if TYPE_CHECKING:
     from .answers import PlainRow
@@ -62,7 +63,7 @@ class JsonGrid:
         self._candidates: tuple[frozenset[bytes], TokenClasses, dict[object, Candidates]] | None = None
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
-        self.runs = Runs(self.vocab, self.begun.key)
+        self.runs, self.trials = Runs(self.vocab, self.begun.key), KnownTrials()
         self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
         self._plain: PlainTokens | None = None

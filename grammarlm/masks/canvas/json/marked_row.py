@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from grammarlm.vocab.vocabulary import Vocabulary
 
     from .marks import MarkedTable
+    from .trials import Trial
 
 Marks = dict[Place, list[int]]
 Asked = tuple[int, ...]
@@ -151,15 +152,7 @@ class MarkedRow:
         """Is there a completion with these tokens from a position on, instead of those of the row, and marks around places there?
         `keys`: of the marks, where the row has none; `behind`: a row whose marks are those behind the tokens."""
         behind, table, end = behind or self, self.table, first + len(tokens)
-        marks: Marks = {}
-        near = dict.fromkeys(i for position in range(first, end + 1) for i in self._near.get(position, ()))
-        kept = [self._spans[i] for i in near]
-        kept = [one for one in kept if not any(touch(one[0], new[0]) for new in spans)]
-        for span, _, asked in kept:
-            if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
-                marks.setdefault(span.end, []).extend((END, *asked))
-        for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
-            marks.setdefault(place, []).extend(more)
+        marks = marks_among(self._kept(first, end, spans), spans, first, end)
         begun = self._keys or keys, begun_at_edge(marks)
         if first == 0:
             table.ready(*begun)
@@ -169,6 +162,34 @@ class MarkedRow:
             here = table.start(*begun) if first == 0 else self._known.forward(self._at[first])
             row, _ = table.row(table.base(tokens), first, [self._texts[token] for token in tokens], marks)
             return table.meets(here, row, behind._known.backward(behind._at[end]))
+
+
+    def leads_with(self, trial: Trial, number: int, asked: Asked) -> bool:
+        """As leads_on, with the tokens of a trial, and marks around the places of its key."""
+        first, end, table = trial.first, trial.end, self.table
+        if first == 0:
+            return self.leads_on(first, trial.tokens, [(span, number, asked) for span in trial.made])
+        self._begin()
+        with table.sets.lock:
+            row = table.row_with(trial, number, asked, tuple(self._kept(first, end, ())))
+            return table.meets(self._known.forward(self._at[first]), row, self._known.backward(self._at[end]))
+
+    def _kept(self, first: int, end: int, spans: Sequence[Marked]) -> list[Marked]:
+        """The places with marks that begin or end at these positions, but for those beside others."""
+        near = [self._near[position] for position in range(first, end + 1) if position in self._near]
+        kept = (self._spans[i] for i in dict.fromkeys(i for some in near for i in some))
+        return [one for one in kept if not any(touch(one[0], new[0]) for new in spans)]
+
+
+def marks_among(kept: Sequence[Marked], spans: Sequence[Marked], first: int, end: int) -> Marks:
+    """Those of some places from one position to another, of which some begin before."""
+    marks: Marks = {}
+    for span, _, asked in kept:
+        if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
+            marks.setdefault(span.end, []).extend((END, *asked))
+    for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
+        marks.setdefault(place, []).extend(more)
+    return marks
 
 
 def touch(a: Span, b: Span) -> bool:

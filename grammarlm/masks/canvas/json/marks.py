@@ -15,8 +15,9 @@ import numpy as np
 from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .marked_row import AVOIDED, NOT_BEGUN, Marked, MarkedRow, Marks, marks_of
+from .marked_row import AVOIDED, NOT_BEGUN, Asked, Marked, MarkedRow, Marks, marks_among, marks_of, touch
 from .spans import Run
+from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from grammarlm.vocab.vocabulary import Vocabulary
 
     from .explored import States
+    from .trials import Trial
     from .unrolled import Starts, Unrolled
     from .unrolled_view import UnrolledView
 
@@ -41,6 +43,7 @@ class MarkedTable:
         self._generation: object = None
         self._coarser: tuple[int, int, np.ndarray] | None = None
         self._avoiding: dict[tuple[int, bytes], np.ndarray | None] = {}
+        self._trials: dict[tuple[Trial, int, Asked, tuple[Marked, ...]], np.ndarray] = {}
         self._latest: dict[object, MarkedRow] = {}
         self._made: Unrolled | None = None
         self._text: tuple[Unrolled, np.ndarray | None] | None = None
@@ -87,6 +90,7 @@ class MarkedTable:
             self._made, self.unrolled = found, found
             self._starts.clear()
             self._avoiding.clear()
+            self._trials.clear()
         self._starts[keys, begun] = starts
         with self.sets.lock:
             self.sets.admit(starts)
@@ -132,6 +136,20 @@ class MarkedTable:
             marks = marks_of([(span, 0, AVOIDED) for span in made])
             self._avoiding[name] = self.row(self.base([token]), 1, [text], marks)[0] if made else None
         return self._avoiding[name]
+
+    def row_with(self, trial: Trial, number: int, asked: Asked, near: tuple[Marked, ...]) -> np.ndarray:
+        """The classes of a trial's tokens and of marks: around the places of its key, and of those near it that are not beside one."""
+        name = trial, number, asked, near
+        found = self._trials.get(name)
+        if found is None:
+            if len(self._trials) >= MOST_KNOWN:
+                self._trials.clear()
+            spans = [(span, number, asked) for span in trial.made]
+            kept = [one for one in near if not any(touch(one[0], span) for span in trial.made)]
+            texts = [texts_of(self._view.vocab)[token] for token in trial.tokens]
+            marks = marks_among(kept, spans, trial.first, trial.end)
+            found = self._trials[name] = self.row(self.base(trial.tokens), trial.first, texts, marks)[0]
+        return found
 
     def coarser(self, classes: TokenClasses) -> np.ndarray:
         """int32 [K]: of each class of these states that of others which tell less apart; NEVER of classes without tokens."""
