@@ -163,7 +163,6 @@ class MarkedRow:
             row, _ = table.row(table.base(tokens), first, [self._texts[token] for token in tokens], marks)
             return table.meets(here, row, behind._known.backward(behind._at[end]))
 
-
     def leads_with(self, trial: Trial, number: int, asked: Asked) -> bool:
         """As leads_on, with the tokens of a trial, and marks around the places of its key."""
         first, end, table = trial.first, trial.end, self.table

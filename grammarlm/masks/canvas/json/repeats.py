@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -32,7 +33,7 @@ from grammarlm.masks.canvas.protocol import MASKED
 from .answers import BOUND, EVERY, MOST, PlainRow
 from .explored import States
 from .marked_row import AVOIDED, FREE, Marked, MarkedRow
-from .spans import Run, Span, all_spans, beside
+from .spans import Run, Span, all_spans
 from .texts import texts_of
 from .twins import GivenTwice, is_outer
 
@@ -312,4 +313,9 @@ class Repeats:
         return not self.classes_at(position)[~quotes].any()
 
     def beside(self, position: int) -> tuple[Run, Run] | None:
-        return beside(self.runs, position)
+        """The runs before and after a masked position; None behind a stop id."""
+        return self._beside.get(position)
+
+    @cached_property
+    def _beside(self) -> dict[int, tuple[Run, Run]]:
+        return {before.end: (before, after) for before, after in pairwise(self.runs)}

@@ -282,7 +282,7 @@ class JsonPasses:
 
     def beside(self, position: int) -> tuple[Run, Run] | None:
         """The runs before and after a masked position; None behind a stop id."""
-        return beside(self._parts if self.repeats is None else self.repeats.runs, position)
+        return beside(self._parts, position) if self.repeats is None else self.repeats.beside(position)
 
     @cached_property
     def _parts(self) -> list[Run]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .another_key import makes_another
 from .answers import MOST, Proof
-from .keys import begins_of, ends_of, spelling_tokens
+from .keys import spelling_tokens
 from .marked_row import ASKED, AVOIDED, FREE, Asked, MarkedRow, touch
 from .trials import Trial
 
@@ -53,7 +53,7 @@ class SecondKeys:
         if beside is None:
             return []
         before, after = beside
-        candidates = self._candidates(frozenset(begins_of(before)), frozenset(ends_of(after)), keys)
+        candidates = self._candidates(before.begins, after.ends, keys)
         if not candidates.found:
             return []
         may_be, least = allowed[candidates.classes], self._repeats.bound

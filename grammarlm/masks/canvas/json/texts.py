@@ -3,6 +3,7 @@ looked at by each full turn of the garbage collector, which falls into whatever 
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from itertools import pairwise
 
@@ -54,3 +55,12 @@ def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.
         np.logical_and.at(found, classes.of[:size], is_quote)
         found[STOP] = False
     return ends, begins
+
+
+def decoded(body: bytes) -> bytes | None:
+    """The text of a JSON string's body; None where it is none."""
+    try:
+        text: str = json.loads(b'"' + body + b'"', strict=True)
+        return text.encode()
+    except (ValueError, UnicodeEncodeError):
+        return None
