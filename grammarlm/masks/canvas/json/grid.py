@@ -67,6 +67,7 @@ class JsonGrid:
         self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
         self._plain: PlainTokens | None = None
+        self._bytes: tuple[list[int], list[bytes]] | None = None  # of the row asked for last
         self._others: dict[int, JsonGrid] = {}
         self._needless: dict[int, tuple[StackGrid, Needless]] = {}
 
@@ -192,7 +193,7 @@ class JsonGrid:
         view, free_keys = self._view, set[bytes]()
         tokens = self.text(tokens)
         if self.has_free_keys:
-            runs = runs_of(tokens, self.vocab, self.stops)
+            runs = self.bytes_of(tokens)
             begun = self.begun.key
             opened = runs if begun is None else [b'"' + begun + runs[0], *runs[1:]]
             free_keys = escaped_twice(opened, self.begun.keys) | view.few_spellings(runs)
@@ -220,6 +221,12 @@ class JsonGrid:
             return SHORT
         given = digits_beside(tokens, self.vocab, self.begun.mantissa)
         return view.mantissa_followed(given + TOKEN_DIGITS) if given >= SHORT or view.has_narrow else SHORT
+
+    def bytes_of(self, tokens: list[int]) -> list[bytes]:
+        """The bytes of each run of a row, kept of the last."""
+        if self._bytes is None or self._bytes[0] != tokens:
+            self._bytes = list(tokens), runs_of(tokens, self.vocab, self.stops)
+        return self._bytes[1]
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""

@@ -138,7 +138,7 @@ class MarkedTable:
         return self._avoiding[name]
 
     def row_with(self, trial: Trial, number: int, asked: Asked, near: tuple[Marked, ...]) -> np.ndarray:
-        """The classes of a trial's tokens and of marks: around the places of its key, and of those near it that are not beside one."""
+        """The classes of a trial's tokens and of marks: around the places of its key, and of those near it, if not beside them."""
         name = trial, number, asked, near
         found = self._trials.get(name)
         if found is None:

@@ -19,7 +19,6 @@ A place counts as given, too, where a masked token beside it is alone between gi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
@@ -86,7 +85,7 @@ class Repeats:
         if key not in self._spans:
             found = self._all_spans.get(key, [])
             several = len(found) > 1 or key in self.had
-            self._spans[key] = [replace(s, is_given=True) if several and self._is_tight(s) else s for s in found]
+            self._spans[key] = [s._replace(is_given=True) if several and self._is_tight(s) else s for s in found]
         return self._spans[key]
 
     def _added(self, others: dict[bytes, list[Span]]) -> frozenset[bytes]:

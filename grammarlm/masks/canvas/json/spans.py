@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -108,8 +109,7 @@ class Run:
         return self.first + at, offset - self.starts[at]
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     key: bytes
     begin: Place
     end: Place
