@@ -108,8 +108,8 @@ class Bounds:
         if bound is not None:
             heads = heads[~bound.classes_at(position)[bound.classes.of[heads]]]
         if older is not None and len(heads) and len(older.refused):
-            known = [bool(np.isin(own.members(int(own.of[head])), older.refused).all()) for head in heads]
-            heads = heads[~np.array(known)]
+            known, of = np.bincount(own.of[np.unique(older.refused)], minlength=own.count), own.of[heads]
+            heads = heads[known[of] < own.sizes[of]]  # some token of the class is not refused yet
         refused = self._refused_heads(position, heads, proof, older is not None) if len(heads) else NO_TOKENS
         if not len(refused):
             return allowed, found

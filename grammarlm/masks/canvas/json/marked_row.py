@@ -17,6 +17,7 @@ from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
+    from grammarlm.masks.canvas.stack.sets import StackSets
     from grammarlm.masks.canvas.stack.table import StackTable
     from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -58,11 +59,12 @@ class MarkedRow:
         self._states: StatesOfRow | None = None
         self._begin(before)
 
-    def _begin(self, before: MarkedRow | None = None) -> None:
-        """The states, made again where their numbers were given up."""
+    def _begin(self, before: MarkedRow | None = None) -> StackSets:
+        """The states, made again where their numbers were given up, are over these sets."""
         table = self.table
-        if self._states is not None and self._states.generation is table.sets.generation:
-            return
+        sets = table.sets
+        if self._states is not None and self._states.generation is sets.generation:
+            return sets
         table.ready(self._keys, begun_at_edge(self._marks))
         sets = table.sets
         with sets.lock:
@@ -74,6 +76,7 @@ class MarkedRow:
             self._at = at.tolist()
             like = None if before is None else before._states
             self._states = StatesOfRow(sets, row, begin, end, table.check, like, self._height)
+        return sets
 
     @property
     def _known(self) -> StatesOfRow:
@@ -94,28 +97,28 @@ class MarkedRow:
 
     def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
         """As StackPasses.stays; between masked positions."""
-        self._begin()
-        with self.table.sets.lock:
-            before = self.table.sets.among(self._known.forward(self._at[first]), controls)
-            return self.table.sets.meet(before, self._known.backward(self._at[end]))
+        sets = self._begin()
+        with sets.lock:
+            before = sets.among(self._known.forward(self._at[first]), controls)
+            return sets.meet(before, self._known.backward(self._at[end]))
 
     @property
     def is_completable(self) -> bool:
-        self._begin()
-        with self.table.sets.lock:
+        sets = self._begin()
+        with sets.lock:
             return self._known.leads()
 
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] of a masked position (read only)."""
-        self._begin()
-        with self.table.sets.lock:
+        sets = self._begin()
+        with sets.lock:
             at = self._at[position + 1] - 1
-            return self.table.sets.classes(self._known.forward(at), self._known.inner(at))
+            return sets.classes(self._known.forward(at), self._known.inner(at))
 
     def between(self, first: int, end: int) -> object:
         """What the row is like between two positions, as all that is around them sees it: equal objects, equal answers."""
-        self._begin()
-        with self.table.sets.lock:
+        sets = self._begin()
+        with sets.lock:
             known, begin, stop = self._known, self._at[first], self._at[end]
             states = known.forward(begin), known.backward(stop)
             return known.generation, self._keys, *states, known.row[begin:stop].tobytes()
@@ -125,8 +128,8 @@ class MarkedRow:
         not 0: to these."""
         if not len(tokens):
             return tokens
-        self._begin()
-        with self.table.sets.lock:
+        sets = self._begin()
+        with sets.lock:
             return tokens[
                 ~self._known.beside(self._at[position + 1] - 1, self.classes.of[tokens], controls, bool(behind))
             ]
