@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +14,11 @@ from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
 from .spans import Place, Span
-from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.sets import StackSets
     from grammarlm.masks.canvas.stack.table import StackTable
-    from grammarlm.vocab.vocabulary import Vocabulary
 
     from .marks import MarkedTable
     from .trials import Trial
@@ -44,20 +43,24 @@ class MarkedRow:
     """One row with some marks."""
 
     def __init__(
-        self, table: MarkedTable, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked],
+        self, table: MarkedTable, tokens: list[int], spans: Sequence[Marked],
         keys: tuple[bytes, ...] = (), before: MarkedRow | None = None, height: int = 0,
     ):  # fmt: skip
         """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
         self.table: MarkedTable = weakref.proxy(table)  # which keeps the latest rows
-        self._tokens, self._texts, self._keys = tokens, texts_of(vocab), keys
-        self._height = height
+        self._tokens, self._keys, self._height = tokens, keys, height
         self._spans, self._marks = spans, marks_of(spans)
-        self._near: dict[int, list[int]] = {}  # by position, the places that begin or end there
-        for i, (span, _, _) in enumerate(spans):
-            self._near.setdefault(span.begin[0], []).append(i)
-            self._near.setdefault(span.end[0], []).append(i)
         self._states: StatesOfRow | None = None
         self._begin(before)
+
+    @cached_property
+    def _near(self) -> dict[int, list[int]]:
+        """By position, the places that begin or end there."""
+        found: dict[int, list[int]] = {}
+        for i, (span, _, _) in enumerate(self._spans):
+            found.setdefault(span.begin[0], []).append(i)
+            found.setdefault(span.end[0], []).append(i)
+        return found
 
     def _begin(self, before: MarkedRow | None = None) -> StackSets:
         """The states, made again where their numbers were given up, are over these sets."""
@@ -70,9 +73,7 @@ class MarkedRow:
         with sets.lock:
             sets.begin_row()
             begin, end = table.start(self._keys, begun_at_edge(self._marks)), table.end()
-            is_inside = any(offset for _, offset in self._marks)
-            marked = [self._texts[token] for token in self._tokens] if is_inside else []
-            row, at = table.row(table.base(self._tokens), 0, marked, self._marks)
+            row, at = table.row(table.base(self._tokens), 0, self._tokens, self._marks)
             self._at = at.tolist()
             like = None if before is None else before._states
             self._states = StatesOfRow(sets, row, begin, end, table.check, like, self._height)
@@ -145,7 +146,7 @@ class MarkedRow:
         self._begin()
         with table.sets.lock:
             before, behind = self._known.forward(self._at[position]), self._known.backward(self._at[position + 1])
-            rows = [table.avoiding(token, self._texts[token], key) for token, key in asked]
+            rows = [table.avoiding(token, key) for token, key in asked]
             return [row is None or table.meets(before, row, behind) for row in rows]
 
     def leads_on(
@@ -163,7 +164,7 @@ class MarkedRow:
         behind._begin()
         with table.sets.lock:
             here = table.start(*begun) if first == 0 else self._known.forward(self._at[first])
-            row, _ = table.row(table.base(tokens), first, [self._texts[token] for token in tokens], marks)
+            row, _ = table.row(table.base(tokens), first, tokens, marks)
             return table.meets(here, row, behind._known.backward(behind._at[end]))
 
     def leads_with(self, trial: Trial, number: int, asked: Asked) -> bool:

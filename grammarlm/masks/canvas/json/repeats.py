@@ -130,7 +130,7 @@ class Repeats:
         name = count, tuple(marked), keys, height
         if name not in self._rows:
             table = self.grid.marked(self.states, count)
-            self._rows[name] = table.marked_row(self.tokens, self.vocab, marked, keys, role, height)
+            self._rows[name] = table.marked_row(self.tokens, marked, keys, role, height)
         return self._rows[name]
 
     def loose(self, key: bytes) -> list[Span]:
