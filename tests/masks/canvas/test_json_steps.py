@@ -101,3 +101,18 @@ def test_a_row_that_was_not_asked_before_is_the_same() -> None:
             for position in range(0, 40, 3):
                 assert np.array_equal(allowed.row(position), alone.row(position)), (partial, position)
             partial[at] = row[at]
+
+
+@pytest.mark.parametrize("more", [0, 24], ids=["short", "long"])
+def test_rows_in_turn_that_are_alike_beside_a_masked_token(more: int) -> None:
+    """What a token makes with the tokens beside it is kept; which of these keys the row has elsewhere is that of each row."""
+    case = json_case({"type": "object"}, PIECES)
+    keys = (b"a", b"b", b"a", b"1", b"b")
+    canvas, masked, completable = None, 5, 0
+    for key in keys:
+        row = row_of(case, 0, b'{"', key, b'":1', b',"', b"a", b"b", b'":', b'{"', b"b", b'":1', b"}", b"}")
+        canvas = canvas or case.constraint.canvas(len(row) + more)
+        for holes in ([masked], [masked, masked - 1], [masked, 8]):
+            partial = [-1 if at in holes else token for at, token in enumerate(row)]
+            completable += check_row(canvas, case, partial + case.stop_ids[:1] * more)
+    assert completable == 3 * len(keys)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .keys import decoded
 from .spans import BEFORE_KEYS, BLANKS
-from .texts import token_of
+from .texts import decoded, token_of
 
 if TYPE_CHECKING:
     from .repeats import Repeats

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .answers import EVERY, MOST, NO_TOKENS, Answer, Proof, Window
-from .keys import begins_of, ends_of, spelling_tokens
+from .keys import spelling_tokens
 from .second import SecondKeys
 from .spans import Span
 
@@ -82,7 +82,7 @@ class Bounds:
         tokens = spelling_tokens(self._repeats.vocab)
         if tokens.with_escapes(added, added, *beside):
             return None
-        if not tokens.of(added, frozenset(begins_of(beside[0])), frozenset(ends_of(beside[1]))):
+        if not tokens.of(added, beside[0].begins, beside[1].ends):
             return answer
         proof, found = self._proof(position, answer), set[int]()
         self._second.refuse(position, answer.classes, added, found, proof)
@@ -108,8 +108,8 @@ class Bounds:
         if bound is not None:
             heads = heads[~bound.classes_at(position)[bound.classes.of[heads]]]
         if older is not None and len(heads) and len(older.refused):
-            known = [bool(np.isin(own.members(int(own.of[head])), older.refused).all()) for head in heads]
-            heads = heads[~np.array(known)]
+            known, of = np.bincount(own.of[np.unique(older.refused)], minlength=own.count), own.of[heads]
+            heads = heads[known[of] < own.sizes[of]]  # some token of the class is not refused yet
         refused = self._refused_heads(position, heads, proof, older is not None) if len(heads) else NO_TOKENS
         if not len(refused):
             return allowed, found

@@ -29,6 +29,7 @@ from .settled import settled
 from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
+from .trials import KnownTrials
 
 if TYPE_CHECKING:
     from .answers import PlainRow
@@ -62,10 +63,11 @@ class JsonGrid:
         self._candidates: tuple[frozenset[bytes], TokenClasses, dict[object, Candidates]] | None = None
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after), view.gaps)
-        self.runs = Runs(self.vocab, self.begun.key)
+        self.runs, self.trials = Runs(self.vocab, self.begun.key), KnownTrials()
         self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
         self._plain: PlainTokens | None = None
+        self._bytes: tuple[list[int], list[bytes]] | None = None  # of the row asked for last
         self._others: dict[int, JsonGrid] = {}
         self._needless: dict[int, tuple[StackGrid, Needless]] = {}
 
@@ -191,7 +193,7 @@ class JsonGrid:
         view, free_keys = self._view, set[bytes]()
         tokens = self.text(tokens)
         if self.has_free_keys:
-            runs = runs_of(tokens, self.vocab, self.stops)
+            runs = self.bytes_of(tokens)
             begun = self.begun.key
             opened = runs if begun is None else [b'"' + begun + runs[0], *runs[1:]]
             free_keys = escaped_twice(opened, self.begun.keys) | view.few_spellings(runs)
@@ -219,6 +221,12 @@ class JsonGrid:
             return SHORT
         given = digits_beside(tokens, self.vocab, self.begun.mantissa)
         return view.mantissa_followed(given + TOKEN_DIGITS) if given >= SHORT or view.has_narrow else SHORT
+
+    def bytes_of(self, tokens: list[int]) -> list[bytes]:
+        """The bytes of each run of a row, kept of the last."""
+        if self._bytes is None or self._bytes[0] != tokens:
+            self._bytes = list(tokens), runs_of(tokens, self.vocab, self.stops)
+        return self._bytes[1]
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""

@@ -6,7 +6,6 @@ token that can be another; so only tight keys, and single tokens that would make
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,13 +18,12 @@ import numpy as np
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .spans import BEFORE_KEYS, BLANKS, ESCAPED_FROM_QUOTE, ESCAPED_TO_QUOTE, Run
-from .texts import BACKSLASH, QUOTE, ids_by_text, texts_of, tokens_with
+from .texts import BACKSLASH, QUOTE, decoded, ids_by_text, texts_of, tokens_with
 
 KEY = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
 REST = re.compile(rb'((?:[^"\\\x00-\x1f]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
 BEGUN = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\.)*)$', re.S)
 WHOLE = re.compile(rb'(?:[^"\\\x00-\x1f]|\\.)+', re.S)
-INSIDE = re.compile(rb'[^"\\]*')
 KEY_INSIDE = re.compile(rb'(?="([^"\\]*)"[ \t\r\n]*(?::|$))')
 MOST_KNOWN = 1 << 13  # pairs of a beginning and an end
 Groups = list[list[int]]
@@ -91,15 +89,6 @@ def spelled_keys_of(runs: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
     return found
 
 
-def decoded(body: bytes) -> bytes | None:
-    """The text of a JSON string's body; None where it is none."""
-    try:
-        text: str = json.loads(b'"' + body + b'"', strict=True)
-        return text.encode()
-    except (ValueError, UnicodeEncodeError):
-        return None
-
-
 # The end of a key, and the beginning of another.
 TWO_KEYS = re.compile(rb'[^"]"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*\Z', re.DOTALL)
 
@@ -154,14 +143,11 @@ class SpellingTokens:
     ) -> dict[bytes, set[int]]:
         """By key, those with which it would be the key, where an escape is in the place or, of the keys `escaped`, in the key's
         other one. A masked token beside the place may be its quote."""
-        opened, rest = before.begun_key, after.rest_of_key
-        begun, end = decoded(opened) if opened is not None else None, decoded(rest) if rest is not None else None
-        begins, ends = {text for text in (begun,) if text is not None}, {text for text in (end,) if text is not None}
-        edges = frozenset(begins | begins_of(before)), frozenset(ends | ends_of(after))
-        has_escape = b"\\" in (opened or b"") + (rest or b"")
+        edges = before.begins | before.escaped_begins, after.ends | after.escaped_ends
+        has_escape = b"\\" in (before.begun_key or b"") + (after.rest_of_key or b"")
         found: dict[bytes, set[int]] = {}
         for parts, asked in ((self._escaped, keys), (self._plain, keys if has_escape else escaped)):
-            for key, groups in parts.found(asked, *edges):
+            for key, groups in parts.found(asked, *edges) if asked else ():
                 found.setdefault(key, set()).update(*groups)
         return found
 
@@ -224,22 +210,6 @@ class Parts:
         if text in self.by_bytes:
             return self.by_bytes[text]
         return [self.alone[text]] if text in self.alone else []
-
-
-def begins_of(run: Run) -> set[bytes]:
-    """What a run may have at its end of a key that goes on behind it. The quote may be masked."""
-    found = set() if run.open_key is None else {run.open_key}
-    if run.has_left and INSIDE.fullmatch(run.text):
-        found.add(run.begun + run.text)
-    return found
-
-
-def ends_of(run: Run) -> set[bytes]:
-    """What a run may have at its beginning of a key that has begun before it."""
-    found = set() if run.closed_key is None else {run.closed_key}
-    if run.has_right and INSIDE.fullmatch(run.text):
-        found.add(run.text)
-    return found
 
 
 @lru_cache(maxsize=4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,14 +14,14 @@ from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
 from .spans import Place, Span
-from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
+    from grammarlm.masks.canvas.stack.sets import StackSets
     from grammarlm.masks.canvas.stack.table import StackTable
-    from grammarlm.vocab.vocabulary import Vocabulary
 
     from .marks import MarkedTable
+    from .trials import Trial
 
 Marks = dict[Place, list[int]]
 Asked = tuple[int, ...]
@@ -42,37 +43,41 @@ class MarkedRow:
     """One row with some marks."""
 
     def __init__(
-        self, table: MarkedTable, tokens: list[int], vocab: Vocabulary, spans: Sequence[Marked],
+        self, table: MarkedTable, tokens: list[int], spans: Sequence[Marked],
         keys: tuple[bytes, ...] = (), before: MarkedRow | None = None, height: int = 0,
     ):  # fmt: skip
         """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
         self.table: MarkedTable = weakref.proxy(table)  # which keeps the latest rows
-        self._tokens, self._texts, self._keys = tokens, texts_of(vocab), keys
-        self._height = height
+        self._tokens, self._keys, self._height = tokens, keys, height
         self._spans, self._marks = spans, marks_of(spans)
-        self._near: dict[int, list[int]] = {}  # by position, the places that begin or end there
-        for i, (span, _, _) in enumerate(spans):
-            self._near.setdefault(span.begin[0], []).append(i)
-            self._near.setdefault(span.end[0], []).append(i)
         self._states: StatesOfRow | None = None
         self._begin(before)
 
-    def _begin(self, before: MarkedRow | None = None) -> None:
-        """The states, made again where their numbers were given up."""
+    @cached_property
+    def _near(self) -> dict[int, list[int]]:
+        """By position, the places that begin or end there."""
+        found: dict[int, list[int]] = {}
+        for i, (span, _, _) in enumerate(self._spans):
+            found.setdefault(span.begin[0], []).append(i)
+            found.setdefault(span.end[0], []).append(i)
+        return found
+
+    def _begin(self, before: MarkedRow | None = None) -> StackSets:
+        """The states, made again where their numbers were given up, are over these sets."""
         table = self.table
-        if self._states is not None and self._states.generation is table.sets.generation:
-            return
+        sets = table.sets
+        if self._states is not None and self._states.generation is sets.generation:
+            return sets
         table.ready(self._keys, begun_at_edge(self._marks))
         sets = table.sets
         with sets.lock:
             sets.begin_row()
             begin, end = table.start(self._keys, begun_at_edge(self._marks)), table.end()
-            is_inside = any(offset for _, offset in self._marks)
-            marked = [self._texts[token] for token in self._tokens] if is_inside else []
-            row, at = table.row(table.base(self._tokens), 0, marked, self._marks)
+            row, at = table.row(table.base(self._tokens), 0, self._tokens, self._marks)
             self._at = at.tolist()
             like = None if before is None else before._states
             self._states = StatesOfRow(sets, row, begin, end, table.check, like, self._height)
+        return sets
 
     @property
     def _known(self) -> StatesOfRow:
@@ -93,28 +98,28 @@ class MarkedRow:
 
     def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
         """As StackPasses.stays; between masked positions."""
-        self._begin()
-        with self.table.sets.lock:
-            before = self.table.sets.among(self._known.forward(self._at[first]), controls)
-            return self.table.sets.meet(before, self._known.backward(self._at[end]))
+        sets = self._begin()
+        with sets.lock:
+            before = sets.among(self._known.forward(self._at[first]), controls)
+            return sets.meet(before, self._known.backward(self._at[end]))
 
     @property
     def is_completable(self) -> bool:
-        self._begin()
-        with self.table.sets.lock:
+        sets = self._begin()
+        with sets.lock:
             return self._known.leads()
 
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] of a masked position (read only)."""
-        self._begin()
-        with self.table.sets.lock:
+        sets = self._begin()
+        with sets.lock:
             at = self._at[position + 1] - 1
-            return self.table.sets.classes(self._known.forward(at), self._known.inner(at))
+            return sets.classes(self._known.forward(at), self._known.inner(at))
 
     def between(self, first: int, end: int) -> object:
         """What the row is like between two positions, as all that is around them sees it: equal objects, equal answers."""
-        self._begin()
-        with self.table.sets.lock:
+        sets = self._begin()
+        with sets.lock:
             known, begin, stop = self._known, self._at[first], self._at[end]
             states = known.forward(begin), known.backward(stop)
             return known.generation, self._keys, *states, known.row[begin:stop].tobytes()
@@ -124,8 +129,8 @@ class MarkedRow:
         not 0: to these."""
         if not len(tokens):
             return tokens
-        self._begin()
-        with self.table.sets.lock:
+        sets = self._begin()
+        with sets.lock:
             return tokens[
                 ~self._known.beside(self._at[position + 1] - 1, self.classes.of[tokens], controls, bool(behind))
             ]
@@ -141,7 +146,7 @@ class MarkedRow:
         self._begin()
         with table.sets.lock:
             before, behind = self._known.forward(self._at[position]), self._known.backward(self._at[position + 1])
-            rows = [table.avoiding(token, self._texts[token], key) for token, key in asked]
+            rows = [table.avoiding(token, key) for token, key in asked]
             return [row is None or table.meets(before, row, behind) for row in rows]
 
     def leads_on(
@@ -151,15 +156,7 @@ class MarkedRow:
         """Is there a completion with these tokens from a position on, instead of those of the row, and marks around places there?
         `keys`: of the marks, where the row has none; `behind`: a row whose marks are those behind the tokens."""
         behind, table, end = behind or self, self.table, first + len(tokens)
-        marks: Marks = {}
-        near = dict.fromkeys(i for position in range(first, end + 1) for i in self._near.get(position, ()))
-        kept = [self._spans[i] for i in near]
-        kept = [one for one in kept if not any(touch(one[0], new[0]) for new in spans)]
-        for span, _, asked in kept:
-            if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
-                marks.setdefault(span.end, []).extend((END, *asked))
-        for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
-            marks.setdefault(place, []).extend(more)
+        marks = marks_among(self._kept(first, end, spans), spans, first, end)
         begun = self._keys or keys, begun_at_edge(marks)
         if first == 0:
             table.ready(*begun)
@@ -167,8 +164,35 @@ class MarkedRow:
         behind._begin()
         with table.sets.lock:
             here = table.start(*begun) if first == 0 else self._known.forward(self._at[first])
-            row, _ = table.row(table.base(tokens), first, [self._texts[token] for token in tokens], marks)
+            row, _ = table.row(table.base(tokens), first, tokens, marks)
             return table.meets(here, row, behind._known.backward(behind._at[end]))
+
+    def leads_with(self, trial: Trial, number: int, asked: Asked) -> bool:
+        """As leads_on, with the tokens of a trial, and marks around the places of its key."""
+        first, end, table = trial.first, trial.end, self.table
+        if first == 0:
+            return self.leads_on(first, trial.tokens, [(span, number, asked) for span in trial.made])
+        self._begin()
+        with table.sets.lock:
+            row = table.row_with(trial, number, asked, tuple(self._kept(first, end, ())))
+            return table.meets(self._known.forward(self._at[first]), row, self._known.backward(self._at[end]))
+
+    def _kept(self, first: int, end: int, spans: Sequence[Marked]) -> list[Marked]:
+        """The places with marks that begin or end at these positions, but for those beside others."""
+        near = [self._near[position] for position in range(first, end + 1) if position in self._near]
+        kept = (self._spans[i] for i in dict.fromkeys(i for some in near for i in some))
+        return [one for one in kept if not any(touch(one[0], new[0]) for new in spans)]
+
+
+def marks_among(kept: Sequence[Marked], spans: Sequence[Marked], first: int, end: int) -> Marks:
+    """Those of some places from one position to another, of which some begin before."""
+    marks: Marks = {}
+    for span, _, asked in kept:
+        if span.begin[0] < first and (first, 0) <= span.end < (end, 0):
+            marks.setdefault(span.end, []).extend((END, *asked))
+    for place, more in marks_of([*(one for one in kept if first <= one[0].begin[0] < end), *spans]).items():
+        marks.setdefault(place, []).extend(more)
+    return marks
 
 
 def touch(a: Span, b: Span) -> bool:

@@ -15,16 +15,17 @@ import numpy as np
 from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .marked_row import AVOIDED, NOT_BEGUN, Marked, MarkedRow, Marks, marks_of
+from .marked_row import AVOIDED, NOT_BEGUN, Asked, Marked, MarkedRow, Marks, marks_among, marks_of, touch
 from .spans import Run
+from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.sets import StackSets
     from grammarlm.masks.matcher import Matcher
-    from grammarlm.vocab.vocabulary import Vocabulary
 
     from .explored import States
+    from .trials import Trial
     from .unrolled import Starts, Unrolled
     from .unrolled_view import UnrolledView
 
@@ -36,11 +37,13 @@ class MarkedTable:
 
     def __init__(self, view: UnrolledView, states: States, after: Matcher | None, room: int, check: Callable[[], None]):
         self._view, self._states, self._after, self._room, self.check = view, states, after, room, check
+        self._texts = texts_of(view.vocab)
         self._starts: dict[tuple[tuple[bytes, ...], int], Starts] = {}
         self._edges: dict[object, int] = {}
         self._generation: object = None
         self._coarser: tuple[int, int, np.ndarray] | None = None
         self._avoiding: dict[tuple[int, bytes], np.ndarray | None] = {}
+        self._trials: dict[tuple[Trial, int, Asked, tuple[Marked, ...]], np.ndarray] = {}
         self._latest: dict[object, MarkedRow] = {}
         self._made: Unrolled | None = None
         self._text: tuple[Unrolled, np.ndarray | None] | None = None
@@ -52,7 +55,6 @@ class MarkedTable:
     def marked_row(
         self,
         tokens: list[int],
-        vocab: Vocabulary,
         spans: Sequence[Marked],
         keys: tuple[bytes, ...],
         role: object,
@@ -64,7 +66,7 @@ class MarkedTable:
         before = self._latest.get((role, height), self._latest.get(plain))
         if len(self._latest) > MOST_ROLES:
             self._latest.clear()
-        found = self._latest[name] = MarkedRow(self, tokens, vocab, spans, keys, before, height)
+        found = self._latest[name] = MarkedRow(self, tokens, spans, keys, before, height)
         return found
 
     @property
@@ -87,6 +89,7 @@ class MarkedTable:
             self._made, self.unrolled = found, found
             self._starts.clear()
             self._avoiding.clear()
+            self._trials.clear()
         self._starts[keys, begun] = starts
         with self.sets.lock:
             self.sets.admit(starts)
@@ -124,14 +127,28 @@ class MarkedTable:
             known[name] = int(self.sets.meet(reached, after))
         return bool(known[name])
 
-    def avoiding(self, token: int, text: bytes, key: bytes) -> np.ndarray | None:
+    def avoiding(self, token: int, key: bytes) -> np.ndarray | None:
         """The classes of a token between masked ones and of marks: it has no such key where it may; None: it may nowhere."""
         name = token, key
         if name not in self._avoiding:
-            made = [span for span in Run(1, [0], text, has_left=True, has_right=True).spans if span.key == key]
+            run = Run(1, [0], self._texts[token], has_left=True, has_right=True)
+            made = [span for span in run.spans if span.key == key]
             marks = marks_of([(span, 0, AVOIDED) for span in made])
-            self._avoiding[name] = self.row(self.base([token]), 1, [text], marks)[0] if made else None
+            self._avoiding[name] = self.row(self.base([token]), 1, [token], marks)[0] if made else None
         return self._avoiding[name]
+
+    def row_with(self, trial: Trial, number: int, asked: Asked, near: tuple[Marked, ...]) -> np.ndarray:
+        """The classes of a trial's tokens and of marks: around the places of its key, and of those near it, if not beside them."""
+        name = trial, number, asked, near
+        found = self._trials.get(name)
+        if found is None:
+            if len(self._trials) >= MOST_KNOWN:
+                self._trials.clear()
+            spans = [(span, number, asked) for span in trial.made]
+            kept = [one for one in near if not any(touch(one[0], span) for span in trial.made)]
+            marks = marks_among(kept, spans, trial.first, trial.end)
+            found = self._trials[name] = self.row(self.base(trial.tokens), trial.first, trial.tokens, marks)[0]
+        return found
 
     def coarser(self, classes: TokenClasses) -> np.ndarray:
         """int32 [K]: of each class of these states that of others which tell less apart; NEVER of classes without tokens."""
@@ -153,9 +170,9 @@ class MarkedTable:
         self._base = tokens, classes, found
         return found
 
-    def row(self, base: np.ndarray, first: int, texts: Sequence[bytes], marks: Marks) -> tuple[np.ndarray, np.ndarray]:
+    def row(self, base: np.ndarray, first: int, tokens: Sequence[int], marks: Marks) -> tuple[np.ndarray, np.ndarray]:
         """The classes of tokens from a position on and of marks; where each of the tokens begins, its marks included, and the end.
-        `base`: their classes, `texts`: of the tokens."""
+        `base`: their classes."""
         end, offsets = first + len(base), dict[int, list[int]]()
         for position, offset in marks:
             if first <= position < end or (position == end and not offset):
@@ -170,7 +187,7 @@ class MarkedTable:
             taken, begun = at, len(found)
             inside = sorted(offsets[position])
             if inside[-1]:
-                text, read = texts[at], 0
+                text, read = self._texts[tokens[at]], 0
                 for offset in inside:
                     if offset < len(text):
                         found += [of[byte] for byte in text[read:offset]]

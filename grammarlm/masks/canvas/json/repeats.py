@@ -19,8 +19,8 @@ A place counts as given, too, where a masked token beside it is alone between gi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -32,7 +32,7 @@ from grammarlm.masks.canvas.protocol import MASKED
 from .answers import BOUND, EVERY, MOST, PlainRow
 from .explored import States
 from .marked_row import AVOIDED, FREE, Marked, MarkedRow
-from .spans import Run, Span, all_spans, beside
+from .spans import Run, Span, all_spans
 from .texts import texts_of
 from .twins import GivenTwice, is_outer
 
@@ -85,7 +85,7 @@ class Repeats:
         if key not in self._spans:
             found = self._all_spans.get(key, [])
             several = len(found) > 1 or key in self.had
-            self._spans[key] = [replace(s, is_given=True) if several and self._is_tight(s) else s for s in found]
+            self._spans[key] = [s._replace(is_given=True) if several and self._is_tight(s) else s for s in found]
         return self._spans[key]
 
     def _added(self, others: dict[bytes, list[Span]]) -> frozenset[bytes]:
@@ -130,7 +130,7 @@ class Repeats:
         name = count, tuple(marked), keys, height
         if name not in self._rows:
             table = self.grid.marked(self.states, count)
-            self._rows[name] = table.marked_row(self.tokens, self.vocab, marked, keys, role, height)
+            self._rows[name] = table.marked_row(self.tokens, marked, keys, role, height)
         return self._rows[name]
 
     def loose(self, key: bytes) -> list[Span]:
@@ -312,4 +312,9 @@ class Repeats:
         return not self.classes_at(position)[~quotes].any()
 
     def beside(self, position: int) -> tuple[Run, Run] | None:
-        return beside(self.runs, position)
+        """The runs before and after a masked position; None behind a stop id."""
+        return self._beside.get(position)
+
+    @cached_property
+    def _beside(self) -> dict[int, tuple[Run, Run]]:
+        return {before.end: (before, after) for before, after in pairwise(self.runs)}

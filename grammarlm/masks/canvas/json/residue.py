@@ -26,7 +26,7 @@ from grammarlm.masks.canvas.stack.passes import StackPasses
 from .answers import Answer, PlainRow, plain_answer
 from .bounds import Bounds
 from .explored import States
-from .keys import perhaps_keys_of, runs_of, spelled_keys_of
+from .keys import perhaps_keys_of, spelled_keys_of
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
 from .settled import amended
@@ -81,7 +81,8 @@ class JsonPasses:
         """Is the row that of others with some more tokens, and can these be completed?"""
         if not before.is_completable or before.states != self.states or before.lattice is not self.lattice:
             return False
-        return all(old in (new, MASKED) for old, new in zip(before.tokens, self.tokens, strict=True))
+        old = before._given_tokens
+        return bool(((old == MASKED) | (old == self._given_tokens)).all())
 
     def _take(self, before: JsonPasses) -> None:
         """What is known of positions in the row before."""
@@ -124,8 +125,12 @@ class JsonPasses:
 
     @cached_property
     def _row(self) -> np.ndarray:
-        given = np.array(self.tokens)
+        given = self._given_tokens
         return np.where(given == MASKED, MASKED, self.classes.of[given]).astype(np.int32)
+
+    @cached_property
+    def _given_tokens(self) -> np.ndarray:
+        return np.array(self.tokens, np.int64)
 
     # ------------------------------------------------------------------ equal keys
 
@@ -267,7 +272,7 @@ class JsonPasses:
 
     @cached_property
     def _runs(self) -> list[bytes]:
-        found, begun = runs_of(self.tokens, self.grid.vocab, self.grid.stops), self.grid.begun.key
+        found, begun = self.grid.bytes_of(self.grid.text(self.tokens)), self.grid.begun.key
         return found if begun is None or not self._tracks_by_tables else [b'"' + begun + found[0], *found[1:]]
 
     @cached_property
@@ -282,7 +287,7 @@ class JsonPasses:
 
     def beside(self, position: int) -> tuple[Run, Run] | None:
         """The runs before and after a masked position; None behind a stop id."""
-        return beside(self._parts if self.repeats is None else self.repeats.runs, position)
+        return beside(self._parts, position) if self.repeats is None else self.repeats.beside(position)
 
     @cached_property
     def _parts(self) -> list[Run]:

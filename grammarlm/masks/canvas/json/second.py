@@ -10,9 +10,9 @@ import numpy as np
 
 from .another_key import makes_another
 from .answers import MOST, Proof
-from .keys import begins_of, ends_of, spelling_tokens
+from .keys import spelling_tokens
 from .marked_row import ASKED, AVOIDED, FREE, Asked, MarkedRow, touch
-from .spans import Run
+from .trials import Trial
 
 if TYPE_CHECKING:
     from .answers import PlainRow
@@ -53,7 +53,7 @@ class SecondKeys:
         if beside is None:
             return []
         before, after = beside
-        candidates = self._candidates(frozenset(begins_of(before)), frozenset(ends_of(after)), keys)
+        candidates = self._candidates(before.begins, after.ends, keys)
         if not candidates.found:
             return []
         may_be, least = allowed[candidates.classes], self._repeats.bound
@@ -137,18 +137,16 @@ class SecondKeys:
         others = [span for span in self._repeats.spans(key) if span.end < here or span.begin > behind]
         if not (others or key in self._repeats.had or self._may_have_two(token, key)):
             return False
-        made = [s for s in self._joined(position, token).spans if s.key == key and s.begin <= behind and s.end >= here]
+        trial = self._trial(position, token, key)
+        made = trial.made
         others = [span for span in others if not any(touch(span, one) for one in made)]
         if not made or not (others or key in self._repeats.had or len(made) > 1):
             return False
         if position == 0 and not others and all(span.end < behind for span in made):
             return not self._repeats.grid.begins([token])  # all that precedes is read
-        first = min(position, *(span.begin[0] for span in made))
-        end = max(position + 1, *(span.behind for span in made))
-        tokens = [token if i == position else self._repeats.tokens[i] for i in range(first, end)]
 
         def leads(row: MarkedRow | PlainRow | None, number: int, asked: Asked) -> bool:
-            return isinstance(row, MarkedRow) and row.leads_on(first, tokens, [(span, number, asked) for span in made])
+            return isinstance(row, MarkedRow) and row.leads_with(trial, number, asked)
 
         if not self._repeats.twins and self._makes_another(position, token, key, proof):
             return False
@@ -166,9 +164,9 @@ class SecondKeys:
         proof.is_whole = False
         return False
 
-    def _joined(self, position: int, token: int) -> Run:
-        """The run around a masked position that has a token."""
+    def _trial(self, position: int, token: int, key: bytes) -> Trial:
         before, after = self._repeats.beside(position) or (None, None)
         assert before is not None
         assert after is not None
-        return before.with_token(self._repeats.texts[token], after)
+        trials = self._repeats.grid.trials.between(before, after)
+        return trials.of(token, self._repeats.texts[token], key, self._repeats.tokens)

@@ -22,20 +22,20 @@ CONTINUATIONS = bytes(range(0x80, 0xC0))
 class Edges(NamedTuple):
     """By id: bytes or blanks at a token's two ends, all of it where it is nothing else. The most of any token."""
 
-    leading: list[int]
-    trailing: list[int]
-    is_whole: list[bool]
+    leading: tuple[int, ...]
+    trailing: tuple[int, ...]
+    is_whole: tuple[bool, ...]
     most: int
 
 
 class NumberEdges(NamedTuple):
     """By id."""
 
-    leading: list[int]  # bytes of a number that ends in the token
-    ends: list[bool]  # can one that has begun before?
-    trailing: list[int]  # of one that begins there
-    is_whole: list[bool]
-    is_before: list[bool]  # may what follows belong to a number, though nothing is masked between?
+    leading: tuple[int, ...]  # bytes of a number that ends in the token
+    ends: tuple[bool, ...]  # can one that has begun before?
+    trailing: tuple[int, ...]  # of one that begins there
+    is_whole: tuple[bool, ...]
+    is_before: tuple[bool, ...]  # may what follows belong to a number, though nothing is masked between?
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Sizes:
 
     numbers: Edges
     blanks: Edges
-    characters: list[int]  # by id; of an escape, more than it is
+    characters: tuple[int, ...]  # by id; of an escape, more than it is
     most_characters: int
     beside_quotes: int  # the most before a token's first quote or after its last; 0 where a token is a quote alone
 
@@ -127,10 +127,10 @@ def _counts(flags: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(flags)])
 
 
-def _padded(values: np.ndarray, size: int) -> list:
-    """As a list with zeros for ids without a token."""
-    found: list = values[:size].tolist()
-    return found + [values.dtype.type(0).item()] * (size - len(found))
+def _padded(values: np.ndarray, size: int) -> tuple:
+    """With zeros for ids without a token. A tuple, as the garbage collector looks at all that is in a list, again and again."""
+    found = tuple(values[:size].tolist())
+    return found + (values.dtype.type(0).item(),) * (size - len(found))
 
 
 def _characters(text: bytes) -> int:

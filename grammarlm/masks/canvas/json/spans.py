@@ -11,11 +11,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .texts import texts_of
+from .texts import decoded, texts_of
 
 BODY = rb'[^"\\\x00-\x1f]*'
 CLOSED = re.compile(rb"(" + BODY + rb')"[ \t\r\n]*(?::|$)')
@@ -24,6 +25,7 @@ OPEN_KEY = re.compile(rb'"([^"\\]*)$')  # to the end of what is given before a m
 REST_OF_KEY = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')  # and from the beginning of what is given after it
 ESCAPED_FROM_QUOTE = re.compile(rb'"((?:[^"\\]|\\.)*)$', re.S)
 ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
+INSIDE = re.compile(rb'[^"\\]*')
 BLANKS = b" \t\r\n"
 BEFORE_KEYS = (b"", b"{", b",")
 MOST_KNOWN = 1 << 14  # runs
@@ -69,6 +71,31 @@ class Run:
     def rest_of_key(self) -> bytes | None:
         return _first(ESCAPED_TO_QUOTE.match(self.text))
 
+    @cached_property
+    def begins(self) -> frozenset[bytes]:
+        """What it may have at its end of a key that goes on behind it. The quote may be masked."""
+        found = set() if self.open_key is None else {self.open_key}
+        if self.has_left and INSIDE.fullmatch(self.text):
+            found.add(self.begun + self.text)
+        return frozenset(found)
+
+    @cached_property
+    def ends(self) -> frozenset[bytes]:
+        """What it may have at its beginning of a key that has begun before it."""
+        found = set() if self.closed_key is None else {self.closed_key}
+        if self.has_right and INSIDE.fullmatch(self.text):
+            found.add(self.text)
+        return frozenset(found)
+
+    @cached_property
+    def escaped_begins(self) -> frozenset[bytes]:
+        """The text that `begun_key` means."""
+        return _meant(self.begun_key)
+
+    @cached_property
+    def escaped_ends(self) -> frozenset[bytes]:
+        return _meant(self.rest_of_key)
+
     def with_token(self, text: bytes, after: Run) -> Run:
         """This run, a token with these bytes behind it, and the run behind that."""
         behind = len(self.text) + len(text)
@@ -82,8 +109,7 @@ class Run:
         return self.first + at, offset - self.starts[at]
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     key: bytes
     begin: Place
     end: Place
@@ -93,6 +119,11 @@ class Span:
     def behind(self) -> int:
         """The first position behind it."""
         return self.end[0] + (self.end[1] > 0)
+
+
+def _meant(body: bytes | None) -> frozenset[bytes]:
+    text = None if body is None else decoded(body)
+    return frozenset() if text is None else frozenset((text,))
 
 
 def _first(match: re.Match[bytes] | None) -> bytes | None:

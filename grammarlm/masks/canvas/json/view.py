@@ -133,8 +133,8 @@ class JsonView(UnrolledView):
 
     def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
         """The spellings of partly given keys that have less than there are such keys; LimitExceeded where they are not known."""
-        patterns = partly_given(runs) if self._languages else []
-        found, count = set[bytes](), len(patterns) + len(set(tight_keys(runs)))
+        patterns, found = partly_given(runs) if self._languages else [], set[bytes]()
+        count = len(patterns) + len(set(tight_keys(runs))) if patterns else 0
         for pattern in patterns if count > 1 else ():
             least = self._spellings.of(pattern, are_tokens=True)
             if least is not None and len(least) < count:
