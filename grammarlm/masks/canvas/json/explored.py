@@ -241,6 +241,12 @@ class Explorer:
     def count(self) -> int:
         return int(self.work[Explore.STATE_COUNT])
 
+    @property
+    def threads(self) -> np.ndarray:
+        """int64 [states]: `c` of each."""
+        found: np.ndarray = self._kept[Explore.STATES][: self.count, 0]
+        return found
+
     def _begin(self, thread: Thread, track: int = 0, frame: Sequence[int] | None = None) -> int:
         """The number of a thread's state, or of the kept frame that is equal to `frame`: then the thread is DEAD."""
         words = np.array([*thread, track], np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -145,11 +145,11 @@ def _among(data: np.ndarray, chosen: bytes) -> np.ndarray:
     return found
 
 
-def _padded(values: np.ndarray, size: int) -> memoryview:
+def _padded(values: np.ndarray, size: int) -> Any:
     """With zeros for ids without a token. Elements of a view are numbers of Python, and lists would take longer to make."""
     found = np.zeros(size, values.dtype)
     found[: len(values)] = values[:size]
-    return memoryview(found)
+    return found.data
 
 
 def _texts_of(vocab: Vocabulary, tokens: np.ndarray) -> list[bytes]:

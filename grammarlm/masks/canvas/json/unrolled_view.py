@@ -116,6 +116,8 @@ class UnrolledView:
         """The first of these that take no more states. Each byte more takes at least as many states more as the one before, so what
         two of them take says of many that they are too many."""
         counts: list[tuple[int, int]] = []
+        if levels and self._least_states(levels[0]) > most:
+            return []
         for level in levels:
             if len(counts) > 1:
                 (before, fewer), (last, more) = counts[-2:]
@@ -126,6 +128,10 @@ class UnrolledView:
                 break
             counts.append((level, count))
         return [level for level, _ in counts]
+
+    def _least_states(self, digits: int) -> int:
+        """How many states are there at least that follow numbers of so many bytes? Without looking at them."""
+        return 0
 
     def mantissa_followed(self, digits: int) -> int:
         """After how many digits exponents are followed, where a row asks for so many: less if that takes too many states."""

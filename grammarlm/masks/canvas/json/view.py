@@ -16,6 +16,7 @@ from grammarlm.layout.numbers import Bound, Flag, Number
 from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.runtime.limits import Clock
 
+from .alone import least_states
 from .automaton import ByteAutomaton, byte_automaton
 from .explored import MANY_STATES, MOST_STATES, Explored, Explorer, States, start_thread
 from .few import Spellings, partly_given
@@ -61,6 +62,7 @@ class JsonView(UnrolledView):
         self._scales, self._scale = scales_of(places, program.json.rows, self.is_plain), 0
         self.leaves_out_escapes = self._scales[0].is_plain
         self._latest: tuple[States | None, Bare | None] = None, None  # what was made to count states
+        self._least: dict[int, int] = {}
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
         self.gaps = program.tables.blanks if self.has_cap else None
@@ -93,6 +95,12 @@ class JsonView(UnrolledView):
         """Without looking at tokens."""
         self._latest = states, self._bare(self.explorer(states, most))
         return self._latest[1].machine.states
+
+    def _least_states(self, digits: int) -> int:
+        if digits not in self._least:
+            found = self._of(States(self.spelled))
+            self._least[digits] = least_states(self.program, found.source.threads, found.machine.block_of, digits)
+        return self._least[digits]
 
     def _bare(self, explorer: Explorer) -> Bare:
         table = explorer.run(start_thread(self.program))

@@ -8,6 +8,7 @@ before pushes, since what a token pushes and pops again never shows.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
-from grammarlm.masks.canvas.classes import STOP, stable_order
+from grammarlm.masks.canvas.classes import stable_order
 from grammarlm.masks.protocol import FINISHED
 
 from .narrow_table import NarrowTable
@@ -127,14 +128,24 @@ class StackTable:
         entries.edges_by_class(*given, address_of(starts), address_of(found))
         return starts, found
 
-    @cached_property
-    def stop_edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same as if only the stop ids had any."""
-        takes = self.kind_classes[:, STOP >> 6] >> np.uint64(STOP & 63) & np.uint64(1) != 0
-        found = np.flatnonzero(takes[self.edge_kind]).astype(np.int32)
+    def edges_of(self, classes: Collection[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The same as if only some classes had any."""
+        found = [self._edges_of(one) for one in sorted(classes)]
         starts = np.zeros(self.classes + 1, np.int32)
-        starts[STOP + 1 :] = len(found)
-        return starts, found if len(found) else np.zeros(1, np.int32)
+        starts[np.array(sorted(classes)) + 1] = [len(edges) for edges in found]
+        return np.cumsum(starts, dtype=np.int32), np.concatenate([*found, np.zeros(1, np.int32)])
+
+    def _edges_of(self, token_class: int) -> np.ndarray:
+        """int32, ascending."""
+        if token_class not in self._known_edges:
+            takes = self.kind_classes[:, token_class >> 6] >> np.uint64(token_class & 63) & np.uint64(1) != 0
+            self._known_edges[token_class] = np.flatnonzero(takes[self.edge_kind]).astype(np.int32)
+        return self._known_edges[token_class]
+
+    @cached_property
+    def _known_edges(self) -> dict[int, np.ndarray]:
+        """Of some classes."""
+        return {}
 
     @cached_property
     def edges_from_controls(self) -> tuple[np.ndarray, np.ndarray]:
