@@ -18,7 +18,7 @@ from grammarlm.masks.runtime.limits import Clock
 
 from .alone import least_states
 from .automaton import ByteAutomaton, byte_automaton
-from .explored import MANY_STATES, MOST_STATES, Explored, Explorer, States, start_thread
+from .explored import MANY_STATES, MOST_STATES, SHORT, Explored, Explorer, States, start_thread
 from .few import Spellings, partly_given
 from .folded import has_cap
 from .grid import TOKEN_DIGITS
@@ -29,7 +29,7 @@ from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL
 from .tracked import long_strings
 from .unrolled import Starts, Unrolled, unrolled
-from .unrolled_view import UnrolledView
+from .unrolled_view import MANTISSAS, MOST_EXPONENTS, UnrolledView
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
@@ -67,6 +67,7 @@ class JsonView(UnrolledView):
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
         self.gaps = program.tables.blanks if self.has_cap else None
         self.hangs_on_mantissas = any(hangs_on_mantissa(program.json.rows, row) for row in places.numbers)
+        self.mantissa = MANTISSAS[1] if self.hangs_on_mantissas else SHORT
         self.has_narrow = any(is_narrow(program.json.rows, row) for row in places.numbers)
         rows = program.json.rows
         self.long_lengths = tuple(sorted({rows[row + 1] for row in long_strings(rows, places.strings)}))
@@ -75,10 +76,20 @@ class JsonView(UnrolledView):
         """Without states yet; `most`: of those that it comes to."""
         bound = MOST_STATES if self._scale == len(self._scales) - 1 else MANY_STATES
         return Explorer(
-            self.program, states, bound if most is None else min(bound, 4 * most), self._scales[self._scale]
+            self.program,
+            states,
+            bound if most is None else min(bound, 4 * most),
+            self._scales[self._scale],
+            SHORT if states.is_loose else self.mantissa,
         )
 
     def _made(self, states: States, most: int | None = None) -> Unrolled:
+        if most is None and states == States(self.spelled) and self.mantissa > SHORT:
+            try:
+                return self._with_tokens(self._bare(self.explorer(states, MOST_EXPONENTS)), MOST_EXPONENTS)
+            except LimitExceeded:
+                self._automaton.program.clock.check()
+                self.mantissa = SHORT
         (known, bare), self._latest = self._latest, (None, None)
         bare = bare if known == states else None
         while True:
