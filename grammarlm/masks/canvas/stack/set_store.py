@@ -35,7 +35,7 @@ MOST_COMMON = 8  # words of common points
 COMMON_SHARE = (
     256  # of the controls, one in so many has to lead to a common point: then to look at a word takes less time
 )
-FEW_CLASSES = 16  # whose edges are found one class after the other
+FEW_CLASSES = 64  # whose edges are found one class after the other
 RECORDS_FULL, SCRATCH_FULL, ANSWERS_FULL = 1, 2, 3  # FULL
 
 
