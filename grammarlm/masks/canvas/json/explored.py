@@ -116,7 +116,10 @@ class Explorer:
         self.place(Explore.ITEMS, rows.items)
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
-        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = most_states, max(states.digits, states.mantissa, least)
+        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = (
+            most_states,
+            max(states.digits, states.mantissa, least),
+        )
         self.work[Explore.OPEN_ZEROS] = OPEN_ZEROS if states.digits == SHORT else states.digits
         self.work[Explore.LARGEST_EXPONENT] = OPEN_EXPONENT if states.digits == SHORT else ANY_EXPONENT
         self.work[Explore.IS_STRICT] = not states.is_loose
