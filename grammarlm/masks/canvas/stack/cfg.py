@@ -85,7 +85,8 @@ class CfgView:
         return view._grid(length, starts, room, check)
 
     def _grid(self, length: int, starts: list[tuple[int, Stack]], room: int, check: Callable[[], None]) -> StackGrid:
-        return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays, begins_with_few=True)
+        few = self.table.few is None  # the others have bounds for that
+        return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays, begins_with_few=few)
 
     def placed(self, term: Iterable[Thread] | None) -> tuple[CfgView, list[tuple[int, Stack]]]:
         """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""
