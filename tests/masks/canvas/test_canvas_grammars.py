@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 import grammarlm as gl
+from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows
 from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
@@ -163,16 +164,26 @@ def test_a_table_that_outgrows_its_limit_is_refused() -> None:
         constraint.canvas(4)
 
 
-def test_blocks_find_their_beginnings_in_the_table() -> None:
-    """Between two lexemes, too: another table would have to learn all rows again."""
+@pytest.mark.parametrize(
+    ("grammar", "text"),
+    [
+        (gl.Lark.library("json"), b'{"a" : [1, -2e5 , true ,null ] , "b":{ }}'),
+        (gl.Gbnf(LISTS), b"12,<3, 4,<5>>, 6"),
+        (gl.Gbnf(NULLABLE), b"aabccd"),
+    ],
+    ids=["between lexemes", "where rules begin", "where rules may be empty"],
+)
+def test_blocks_find_their_beginnings_in_the_table(grammar: Grammar, text: bytes) -> None:
+    """Also where no token ends: another table would have to learn all rows again."""
     vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"<s>", b"."], [257], [256, 257])
-    constraint = gl.compile(gl.Lark.library("json"), vocab)
+    constraint = gl.compile(grammar, vocab)
     view, matcher = view_of(constraint), constraint.matcher()
 
     def table() -> object:
         return view.grid(4, matcher, 8, lambda: None).table
 
-    first = table()
-    for byte in b'{"a" : [1, -2e5 , true ,null ] , "b":{ }}':
+    first = view.grid(4, None, 0, lambda: None).table
+    assert table() is first
+    for byte in text:
         assert matcher.advance(byte)
         assert table() is first

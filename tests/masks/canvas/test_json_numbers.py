@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from grammarlm.masks.canvas.json.alone import SHARE, least_states
 from grammarlm.masks.canvas.json.explored import States
+from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.canvas.views import view_of
-from tests.internals import unrolled_of
+from tests.internals import program_of, unrolled_of
 from tests.masks.canvas.substituted import json_case, row_of
 
 NUMBERS: dict[str, Any] = {
@@ -40,6 +42,18 @@ ROW, ROOM = 12, 24
 def case(request):
     schema = {"type": "array", "items": {"anyOf": [NUMBERS[request.param], WIDE]}}
     return json_case(schema, PIECES, b"0123456789.eE+-[], ", "flexible")
+
+
+def test_blocks_within_numbers_find_their_beginnings_in_the_table() -> None:
+    """However many of a token's digits follow: a table for these was made again."""
+    case = json_case({"type": "array", "items": {"anyOf": [NUMBERS["from 0"], WIDE]}}, PIECES, b"0123456789.eE+-[], ")
+    view, matcher = view_of(case.constraint), case.constraint.matcher()
+    tables = set()
+    for piece in (b"[", *[bytes([digit]) for digit in b"12345"], b","):
+        assert matcher.advance(case.tokens.index(piece))
+        row = [MASKED] * ROW
+        tables.add(view.grid(ROW, matcher, ROOM, lambda: None).lattice_of(row).table)
+    assert len(tables) == 1
 
 
 @pytest.mark.parametrize("given", GIVEN, ids=b"".join)
@@ -96,6 +110,33 @@ def test_one_masked_token_within_a_number(case, pieces) -> None:
 def test_tables_hang_on_mantissas_only_where_a_view_says_so(schema, spelling) -> None:
     constraint = json_case(schema, [], spelling=spelling).constraint
     view = view_of(constraint)
-    few, many = (unrolled_of(view, States(view.spelled, mantissa=digits)).machine for digits in (1, 8))
+    few, many = (unrolled_of(view, States(view.spelled, mantissa=digits)).machine for digits in (1, 16))
     is_same = few.states == many.states and bool((few.next == many.next).all())
     assert is_same or view.hangs_on_mantissas
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "number"},
+        {"type": ["number", "string"]},
+        {"type": "object", "properties": {"a": {"type": "number"}, "b": {"enum": [1, 20]}, "c": {}}},
+        {
+            "items": {
+                "anyOf": [{"type": "number"}, {"type": "integer", "minimum": 3}, {"type": "number", "maximum": 0.5}]
+            }
+        },
+        WIDE,
+    ],
+    ids=["number", "or a string", "properties", "one place", "bounds"],
+)
+@pytest.mark.parametrize("digits", [4, 8])
+def test_a_bound_of_states_that_follow_numbers(schema, digits) -> None:
+    """What is refused because of it would have too many states. Of numbers of any digits it is nearly what they take."""
+    constraint = json_case(schema, [], spelling="any").constraint
+    view = view_of(constraint)
+    few, many = (unrolled_of(view, States(view.spelled, digits=n)) for n in (1, digits))
+    found = least_states(program_of(constraint), few.source.threads, few.machine.block_of, digits)
+    assert few.machine.states * SHARE - 1 <= found <= many.machine.states
+    if "number" in schema.get("type", ""):
+        assert found >= many.machine.states * SHARE - 1 > few.machine.states

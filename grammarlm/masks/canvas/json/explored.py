@@ -90,8 +90,14 @@ class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
     def __init__(
-        self, program: JsonSchemaProgram, states: States, most_states: int = MOST_STATES, scale: Scale = WHOLE
+        self,
+        program: JsonSchemaProgram,
+        states: States,
+        most_states: int = MOST_STATES,
+        scale: Scale = WHOLE,
+        least: int = SHORT,
     ):
+        """`least`: digits before an exponent that are followed whatever `states` say."""
         entries.load("json_canvas")
         self.program, self.epoch, self.states = program, JsonEpoch(program), states
         self.work = np.zeros(Explore.LENGTH, np.int64)
@@ -110,7 +116,10 @@ class Explorer:
         self.place(Explore.ITEMS, rows.items)
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
-        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = most_states, max(states.digits, states.mantissa)
+        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = (
+            most_states,
+            max(states.digits, states.mantissa, least),
+        )
         self.work[Explore.OPEN_ZEROS] = OPEN_ZEROS if states.digits == SHORT else states.digits
         self.work[Explore.LARGEST_EXPONENT] = OPEN_EXPONENT if states.digits == SHORT else ANY_EXPONENT
         self.work[Explore.IS_STRICT] = not states.is_loose
@@ -240,6 +249,12 @@ class Explorer:
     @property
     def count(self) -> int:
         return int(self.work[Explore.STATE_COUNT])
+
+    @property
+    def threads(self) -> np.ndarray:
+        """int64 [states]: `c` of each."""
+        found: np.ndarray = self._kept[Explore.STATES][: self.count, 0]
+        return found
 
     def _begin(self, thread: Thread, track: int = 0, frame: Sequence[int] | None = None) -> int:
         """The number of a thread's state, or of the kept frame that is equal to `frame`: then the thread is DEAD."""

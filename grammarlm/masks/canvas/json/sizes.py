@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .texts import QUOTE, texts_of, tokens_with
+from .texts import QUOTE, tokens_with
 
 NUMBER, WHITE, BLANK = b"-+.0123456789eE", b" \t\r\n", b" \t"
 BEFORE_NUMBER, AFTER_NUMBER = b":,[ \t\r\n", b",]} \t\r\n"
 LONGEST_NUMBER = 1 << 20
 CONTINUATIONS = bytes(range(0x80, 0xC0))
+FOLLOWING = 0x80 >> 6  # what these begin with
 
 
 class Edges(NamedTuple):
     """By id: bytes or blanks at a token's two ends, all of it where it is nothing else. The most of any token."""
 
-    leading: tuple[int, ...]
-    trailing: tuple[int, ...]
-    is_whole: tuple[bool, ...]
+    leading: Sequence[int]
+    trailing: Sequence[int]
+    is_whole: Sequence[bool]
     most: int
 
 
 class NumberEdges(NamedTuple):
     """By id."""
 
-    leading: tuple[int, ...]  # bytes of a number that ends in the token
-    ends: tuple[bool, ...]  # can one that has begun before?
-    trailing: tuple[int, ...]  # of one that begins there
-    is_whole: tuple[bool, ...]
-    is_before: tuple[bool, ...]  # may what follows belong to a number, though nothing is masked between?
+    leading: Sequence[int]  # bytes of a number that ends in the token
+    ends: Sequence[bool]  # can one that has begun before?
+    trailing: Sequence[int]  # of one that begins there
+    is_whole: Sequence[bool]
+    is_before: Sequence[bool]  # may what follows belong to a number, though nothing is masked between?
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +46,24 @@ class Sizes:
 
     numbers: Edges
     blanks: Edges
-    characters: tuple[int, ...]  # by id; of an escape, more than it is
+    characters: Sequence[int]  # by id; of an escape, more than it is
     most_characters: int
     beside_quotes: int  # the most before a token's first quote or after its last; 0 where a token is a quote alone
 
 
 @lru_cache(maxsize=4)
 def sizes_of(vocab: Vocabulary) -> Sizes:
-    texts = texts_of(vocab)
-    quoted = [texts[token] for token in tokens_with(vocab, vocab.data == QUOTE).tolist()]
+    quoted = _texts_of(vocab, tokens_with(vocab, vocab.data == QUOTE))
     beside = [max(_characters(text.partition(b'"')[0]), _characters(text.rpartition(b'"')[2])) for text in quoted]
-    counts = _counts(~_among(vocab.data, CONTINUATIONS))
-    characters = _padded(counts[vocab.offsets[1:]] - counts[vocab.offsets[:-1]], vocab.size)
+    counts = np.concatenate([[0], np.cumsum(vocab.data >> 6 != FOLLOWING)])
+    characters = counts[vocab.offsets[1:]] - counts[vocab.offsets[:-1]]
+    numbers, gaps = _number_runs(vocab), _runs(vocab, WHITE)
+    blanks = np.concatenate([[0], np.cumsum(_among(vocab.data, BLANK))])
     return Sizes(
-        _edges(vocab, NUMBER, NUMBER, LONGEST_NUMBER),
-        _edges(vocab, WHITE, BLANK, LONGEST_RUN),
-        characters,
-        max(characters, default=0),
+        _edges(vocab, numbers, numbers.ends - numbers.starts, LONGEST_NUMBER),
+        _edges(vocab, gaps, blanks[gaps.ends] - blanks[gaps.starts], LONGEST_RUN),
+        _padded(characters, vocab.size),
+        int(characters[: vocab.size].max(initial=0)),
         0 if b'"' in quoted else max(beside, default=0),
     )
 
@@ -69,51 +72,70 @@ def sizes_of(vocab: Vocabulary) -> Sizes:
 def number_edges(vocab: Vocabulary) -> NumberEdges:
     """As `numbers`, of tokens whose other bytes leave room for a number there."""
     starts, ends = vocab.offsets[:-1].astype(np.int64), vocab.offsets[1:].astype(np.int64)
-    first, last = _borders(vocab, NUMBER)
+    runs = _number_runs(vocab)
+    leading, trailing = _at_ends(vocab, runs, runs.ends - runs.starts)
+    first, last = starts + leading, ends - trailing
     data = np.append(vocab.data, 0)  # of texts that are empty or nothing else
     is_whole = (first == ends) & (ends > starts)
-    may_end = (first < ends) & _among(data, AFTER_NUMBER)[first]
-    is_before = (last > starts) & _among(data, BEFORE_NUMBER)[np.maximum(last - 1, 0)]
+    may_end = (first < ends) & _among(data[first], AFTER_NUMBER)
+    is_before = (last > starts) & _among(data[np.maximum(last - 1, 0)], BEFORE_NUMBER)
     begins = is_before & (last < ends)
     return NumberEdges(
-        _padded(np.where(is_whole | may_end, first - starts, 0), vocab.size),
+        _padded(np.where(is_whole | may_end, leading, 0), vocab.size),
         _padded(may_end, vocab.size),
-        _padded(np.where(begins, ends - last, 0), vocab.size),
+        _padded(np.where(begins, trailing, 0), vocab.size),
         _padded(is_whole, vocab.size),
         _padded(is_before, vocab.size),
     )
 
 
-def _edges(vocab: Vocabulary, inside: bytes, counted: bytes, longest: int) -> Edges:
-    """Of runs of the bytes `inside`, how many are `counted`; the most of a run that has no more than the longest."""
-    starts, ends = vocab.offsets[:-1].astype(np.int64), vocab.offsets[1:].astype(np.int64)
-    first, last = _borders(vocab, inside)
-    counts = _counts(_among(vocab.data, counted))
-    member, opens, closes = (
-        _among(vocab.data, inside),
-        np.zeros(len(vocab.data) + 1, bool),
-        np.zeros(len(vocab.data) + 1, bool),
-    )
-    opens[starts], closes[ends] = True, True
-    opens[1:-1] |= ~member[:-1]
-    closes[1:-1] |= ~member[1:]
-    runs = counts[1:][member & closes[1:]] - counts[:-1][member & opens[:-1]]
+class Runs(NamedTuple):
+    """Runs of some bytes, none of which goes from one token into the next."""
+
+    starts: np.ndarray  # int64 [runs]: places among all bytes
+    ends: np.ndarray
+    leads: np.ndarray  # bool [runs]: begins a token with it?
+    trails: np.ndarray
+    begun: np.ndarray  # int64: the tokens that begin with one, in the order of `starts`
+    ended: np.ndarray
+
+
+@lru_cache(maxsize=4)
+def _number_runs(vocab: Vocabulary) -> Runs:
+    return _runs(vocab, NUMBER)
+
+
+def _runs(vocab: Vocabulary, inside: bytes) -> Runs:
+    member = np.append(_among(vocab.data, inside), False)
+    token_starts, token_ends = vocab.offsets[:-1], vocab.offsets[1:]
+    is_border = np.zeros(len(member), bool)
+    is_border[vocab.offsets] = True
+    starts = np.flatnonzero(member & (is_border | ~np.roll(member, 1)))
+    ends = np.flatnonzero(member[:-1] & (is_border | ~member)[1:]) + 1
+    has_bytes = token_ends > token_starts
+    begun = np.flatnonzero(has_bytes & member[token_starts])
+    ended = np.flatnonzero(has_bytes & member[token_ends - 1])
+    return Runs(starts, ends, is_border[starts], is_border[ends], begun, ended)
+
+
+def _edges(vocab: Vocabulary, runs: Runs, sizes: np.ndarray, longest: int) -> Edges:
+    """`sizes`: of each run what counts of it; the most of one that has no more than the longest."""
+    leading, trailing = _at_ends(vocab, runs, sizes)
+    is_whole = np.zeros(len(leading), bool)
+    is_whole[runs.begun] = runs.ends[runs.leads] == vocab.offsets[runs.begun + 1]
     return Edges(
-        _padded(counts[first] - counts[starts], vocab.size),
-        _padded(counts[ends] - counts[last], vocab.size),
-        _padded((first == ends) & (ends > starts), vocab.size),
-        int(runs[runs <= longest].max(initial=0)),
+        _padded(leading, vocab.size),
+        _padded(trailing, vocab.size),
+        _padded(is_whole, vocab.size),
+        int(sizes[sizes <= longest].max(initial=0)),
     )
 
 
-def _borders(vocab: Vocabulary, inside: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """By token where its leading run of these bytes ends, and where its trailing one begins."""
-    starts, ends = vocab.offsets[:-1].astype(np.int64), vocab.offsets[1:].astype(np.int64)
-    others = np.flatnonzero(~_among(vocab.data, inside))
-    after, before = np.append(others, len(vocab.data)), np.append(-1, others)
-    first = np.minimum(after[np.searchsorted(others, starts)], ends)
-    last = np.maximum(before[np.searchsorted(others, ends)] + 1, starts)
-    return first, last
+def _at_ends(vocab: Vocabulary, runs: Runs, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [tokens], two times: the sizes of the runs at a token's beginning and at its end, 0 where there is none."""
+    leading, trailing = np.zeros(len(vocab.offsets) - 1, np.int64), np.zeros(len(vocab.offsets) - 1, np.int64)
+    leading[runs.begun], trailing[runs.ended] = sizes[runs.leads], sizes[runs.trails]
+    return leading, trailing
 
 
 def _among(data: np.ndarray, chosen: bytes) -> np.ndarray:
@@ -123,14 +145,16 @@ def _among(data: np.ndarray, chosen: bytes) -> np.ndarray:
     return found
 
 
-def _counts(flags: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(flags)])
+def _padded(values: np.ndarray, size: int) -> Any:
+    """With zeros for ids without a token. Elements of a view are numbers of Python, and lists would take longer to make."""
+    found = np.zeros(size, values.dtype)
+    found[: len(values)] = values[:size]
+    return found.data
 
 
-def _padded(values: np.ndarray, size: int) -> tuple:
-    """With zeros for ids without a token. A tuple, as the garbage collector looks at all that is in a list, again and again."""
-    found = tuple(values[:size].tolist())
-    return found + (values.dtype.type(0).item(),) * (size - len(found))
+def _texts_of(vocab: Vocabulary, tokens: np.ndarray) -> list[bytes]:
+    data, starts, ends = vocab.data.tobytes(), vocab.offsets[tokens].tolist(), vocab.offsets[tokens + 1].tolist()
+    return [data[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _characters(text: bytes) -> int:

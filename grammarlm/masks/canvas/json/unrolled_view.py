@@ -39,6 +39,7 @@ class UnrolledView:
     gaps: Blanks | None = None  # where it is, in each gap of a text
     is_plain: bool  # have strings one spelling?
     hangs_on_mantissas: bool = True  # are there numbers of which exponents are followed only after so many digits?
+    mantissa: int = SHORT  # digits after which they are followed in any row
     has_narrow: bool = False  # numbers of which a token's digits can be too many, but for an exponent
     leaves_out_escapes: bool = False  # are strings of a language there in one spelling of several?
     long_lengths: tuple[int, ...]  # the maxLengths that are not always counted, sorted
@@ -116,6 +117,8 @@ class UnrolledView:
         """The first of these that take no more states. Each byte more takes at least as many states more as the one before, so what
         two of them take says of many that they are too many."""
         counts: list[tuple[int, int]] = []
+        if levels and self._least_states(levels[0]) > most:
+            return []
         for level in levels:
             if len(counts) > 1:
                 (before, fewer), (last, more) = counts[-2:]
@@ -127,12 +130,16 @@ class UnrolledView:
             counts.append((level, count))
         return [level for level, _ in counts]
 
+    def _least_states(self, digits: int) -> int:
+        """How many states are there at least that follow numbers of so many bytes? Without looking at them."""
+        return 0
+
     def mantissa_followed(self, digits: int) -> int:
         """After how many digits exponents are followed, where a row asks for so many: less if that takes too many states."""
-        if self._of(States(self.spelled)).machine.states > MOST_EXPONENTS:
+        if digits <= self.mantissa or self._of(States(self.spelled)).machine.states > MOST_EXPONENTS:
             return SHORT
         enough = next((level for level in MANTISSAS if level >= digits), MANTISSAS[-1])
-        levels = [level for level in reversed(MANTISSAS) if level <= enough]
+        levels = [level for level in reversed(MANTISSAS) if self.mantissa < level <= enough]
         if self._follows_mantissa(enough):
             return enough
         asked = [States(self.spelled, mantissa=level) for level in levels]
@@ -142,7 +149,7 @@ class UnrolledView:
 
     def _follows_mantissa(self, level: int) -> bool:
         """Are exponents followed after so many digits in few enough states?"""
-        asked = [States(self.spelled, mantissa=one) for one in MANTISSAS if one <= level]
+        asked = [States(self.spelled, mantissa=one) for one in MANTISSAS if self.mantissa < one <= level]
         if any(self._too_few.get(states, 0) >= MOST_EXPONENTS for states in asked):
             return False
         return self._of_at_most(asked[-1], MOST_EXPONENTS) is not None

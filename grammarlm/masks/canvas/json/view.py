@@ -16,8 +16,9 @@ from grammarlm.layout.numbers import Bound, Flag, Number
 from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.runtime.limits import Clock
 
+from .alone import least_states
 from .automaton import ByteAutomaton, byte_automaton
-from .explored import MANY_STATES, MOST_STATES, Explored, Explorer, States, start_thread
+from .explored import MANY_STATES, MOST_STATES, SHORT, Explored, Explorer, States, start_thread
 from .few import Spellings, partly_given
 from .folded import has_cap
 from .grid import TOKEN_DIGITS
@@ -28,7 +29,7 @@ from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL
 from .tracked import long_strings
 from .unrolled import Starts, Unrolled, unrolled
-from .unrolled_view import UnrolledView
+from .unrolled_view import MANTISSAS, MOST_EXPONENTS, UnrolledView
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
@@ -61,10 +62,12 @@ class JsonView(UnrolledView):
         self._scales, self._scale = scales_of(places, program.json.rows, self.is_plain), 0
         self.leaves_out_escapes = self._scales[0].is_plain
         self._latest: tuple[States | None, Bare | None] = None, None  # what was made to count states
+        self._least: dict[int, int] = {}
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
         self.gaps = program.tables.blanks if self.has_cap else None
         self.hangs_on_mantissas = any(hangs_on_mantissa(program.json.rows, row) for row in places.numbers)
+        self.mantissa = MANTISSAS[1] if self.hangs_on_mantissas else SHORT
         self.has_narrow = any(is_narrow(program.json.rows, row) for row in places.numbers)
         rows = program.json.rows
         self.long_lengths = tuple(sorted({rows[row + 1] for row in long_strings(rows, places.strings)}))
@@ -73,10 +76,20 @@ class JsonView(UnrolledView):
         """Without states yet; `most`: of those that it comes to."""
         bound = MOST_STATES if self._scale == len(self._scales) - 1 else MANY_STATES
         return Explorer(
-            self.program, states, bound if most is None else min(bound, 4 * most), self._scales[self._scale]
+            self.program,
+            states,
+            bound if most is None else min(bound, 4 * most),
+            self._scales[self._scale],
+            SHORT if states.is_loose else self.mantissa,
         )
 
     def _made(self, states: States, most: int | None = None) -> Unrolled:
+        if most is None and states == States(self.spelled) and self.mantissa > SHORT:
+            try:
+                return self._with_tokens(self._bare(self.explorer(states, MOST_EXPONENTS)), MOST_EXPONENTS)
+            except LimitExceeded:
+                self._automaton.program.clock.check()
+                self.mantissa = SHORT
         (known, bare), self._latest = self._latest, (None, None)
         bare = bare if known == states else None
         while True:
@@ -93,6 +106,12 @@ class JsonView(UnrolledView):
         """Without looking at tokens."""
         self._latest = states, self._bare(self.explorer(states, most))
         return self._latest[1].machine.states
+
+    def _least_states(self, digits: int) -> int:
+        if digits not in self._least:
+            found = self._of(States(self.spelled))
+            self._least[digits] = least_states(self.program, found.source.threads, found.machine.block_of, digits)
+        return self._least[digits]
 
     def _bare(self, explorer: Explorer) -> Bare:
         table = explorer.run(start_thread(self.program))

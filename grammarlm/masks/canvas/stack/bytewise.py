@@ -70,13 +70,16 @@ class Bytewise(ProgramStates):
         return self.control(self.state(state), self.borders.joined(FREE, border))
 
     def between_tokens(self) -> list[int]:
-        """The controls in which a matcher may stand and no token ends: that of a text which may only end, and, where one lexer
-        reads all, those between two lexemes. In larger grammars tokens come to most of these."""
+        """The controls in which a matcher may stand and no token ends: that of a text which may only end, without a parser where
+        rules and their parts begin, and, where one lexer reads all, those between two lexemes. In larger grammars tokens come to
+        most of these."""
         found, lexers = [self.control(self.state(ACCEPTED))], [s for s in self.states if isinstance(s, LexerStart)]
         if self.parser is not None and len(lexers) == 1:
             ends = [other for _, moves in self.expanded for kind, _, other in moves if kind == LEX]
             borders = dict.fromkeys([FREE, *(self.borders.both(FREE, end) for end in ends)])
             found += [self.control(self.state(lexers[0]), border) for border in borders if border is not None]
+        if self.parser is None:
+            found += [self.control(state) for state, (edges, _) in enumerate(self.expanded) if edges]
         return found
 
     # ------------------------------------------------------------------ bytes

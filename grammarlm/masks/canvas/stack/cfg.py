@@ -75,14 +75,18 @@ class CfgView:
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
         if after is not None and after.is_finished:
-            return StackGrid(self.table, self.classes, length, [(FINISHED, ())], room, check, self._arrays)
+            return self._grid(length, [(FINISHED, ())], room, check)
         view, starts = self.placed(None if after is None else after._head[1].terms[after._head[2]])
         if after is not None and view is self and self.table.micro_order is not None:
             with (
                 self.table.sets.lock
             ):  # or each text that begins a block may add stacks, and then all numbers are forgotten
                 self.table.sets.admit(self.placed(None)[1])
-        return StackGrid(view.table, view.classes, length, starts, room, check, view._arrays)
+        return view._grid(length, starts, room, check)
+
+    def _grid(self, length: int, starts: list[tuple[int, Stack]], room: int, check: Callable[[], None]) -> StackGrid:
+        few = self.table.few is None  # the others have bounds for that
+        return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays, begins_with_few=few)
 
     def placed(self, term: Iterable[Thread] | None) -> tuple[CfgView, list[tuple[int, Stack]]]:
         """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""

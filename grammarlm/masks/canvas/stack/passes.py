@@ -15,6 +15,7 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
+from .few_open import FewOpen, may_help
 from .guided import Guided, best_led, drawn_led
 from .law import drawn_row
 from .narrow import RowBounds
@@ -62,6 +63,8 @@ class StackPasses:
                 known = self._known_bounds().is_completable
             if known is not None:
                 return known
+        if self._few is not None:
+            return True
         return self._nodes[1] if self.grid.table.micro_order is None else self._states.is_completable
 
     def classes_at(self, position: int) -> np.ndarray:
@@ -73,7 +76,8 @@ class StackPasses:
             if bounded is not None:
                 return bounded
         if self.grid.table.micro_order is not None:
-            return self.known_states().classes_at(position)
+            few = None if self._few is None else self._few.classes_at(position)
+            return self.known_states().classes_at(position) if few is None else few
         if self.row[position] != MASKED:
             others = self.row.copy()
             others[position] = MASKED
@@ -154,6 +158,12 @@ class StackPasses:
         return self.grid.workshop.arena(self.row)
 
     @cached_property
+    def _few(self) -> FewOpen | None:
+        """The row of few open brackets, if these complete it and all stacks have not been followed yet."""
+        found = FewOpen(self.grid, self.row) if self.grid.begins_with_few and may_help(self.grid.table) else None
+        return found if found is not None and found.is_completable else None
+
+    @cached_property
     def _states(self) -> RowStates:
         like, self._like = self._like, None
         return RowStates(self.grid, self.row, like)
@@ -205,6 +215,7 @@ class RowStates:
             other: StatesOfRow | None = None if before is None else before._states
             self._states: StatesOfRow = StatesOfRow(self._sets, row, begin, end, grid.check, other)
             self.is_completable = self._states.leads()
+            self._sets.knows_rows = True
 
     @property
     def states(self) -> StatesOfRow:

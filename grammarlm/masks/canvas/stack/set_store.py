@@ -35,6 +35,7 @@ MOST_COMMON = 8  # words of common points
 COMMON_SHARE = (
     256  # of the controls, one in so many has to lead to a common point: then to look at a word takes less time
 )
+FEW_CLASSES = 64  # whose edges are found one class after the other
 RECORDS_FULL, SCRATCH_FULL, ANSWERS_FULL = 1, 2, 3  # FULL
 
 
@@ -46,7 +47,7 @@ class SetStore:
         self.address = address_of(self.words)
         self.arrays: dict[At, np.ndarray] = {}
         self._kept: Words
-        self._table, self._has_classes = table, False
+        self._table, self._has_classes, self._few_classes = table, False, frozenset[int]()
         self._put_table(table)
         self._put_scratch()
         self._put_pairs(FIRST_PAIRS, FIRST_FRAMES)
@@ -136,7 +137,7 @@ class SetStore:
         ):  # fmt: skip
             self.words[number] = value
         self.put(At.CONTROL_CLASSES, table.control_classes)
-        self._put_classes(*table.stop_edges)
+        self._put_classes(*table.edges_of([STOP]))
         self._put_common(control, point, table.controls, table.points)
         self.put_symbols(~np.uint64(0))
 
@@ -145,10 +146,17 @@ class SetStore:
         self.put(At.CLASS_EDGES, edges)
 
     def need_classes(self, row: np.ndarray | None = None) -> None:
-        """For a row of classes, or for any. The edges of each are many, and rows of masks need those of the stop ids alone."""
-        if not self._has_classes and (row is None or row.max(initial=STOP) > STOP):
+        """For a row of classes, or for any. The edges of each are many, and rows of masks need those of the stop ids alone, or of
+        few classes beside them."""
+        if self._has_classes or (row is not None and row.max(initial=STOP) <= STOP):
+            return
+        needed = None if row is None else self._few_classes.union(row[row > STOP].tolist())
+        if needed is None or len(needed) > FEW_CLASSES:
             self._put_classes(*self._table.class_edges)
             self._has_classes = True
+        elif len(needed) > len(self._few_classes):
+            self._put_classes(*self._table.edges_of([STOP, *needed]))
+            self._few_classes = needed
 
     def _put_common(self, control: np.ndarray, point: np.ndarray, controls: int, points: int) -> None:
         """Parts the edges into those to common points and the rest."""

@@ -49,6 +49,7 @@ class StackSets:
         table = weakref.proxy(table)  # which has these sets: neither is to wait for the garbage collector
         self.table, self.lock, self._store = table, threading.RLock(), SetStore(table)
         self._is_restricted = False
+        self.knows_rows = False  # have all stacks of a row been followed?
         self._steps = OPERATED_STEPS if table.operations else STEPS
         self._begin()
 
@@ -59,8 +60,8 @@ class StackSets:
 
     def _begin(self) -> None:
         self.generation = object()
-        self._ends: list[int] = []  # with 0, 1, ... tokens behind
-        self._is_end_of_ends = False  # from there on the state stays as it is
+        self._ends: dict[int, list[int]] = {}  # by height, with 0, 1, ... tokens behind
+        self._ends_of_ends = set[int]()  # heights of which the last state stays as it is
         self._rows: dict[tuple[int, int], np.ndarray] = {}
         self._parts: dict[tuple[int, int], tuple[np.ndarray, int]] = {}  # by a state and which controls
         self._store.words[At.EMPTY_STACK] = self._store.record([Record.SET, ROOT, 0])
@@ -170,20 +171,28 @@ class StackSets:
             words += [symbol, self._set(frozenset(rest))]
         return self._store.record([Record.SET, *words])
 
-    def end(self, room: int, check: Callable[[], None] = lambda: None) -> int:
-        """The state at the right edge, where up to `room` tokens may follow."""
-        if not self._ends:
-            stop = self.backward(np.array([STOP], np.int32), self.state({FINISHED: {()}}), check)[0]
-            self._ends.append(int(stop[0]))
-        known = len(self._ends)
-        while known <= room and not self._is_end_of_ends:
+    def end(self, room: int, check: Callable[[], None] = lambda: None, height: int = 0) -> int:
+        """The state at the right edge, where up to `room` tokens may follow. `height`: as of backward."""
+        ends = self._ends.setdefault(height, [])
+        if not ends:
+            stop = self.backward(np.array([STOP], np.int32), self.state({FINISHED: {()}}), check, height)[0]
+            ends.append(int(stop[0]))
+        known = len(ends)
+        while known <= room and height not in self._ends_of_ends:
             masked = np.full(min(room + 1 - known, STEPS), MASKED, np.int32)
-            more = self.backward(masked, self._ends[-1], check)[0][-2::-1].tolist()
-            same = next((i for i, (a, b) in enumerate(itertools.pairwise([self._ends[-1], *more])) if a == b), None)
-            self._is_end_of_ends = same is not None
-            self._ends += more[:same]
-            known = len(self._ends)
-        return self._ends[min(room, known - 1)]
+            more = self.backward(masked, ends[-1], check, height)[0][-2::-1].tolist()
+            same = next((i for i, (a, b) in enumerate(itertools.pairwise([ends[-1], *more])) if a == b), None)
+            if same is not None:
+                self._ends_of_ends.add(height)
+            ends += more[:same]
+            known = len(ends)
+        return ends[min(room, known - 1)]
+
+    def perhaps(self, before: int) -> np.ndarray:
+        """bool [K]: the classes of all edges of the controls of a state at a boundary; others lead nowhere from it."""
+        controls = self._points(before)[0]
+        bits = np.bitwise_or.reduce(self.table.control_classes[controls], axis=0, initial=np.uint64(0))
+        return np.unpackbits(bits.view(np.uint8), bitorder="little")[: self.table.classes].view(bool)
 
     def forward(
         self,

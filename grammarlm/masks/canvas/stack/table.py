@@ -8,6 +8,7 @@ before pushes, since what a token pushes and pops again never shows.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
-from grammarlm.masks.canvas.classes import STOP, stable_order
+from grammarlm.masks.canvas.classes import stable_order
 from grammarlm.masks.protocol import FINISHED
 
 from .narrow_table import NarrowTable
@@ -120,21 +121,41 @@ class StackTable:
     def class_edges(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the edges of each class start, int32 [K + 1], and these edges."""
         entries.load("stack_sets")
-        starts, wide = np.zeros(self.classes + 1, np.int32), self.kind_classes.shape[1]
+        wide = self.kind_classes.shape[1]
+        bits = np.unpackbits(self.kind_classes.view(np.uint8), axis=1, bitorder="little", count=self.classes)
+        ways = np.bincount(self.edge_kind, minlength=len(bits))
+        starts = np.concatenate([[0], np.cumsum(ways @ bits.astype(np.int64))]).astype(np.int32)
         given = address_of(self.edge_kind), address_of(self.kind_classes), len(self.edge_kind), wide, self.classes
-        entries.edges_by_class(*given, address_of(starts), 0)
         found = np.zeros(max(1, int(starts[-1])), np.int32)
         entries.edges_by_class(*given, address_of(starts), address_of(found))
         return starts, found
 
-    @cached_property
-    def stop_edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same as if only the stop ids had any."""
-        takes = self.kind_classes[:, STOP >> 6] >> np.uint64(STOP & 63) & np.uint64(1) != 0
-        found = np.flatnonzero(takes[self.edge_kind]).astype(np.int32)
+    def edges_of(self, classes: Collection[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The same as if only some classes had any."""
+        found = [self._edges_of(one) for one in sorted(classes)]
         starts = np.zeros(self.classes + 1, np.int32)
-        starts[STOP + 1 :] = len(found)
-        return starts, found if len(found) else np.zeros(1, np.int32)
+        starts[np.array(sorted(classes)) + 1] = [len(edges) for edges in found]
+        return np.cumsum(starts, dtype=np.int32), np.concatenate([*found, np.zeros(1, np.int32)])
+
+    def _edges_of(self, token_class: int) -> np.ndarray:
+        """int32, ascending."""
+        if token_class not in self._known_edges:
+            order, starts = self._by_kind
+            takes = self.kind_classes[:, token_class >> 6] >> np.uint64(token_class & 63) & np.uint64(1) != 0
+            found = [order[starts[kind] : starts[kind + 1]] for kind in np.flatnonzero(takes).tolist()]
+            self._known_edges[token_class] = np.sort(np.concatenate([np.zeros(0, np.int32), *found]))
+        return self._known_edges[token_class]
+
+    @cached_property
+    def _by_kind(self) -> tuple[np.ndarray, list[int]]:
+        """All edges, int32, kind by kind, and where each kind begins."""
+        ways = np.bincount(self.edge_kind, minlength=len(self.kind_classes))
+        return stable_order(self.edge_kind).astype(np.int32), np.concatenate([[0], np.cumsum(ways)]).tolist()
+
+    @cached_property
+    def _known_edges(self) -> dict[int, np.ndarray]:
+        """Of some classes."""
+        return {}
 
     @cached_property
     def edges_from_controls(self) -> tuple[np.ndarray, np.ndarray]:
