@@ -9,7 +9,9 @@ stacks (sets.py):
   through, does not.
 
 A class that leads from a narrow state to another may stand, one that leads from no wide state to another may not. Where classes are
-left, they are followed by themselves (one_class.py), and then with all stacks that may lead to them (live_spots.py).
+left, they are followed by themselves (one_class.py), and then with all stacks that may lead to them (live_spots.py). Rows with many
+masked tokens have *thin* passes first, of fewer classes (thin.py); where a row begins with given tokens and all others are masked,
+its first masked position needs none of these (tails.py).
 
     bounds = RowBounds(grid, row, before)
     bounds.classes_at(position)           # bool [K], None where they are not enough
