@@ -180,7 +180,7 @@ class NarrowTable:
 
 def _takes(table: StackTable, classes: set[int]) -> np.ndarray:
     """bool [kinds]: is each taken by one of some classes?"""
-    return any_of(table.kind_classes & packed(np.array(sorted(classes)), table.kind_classes.shape[1]))
+    return any_of(table.kind_classes & packed(np.array(sorted(classes), np.int64), table.kind_classes.shape[1]))
 
 
 def _finals(table: StackTable) -> np.ndarray:

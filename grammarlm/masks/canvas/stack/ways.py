@@ -149,7 +149,7 @@ class Ways:
             np.zeros(table.kind_classes.shape[1], np.uint64),
         )
         if among is not None:
-            most = packed(np.array(among), len(most))
+            most = packed(np.array(among, np.int64), len(most))
         self._words[At.MOST] = 0 if among is None else address_of(most)
         beside = np.stack([here, target, here, np.zeros_like(here)])
         given = address_of(self._words), address_of(beside), address_of(words), address_of(words[1])
