@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.canvas.stack import network
+from grammarlm.masks.canvas.stack import narrow, network, thin
+from grammarlm.masks.canvas.stack.thin import ThinPasses
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import (
     Case,
@@ -20,6 +21,7 @@ from tests.masks.canvas.canvas_law import (
     check_law,
     check_rows,
     holes_of,
+    ids_in,
     matching,
 )
 from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
@@ -50,6 +52,36 @@ def test_rows_and_commits(name: str, count: int) -> None:
     text, tokens, lengths = CASES[name]
     case = case_of(text, tokens)
     assert sum(check_rows(case, length, count) for length in lengths) > 0
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("learns", [True, False])
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.proof)])
+def test_rows_and_commits_by_thin_passes(name: str, learns: bool, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes that thin passes leave open once were taken for refused ones after a commit."""
+    asked: list[bool] = []
+    if not learns:
+        monkeypatch.setattr(thin, "MOST_WAYS", -1)
+    monkeypatch.setattr(narrow, "FEW_MASKED", 0)
+    classes_at = ThinPasses.classes_at
+
+    def spied(self: ThinPasses, position: int, most: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        asked.append(most is not None)
+        return classes_at(self, position, most)
+
+    monkeypatch.setattr(ThinPasses, "classes_at", spied)
+    text, tokens, lengths = CASES[name]
+    case, rng = case_of(text, tokens), np.random.default_rng(count)
+    for length in lengths:
+        canvas, rows = case.constraint.canvas(length), case.rows(length)
+        for row in rng.choice(rows, count):
+            partial = [-1] * length
+            for committed in rng.permutation(length).tolist():
+                left, allowed = matching(rows, partial), canvas.allowed(partial)
+                for i in holes_of(partial):
+                    assert ids_in(allowed.row(i)) == set(left[:, i].tolist()), (partial, i)
+                partial = canvas.commit(partial, [committed], [int(row[committed])])
+    assert set(asked) == {False, True}, "first rows and rows after a commit"
 
 
 @pytest.mark.parametrize("name", CASES)

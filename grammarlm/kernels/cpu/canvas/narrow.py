@@ -86,6 +86,26 @@ def follow_points(address, narrow_address, spots_address, states, at):
 
 
 @part
+def come_by_class(address, narrow_address, states, at, token_class):
+    """Adds to row `at` + 1 of states what tokens of a class lead to."""
+    arena = sets_arena(address)
+    from_, to = every_edge(arena)
+    of = class_edges_of(arena)
+    first, last = class_range(arena, token_class)
+    for i in range(first, last):
+        e = int64(of[i])
+        if states[at, from_[e]]:
+            come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
+
+
+@inlined
+def more_classes(narrow, at):
+    """The classes that a masked token at a position may be of besides, -1: none."""
+    shape = at + 1, narrow[Narrow.MORES] if narrow[Narrow.MORE] else 0
+    return carray(pointer(narrow[Narrow.MORE]), shape, np.int32)[at]
+
+
+@part
 def step_right(address, narrow_address, states, at, token_class, others):
     """Row `at` + 1 of states from row `at`, of controls that others have stacks at. A token of the class, of any (ANY), or of any
     of the few."""
@@ -104,14 +124,12 @@ def step_right(address, narrow_address, states, at, token_class, others):
         for e in range(len(from_)):
             if states[at, from_[e]]:
                 come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
+        more = more_classes(narrow, at)
+        for i in range(len(more)):
+            if more[i] >= 0:
+                come_by_class(address, narrow_address, states, at, int64(more[i]))
     else:
-        from_, to = every_edge(arena)
-        of = class_edges_of(arena)
-        first, last = class_range(arena, token_class)
-        for i in range(first, last):
-            e = int64(of[i])
-            if states[at, from_[e]]:
-                come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
+        come_by_class(address, narrow_address, states, at, token_class)
     follow_points(address, narrow_address, NO_SPOTS, states, at + 1)
     for c in range(controls):
         if others[at + 1, c] == 0:
@@ -188,6 +206,22 @@ def completed(address, narrow_address, here, states, at, point):
 
 
 @part
+def complete_by_class(address, narrow_address, here, states, at, token_class, others):
+    """Adds to row `at` of states what tokens of a class lead from."""
+    arena = sets_arena(address)
+    from_, to = every_edge(arena)
+    of = class_edges_of(arena)
+    first, last = class_range(arena, token_class)
+    for i in range(first, last):
+        e = int64(of[i])
+        if others[at, from_[e]] == 0:
+            continue
+        stacks = completed(address, narrow_address, here, states, at + 1, int64(to[e]))
+        if stacks:
+            states[at, from_[e]] = union(address, int64(states[at, from_[e]]), stacks)
+
+
+@part
 def step_left(address, narrow_address, states, at, token_class, others):
     """Row `at` of states from row `at` + 1, of controls that others have stacks at."""
     arena, narrow = sets_arena(address), narrow_of(narrow_address)
@@ -211,17 +245,12 @@ def step_left(address, narrow_address, states, at, token_class, others):
             stacks = completed(address, narrow_address, here, states, at + 1, int64(to[e]))
             if stacks:
                 states[at, from_[e]] = union(address, int64(states[at, from_[e]]), stacks)
+        more = more_classes(narrow, at)
+        for i in range(len(more)):
+            if more[i] >= 0:
+                complete_by_class(address, narrow_address, here, states, at, int64(more[i]), others)
     else:
-        from_, to = every_edge(arena)
-        of = class_edges_of(arena)
-        first, last = class_range(arena, token_class)
-        for i in range(first, last):
-            e = int64(of[i])
-            if others[at, from_[e]] == 0:
-                continue
-            stacks = completed(address, narrow_address, here, states, at + 1, int64(to[e]))
-            if stacks:
-                states[at, from_[e]] = union(address, int64(states[at, from_[e]]), stacks)
+        complete_by_class(address, narrow_address, here, states, at, token_class, others)
     here[:] = 0
 
 
@@ -272,13 +301,13 @@ def step_wide(address, narrow_address, states, at, is_right):
 
 
 @part
-def has_few_edges(arena, narrow, states, at):
-    """Lead few edges on from the controls that have stacks in a row of states?"""
+def lead_few(arena, narrow, states, at, most):
+    """Lead no more than so many edges on from the controls that have stacks in a row of states?"""
     starts, count = every_start(arena, narrow), int64(0)
     for c in range(arena[StackSets.CONTROLS]):
         if states[at, c]:
             count += starts[c + 1] - starts[c]
-            if count > narrow[Narrow.MOST_EDGES]:
+            if count > most:
                 return False
     return True
 
@@ -300,7 +329,7 @@ def narrow_pass(
     while place[0] != place[1]:
         at = place[0] if is_right else place[0] - 1
         token_class = int64(row[at])
-        if token_class < 0 and has_few_edges(arena, narrow, states if is_right else others, at):
+        if token_class < 0 and lead_few(arena, narrow, states if is_right else others, at, narrow[Narrow.MOST_EDGES]):
             token_class = int64(ANY)
         if is_wide and token_class < 0 and token_class != ANY:
             step_wide(address, narrow_address, states, at, is_right)

@@ -8,11 +8,13 @@ from grammarlm.layout.narrow import Narrow
 from grammarlm.layout.stack_sets import StackSets
 
 from .arrays import lowest
-from .narrow import alive, completed, has_common
-from .narrow_arrays import class_edges_of, class_range, every_edge, narrow_of
+from .narrow import alive, completed, has_common, lead_few
+from .narrow_arrays import class_edges_of, class_range, every_edge, every_start, narrow_of
 from .records import kinds_of, sets_arena
 from .set_passes import has_more
 from .stack_sets import meet
+
+MOST_BY_EDGES = 4096  # from where no more than so many edges lead on, these are looked at one after another
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", seconds=6)
@@ -25,10 +27,13 @@ def narrow_classes(address, narrow_address, states_address, out_address, maybe_a
     left, right, wide_left, wide_right = int64(0), int64(1), int64(2), int64(3)
     out = carray(pointer(out_address), arena[StackSets.KIND_WORDS], np.uint64)
     maybe = carray(pointer(maybe_address), arena[StackSets.KIND_WORDS], np.uint64)
-    out[:] = uint64(0)
-    maybe[:] = uint64(0)
-    every = carray(pointer(arena[StackSets.CONTROL_CLASSES]), (controls, len(out)), np.uint64)
     classes = kinds_of(arena)
+    asks_most = narrow[Narrow.MOST] != 0
+    most = carray(pointer(narrow[Narrow.MOST] if asks_most else out_address), len(out), np.uint64)
+    for w in range(len(out)):  # until the end OUT has all that is not asked about, too
+        out[w] = ~most[w] if asks_most else uint64(0)
+        maybe[w] = uint64(0)
+    every = carray(pointer(arena[StackSets.CONTROL_CLASSES]), (controls, len(out)), np.uint64)
     from_, to = every_edge(arena)
     kind_of = carray(pointer(arena[StackSets.EDGE_KIND]), arena[StackSets.EVERY_EDGE], np.int32)
     large_start = carray(pointer(narrow[Narrow.LARGE_START]), controls + 1, np.int32)
@@ -52,15 +57,48 @@ def narrow_classes(address, narrow_address, states_address, out_address, maybe_a
     finals = carray(pointer(narrow[Narrow.FINALS]), (points, words), np.uint64)
     here = carray(pointer(narrow[Narrow.HERE]), points, np.int32)
     other = carray(pointer(narrow[Narrow.OTHER]), points, np.int32)
+    starts = every_start(arena, narrow)
+    is_few = lead_few(arena, narrow, states, left, int64(MOST_BY_EDGES))
+    is_wide_few = lead_few(arena, narrow, states, wide_left, int64(MOST_BY_EDGES))
+    for c in range(controls):
+        if is_few and states[left, c] and has_more(every, int64(c), out):
+            for e in range(starts[c], starts[c + 1]):
+                kind = int64(kind_of[e])
+                if has_more(classes, kind, out) and meet(
+                    address,
+                    int64(states[left, c]),
+                    completed(address, narrow_address, here, states, right, int64(to[e])),
+                ):
+                    for w in range(len(out)):
+                        out[w] |= classes[kind, w]
+    for w in range(len(out)):
+        maybe[w] = out[w]
+    for c in range(controls):
+        if is_wide_few and states[wide_left, c] and has_more(every, int64(c), maybe):
+            for e in range(starts[c], starts[c + 1]):
+                kind, q = int64(kind_of[e]), int64(to[e])
+                if (
+                    has_more(classes, kind, maybe)
+                    and has_common(finals, q, living)
+                    and meet(
+                        address,
+                        int64(states[wide_left, c]),
+                        completed(address, narrow_address, other, states, wide_right, q),
+                    )
+                ):
+                    for w in range(len(out)):
+                        maybe[w] |= classes[kind, w]
     of = class_edges_of(arena)
     for w in range(len(out)):
         rest = may[w] & ~out[w]
+        if is_few and is_wide_few:
+            rest = uint64(0)
         while rest:
             token_class = 64 * int64(w) + lowest(rest)
             bit = rest & (~rest + uint64(1))
             rest &= rest - uint64(1)
             first, last = class_range(arena, token_class)
-            for i in range(first, last):
+            for i in range(first if not is_few else last, last):
                 e = int64(of[i])
                 c, q = int64(from_[e]), int64(to[e])
                 if states[left, c] and meet(
@@ -68,9 +106,9 @@ def narrow_classes(address, narrow_address, states_address, out_address, maybe_a
                 ):
                     out[w] |= bit
                     break
-            if out[w] & bit:
+            if out[w] & bit or maybe[w] & bit:
                 continue
-            for i in range(first, last):
+            for i in range(first if not is_wide_few else last, last):
                 e = int64(of[i])
                 c, q = int64(from_[e]), int64(to[e])
                 if states[wide_left, c] and has_common(finals, q, living):
@@ -83,6 +121,10 @@ def narrow_classes(address, narrow_address, states_address, out_address, maybe_a
                         break
             if arena[StackSets.FULL]:
                 break
+    for w in range(len(out)):
+        maybe[w] &= ~out[w]
+        if asks_most:
+            out[w] &= most[w]
     here[:] = 0
     other[:] = 0
     return arena[StackSets.FULL]

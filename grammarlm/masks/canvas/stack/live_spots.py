@@ -13,7 +13,8 @@ narrow state from the right goes on with, may stand; what dies, or cannot end at
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,13 +25,23 @@ from grammarlm.masks.canvas.protocol import MASKED
 
 if TYPE_CHECKING:
     from .grid import StackGrid
-    from .narrow import States
+    from .narrow_states import States
     from .narrow_table import RightEdge
 
 SOME = MASKED - 1  # in place of a class: any of those that are asked about (kernels/cpu/canvas/live_spots.py)
 STEPS = 32  # of spots between two looks at the clock
 STEPS_BEHIND = 16  # the position, where all stacks before it are not known
 MORE_GAPS = 4
+
+
+class LiveWay(NamedTuple):
+    """How a row leads from narrow states at a boundary to those at another one."""
+
+    position: int  # what is asked about
+    first: int
+    states: np.ndarray  # int32 [boundaries, controls]: what it comes to
+    row: np.ndarray  # int32: its classes, MASKED where they are not known
+    target: np.ndarray  # int32 [controls]: what it leads to
 
 
 class LiveSpots:
@@ -73,7 +84,8 @@ class LiveSpots:
             differs = np.flatnonzero(like._given != self._given)
             self._known = max(like._known, int(differs[-1]) + 1 if len(differs) else 0)
             self._ahead[self._known :] = like._ahead[self._known :]
-        self._reached = 0
+        self._reached = self._met = 0
+        self._learn: Callable[[LiveWay], None] | None = None
         # By position, what was enough.
         self._way_of: dict[int, tuple[int, bool]] = {} if like is None else like._way_of.copy()
 
@@ -87,9 +99,13 @@ class LiveSpots:
             return True
         return self._ends(0, self._begin, narrow, is_few=False, most=size)
 
-    def leads(self, position: int, classes: np.ndarray, narrow: States) -> np.ndarray | None:
-        """bool: which of some classes may stand at a masked position. `narrow`: any narrow states of the row. None: not known."""
+    def leads(
+        self, position: int, classes: np.ndarray, narrow: States, learn: Callable[[LiveWay], None] | None = None
+    ) -> np.ndarray | None:
+        """bool: which of some classes may stand at a masked position. `narrow`: any narrow states of the row; `learn`: is told
+        how each may. None: not known."""
         found, looked = np.full(len(classes), -1, np.int8), -1
+        self._learn = learn
         try:
             for way in self._ways(position):
                 first, is_few = way
@@ -178,6 +194,10 @@ class LiveSpots:
                 known[key] = self._ends(
                     position + 1, after, narrow, is_few, len(self._row) if is_exact else STEPS_BEHIND
                 )
+                if known[key] and self._learn is not None:
+                    states, target = self._states[first : self._met + 1], narrow.right[self._met]
+                    target = self._edges[0] if self._met == len(self._row) else target
+                    self._learn(LiveWay(position, first, states, self._row[first : self._met], target))
             verdict = known[key]
             if verdict or (is_exact and verdict is not None):
                 found[which] = verdict
@@ -191,6 +211,7 @@ class LiveSpots:
             here = self._states[at]
             if not here.any():
                 return False
+            self._met = at
             if self._sets.rows_meet(here, narrow.right[at]):
                 return True
             if at == size:

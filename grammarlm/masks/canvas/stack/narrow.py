@@ -9,7 +9,9 @@ stacks (sets.py):
   through, does not.
 
 A class that leads from a narrow state to another may stand, one that leads from no wide state to another may not. Where classes are
-left, they are followed by themselves (one_class.py), and then with all stacks that may lead to them (live_spots.py).
+left, they are followed by themselves (one_class.py), and then with all stacks that may lead to them (live_spots.py). Rows with many
+masked tokens have *thin* passes first, of fewer classes (thin.py); where a row begins with given tokens and all others are masked,
+its first masked position needs none of these (tails.py).
 
     bounds = RowBounds(grid, row, before)
     bounds.classes_at(position)           # bool [K], None where they are not enough
@@ -19,9 +21,8 @@ left, they are followed by themselves (one_class.py), and then with all stacks t
 
 from __future__ import annotations
 
-import itertools
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,20 +32,21 @@ from grammarlm.masks.canvas.protocol import MASKED
 
 from .few import bits
 from .live_spots import LiveSpots
+from .narrow_states import Sides, States, with_plain
 from .one_class import OneClass
-from .row_states import ends_alike
+from .tails import Tail
+from .thin import ThinPasses
 
 if TYPE_CHECKING:
     from .grid import StackGrid
-    from .narrow_table import NarrowTable
-    from .sets import StackSets
+    from .narrow_table import RightEdge
 
-STEPS = 8  # of a row between two looks at the clock
 FREE_STEPS = 2  # so many masked tokens beside given ones may change the stack, others leave it as it is
 MANY_MASKED = 96  # tokens of a row; it has many stacks anyway, and fewer of its classes stay open
 FEW_FREE_STEPS = 1  # there
 MOST_ALONE = 32  # classes that are left open are asked about one by one
-PLAIN = MASKED - 1  # in place of a masked token: one that leaves the stack as it is
+FEW_MASKED = 56  # tokens of a row: with fewer, what thin passes leave open takes longer than passes of more classes
+MOST_LIVE = 96  # followed through live spots before there are passes of more classes
 
 
 class RowBounds:
@@ -55,19 +57,15 @@ class RowBounds:
         self._grid, self._row, self._sets = grid, row, grid.table.sets
         assert grid.table.narrow is not None
         self._table = grid.table.narrow
-        begin = self._sets.sets_of(grid.left_border())
+        self._masked = int((row == MASKED).sum())
+        self._has_thin = self._masked >= FEW_MASKED
+        self._begin = self._sets.sets_of(grid.left_border())
         self._table.begin_row(grid.check)
         self._sets.need_classes()
-        self.edge = edge = self._table.right_edge(grid.room, grid.check)
-        self._ends, self._wide_ends = (begin, edge.surely), (begin, edge.perhaps)
         self.generation = self._sets.generation
         self._other = None if before is None or before.generation is not self.generation else before
         if self._other is not None:
             self._other._other = None  # or all rows before would be kept
-        self._wide: States = States(
-            grid, self._table, self._wide_ends, row, None, None if self._other is None else self._other._wide
-        )
-        self._one_class = OneClass(grid, row, self._wide)
         self._decided_rows: dict[int, np.ndarray] = {}
         # What may stand at positions at most: what did where fewer tokens were given.
         self._most: dict[int, np.ndarray] = {}
@@ -79,12 +77,22 @@ class RowBounds:
         self._rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by position
 
     @cached_property
+    def edge(self) -> RightEdge:
+        return self._table.right_edge(self._grid.room, self._grid.check)
+
+    @cached_property
     def is_completable(self) -> bool | None:
         """Is there a way through? None where it is not known."""
+        if self._tail.leads_through:
+            return True
         edges = 0, len(self._row)
         if not all(self._wide.meet(self._sets, at) for at in edges):
             return False
+        if self._has_thin and self._thin.leads_through:
+            return True
         if any(self._narrow.meet(self._sets, at) for at in edges):
+            if self._has_thin and self._thin.learns_through(self._narrow):
+                self._thin = self._thin_like(self._thin)
             return True
         return self._live_spots.leads_through(self._narrow)
 
@@ -95,6 +103,8 @@ class RowBounds:
             known = self._decided(position, slice(None))
             if known is not None:
                 self._decided_rows[position] = known
+                if self._has_thin and "_narrow" in self.__dict__:
+                    self._thin.learn(position, known, self._narrow)
         return known
 
     def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
@@ -102,7 +112,7 @@ class RowBounds:
         return self._decided(position, classes)
 
     @property
-    def wide(self) -> _Sides:
+    def wide(self) -> Sides:
         return self._wide.sides
 
     # ------------------------------------------------------------------ inside
@@ -112,22 +122,46 @@ class RowBounds:
         return len(row) == len(self._row) and bool(((self._row == MASKED) | (self._row == row)).all())
 
     def _decided(self, position: int, classes: np.ndarray | slice) -> np.ndarray | None:
-        surely, perhaps = (each.copy() for each in self.bounds_at(position))
+        found = self._tail.classes_at(position)
+        if found is not None:
+            chosen: np.ndarray = found[classes]
+            return chosen
+        while self._has_thin and self._thin.leads_through:
+            surely, perhaps = self._thin.classes_at(position, self._most.get(position))
+            found = self._settled(position, classes, surely, perhaps, self._thin.states, is_last=False)
+            if found is not None:
+                return found
+            if not self._thin.knows_more:
+                break
+            self._thin = self._thin_like(self._thin)
+        surely, perhaps = self.bounds_at(position)
         if position in self._most:
-            perhaps &= self._most[position]
-        left = np.arange(len(perhaps))[classes]
+            perhaps = perhaps & self._most[position]
+        return self._settled(position, classes, surely, perhaps, self._narrow, is_last=True)
+
+    def _settled(
+        self,
+        position: int,
+        classes: np.ndarray | slice,
+        surely: np.ndarray,
+        perhaps: np.ndarray,
+        states: States,
+        is_last: bool,
+    ) -> np.ndarray | None:
+        """bool: which of some classes may stand at a position, by narrow states that know of some that they do; None: not known."""
+        surely, left = surely.copy(), np.arange(len(perhaps))[classes]
         left = np.unique(left[perhaps[left]])
         if len(left) <= MOST_ALONE:
-            for token_class in left.tolist():
-                verdict = self._one_class.leads(position, token_class, self._narrow)
-                if verdict is not None:
-                    perhaps[token_class], surely[token_class] = False, verdict
-            left = left[perhaps[left]]
+            verdicts = [self._one_class.leads(position, token_class, states) for token_class in left.tolist()]
+            surely[left] = [verdict is True for verdict in verdicts]
+            left = left[[verdict is None for verdict in verdicts]]
         if len(left):
-            verdicts = self._live_spots.leads(position, left, self._narrow)
-            if verdicts is None:
+            if not is_last and (len(left) > MOST_LIVE or self._thin.knows_more):
                 return None
-            surely[left] = verdicts
+            live = self._live_spots.leads(position, left, states, None if is_last else self._thin.learn_along)
+            if live is None:
+                return None
+            surely[left] = live
         found: np.ndarray = surely[classes]
         return found
 
@@ -136,12 +170,38 @@ class RowBounds:
         return LiveSpots(self._grid, self._row, self._wide.sides, self.edge, self._live_before)
 
     @cached_property
+    def _tail(self) -> Tail:
+        return Tail(self._grid, self._table, self._row, self._begin)
+
+    @cached_property
+    def _wide(self) -> States:
+        ends, like = (
+            (self._begin, self.edge.perhaps),
+            None if self._other is None else self._other.__dict__.get("_wide"),
+        )
+        return States(self._grid, self._table.words, ends, self._row, None, like)
+
+    @cached_property
+    def _one_class(self) -> OneClass:
+        return OneClass(self._grid, self._row, self._wide)
+
+    @property
+    def _ends(self) -> tuple[list[tuple[int, int]], ...]:
+        return self._begin, self.edge.surely
+
+    @cached_property
+    def _thin(self) -> ThinPasses:
+        return self._thin_like(None if self._other is None else self._other.__dict__.get("_thin"))
+
+    def _thin_like(self, other: ThinPasses | None) -> ThinPasses:
+        return ThinPasses(self._grid, self._table, self._row, self._ends, self._wide, other)
+
+    @cached_property
     def _narrow(self) -> States:
         other = self._other
         like = None if other is None else other.__dict__.get("_narrow")
-        is_many = int((self._row == MASKED).sum()) > MANY_MASKED
-        row = _with_plain(self._row, FEW_FREE_STEPS if is_many else FREE_STEPS)
-        found = States(self._grid, self._table, self._ends, row, self._wide.sides, like)
+        row = with_plain(self._row, FEW_FREE_STEPS if self._masked > MANY_MASKED else FREE_STEPS)
+        found = States(self._grid, self._table.words, self._ends, row, self._wide.sides, like)
         if like is not None and other is not None and len(like.row) == len(self._row):
             self._take_rows(other, found, like)
         return found
@@ -168,88 +228,3 @@ class RowBounds:
             surely, perhaps = bits(words, table.classes)
             known = self._rows[position] = surely, perhaps
         return known
-
-
-class _Sides(NamedTuple):
-    """int32 [boundaries, controls]: states from the left, and from the right."""
-
-    left: np.ndarray
-    right: np.ndarray
-
-
-class States:
-    """The states of a row from both sides: narrow, of controls that wide ones have stacks at from the other side; or wide."""
-
-    def __init__(
-        self,
-        grid: StackGrid,
-        table: NarrowTable,
-        ends: tuple[list[tuple[int, int]], ...],
-        row: np.ndarray,
-        facing: _Sides | None,
-        like: States | None,
-    ):
-        """`facing`: the wide ones, None: these are; `like`: of a row that may be equal in parts."""
-        self._grid, self._table, self._facing = grid, table, facing
-        self.row, size = row, len(row)
-        self.left, self.right = self.sides = _Sides(*np.zeros((2, size + 1, grid.table.controls), np.int32))
-        for side, at, end in ((self.left, 0, ends[0]), (self.right, size, ends[1])):
-            for control, number in end:
-                side[at, control] = number
-        like = like if like is not None and len(like.row) == size else None
-        # Controls without stacks from the other side are left out; wide states are made from the left first.
-        self._others = (None, self.left) if facing is None else (facing.right, facing.left)
-        self._pass(True, self.left, like)
-        self._pass(False, self.right, like)
-
-    def _pass(self, is_right: bool, states: np.ndarray, like: States | None) -> None:
-        """From where the row differs from the other; as soon as it is as there, it is taken from there."""
-        size, first = len(self.row), 0 if is_right else len(self.row)
-        known, same_before, same_behind = None, 0, 0
-        if like is not None and self._knows_as_much(like, is_right):
-            same_before, same_behind = ends_alike(self.row, like.row)
-            known = like.left if is_right else like.right
-            if (known[first] == states[first]).all():
-                first = same_before if is_right else size - same_behind
-                kept = slice(None, first + 1) if is_right else slice(first, None)
-                states[kept] = known[kept]
-            else:
-                known = None
-        last = size if is_right else 0
-        place = np.array([first, last], np.int64)
-        facing = self._others[0 if is_right else 1]
-        others = np.ones_like(states) if facing is None else facing
-        given = (
-            address_of(self._table.words), address_of(self.row), size, address_of(states), address_of(others), address_of(place),
-            int(is_right), int(self._facing is None),
-        )  # fmt: skip
-        while place[0] != last:
-            place[1] = min(size, place[0] + STEPS) if is_right else max(0, place[0] - STEPS)
-            self._grid.table.sets.asked(lambda address: entries.narrow_pass(address, *given), self._grid.check)
-            self._grid.check()
-            here = int(place[0])
-            is_beyond = here >= size - same_behind if is_right else here <= same_before
-            if known is not None and is_beyond and (known[here] == states[here]).all():
-                rest = slice(here, None) if is_right else slice(None, here + 1)
-                states[rest] = known[rest]
-                break
-
-    def _knows_as_much(self, like: States, is_right: bool) -> bool:
-        """Has the other row left out no control that may matter here?"""
-        here, there = (of._others[0 if is_right else 1] for of in (self, like))
-        if here is None or there is None:
-            return here is there
-        return not ((here > 0) & (there == 0)).any()
-
-    def meet(self, sets: StackSets, at: int) -> bool:
-        """Has some control the same stack from both sides?"""
-        return sets.rows_meet(self.left[at], self.right[at])
-
-
-def _with_plain(row: np.ndarray, steps: int) -> np.ndarray:
-    """The row with PLAIN for masked tokens that have so many others on both sides before one that is given."""
-    found = row.copy()
-    given = np.flatnonzero(np.concatenate([[True], row != MASKED, [True]])) - 1
-    for before, behind in itertools.pairwise(given.tolist()):
-        found[before + 1 + steps : max(0, behind - steps)] = PLAIN
-    return found
