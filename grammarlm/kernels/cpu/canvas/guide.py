@@ -312,7 +312,9 @@ def bound_controls(address, guide_address, step, tails, shares):
     high, heaviest = highest_of(address, guide_address, step) if is_sum else 0.0, 0.0
     put_tails(address, guide_address, step, high, tails)
     if is_sum and given < 0:
-        heaviest = scores_of(guide, arena)[step].max()
+        heaviest, scores = -np.inf, scores_of(guide, arena)[step]
+        for k in range(len(scores)):
+            heaviest = max(heaviest, scores[k])
         heaviest = heaviest if heaviest > -np.inf else 0.0
     shares[:] = np.nan
     for c in range(arena[StackSets.CONTROLS]):
