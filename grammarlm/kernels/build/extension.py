@@ -64,7 +64,9 @@ def link(compiler: list[str], source: Path, objects: list[Path], library: Path =
     command += [f"-Wl,--version-script={exports}", "-Wl,-z,text"]  # text relocations would be an error
     command += [f"-Wl,--wrap={name}" for name in ("exp", "log", "log10")]  # see module.c
     subprocess.run(command, check=True)
-    ctypes.CDLL(str(library), mode=os.RTLD_NOW)  # a function that is nowhere, such as a helper of numba, is an error here
+    ctypes.CDLL(
+        str(library), mode=os.RTLD_NOW
+    )  # a function that is nowhere, such as a helper of numba, is an error here
     content = library.read_bytes()
     facts = {"sources": sources_digest(*SOURCES), "size": len(content), "crc32": zlib.crc32(content)}
     library.with_name(FACTS).write_text("".join(f"{name} {value}\n" for name, value in facts.items()), "ascii")

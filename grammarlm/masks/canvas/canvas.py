@@ -168,7 +168,9 @@ class Canvas:
                 again = None if draw is None else lambda: _chosen(passes, row, scores, draw)  # noqa: B023
                 another = read.another(found, logits, again)
                 if another is not None:
-                    return another
+                    found = another
+                    if read.is_read(found):
+                        return found
             passes = read.amended(found)
             scores = scores_of(self._classes_of(passes), logits, np.array(row))
 

@@ -71,7 +71,7 @@ class TokenPasses(Passes, Protocol):
 
     def another(self, refused: Sequence[int], logits: Any, choose: Callable[[], list[int]] | None) -> list[int] | None:
         """Where the best completion is not: the best that is; with `choose`, which draws one: of those that are one that is drawn
-        so. None where that is not found soon."""
+        so. None where that is not found soon; one that is not in the language where it is not for what this knows of."""
 
     def amended(self, row: Sequence[int]) -> Passes:
         """Passes that know why a completion is not in the language."""

@@ -1,11 +1,13 @@
 """Fills and samples where the best completion would have too many blanks, or too many characters: by enumeration."""
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import grammarlm as gl
 from grammarlm.masks.canvas.json import overfull
 from tests.masks.canvas.canvas_law import holes_of, scores_of
 from tests.masks.canvas.substituted import completions, is_read, json_case, row_of
@@ -55,6 +57,54 @@ def logits_of(case, length: int, seed: int) -> np.ndarray:
     logits = np.random.default_rng(seed).standard_normal((length, case.width)).astype(np.float32)
     logits[:, [case.tokens.index(piece) for piece in PIECES]] += 6
     return logits
+
+
+@pytest.mark.parametrize("room", [30, 39, 42, 60, 90])
+def test_which_refused_blanks_are_those_of_a_gap(room: int) -> None:
+    """Of texts of numbers and strings of at most `room` characters, beside each other: by reading them byte by byte."""
+    pieces = [
+        b'"',
+        b" ",
+        b"1",
+        b"a",
+        b" " * 20,
+        b" " * 41,
+        b" " * 60,
+        b'"' + b" " * 25,
+        b" " * 15 + b'"',
+        b" " * 15 + b"1",
+    ]
+    vocab = gl.Vocabulary([*pieces, b"</s>"], stop_ids=[len(pieces)])
+
+    def refused_in(tokens: list[int]) -> str:
+        """ "gap", "string", or nothing."""
+        inside, count = False, 0
+        for byte in b"".join(pieces[token] for token in tokens):
+            if byte == ord('"'):
+                inside, count = not inside, 0
+            elif inside or byte == ord(" "):
+                count += 1
+                if count > (room if inside else 40):
+                    return "string" if inside else "gap"
+            else:
+                count = 0
+        return ""
+
+    grid: Any = SimpleNamespace(
+        vocab=vocab, begun=SimpleNamespace(blanks=0), text=list, begins=lambda tokens: not refused_in(tokens)
+    )
+    rng, found = np.random.default_rng(room), Counter[str]()
+    for _ in range(600):
+        tokens = rng.integers(0, len(pieces), 8).tolist()
+        reason = refused_in(tokens)
+        is_gap = overfull.overfull_gap(grid, tokens) is not None
+        assert is_gap or reason != "gap", tokens
+        assert not is_gap or reason, tokens
+        found[reason] += 1
+        found["a string with room for 40 characters"] += is_gap and reason == "string"
+    assert found["gap"] > 50
+    assert found["string"] > 20
+    assert found["a string with room for 40 characters"] < found["string"] / 20  # costs time, and changes no answer
 
 
 def test_the_best_fill(case, parts) -> None:

@@ -26,6 +26,7 @@ from grammarlm.masks.canvas.stack.best_of_parts import BestOfParts
 from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 
 from .gaps import Blanks, blanks_of_tokens
+from .texts import token_of
 
 if TYPE_CHECKING:
     from .grid import JsonGrid
@@ -47,7 +48,8 @@ class Part(NamedTuple):
 
 
 def best_of(passes: JsonPasses, logits: Any, is_text: np.ndarray) -> list[int] | None:
-    """`is_text`: bool by control: are blanks text there? None where that is not found soon, or blanks are not what is wrong."""
+    """`is_text`: bool by control: are blanks text there? None where that is not found soon. The machine does not read it where
+    something else is wrong with it than blanks."""
     search, numbers = Search(passes, logits, is_text), count()
     waiting: list[Part] = []
 
@@ -65,7 +67,7 @@ def best_of(passes: JsonPasses, logits: Any, is_text: np.ndarray) -> list[int] |
             return part.tokens
         gap = search.overfull(part.tokens)
         if gap is None:
-            return None
+            return part.tokens
         for limit in gap.limits:
             add((*part.limits, limit), part.texts)
         add(part.limits, part.texts | {gap.boundary})
@@ -79,12 +81,23 @@ def overfull_gap(grid: JsonGrid, tokens: Sequence[int]) -> tuple[int, int] | Non
     blanks, text = blanks_of_tokens(grid.vocab), grid.text(tokens)
     first, here = 0, grid.begun.blanks
     for i, token in enumerate(text):
-        here += int(blanks.leading[token])
+        before, here = here, here + int(blanks.leading[token])
         if here > LONGEST_RUN and not grid.begins(text[: i + 1]):
-            return (first, i) if grid.begins(text[:i]) else None
+            is_gap = before <= LONGEST_RUN and here > before and _are_too_many(grid, text[: i + 1], before)
+            return (first, i) if is_gap else None
         if not blanks.is_whole[token]:
             first, here = i, int(blanks.trailing[token])
     return None
+
+
+def _are_too_many(grid: JsonGrid, text: Sequence[int], before: int) -> bool:
+    """Has a refused last token more blanks than a gap may have, `before` of which precede it? A string goes on behind as many, or
+    has no room for them."""
+    blank = token_of(grid.vocab, grid.vocab.token_bytes(text[-1])[:1])
+    if blank is None:
+        return grid.begins(text[:-1])
+    most = [*text[:-1], *[blank] * (LONGEST_RUN - before)]
+    return grid.begins(most) and not grid.begins([*most, blank])
 
 
 class Overfull(NamedTuple):
@@ -158,12 +171,12 @@ MOST_DRAWS = 24
 
 def drawn_of(passes: JsonPasses, choose: Callable[[], list[int]]) -> list[int] | None:
     """A completion that the machine reads, drawn as completions are until it reads one: as their law is. None where many are
-    refused, or one for something else."""
+    refused; one that is refused for something else as it is."""
     for _ in range(MOST_DRAWS):
         found = choose()
         if passes.is_read(found):
             return found
         if overfull_gap(passes.grid, found) is None:
-            return None
+            return found
         passes.grid.check()
     return None
