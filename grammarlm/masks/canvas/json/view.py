@@ -29,13 +29,16 @@ from .spelled import is_accepting, spelled_keys, steps_of
 from .table import FIRST_CONTROL
 from .tracked import long_strings
 from .unrolled import Starts, Unrolled, unrolled
-from .unrolled_view import MANTISSAS, MOST_EXPONENTS, UnrolledView
+from .unrolled_view import MANTISSAS, UnrolledView
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
     from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
     from grammarlm.masks.machines.json.configs import Config
     from grammarlm.masks.matcher import Matcher
+
+
+MOST_AT_FIRST = 1 << 13  # states of a table that follows exponents after more digits before a row asks for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,7 @@ class JsonView(UnrolledView):
     def _made(self, states: States, most: int | None = None) -> Unrolled:
         if most is None and states == States(self.spelled) and self.mantissa > SHORT:
             try:
-                return self._with_tokens(self._bare(self.explorer(states, MOST_EXPONENTS)), MOST_EXPONENTS)
+                return self._with_tokens(self._bare(self.explorer(states, MOST_AT_FIRST)), MOST_AT_FIRST)
             except LimitExceeded:
                 self._automaton.program.clock.check()
                 self.mantissa = SHORT
