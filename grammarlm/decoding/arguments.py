@@ -97,7 +97,7 @@ def check_vocabulary(tokenizer: Tokenizer, vocab: object) -> None:
 def prompt_ids(prompt: Prompt, tokenizer: Tokenizer, vocab: Vocabulary | None, width: int | None) -> list[int]:
     """The ids of the prompt: those given, or the tokenizer's own with the special tokens that it usually adds."""
     if isinstance(prompt, str):
-        check_text(prompt)
+        check_text(prompt, "the prompt")
         ids = encode(prompt, tokenizer, vocab)
     else:
         ids = listed(prompt)
@@ -113,13 +113,13 @@ def prompt_ids(prompt: Prompt, tokenizer: Tokenizer, vocab: Vocabulary | None, w
     return ids
 
 
-def check_text(prompt: str) -> None:
+def check_text(text: str, name: str) -> None:
     """A lone surrogate, such as Python makes of arguments in another encoding, cannot be tokenized."""
     try:
-        prompt.encode()
+        text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"the prompt holds {prompt[error.start]!a} at position {error.start}, half of a surrogate pair, which no text "
+            f"{name} holds {text[error.start]!a} at position {error.start}, half of a surrogate pair, which no text "
             "contains; was it read in another encoding than UTF-8?"
         ) from None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.arguments import check_integer, check_text
 from grammarlm.vocab.vocabulary import Vocabulary
 
 MASKED = -1
@@ -67,6 +67,7 @@ def of_pieces(pieces: Sequence[Any], vocab: Vocabulary) -> Holes:
     shrinking = []
     for piece in pieces:
         if isinstance(piece, str):
+            check_text(piece, f"the piece {piece!a:.40}")
             ids += vocab.encode(piece)
         elif isinstance(piece, Hole):
             if piece.most is not None:

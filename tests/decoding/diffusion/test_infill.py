@@ -280,6 +280,11 @@ def test_holes_are_checked() -> None:
             )
 
 
+def test_a_piece_that_is_no_text_is_named() -> None:
+    with pytest.raises(ValueError, match=r"piece 'a\\ud800' holds '\\ud800' at position 1, half of a surrogate pair"):
+        gl.infill(Context(0), ["a\ud800", gl.Hole(1)], vocab=VOCAB, mask_id=MASK)
+
+
 def test_a_row_that_nothing_completes_is_refused_before_the_model_is_asked() -> None:
     language, model = LANGUAGES["pairs"], Context(0, 5)
     with pytest.raises(ValueError, match="no text of the constraint has 5 tokens"):
