@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from grammarlm.masks.canvas.json import view
+from grammarlm.masks.canvas.json.explored import States
 from tests.masks.canvas.canvas_law import ids_in
 from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
 
@@ -252,3 +254,31 @@ def test_rows_that_are_not_decided() -> None:
     assert kept[0] == one
     assert kept != row
     assert canvas.is_completable(kept)
+
+
+def test_a_row_whose_states_are_too_many_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit leaves it out, where it ended in an error; and the states are not counted again."""
+    case = json_case({"type": "integer", "multipleOf": 2}, [], b"0123456789.eE+-")
+    canvas = case.constraint.canvas(14)
+    row = [-1] * 14
+    for at, byte in ((0, b"3"), (6, b"e"), (11, b"-")):
+        row[at] = case.tokens.index(byte)
+    tried: list[States] = []
+    monkeypatch.setattr(view, "MOST_STATES", 2_000)
+    monkeypatch.setattr(view.JsonView, "explorer", spied(view.JsonView.explorer, tried))
+    for _ in range(2):
+        with pytest.raises(gl.LimitExceeded, match="more than 2,000 states"):
+            canvas.is_completable(row)
+    assert len(tried) == len(set(tried)) > 0
+    kept = canvas.commit([-1] * 14, [0, 6, 11], [row[0], row[6], row[11]], partial=True)
+    assert kept[0] == row[0]
+    assert kept != row
+    assert canvas.is_completable(kept)
+
+
+def spied(explorer: Any, tried: list[States]) -> Any:
+    def noted(self: Any, states: States, most: int | None = None) -> Any:
+        tried.append(states)
+        return explorer(self, states, most)
+
+    return noted

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.layout.json import ANY_STRING, ARRAY_BIT, BARRIER, DEAD, ESCAPE, NO_FRAME, ROW, At, Frame, Kind
 from grammarlm.layout.json_canvas import (
@@ -28,6 +27,7 @@ from grammarlm.layout.json_canvas import (
     Explore,
 )
 from grammarlm.layout.json_strings import BODY
+from grammarlm.masks.canvas.protocol import Undecided
 from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
 from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
@@ -273,7 +273,7 @@ class Explorer:
     def _make_room(self) -> None:
         work, stopped = self.work, int(self.work[Explore.STOPPED])
         if stopped == TOO_MANY_STATES:
-            raise LimitExceeded(
+            raise Undecided(
                 f"a canvas over this schema needs more than {int(work[Explore.MOST_STATES]):,} states; fewer do where keys have "
                 'the schema\'s order (property_order="schema") and numbers one spelling (spelling="plain")'
             )

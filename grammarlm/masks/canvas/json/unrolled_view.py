@@ -9,7 +9,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.canvas.protocol import TokenGrid
+from grammarlm.masks.canvas.protocol import TokenGrid, Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.protocol import FINISHED
 
@@ -50,6 +50,7 @@ class UnrolledView:
         self.vocab = automaton.program.vocab
         self._known: dict[States, Unrolled] = {}
         self._too_few: dict[States, int] = {}  # numbers of states that are not enough
+        self._too_many: dict[States, str] = {}  # those that cannot be made, and why
         self._counts: dict[States, int] = {}  # numbers of states that are
         self._any_loose: bool | None = None
 
@@ -198,7 +199,13 @@ class UnrolledView:
     def _of(self, states: States) -> Unrolled:
         found = self._known.get(states)
         if found is None:
-            found = self._keep(states, self._made(states))
+            if states in self._too_many:
+                raise Undecided(self._too_many[states])
+            try:
+                found = self._keep(states, self._made(states))
+            except Undecided as error:  # seconds, that each row would take again
+                self._too_many[states] = str(error)
+                raise
         return found
 
     def _of_at_most(self, states: States, most: int) -> Unrolled | None:
