@@ -55,6 +55,20 @@ class Grammar:
         return _combine(Difference, other, self)
 
 
+def check_grammar(grammar: object, taker: str) -> None:
+    """TypeError where it is none, with what makes one of it."""
+    if isinstance(grammar, Grammar):
+        return
+    way = {
+        dict: "gl.JsonSchema(schema)",
+        bool: "gl.JsonSchema(schema)",
+        list: "gl.Choices(texts)",
+        str: "gl.Regex, gl.Lark, gl.Gbnf",
+    }
+    made = f"; of such a value: {way[type(grammar)]}" if type(grammar) in way else ""
+    raise TypeError(f"{taker} takes a grammar such as gl.Regex or gl.JsonSchema, not {type(grammar).__name__}{made}")
+
+
 @dataclass(frozen=True, repr=False)
 class Literal(Grammar):
     """One text."""

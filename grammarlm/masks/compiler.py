@@ -28,7 +28,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from grammarlm.errors import GrammarError, LimitExceeded, suggesting
-from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.compose import Grammar, check_grammar
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .constraint import USUAL_LIMITS, Constraint, compile
@@ -151,8 +151,7 @@ class Compiler:
         return await asyncio.shield(asyncio.wrap_future(future))
 
     def _key(self, grammar: Grammar, limits: Limits | None, canonical_only: bool) -> Key:
-        if not isinstance(grammar, Grammar):
-            raise TypeError(f"a compiler takes a grammar such as gl.Regex or gl.Choices, not {type(grammar).__name__}")
+        check_grammar(grammar, "a compiler")
         key = Key(grammar, self.limits if limits is None else limits, canonical_only)
         try:
             hash(key)

@@ -15,7 +15,7 @@ from grammarlm.errors import (
     brief,
     suggesting,
 )
-from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.compose import Grammar, check_grammar
 from grammarlm.grammars.generated import as_generated
 from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
@@ -148,8 +148,7 @@ def compile(
     Raises GrammarError (and its subclasses) only: the text is broken, a construct is not supported, nothing matches, a
     limit is reached.
     """
-    if not isinstance(grammar, Grammar):
-        raise TypeError(f"compile() takes a grammar such as gl.Regex or gl.Choices, not {type(grammar).__name__}")
+    check_grammar(grammar, "compile()")
     if not isinstance(vocab, Vocabulary):
         raise TypeError(
             f"compile() takes a gl.Vocabulary, not {type(vocab).__name__}; see gl.Vocabulary.from_tokenizer"
