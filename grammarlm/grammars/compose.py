@@ -56,16 +56,16 @@ class Grammar:
 
 
 def check_grammar(grammar: object, taker: str) -> None:
-    """TypeError where it is none, with what makes one of it."""
+    """TypeError where it is none; it says what makes one."""
     if isinstance(grammar, Grammar):
         return
     way = {
         dict: "gl.JsonSchema(schema)",
         bool: "gl.JsonSchema(schema)",
         list: "gl.Choices(texts)",
-        str: "gl.Regex, gl.Lark, gl.Gbnf",
+        str: "gl.Regex(text), gl.Lark(text), gl.Gbnf(text)",
     }
-    made = f"; of such a value: {way[type(grammar)]}" if type(grammar) in way else ""
+    made = f"; see {way[type(grammar)]}" if type(grammar) in way else ""
     raise TypeError(f"{taker} takes a grammar such as gl.Regex or gl.JsonSchema, not {type(grammar).__name__}{made}")
 
 
