@@ -37,6 +37,8 @@ class Window(NamedTuple):
     first: int
     end: int
     shown_by: tuple[tuple[object, object], ...]  # Repeats.named, MarkedRow.between
+    freed: frozenset[bytes] = frozenset()  # the keys of places that were let free in such a row
+    hangs_on_twins: bool = False  # is something shown by marks around each key that may come twice?
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class Proof:
     reach: int = 0  # masked tokens beside the position that were taken for others
     rows: dict[object, None] = field(default_factory=lambda: {BOUND: None})  # Repeats.named
     never: set[tuple[int, bytes]] = field(default_factory=set)  # tokens that are no such key, whatever else is given
+    hangs_on_twins: bool = False  # as of Window
 
 
 class PlainRow:
@@ -135,7 +138,7 @@ class PlainRow:
             before = states.sets.among(states.forward(first), controls)
             return states.sets.meet(before, states.backward(end))
 
-    def between(self, first: int, end: int) -> object:
+    def between(self, first: int, end: int, hangs_on_keys: bool = True) -> object:
         """As MarkedRow.between."""
         with self._lattice.table.sets.lock:
             states = self._known()

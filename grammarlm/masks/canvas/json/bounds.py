@@ -50,17 +50,24 @@ class Bounds:
         is_same = older is not None and older.beside == self._ends(position)
         return Proof(never=set(older.never) if older is not None and is_same else set())
 
-    def _window(self, position: int, proof: Proof) -> Window | None:
+    def _window(self, position: int, proof: Proof, known: Window | None = None) -> Window | None:
+        """`known`: one that it is not to be less than."""
         if self._repeats.bound is None or not proof.is_whole:
             return None
         first, end = self._ends(position) or (position, position)
         first = min(first, position - proof.reach, *(span.begin[0] for span in proof.near))
         end = max(end, position + 1 + proof.reach, *(span.end[0] + 1 for span in proof.near))
+        if known is not None:
+            first, end = min(first, known.first), max(end, known.end)
         first, end = max(first, 0), min(end, len(self._repeats.tokens))
+        freed = frozenset(span.key for span in proof.near) | (known.freed if known is not None else frozenset())
         shown_by = [
-            (name, row.between(first, end)) for name in proof.rows if (row := self._repeats.named(name)) is not None
+            (name, row.between(first, end, bool(freed)))
+            for name in proof.rows
+            if (row := self._repeats.named(name)) is not None
         ]
-        return Window(first, end, tuple(shown_by))
+        by_twins = proof.hangs_on_twins or (known is not None and known.hangs_on_twins)
+        return Window(first, end, tuple(shown_by), freed, by_twins)
 
     def holds(self, position: int, answer: Answer) -> bool:
         """Is what may stand at a position the same as in a row with less tokens, but for tokens that spell a key?"""
@@ -69,29 +76,49 @@ class Bounds:
             return False
         first, end = window.first, window.end
         return all(
-            (row := self._repeats.named(name)) is not None and row.between(first, end) == between
+            (row := self._repeats.named(name)) is not None and row.between(first, end, bool(window.freed)) == between
             for name, between in window.shown_by
         )
 
-    def spelled_anew(self, position: int, answer: Answer, added: frozenset[bytes]) -> Answer | None:
+    def spelled_anew(
+        self, position: int, answer: Answer, added: frozenset[bytes], escaped: frozenset[bytes]
+    ) -> Answer | None:
         """An answer that holds, without the tokens that spell keys which have places since then; None: it is to be looked at
-        again."""
+        again. `escaped`: the keys that are given with an escape."""
         beside = self._repeats.beside(position)
         if not added or beside is None:
             return answer
+        if answer.shown is not None and self._hangs_on(answer.shown, added):
+            return None
         tokens = spelling_tokens(self._repeats.vocab)
-        if tokens.with_escapes(added, added, *beside):
+        if tokens.with_escapes(added, added & escaped, *beside):
             return None
         if not tokens.of(added, beside[0].begins, beside[1].ends):
             return answer
         proof, found = self._proof(position, answer), set[int]()
         self._second.refuse(position, answer.classes, added, found, proof)
-        if not proof.is_whole or proof.near or len(proof.rows) > 1:
-            return None
-        if not found and len(proof.never) == len(answer.never):
+        shown = self._shown_with(position, answer.shown, proof)
+        if not found and len(proof.never) == len(answer.never) and shown is answer.shown:
             return answer
         refused = np.union1d(answer.refused, np.array(sorted(found), np.int64)) if found else answer.refused
-        return replace(answer, refused=refused, never=frozenset(proof.never))
+        return replace(answer, refused=refused, never=frozenset(proof.never), shown=shown)
+
+    def _hangs_on(self, window: Window, added: frozenset[bytes]) -> bool:
+        """May what classes are shown to stand there not be, as keys have more places? One that was let free may then be the second,
+        or there is one more of which it is to be asked."""
+        if added & window.freed:
+            return True
+        names = [name for name, _ in window.shown_by]
+        return window.hangs_on_twins and any(key in added and (key,) not in names for key in self._repeats.twins)
+
+    def _shown_with(self, position: int, known: Window | None, proof: Proof) -> Window | None:
+        """A window where what was known still holds, as wide as a proof of more asks for."""
+        if known is None or not proof.is_whole:
+            return None
+        names = [name for name, _ in known.shown_by]
+        if not proof.reach and all(name in names for name in proof.rows):
+            return known
+        return self._window(position, replace(proof, rows=dict.fromkeys((*names, *proof.rows))), known)
 
     def _by_bounds(
         self, position: int, allowed: np.ndarray, older: Answer | None, proof: Proof
@@ -153,6 +180,7 @@ class Bounds:
             doubted = np.setdiff1d(doubted, refused[-1])
         keys = dict.fromkeys((*(span.key for span in tried), *(self._repeats.together or ()), *self._repeats.twins))
         for key in keys if len(doubted) else ():
+            proof.hangs_on_twins = True
             refused.append(refused_by((key,), lambda: self._repeats.with_key(key)))  # noqa: B023
             doubted = np.setdiff1d(doubted, refused[-1])
             if not len(doubted):

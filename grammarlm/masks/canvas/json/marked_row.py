@@ -116,13 +116,15 @@ class MarkedRow:
             at = self._at[position + 1] - 1
             return sets.classes(self._known.forward(at), self._known.inner(at))
 
-    def between(self, first: int, end: int) -> object:
-        """What the row is like between two positions, as all that is around them sees it: equal objects, equal answers."""
+    def between(self, first: int, end: int, hangs_on_keys: bool = True) -> object:
+        """What the row is like between two positions, as all that is around them sees it: equal objects, equal answers. Which keys
+        have the marks is no matter for what may stand there, unless more marks are set."""
         sets = self._begin()
         with sets.lock:
             known, begin, stop = self._known, self._at[first], self._at[end]
             states = known.forward(begin), known.backward(stop)
-            return known.generation, self._keys, *states, known.row[begin:stop].tobytes()
+            keys = self._keys if hangs_on_keys else ()
+            return known.generation, keys, *states, known.row[begin:stop].tobytes()
 
     def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
         """Of some tokens those that do not lead on at a masked position from these controls (bool [controls]); where `behind` is

@@ -262,7 +262,8 @@ class JsonPasses:
             found = plain_answer(self.low, position, older, self.inner.classes_at)
         else:
             if older is not None and self._bounds.holds(position, older):
-                same = self._bounds.spelled_anew(position, older, added)
+                escaped = self.keys[1] if self._has_escapes else NO_KEYS
+                same = self._bounds.spelled_anew(position, older, added, escaped)
                 if same is not None:
                     return same
             found = self._bounds.answer(position, older)
