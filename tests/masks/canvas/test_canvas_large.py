@@ -78,3 +78,21 @@ def test_two_holes(name: str, count: int) -> None:
             assert bool(want) == bool(may[token]), given
             allowed += len(want)
     assert allowed > 20
+
+
+def test_blocks_begin_where_tokens_of_rows_lead_to() -> None:
+    """A matcher within a lexeme stands where tokens lead to, with what these have on the stack: or all is forgotten."""
+    words = WORDS["sqlite"]
+    tokens = [b"<s>", *words, *(bytes([b]) for b in range(256) if bytes([b]) not in words), b"."]
+    stop = len(tokens) - 1
+    constraint = gl.compile(
+        gl.Lark.library("sqlite"), gl.Vocabulary(tokens, [stop], [0, stop]), limits=gl.Limits(max_ms=60_000)
+    )
+    assert constraint.canvas(4).is_completable([-1] * 4)
+    matcher = constraint.matcher()
+    for byte in b"SELECT x.y, x ( x ) FROM t JOIN t AS xx ON xx.y = xxx WHERE x >= 1 AND x IN (1) ORDER BY x":
+        assert matcher.advance(tokens.index(bytes([byte])))
+        grid = constraint.canvas(4, after=matcher, room=16)._grid
+        for control, stack in grid.starts:
+            top = stack[-1] if stack else 0
+            assert grid.table.sets.tops[control, top >> 6] >> np.uint64(top & 63) & np.uint64(1), (control, stack)

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.canvas.stack import narrow, network, thin
+from grammarlm.masks.canvas.stack import narrow, narrow_table, network, thin
+from grammarlm.masks.canvas.stack.learned import Learned
+from grammarlm.masks.canvas.stack.one_class import OneClass
+from grammarlm.masks.canvas.stack.tails import Tail
 from grammarlm.masks.canvas.stack.thin import ThinPasses
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import (
@@ -82,6 +85,38 @@ def test_rows_and_commits_by_thin_passes(name: str, learns: bool, count: int, mo
                     assert ids_in(allowed.row(i)) == set(left[:, i].tolist()), (partial, i)
                 partial = canvas.commit(partial, [committed], [int(row[committed])])
     assert set(asked) == {False, True}, "first rows and rows after a commit"
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.proof)])
+def test_rows_by_ways_that_are_known(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Narrow passes that know next to nothing: live spots find how classes may stand, and later rows look there first."""
+    leads, led = Learned.leads, list[bool]()
+
+    def spied(*given: object) -> bool:
+        led.append(leads(*given))
+        return led[-1]
+
+    monkeypatch.setattr(Learned, "leads", spied)
+    monkeypatch.setattr(narrow, "FREE_STEPS", 0)
+    monkeypatch.setattr(narrow_table, "MOST_EDGES", narrow_table.NONE)
+    monkeypatch.setattr(OneClass, "leads", lambda *_: None)
+    monkeypatch.setattr(Tail, "classes_at", lambda *_: None)
+    text, tokens, lengths = CASES[name]
+    case, rng = case_of(text, tokens), np.random.default_rng(count)
+    for length in lengths:
+        canvas, rows = case.constraint.canvas(length), case.rows(length)
+        for row in rng.choice(rows, count):
+            partial, order = [-1] * length, rng.permutation(length).tolist()
+            for committed in [*order[:2], order[0], *order[1:]]:
+                left, allowed = matching(rows, partial), canvas.allowed(partial)
+                for i in holes_of(partial):
+                    assert ids_in(allowed.row(i)) == set(left[:, i].tolist()), (partial, i)
+                if partial[committed] >= 0:  # masked again
+                    partial = [-1 if i == committed else token for i, token in enumerate(partial)]
+                else:
+                    partial = canvas.commit(partial, [committed], [int(row[committed])])
+    assert set(led) == {False, True}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,7 +7,7 @@ revealed there (needs.py), and the border that the rest of the text must satisfy
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grammarlm.grammars.lark.lexer import LexerStart, LexerState
@@ -63,17 +63,24 @@ class Bytewise(ProgramStates):
             self.controls.append((state, border))
         return number
 
-    def control_of(self, state: object, border: Term) -> int:
-        """That of a thread of a matcher."""
+    def control_of(self, state: object, border: Term, stack: Sequence[object]) -> int:
+        """That of a thread of a matcher; `stack`: its own, the top first."""
         if isinstance(state, LexerState) and state.lexer.shifts:
-            state = self.lexemes_in.standing(state)
+            on_top = stack[0]
+            assert isinstance(on_top, int)
+            state = self.lexemes_in.standing(state, on_top)
         return self.control(self.state(state), self.borders.joined(FREE, border))
+
+    @property
+    def accepted(self) -> int:
+        """The control of a text that may only end."""
+        return self.control(self.state(ACCEPTED))
 
     def between_tokens(self) -> list[int]:
         """The controls in which a matcher may stand and no token ends: that of a text which may only end, without a parser where
         rules and their parts begin, and, where one lexer reads all, those between two lexemes. In larger grammars tokens come to
         most of these."""
-        found, lexers = [self.control(self.state(ACCEPTED))], [s for s in self.states if isinstance(s, LexerStart)]
+        found, lexers = [self.accepted], [s for s in self.states if isinstance(s, LexerStart)]
         if self.parser is not None and len(lexers) == 1:
             ends = [other for _, moves in self.expanded for kind, _, other in moves if kind == LEX]
             borders = dict.fromkeys([FREE, *(self.borders.both(FREE, end) for end in ends)])

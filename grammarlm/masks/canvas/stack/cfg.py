@@ -79,16 +79,14 @@ class CfgView:
         if after is not None and after.is_finished:
             return self._grid(length, [(FINISHED, ())], room, check)
         view, starts = self.placed(None if after is None else after._head[1].terms[after._head[2]])
-        if after is not None and view is self and self.table.micro_order is not None:
-            with (
-                self.table.sets.lock
-            ):  # or each text that begins a block may add stacks, and then all numbers are forgotten
-                self.table.sets.admit(self.placed(None)[1])
         return view._grid(length, starts, room, check)
 
     def _grid(self, length: int, starts: list[tuple[int, Stack]], room: int, check: Callable[[], None]) -> StackGrid:
-        few = self.table.few is None  # the others have bounds for that
-        return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays, begins_with_few=few)
+        few, others = self.table.few is None, list[tuple[int, Stack]]()  # large tables have bounds for that
+        if self.table.micro_order is not None:
+            accepted = self._columns.controls[self._machine.accepted]
+            others = [*self.placed(None)[1], (FIRST_CONTROL + accepted, ())]
+        return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays, None, None, few, others)
 
     def placed(self, term: Iterable[Thread] | None) -> tuple[CfgView, list[tuple[int, Stack]]]:
         """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""
@@ -113,7 +111,7 @@ class CfgView:
         """Where threads of a matcher stand. Where the terminal of a lexeme is decided, or may end, it has been shifted."""
         machine, found = self._machine, list[Start]()
         for thread in threads:
-            control = machine.control_of(thread.state, _border_of(thread))
+            control = machine.control_of(thread.state, _border_of(thread), thread.stack)
             for stack in machine.stacks(reversed(thread.stack)):
                 found += [after for after, _ in machine.entered((control, stack)) if after is not None]
         return list(dict.fromkeys(found))

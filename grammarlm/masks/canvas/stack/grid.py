@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -34,15 +34,17 @@ class StackGrid:
         is_text: np.ndarray | None = None,
         bodies: np.ndarray | None = None,
         begins_with_few: bool = False,
+        others: Sequence[tuple[int, Stack]] = (),
     ):
         """`is_text`: bool [controls], where blanks are text and no white space between tokens of JSON; None: no matter. `bodies`:
         bool [controls], within strings of JSON and between characters, where states leave out escapes; None: they do not.
-        `begins_with_few`: are first rows asked of few open brackets (few_open.py)? Those of JSON are by themselves."""
+        `begins_with_few`: are first rows asked of few open brackets (few_open.py)? Those of JSON are by themselves.
+        `others`: where else rows over the table begin: where one adds stacks all numbers are forgotten, so they come together."""
         self.table, self.classes, self.length, self.check = table, classes, length, check
         self.closings = Closings(table, room, check)
         self._arrays, self.is_text, self.bodies = arrays, is_text, bodies
         self.begins_with_few = begins_with_few
-        self.room, self.starts = room, starts
+        self.room, self.starts, self._others = room, starts, others
         self._begin(starts)
         kinds = len(table.pushes)
         self.symbols = [*self.first_symbols, *(table.pushes[kinds - 1 - k][0] for k in range(kinds))]  # by kind
@@ -61,7 +63,7 @@ class StackGrid:
     def left_border(self) -> int:
         """The state at the left edge of a row, among the table's sets, whose lock is held."""
         sets = self.table.sets
-        sets.admit(self.starts)
+        sets.admit([*self._others, *self.starts])
         if self._left_border is None or self._left_border[0] is not sets.generation:
             begin: dict[int, set[Stack]] = {}
             for control, stack in self.starts:

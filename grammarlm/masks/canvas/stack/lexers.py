@@ -30,27 +30,31 @@ class Lexemes:
         begins = [state for state, items in enumerate(lr.items) if any(not item.read for item in items)]
         self._stands_for = joined_lexers(program, (lr.lexers[state] for state in sorted({*reached, *begins})))
         self.of = {state: self._stands_for[lr.lexers[state]] for state in sorted({*reached, *begins})}
-        self._standing: dict[LexerState, LexerState] | None = None
+        self._standing: dict[LexerStart, dict[LexerState, LexerState]] = {}  # by the one that stands for others
 
-    def standing(self, state: LexerState) -> LexerState:
-        """Where the lexer that stands for another is while that is in a state of its own.
+    def standing(self, state: LexerState, on_top: int) -> LexerState:
+        """Where the lexer that stands for another is while that is in a state of its own; `on_top`: the LR state in which it began.
 
         Texts that lead one lexer to the same state may lead the other to several. Any does: what a lexeme can still become in
-        the first, it can in each of these, and what it can become besides the parser refuses.
+        the first, it can in each of these, and what it can become besides the parser refuses. But two lexers may share a state and
+        others stand for them: then that of the LR state on top is where tokens lead to, and no stack is new there.
         """
-        if self._standing is None:
-            self._standing = {}
+        stands = self.of[on_top]
+        known = self._standing.get(stands)
+        if known is None:
+            known = self._standing[stands] = {}
             for lexer, joined in self._stands_for.items():
-                self._standing[lexer] = joined
-            waiting: list[tuple[LexerState, LexerState]] = list(self._stands_for.items())
+                if joined is stands:
+                    known[lexer] = joined
+            waiting: list[tuple[LexerState, LexerState]] = list(known.items())
             for one, other in waiting:
                 self._program.clock.check()
                 for bits, after in one.edges:
                     for others, target in other.edges:
-                        if bits & others and after not in self._standing:
-                            self._standing[after] = target
+                        if bits & others and after not in known:
+                            known[after] = target
                             waiting.append((after, target))
-        return self._standing[state]
+        return known[state]
 
 
 def joined_lexers(program: StackProgram, lexers: Iterable[LexerStart]) -> dict[LexerStart, LexerStart]:

@@ -28,17 +28,21 @@ import numpy as np
 
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
+from grammarlm.layout.narrow import Narrow as At
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .few import bits
+from .learned import Learned
 from .live_spots import LiveSpots
 from .narrow_states import Sides, States, with_plain
 from .one_class import OneClass
 from .tails import Tail
 from .thin import ThinPasses
+from .ways import Ways
 
 if TYPE_CHECKING:
     from .grid import StackGrid
+    from .live_spots import LiveWay
     from .narrow_table import RightEdge
 
 FREE_STEPS = 2  # so many masked tokens beside given ones may change the stack, others leave it as it is
@@ -75,6 +79,7 @@ class RowBounds:
             if self._other is not None:
                 self._live_before = before.__dict__.get("_live_spots")
         self._rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by position
+        self._learned: Learned = Learned(None if before is None else before._learned)
 
     @cached_property
     def edge(self) -> RightEdge:
@@ -149,8 +154,15 @@ class RowBounds:
         is_last: bool,
     ) -> np.ndarray | None:
         """bool: which of some classes may stand at a position, by narrow states that know of some that they do; None: not known."""
+        if not perhaps.any():
+            certain: np.ndarray = surely[classes].copy()
+            return certain
         surely, left = surely.copy(), np.arange(len(perhaps))[classes]
         left = np.unique(left[perhaps[left]])
+        if is_last and len(left) <= MOST_LIVE:
+            known = [self._learned.leads(position, one, self._ways, self._row, self._narrow) for one in left.tolist()]
+            surely[left] = known
+            left = left[~np.array(known, bool)]
         if len(left) <= MOST_ALONE:
             verdicts = [self._one_class.leads(position, token_class, states) for token_class in left.tolist()]
             surely[left] = [verdict is True for verdict in verdicts]
@@ -158,7 +170,8 @@ class RowBounds:
         if len(left):
             if not is_last and (len(left) > MOST_LIVE or self._thin.knows_more):
                 return None
-            live = self._live_spots.leads(position, left, states, None if is_last else self._thin.learn_along)
+            learn = self._learn_along if is_last else self._thin.learn_along
+            live = self._live_spots.leads(position, left, states, learn)
             if live is None:
                 return None
             surely[left] = live
@@ -206,8 +219,18 @@ class RowBounds:
             self._take_rows(other, found, like)
         return found
 
+    @cached_property
+    def _ways(self) -> Ways:
+        return Ways(self._grid, self._table, self._row, self._narrow)
+
+    def _learn_along(self, live: LiveWay) -> None:
+        self._learned.learn(live, self._ways, self._row, self._narrow)
+
     def _take_rows(self, other: RowBounds, narrow: States, like: States) -> None:
-        """What was found out about positions beside which all is as it was."""
+        """What was found out about positions beside which all is as it was; of what was asked about alone where this row allows no
+        more."""
+        if other._most and not other._is_less_than(self._row):
+            return
         pairs = ((narrow, like), (self._wide, other._wide))
         before = np.logical_and.reduce([(a.left == b.left).all(1)[:-1] for a, b in pairs])
         behind = np.logical_and.reduce([(a.right == b.right).all(1)[1:] for a, b in pairs])
@@ -220,9 +243,14 @@ class RowBounds:
         if known is None:
             table = self._grid.table
             words = np.zeros((2, table.kind_classes.shape[1]), np.uint64)
+            most = self._most.get(position)
+            asks, asked = self._table.words.copy(), np.zeros(8 * words.shape[1], np.uint8)
+            if most is not None:
+                asked[: -(-len(most) // 8)] = np.packbits(most, bitorder="little")
+                asks[At.MOST] = address_of(asked)
             wide = self._wide.left[position], self._wide.right[position + 1]
             beside = np.stack([narrow.left[position], narrow.right[position + 1], *wide])
-            given = address_of(self._table.words), address_of(beside), address_of(words), address_of(words[1])
+            given = address_of(asks), address_of(beside), address_of(words), address_of(words[1])
             self._sets.asked(lambda address: entries.narrow_classes(address, *given), self._grid.check)
             self._grid.check()
             surely, perhaps = bits(words, table.classes)

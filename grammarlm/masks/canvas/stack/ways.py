@@ -80,6 +80,12 @@ class Ways:
             target = self._left(token_class, target)
         return way
 
+    def leads(self, row: np.ndarray, states: States, first: int) -> bool:
+        """Do classes of some positions lead from states at a boundary to those from the right behind them?"""
+        here = np.zeros((len(row) + 1, self._grid.table.controls), np.int32)
+        here[0] = states.left[first]
+        return self._meet(self._steps(row, here, is_right=True)[-1], states.right[first + len(row)])
+
     # ------------------------------------------------------------------ inside
 
     def _behind(self, at: int, here: np.ndarray, way: dict[int, int], most: int = LONGEST) -> np.ndarray | None:
@@ -133,8 +139,8 @@ class Ways:
 
     def _led(self, at: int, here: np.ndarray, target: np.ndarray) -> int | None:
         """A class that leads on from the one to the other; rather one that thin passes follow anyway."""
-        assert self._thin.more is not None
-        thin = [*self._table.thin_classes, *self._thin.more[at][self._thin.more[at] >= 0].tolist()]
+        more = self._thin.more
+        thin = [*self._table.thin_classes, *([] if more is None else more[at][more[at] >= 0].tolist())]
         for among in (thin, [*self._table.few_classes], None):
             found = self._asked(here, target, among)
             if len(found):
@@ -163,10 +169,13 @@ class Ways:
         return self._step(token_class, np.stack([np.zeros_like(target), target]), is_right=False)[0]
 
     def _step(self, token_class: int, states: np.ndarray, is_right: bool) -> np.ndarray:
-        row, others = np.array([token_class], np.int32), np.ones_like(states)
-        place = np.array([0, 1] if is_right else [1, 0], np.int64)
+        return self._steps(np.array([token_class], np.int32), states, is_right)
+
+    def _steps(self, row: np.ndarray, states: np.ndarray, is_right: bool) -> np.ndarray:
+        others = np.ones_like(states)
+        place = np.array([0, len(row)] if is_right else [len(row), 0], np.int64)
         given = (
-            address_of(self._words), address_of(row), 1, address_of(states), address_of(others), address_of(place),
+            address_of(self._words), address_of(row), len(row), address_of(states), address_of(others), address_of(place),
             int(is_right), 0,
         )  # fmt: skip
         self._sets.asked(lambda address: entries.narrow_pass(address, *given), self._grid.check)
