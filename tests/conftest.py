@@ -33,5 +33,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()  # modules and tests: each full collection would look at all of them again
 
 
+@pytest.fixture(scope="module")
+def only_new_objects() -> None:
+    """For tests that collect garbage: a worker holds millions of objects of other tests, a second for each full collection."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     gc.unfreeze()  # else bindings report all that was frozen as leaked

@@ -141,8 +141,9 @@ def test_second_process_compiles_nothing(runs):
 )
 def test_no_kernel_is_compiled_twice(which, some):
     """In the folder that all tests share: where they compile their kernels, these are not compiled for this test again."""
-    python("-c", LOAD_ALL, *which, cache=cache_folder())
     second = json.loads(python("-c", LOAD_ALL, *which, cache=cache_folder()).stdout)
+    if any(second["misses"].values()):  # this was the first
+        second = json.loads(python("-c", LOAD_ALL, *which, cache=cache_folder()).stdout)
     assert set(second["misses"].values()) == {0}
     assert set(second["hits"].values()) == {1}
     assert some <= set(second["hits"])

@@ -23,6 +23,8 @@ def test_the_table_of_drafters(tmp_path, capsys, count):
         "edit,record",
         "--drafters",
         "skeleton,copy",
+        "--peers",
+        "lookup" if count == 1 else "lookup,assisted,universal,arctic",
         "--count",
         str(count),
         "--out",

@@ -28,7 +28,7 @@ def spend(constraint: Any, oracle: CfgOracle, token_list: TokenList, rng: random
 @pytest.mark.parametrize("name", VOCABULARIES)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_random_grammars(machine: str, name: str) -> None:
-    check_many(machine, name, "few", 12, 6)
+    check_many(machine, name, "few", 6, 6)
 
 
 @pytest.mark.proof

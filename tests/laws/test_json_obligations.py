@@ -78,8 +78,8 @@ def check(seed: str, count: int) -> Counter[str]:
 
 
 def test_rules_that_some_key_breaks() -> None:
-    outcomes = check("few", 600)
-    assert min(outcomes["valid"], outcomes["invalid"], outcomes["narrowed"]) > 100
+    outcomes = check("few", 300)
+    assert min(outcomes["valid"], outcomes["invalid"], outcomes["narrowed"]) > 50
     assert outcomes["refused"] < outcomes["compiled"] / 2, outcomes
 
 

@@ -97,7 +97,7 @@ def check_masks(pieces: str, schemas: list[Any], longest: int) -> Counter[str]:
 @pytest.mark.parametrize("pieces", _PIECES)
 def test_whole_masks(pieces: str) -> None:
     is_wide = pieces in ("strings", "keys")
-    assert check_masks(pieces, _WRITTEN[:: 3 if is_wide else 1], 3 if pieces == "keys" else 4)["bits"] >= 300
+    assert check_masks(pieces, _WRITTEN[:: 6 if is_wide else 2], 3 if pieces == "keys" else 4)["bits"] >= 150
 
 
 @pytest.mark.proof

@@ -204,6 +204,7 @@ def test_many_families_of_matchers(record_property) -> None:
     record_property("families", 2000)
 
 
+@pytest.mark.usefixtures("only_new_objects")
 def test_a_long_text_leaves_nothing_for_the_collector() -> None:
     """7,000 tokens of a text made the collector look through the whole process, for 97 ms in the middle of a mask."""
     matcher = gl.compile(gl.JsonSchema({"type": "string"}), VOCAB).matcher()

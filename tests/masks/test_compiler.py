@@ -18,6 +18,7 @@ import grammarlm as gl
 from grammarlm.masks import compiler as module
 from tests.masks.machines.stack.stack_examples import COMPILED
 
+pytestmark = pytest.mark.usefixtures("only_new_objects")
 VOCAB = COMPILED["hostile"]
 
 
@@ -129,7 +130,7 @@ def test_what_was_used_longest_ago_is_dropped() -> None:
     assert kept[1].matcher().advance_bytes(b"{")  # whoever holds it goes on
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(4000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [200, pytest.param(4000, marks=pytest.mark.proof)])
 def test_memory_stays_in_bounds_over_many_schemas(count: int) -> None:
     """Whatever the compiler says of itself: what Python has allocated is at most twice the bound, and texts that grow count."""
     bound = 4 << 20

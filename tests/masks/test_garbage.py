@@ -9,6 +9,7 @@ import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from tests.masks.machines.stack.stack_examples import COMPILED
 
+pytestmark = pytest.mark.usefixtures("only_new_objects")
 VOCAB = COMPILED["hostile"]
 GRAMMARS: dict[str, Callable[[int], Grammar]] = {
     "schema": lambda n: gl.JsonSchema(

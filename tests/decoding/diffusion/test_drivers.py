@@ -13,11 +13,12 @@ from tests.decoding.diffusion.mock_models import MASK, VOCAB, Adversary, Context
 from tests.decoding.diffusion.sampled import SEEDS, same
 
 
+@pytest.mark.parametrize("seeds", [SEEDS[::2], pytest.param(SEEDS, marks=pytest.mark.proof)], ids=["some", "all"])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("inner", ["fixed", "confidence", "history", "credit"])
-def test_freedave_writes_the_schedules_row_in_fewer_calls(inner, temperature) -> None:
+def test_freedave_writes_the_schedules_row_in_fewer_calls(inner, temperature, seeds) -> None:
     saved = 0
-    for seed in SEEDS:
+    for seed in seeds:
         holes = random_holes(np.random.default_rng(seed), 12)
         drawn = {"temperature": temperature, "seed": seed}
         plain = Context(seed)
@@ -29,7 +30,7 @@ def test_freedave_writes_the_schedules_row_in_fewer_calls(inner, temperature) ->
             assert model.calls <= plain.calls
             assert d > 1 or model.calls == plain.calls
             saved += plain.calls - model.calls
-    assert saved > 20
+    assert saved > 3 * len(seeds)
 
 
 def test_freedave_under_a_constraint() -> None:

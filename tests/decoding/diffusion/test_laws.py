@@ -190,10 +190,11 @@ def test_masking_one_by_one_is_the_chain_rule_where_the_model_leaves_the_languag
     [{"sampler": "confidence", "tau": 2.0}, {"sampler": "s2d2", "verify": "always"}],
     ids=["confidence", "s2d2"],
 )
-def test_real_draws_follow_the_law(options) -> None:
+@pytest.mark.parametrize("n", [400, pytest.param(800, marks=pytest.mark.proof)])
+def test_real_draws_follow_the_law(options, n) -> None:
     """The noise is a hash of seed and position; ten seeds in a row are no pattern."""
     law = law_over(SMALL.rows, 7)
-    counts, n = {}, 800
+    counts = {}
     for seed in range(n):
         row = tuple(SMALL.infill(Joint(law, SMALL.width), temperature=1.0, seed=seed, **options).tokens)
         counts[row] = counts.get(row, 0) + 1

@@ -79,7 +79,7 @@ def test_rows_that_share_a_forward_read_forced_runs_where_these_pay(tiny, monkey
     assert drafted[1] > 10
 
 
-IN_SHORT = {("dynamic", 0), ("dynamic", 1), ("dynamic", 2), ("static", 1), ("static", 2), ("off", 1)}
+IN_SHORT = {("dynamic", 0), ("dynamic", 2), ("static", 1), ("off", 0)}
 DRAWS = ({}, {"temperature": 1.0, "seed": 3}, {"temperature": 1.4, "seed": 8, "n": 3})
 
 

@@ -14,7 +14,7 @@ from tests.decoding.readers.sources import ROOM, SOURCES, WIDTH, Source, check, 
 torch = pytest.importorskip("torch")
 
 ROUNDS = 5
-COUNTS = [3, pytest.param(30, marks=pytest.mark.proof)]
+COUNTS = [2, pytest.param(30, marks=pytest.mark.proof)]
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -79,7 +79,7 @@ def test_nodes_of_draft_trees_are_forwards_over_their_paths(name, count):
             answers = [answer + chunk for answer, chunk in zip(answers, chunks, strict=True)]
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(30, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [3, pytest.param(30, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", ["Llama", "GPT2", "Qwen2", "embedded"])
 def test_a_realigned_cache_is_the_same_text(name, count, monkeypatch):
     """EQSPEC: both laws, where each hole of a cache is closed at once."""
@@ -97,7 +97,7 @@ def test_a_realigned_cache_is_the_same_text(name, count, monkeypatch):
     monkeypatch.setattr(realign, "SLACK", 0)
     test_a_reader_is_a_forward_over_the_whole_texts(name, count)
     test_nodes_of_draft_trees_are_forwards_over_their_paths(name, count)
-    assert len(moved) > 10
+    assert len(moved) > 5
 
 
 def test_a_cache_is_hardly_longer_than_its_longest_text():

@@ -96,11 +96,19 @@ def test_a_tree_that_goes_where_it_is_likely_beats_a_fixed_one(monkeypatch):
     assert counts["best_first"] < 0.75 * min(counts["fixed"], counts["chain"])
 
 
-@pytest.mark.parametrize("name", ["schema", "sql", "regex"])
-@pytest.mark.parametrize("tree", ["fixed", "best_first", "distinct"])
-def test_no_node_is_dead(tree, name):
+TREES, NAMES = ("fixed", "best_first", "distinct"), ("schema", "sql", "regex")
+
+
+@pytest.mark.parametrize(
+    ("tree", "name", "samplings"),
+    [
+        *((TREES[at], NAMES[(at + more) % 3], (more,)) for at in range(3) for more in range(2)),
+        *(pytest.param(tree, name, (0, 1), marks=pytest.mark.proof) for tree in TREES for name in NAMES),
+    ],
+)
+def test_no_node_is_dead(tree, name, samplings):
     """Each node of each tree is replayed by a matcher of its own."""
-    for sampling in ({}, {"temperature": 1.0, "seed": 3}):
+    for sampling in (({}, {"temperature": 1.0, "seed": 3})[at] for at in samplings):
         drafter, draft = Trees(HashModel(6, 2)), {"tree": tree}
         options = {"vocab": VOCAB, "grammar": GRAMMARS[name], "max_tokens": 40, **sampling}
         gl.generate(HashModel(5, 3), [[5, 6]], draft=gl.Draft(drafter, **draft), **options)
@@ -113,14 +121,15 @@ def test_no_node_is_dead(tree, name):
         assert count > 30
 
 
-def test_children_without_replacement_accept_more_than_draws_that_repeat():
+@pytest.mark.parametrize("count", [6, pytest.param(12, marks=pytest.mark.proof)])
+def test_children_without_replacement_accept_more_than_draws_that_repeat(count):
     """RSD: at temperature 1 distinct children with the recursive rule accept more than as many independent ones with ratios,
     and more with each branch."""
     options = {"temperature": 1.0, "seed": 3}
 
     def rate(rule, tree, width):
         accepted = forwards = 0
-        for seed in range(12):
+        for seed in range(count):
             target = HashModel(seed, 3)
             draft = gl.Draft(
                 Near(target, HashModel(50 + seed, 3)), tree=tree, widths=(width,), length=1, acceptance=rule

@@ -118,8 +118,9 @@ def test_widths(width, device):
 def test_several_tiles(filters, device):
     """A row of more chunks than one look takes, flat enough that candidates are turned down several times."""
     rng = np.random.default_rng(5)
-    logits = random_logits(rng, 3, 9001, torch.float32, device, spread=0.5)
-    Case(device, logits, seed=np.arange(3), position=9, **FILTERS[filters]).check()
+    rows = 3 if device.type == "cuda" else 2  # in the interpreter
+    logits = random_logits(rng, rows, 9001, torch.float32, device, spread=0.5)
+    Case(device, logits, seed=np.arange(rows), position=9, **FILTERS[filters]).check()
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -235,10 +236,11 @@ def test_a_draw_hangs_on_seed_and_position_alone(filters, device):
     rng = np.random.default_rng(12)
     one = random_logits(rng, 1, 2100, torch.float32, device, spread=1.0)
     keys = np.array([(s, p) for s in (0, 1 << 40, -1) for p in (0, 1, 1 << 40)])
+    keys = keys if device.type == "cuda" else keys[[0, 1, 2, 3, 7]]  # the interpreter takes half a second a row
     chosen = {name: values[1] for name, values in FILTERS[filters].items()}
-    batch, logprobs = Case(device, one.expand(9, -1), seed=keys[:, 0], position=keys[:, 1], **chosen).check()
-    assert len(set(batch.tolist())) > 4
-    for i in (0, 5, 8):
+    batch, logprobs = Case(device, one.expand(len(keys), -1), seed=keys[:, 0], position=keys[:, 1], **chosen).check()
+    assert len(set(batch.tolist())) > len(keys) // 2
+    for i in (0, len(keys) // 2, len(keys) - 1)[: None if device.type == "cuda" else 2]:
         alone = Case(device, one, seed=keys[i, 0], position=keys[i, 1], **chosen).run()
         assert equal(alone, (batch[i : i + 1], logprobs[i : i + 1]))
 
@@ -259,7 +261,7 @@ def test_frequencies_are_the_probabilities(device):
     expected = (len(draws) * weights / weights.sum())[weights > 0]
     assert ((counts[weights > 0] - expected) ** 2 / expected).sum() < 35.9  # 5 degrees of freedom
 
-    n = len(draws) if device.type == "cuda" else 25
+    n = len(draws) if device.type == "cuda" else 15
     logits = torch.from_numpy(row).to(device).expand(n, -1)
     tokens, _ = Case(device, logits, mask, np.zeros(n, np.int64), seed=2024, position=np.arange(n), **parameters).run()
     assert (tokens == draws[:n]).mean() > 0.999
@@ -277,7 +279,7 @@ def test_draws_fill_the_filters_and_stay_inside(device):
     inside = set(order[(np.cumsum(p) - p < 0.8) & (p >= 0.05 * p[0])].tolist())
     parameters = {"temperature": 1.0, "top_k": 20, "top_p": 0.8, "min_p": 0.05}
     assert {reference_sampling.sample(row, x > -np.inf, 0, i, **parameters).token for i in range(500)} == inside
-    n = 500 if device.type == "cuda" else 20
+    n = 500 if device.type == "cuda" else 12
     case = Case(
         device,
         torch.from_numpy(row).to(device).expand(n, -1),

@@ -71,8 +71,9 @@ def test_all_classes_by_live_spots_alone(first: int, count: int, monkeypatch: py
 
 
 @pytest.mark.parametrize("alone", [-1, 32])
+@pytest.mark.parametrize("count", [6, pytest.param(12, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", CASES)
-def test_no_row_asks_for_all_stacks(name: str, alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_row_asks_for_all_stacks(name: str, count: int, alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even at tokens that are given, where C once took ten seconds."""
 
     def refuse(*_: object) -> None:
@@ -84,7 +85,7 @@ def test_no_row_asks_for_all_stacks(name: str, alone: int, monkeypatch: pytest.M
     text, tokens, length = CASES[name]
     case = Case(gl.Lark(text), tokens, by_lark(text))
     rows, rng, canvas, given = case.rows(length), np.random.default_rng(6), case.constraint.canvas(length), 0
-    for _ in range(12):
+    for _ in range(count):
         partial = rows[rng.integers(len(rows))].copy()
         partial[rng.random(length) < 0.6] = MASKED
         for position in range(length):
@@ -94,4 +95,4 @@ def test_no_row_asks_for_all_stacks(name: str, alone: int, monkeypatch: pytest.M
             allowed = canvas.allowed(partial.tolist()).row(position)
             assert np.flatnonzero(np.unpackbits(allowed.view(np.uint8), bitorder="little")).tolist() == may.tolist()
             given += partial[position] != MASKED
-    assert given > 10
+    assert given > 5

@@ -14,6 +14,7 @@ from grammarlm.masks.machines.json.languages import LanguageStates
 from grammarlm.masks.runtime.collector import PATIENCE, PATIENT
 from tests.internals import automaton_of
 
+pytestmark = pytest.mark.usefixtures("only_new_objects")
 VOCAB = gl.Vocabulary([b"a", b"b", b"(", b")", b"ab", b"<end>"], stop_ids=[5])
 USUAL = (600, 9, 8)
 

@@ -74,7 +74,7 @@ class Language:
 
     def takes(self, text: bytes) -> bool:
         """Does a text of the language begin like this?"""
-        beginnings, keyword, quote = beginnings_of(self.beyond), self.keyword.encode(), self.quote.encode()
+        beginnings, keyword, quote = cut_characters(self.beyond), self.keyword.encode(), self.quote.encode()
         at, state, content, is_text = 0, "before", b"", True
         while at < len(text):
             length = 1 if text[at] < 0x80 else next((n for n in (2, 3, 4) if is_character(text[at : at + n])), 0)
@@ -92,7 +92,7 @@ class Language:
                     return False
                 state = "behind" if not is_key else "key" if self.notation == "lark" or not is_text else "either"
             elif state == "inside":
-                excluded = character.decode() in self.excluded or (length > 1 and character not in beginnings)
+                excluded = character.decode() in self.excluded or not is_taken(self.beyond, ord(character.decode()))
                 content, is_text = content + character, is_text and not excluded
                 if not is_text and not keyword.startswith(content):
                     return False
@@ -121,15 +121,21 @@ def is_character(text: bytes) -> bool:
         return False
 
 
-@functools.cache
-def beginnings_of(beyond: str) -> frozenset[bytes]:
-    """Of the characters beyond ASCII that are taken, each whole and cut off."""
+def is_taken(beyond: str, point: int) -> bool:
+    """Is it a character of ASCII, or one beyond it that is not excluded?"""
     first, end = {"none": (0, 0), "all": (0x80, 0x110000)}.get(beyond, (ord(beyond[0]), ord(beyond[-1]) + 1))
+    return not first <= point < end and not 0xD800 <= point < 0xE000
+
+
+@functools.cache
+def cut_characters(beyond: str) -> frozenset[bytes]:
+    """The characters beyond ASCII that are taken, each cut off: of 64 that differ in the last byte the first stands for all."""
     found = set()
-    for point in range(0x80, 0x110000):
-        if not first <= point < end and not 0xD800 <= point < 0xE000:
+    for block in range(0x80, 0x110000, 64):
+        point = next((point for point in range(block, block + 64) if is_taken(beyond, point)), None)
+        if point is not None:
             spelled = chr(point).encode()
-            found.update(spelled[:n] for n in range(1, len(spelled) + 1))
+            found.update(spelled[:n] for n in range(1, len(spelled)))
     return frozenset(found)
 
 

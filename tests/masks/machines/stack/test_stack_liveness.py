@@ -132,14 +132,14 @@ def program(text: str) -> StackProgram:
 
 
 @cache
-def beginnings(text: str, alphabet: str) -> tuple[frozenset[str], frozenset[str]]:
-    """All texts up to LONGEST that lark accepts, and all their beginnings: every string is tried."""
+def beginnings(text: str, alphabet: str, longest: int = LONGEST) -> tuple[frozenset[str], frozenset[str]]:
+    """All texts up to that length that lark accepts, and all their beginnings: every string is tried."""
     oracle = LarkOracle(text)
-    strings = ("".join(s) for n in range(LONGEST + 1) for s in itertools.product(alphabet, repeat=n))
+    strings = ("".join(s) for n in range(longest + 1) for s in itertools.product(alphabet, repeat=n))
     accepted = (
         frozenset(filter(oracle.accepts, strings))
         if len(alphabet) <= 4
-        else frozenset(oracle.enumerate_language(alphabet, LONGEST))
+        else frozenset(oracle.enumerate_language(alphabet, longest))
     )
     return accepted, frozenset(t[:end] for t in accepted for end in range(len(t) + 1))
 
@@ -148,13 +148,22 @@ def allowed(matcher: gl.Matcher) -> set[int]:
     return allowed_ids(matcher, BYTES)
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
-def test_masks_allow_the_viable_bytes(name: str) -> None:
+ARE_LONG = ("star in comments", "brackets and names")  # shorter texts do not tell their beginnings apart
+
+
+@pytest.mark.parametrize(
+    ("name", "longest"),
+    [
+        *((name, LONGEST if name in ARE_LONG else LONGEST - 1) for name in GRAMMARS),
+        *(pytest.param(name, LONGEST, marks=pytest.mark.proof) for name in GRAMMARS if name not in ARE_LONG),
+    ],
+)
+def test_masks_allow_the_viable_bytes(name: str, longest: int) -> None:
     text, alphabet, needed = GRAMMARS[name]
-    accepted, viable = beginnings(text, alphabet)
+    accepted, viable = beginnings(text, alphabet, longest)
     matcher, tried = constraint(text).matcher(), 0
     for beginning in sorted(viable, key=len):
-        if len(beginning) + 1 + needed > LONGEST:
+        if len(beginning) + 1 + needed > longest:
             break
         assert matcher.advance_bytes(beginning.encode()) is True, beginning
         following = allowed(matcher)

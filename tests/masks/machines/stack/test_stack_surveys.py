@@ -50,8 +50,8 @@ def test_random_grammars_with_every_loop_surveyed(machine: str, least: int, monk
 def test_random_lark_grammars_with_every_loop_surveyed(monkeypatch) -> None:
     """Those that are not LALR: each terminal is a frame of its own."""
     monkeypatch.setattr(signatures, "INSIDE", 0)
-    outcomes = lark_mask_laws.check_many("pieces", "few insides", 8, 4)
-    assert outcomes["walked"] > 3, outcomes
+    outcomes = lark_mask_laws.check_many("pieces", "few insides", 4, 4)
+    assert outcomes["walked"] > 1, outcomes
 
 
 @pytest.mark.proof
@@ -231,13 +231,14 @@ TEXTS = {
 
 @pytest.mark.parametrize("gives_up", [gl.LimitExceeded("a test"), NeedsWalks()], ids=["error", "walks"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, monkeypatch) -> None:
+@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.proof)])
+def test_signatures_that_are_given_up_leave_no_configs(step, name, gives_up, vocab, monkeypatch) -> None:
     """Many texts after a failure, at each place: the numbers of what it left would be given again."""
     monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
     grammar, pieces = TEXTS[name]
     honest, supply, failures = gl.compile(grammar, vocab), supplier(), 0
-    for at in range(1, 25):
+    for at in range(1, 25, step):
         rng, constraint, asked = random.Random(at), gl.compile(grammar, vocab), 0
         epoch = current_epoch(constraint)
         failing = epoch.maker

@@ -109,6 +109,7 @@ def test_what_numbers_stand_for_is_found_again(vocab):
     assert [content(term) for term in new.numbers.border_terms] == [content(term) for term in old.numbers.border_terms]
 
 
+@pytest.mark.usefixtures("only_new_objects")
 def test_what_nobody_uses_any_more_is_written_at_the_next_compile(vocab, a_cache):
     """Not where Python collects it, which may be in the middle of anything."""
     first = gl.compile(GRAMMARS["keywords"], vocab)
