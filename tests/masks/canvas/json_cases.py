@@ -59,13 +59,12 @@ def exact(schema: Any) -> Any:
 
 def by_schema(schema: Any, order: tuple[str, ...] = (), blanks: str = "") -> Callable[[bytes], bool]:
     validator, hook = exact(schema), strictly(order)
+    decoder = json.JSONDecoder(parse_float=number, parse_int=number, parse_constant=refused, object_pairs_hook=hook)
 
     def accepts(data: bytes) -> bool:
         try:
             text = data.decode()
-            value = json.loads(
-                text, parse_float=number, parse_int=number, parse_constant=refused, object_pairs_hook=hook
-            )
+            value = decoder.decode(text)
             json.dumps(value, ensure_ascii=False, default=str).encode()
         except ValueError:
             return False

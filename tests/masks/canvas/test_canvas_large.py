@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.masks.canvas.views import view_of
 
 C_WORDS = b"int main ( ) { } ; return x = 1 + * if else , () ); 0; while x( ++ void & /* */ ? : [ ]"
 SQL_WORDS = b"SELECT x * FROM t = 1 ( ) , AND OR NOT IN 'a' . AS BY ORDER ; BETWEEN -- + || IS NULL WHERE"
@@ -92,7 +93,7 @@ def test_blocks_begin_where_tokens_of_rows_lead_to() -> None:
     matcher = constraint.matcher()
     for byte in b"SELECT x.y, x ( x ) FROM t JOIN t AS xx ON xx.y = xxx WHERE x >= 1 AND x IN (1) ORDER BY x":
         assert matcher.advance(tokens.index(bytes([byte])))
-        grid = constraint.canvas(4, after=matcher, room=16)._grid
+        grid = view_of(constraint).grid(4, matcher, 16, lambda: None)
         for control, stack in grid.starts:
             top = stack[-1] if stack else 0
             assert grid.table.sets.tops[control, top >> 6] >> np.uint64(top & 63) & np.uint64(1), (control, stack)
