@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
-	@echo "make test    install, then the whole test suite (about 14 minutes on two cores)"
+	@echo "make test    install, then the whole test suite (about 12 minutes on two cores)"
 	@echo "make test-vllm  vLLM in an environment of its own (3.4 GB): the real engine, both model runners"
 	@echo "make test-llama-cpp  llama-cpp-python, built once (ten minutes)"
 	@echo "make test-sglang     the files of SGLang's wheel (39 MB) that call a grammar backend"
