@@ -13,12 +13,13 @@ from tests.masks.canvas.json_cases import by_schema
 from tests.masks.canvas.substituted import FLEXIBLE
 
 Accepts = Callable[[bytes], bool]
+MOST_KEPT = 1 << 18  # answers of a part, which several cases ask
 Piece = tuple[Any, Accepts]  # a grammar, and its oracle
 
 
 def schema(value: Any, order: tuple[str, ...] = (), whitespace: str = "compact", **options: Any) -> Piece:
     accepts = by_schema(value, order, FLEXIBLE if whitespace == "flexible" else "")
-    return gl.JsonSchema(value, whitespace=whitespace, **options), lru_cache(None)(accepts)
+    return gl.JsonSchema(value, whitespace=whitespace, **options), lru_cache(MOST_KEPT)(accepts)
 
 
 def regex(pattern: str) -> Piece:
@@ -54,7 +55,7 @@ def rules(grammar: Any, in_lark: str | None = None, parser: str = "lalr") -> Pie
             return False
         return True
 
-    return grammar, lru_cache(None)(accepts)
+    return grammar, lru_cache(MOST_KEPT)(accepts)
 
 
 def one_after_another(*pieces: Piece) -> Piece:
