@@ -195,8 +195,8 @@ def test_samples_by_tries_have_the_law_of_rows(first: int, count: int) -> None:
         for row, p in want.items():
             assert_drawn(law[row], DRAWS, p, passes.row)
         compared += 1
-    assert compared > 7
-    assert failed > 1, "all tries succeeded"
+    assert compared > min(15, 3 * count // 8)
+    assert failed > min(3, count // 20), "all tries succeeded"
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 8), pytest.param(8, 600, marks=pytest.mark.proof)])

@@ -95,4 +95,4 @@ def test_no_row_asks_for_all_stacks(name: str, count: int, alone: int, monkeypat
             allowed = canvas.allowed(partial.tolist()).row(position)
             assert np.flatnonzero(np.unpackbits(allowed.view(np.uint8), bitorder="little")).tolist() == may.tolist()
             given += partial[position] != MASKED
-    assert given > 5
+    assert given > 5 * count // 6

@@ -50,7 +50,7 @@ class UnrolledView:
         self.vocab = automaton.program.vocab
         self._known: dict[States, Unrolled] = {}
         self._too_few: dict[States, int] = {}  # numbers of states that are not enough
-        self._too_many: dict[States, str] = {}  # those that cannot be made, and why
+        self._unmade: dict[States, str] = {}  # those that would have too many states, and what is said of it
         self._counts: dict[States, int] = {}  # numbers of states that are
         self._any_loose: bool | None = None
 
@@ -199,12 +199,12 @@ class UnrolledView:
     def _of(self, states: States) -> Unrolled:
         found = self._known.get(states)
         if found is None:
-            if states in self._too_many:
-                raise Undecided(self._too_many[states])
+            if states in self._unmade:
+                raise Undecided(self._unmade[states])
             try:
                 found = self._keep(states, self._made(states))
             except Undecided as error:  # seconds, that each row would take again
-                self._too_many[states] = str(error)
+                self._unmade[states] = str(error)
                 raise
         return found
 
