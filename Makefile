@@ -141,7 +141,7 @@ wheel-test:
 	$(PYTHON) -m tests.wheel.check dist/*.whl $(ARGS)
 
 docs: .venv/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir build/site
+	$(BIN)/python -m mkdocs build --strict --site-dir build/site
 
 format: .venv/everything
 	$(BIN)/ruff check --fix .

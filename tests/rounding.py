@@ -2,7 +2,7 @@
 
 A law about logic is held by models in float64. Then on any processor only a few numbers are rounded to float32: the logits when
 they are handed out, and what transformers computes in it whatever the weights are (norms, a residual, Mamba's states). In float32
-each sum would round, in an order of the processor's own: some 2 sqrt(n) units in the last place for n terms (Higham and Mary, 2019).
+each sum would round, in an order of the processor's own: some 2 sqrt(n) units in the last place for n terms (Higham, Mary, 2019).
 """
 
 from typing import Any

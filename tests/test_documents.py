@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import grammarlm as gl
-from benchmarks.report import FIGURES, RESULTS
+from benchmarks.json_schemas import maskbench_words
+from benchmarks.report import FIGURES, RESULTS, TEXTS
 from grammarlm.cli import main
 from grammarlm.decoding.methods.names import METHODS
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
@@ -146,6 +147,23 @@ def test_each_table_is_stored_once_and_belongs_to_its_figures() -> None:
             else:  # python -m benchmarks.NAME ...
                 assert (ROOT / (words[2].replace(".", "/") + ".py")).exists()
     assert len(seen) == len(set(seen)) >= 15
+
+
+def test_texts_say_what_the_last_run_found() -> None:
+    texts = "".join(page.read_text(encoding="utf-8") for page in TEXTS)
+    for name, said in maskbench_words().items():
+        assert f"<!-- figures: {name} -->{said}<!-- end -->" in texts
+
+
+def test_building_the_site_hides_nothing() -> None:
+    """Neither warnings, nor that signatures stay on one line: mkdocstrings wraps them where it finds ruff or black."""
+    recipe = re.search(r"^docs: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert recipe
+    assert "--strict" in recipe[1]
+    assert not re.search("quiet|WARNING", recipe[1])
+    extra = re.search(r"^docs = \[(.*)\]", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert extra
+    assert "ruff" in extra[1]
 
 
 def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:

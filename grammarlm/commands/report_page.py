@@ -41,7 +41,7 @@ th { position: sticky; top: 0; background: #fff; border-bottom: 1px solid #999 }
 td.number { text-align: right; font-variant-numeric: tabular-nums } tr:target { outline: 2px solid #36c }
 .forbidden code { text-decoration: line-through; color: #a22 } .places { color: #666; overflow-wrap: anywhere }
 dt { float: left; width: 11rem; color: #666 }
-@media (max-width: 58rem) { .scroll { overflow-x: auto } dt { float: none } dd { margin: 0 0 .5rem } } /* heads stick to a wider page */
+@media (max-width: 58rem) { .scroll { overflow-x: auto } dt { float: none } dd { margin: 0 0 .5rem } } /* wider: heads stick */
 """
 
 

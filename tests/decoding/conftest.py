@@ -21,7 +21,7 @@ def one_thread():
 
 @pytest.fixture(scope="session", autouse=True)
 def softmaxes_in_float64():
-    """transformers' eager attention asks for float32, in which the lowest number of float64, of what is masked, is -inf: pads get NaN."""
+    """transformers' eager attention asks for float32, in which the lowest float64, of what is masked, is -inf: pads get NaN."""
     softmax = torch.nn.functional.softmax
 
     def kept(given, dim=None, dtype=None, **options):
