@@ -15,7 +15,7 @@ LONGEST = 3
 
 
 def next_token(text) -> list[float]:
-    """The model: what comes depends on how long the text is, and on its last token. No two texts, or beginnings, are equally likely."""
+    """The model: what comes depends on how long the text is, and on its last token. No two beginnings are equally likely."""
     if len(text) == LONGEST:
         return [0.0, 0.0, 1.0]
     last = text[-1] if text else B
