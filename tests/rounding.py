@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 EPSILON = 2.0**-23  # between 1 and the next float32
-ROUNDINGS = 32  # units in the last place of the largest logit: Mamba 2 needs 2, the others 1
+ROUNDINGS = 32  # units in the last place of the largest logit; what readers are off is below one, but for Mamba
 LARGEST = 32.0  # no logit of these models is larger
 LOG_P = 4 * LARGEST * EPSILON  # a logit and the sum of all, each rounded in what is found and in what is expected
 P = LOG_P  # dp = p dlog p, and p is at most 1

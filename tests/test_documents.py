@@ -48,6 +48,12 @@ def test_the_guide_has_an_example_on_each_page() -> None:
     assert len(guide) >= 8
 
 
+def test_each_page_of_the_guide_is_found_from_the_front() -> None:
+    for front, folder in ((ROOT / "README.md", "docs/guide/"), (SITE / "index.md", "guide/")):
+        text = front.read_text(encoding="utf-8")
+        assert all(f"]({folder}{page.name})" in text for page in (SITE / "guide").glob("*.md"))
+
+
 def test_few_examples_are_not_run() -> None:
     found = [
         (name_of(block.page), block.not_run) for page in PAGES for block in examples(page) if block.not_run is not None
