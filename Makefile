@@ -5,11 +5,12 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test test-vllm test-llama-cpp test-sglang test-lm-eval lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
+.PHONY: help demo test test-processors test-vllm test-llama-cpp test-sglang test-lm-eval lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
 	@echo "make test    install, then the whole test suite (about 12 minutes on two cores)"
+	@echo "make test-processors  what compares floats, as two other processors would add them"
 	@echo "make test-vllm  vLLM in an environment of its own (3.4 GB): the real engine, both model runners"
 	@echo "make test-llama-cpp  llama-cpp-python, built once (ten minutes)"
 	@echo "make test-sglang     the files of SGLang's wheel (39 MB) that call a grammar backend"
@@ -49,6 +50,14 @@ demo: .venv/package
 WORKERS ?= 2
 test: .venv/everything
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
+
+# The laws of float sums, with other instructions of torch, MKL (matrix products of torch) and OpenBLAS (of numpy).
+FLOATS := tests/decoding tests/models tests/device tests/retrieval tests/kernels
+test-processors: .venv/everything
+	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 OPENBLAS_CORETYPE=Haswell \
+		$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(FLOATS) $(ARGS)
+	ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Nehalem \
+		$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(FLOATS) $(ARGS)
 
 proof: .venv/everything
 	$(BIN)/python -m tests.proof --numprocesses $(WORKERS) --dist worksteal $(ARGS)
@@ -141,7 +150,7 @@ wheel-test:
 	$(PYTHON) -m tests.wheel.check dist/*.whl $(ARGS)
 
 docs: .venv/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir build/site
+	$(BIN)/python -m mkdocs build --strict --site-dir build/site
 
 format: .venv/everything
 	$(BIN)/ruff check --fix .

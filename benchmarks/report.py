@@ -13,6 +13,7 @@ import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
+TEXTS = (FIGURES.parent.parent / "README.md", FIGURES.parent / "reference" / "support.md")
 PACKAGES = ("numpy", "numba", "torch", "transformers", "triton", "llguidance", "xgrammar", "outlines-core")
 
 
@@ -86,6 +87,15 @@ def show(name: str, report: str) -> None:
             page.write_text(filled, encoding="utf-8")
             return
     (RESULTS / f"{name}.md").write_text(report, encoding="utf-8")
+
+
+def fill(name: str, words: str) -> None:
+    """Puts words between their markers in the texts that say one figure."""
+    marker, end = f"<!-- figures: {name} -->", "<!-- end -->"
+    for page in TEXTS:
+        before, found, after = page.read_text(encoding="utf-8").partition(marker)
+        if found:
+            page.write_text(f"{before}{marker}{words}{end}{after.partition(end)[2]}", encoding="utf-8")
 
 
 def as_section(report: str) -> str:

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import grammarlm as gl
-from benchmarks.report import FIGURES, RESULTS
+from benchmarks.json_schemas import maskbench_words
+from benchmarks.report import FIGURES, RESULTS, TEXTS
 from grammarlm.cli import main
 from grammarlm.decoding.methods.names import METHODS
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
@@ -45,6 +46,12 @@ def test_the_guide_has_an_example_on_each_page() -> None:
     guide = {page for page in PAGES if page.parent == SITE / "guide"}
     assert guide <= {*WITH_EXAMPLES, *WITH_SESSIONS}
     assert len(guide) >= 8
+
+
+def test_each_page_of_the_guide_is_found_from_the_front() -> None:
+    for front, folder in ((ROOT / "README.md", "docs/guide/"), (SITE / "index.md", "guide/")):
+        text = front.read_text(encoding="utf-8")
+        assert all(f"]({folder}{page.name})" in text for page in (SITE / "guide").glob("*.md"))
 
 
 def test_few_examples_are_not_run() -> None:
@@ -146,6 +153,23 @@ def test_each_table_is_stored_once_and_belongs_to_its_figures() -> None:
             else:  # python -m benchmarks.NAME ...
                 assert (ROOT / (words[2].replace(".", "/") + ".py")).exists()
     assert len(seen) == len(set(seen)) >= 15
+
+
+def test_texts_say_what_the_last_run_found() -> None:
+    texts = "".join(page.read_text(encoding="utf-8") for page in TEXTS)
+    for name, said in maskbench_words().items():
+        assert f"<!-- figures: {name} -->{said}<!-- end -->" in texts
+
+
+def test_building_the_site_hides_nothing() -> None:
+    """Neither warnings, nor that signatures stay on one line: mkdocstrings wraps them where it finds ruff or black."""
+    recipe = re.search(r"^docs: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert recipe
+    assert "--strict" in recipe[1]
+    assert not re.search("quiet|WARNING", recipe[1])
+    extra = re.search(r"^docs = \[(.*)\]", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert extra
+    assert "ruff" in extra[1]
 
 
 def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:

@@ -19,7 +19,8 @@ MOST_FAILURES = 500  # of an engine; all of them are in failing.md
 MOST_SCHEMA, MOST_TEXT = 6_000, 2_000  # characters shown
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 80rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 80rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: break-word }
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
 .scroll { overflow-x: auto } table { border-collapse: collapse; margin: 1rem 0 }
 th, td { padding: .25rem .7rem; text-align: right; font-variant-numeric: tabular-nums; vertical-align: top }
@@ -28,8 +29,10 @@ th { cursor: pointer; border-bottom: 1px solid #999; position: sticky; top: 0; b
 th[aria-sort=ascending]::after { content: " \\25b2" } th[aria-sort=descending]::after { content: " \\25bc" }
 td { border-bottom: 1px solid #eee } tbody tr:hover { background: #f6f6f4 }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f6f6f4; padding: .5rem; max-height: 18rem; overflow: auto }
-summary { cursor: pointer } img { max-width: 100% } input { font: inherit; padding: .3rem .5rem; min-width: 20rem }
-.outcome { white-space: nowrap } ul { color: #555 }
+summary { cursor: pointer } img { max-width: 100% }
+input { font: inherit; padding: .3rem .5rem; width: 22rem; max-width: 100%; box-sizing: border-box }
+.outcome { white-space: nowrap }
+.failures td:last-child { overflow-wrap: anywhere; min-width: 12rem } ul { color: #555 }
 """
 SCRIPT = """
 for (const head of document.querySelectorAll('th')) head.onclick = () => {
@@ -95,12 +98,13 @@ def failures(found: Mapping[str, Sequence[Record]], cases: Mapping[str, Case]) -
     if any(len(each) > MOST_FAILURES for each in chosen.values()):
         yield f" (the worst {MOST_FAILURES} of each engine are shown; all are in failing.md)"
     yield '</p>\n<p><input id="filter" placeholder="filter: an engine, an outcome, a word"></p>'
-    yield '<table class="failures"><thead><tr><th>engine</th><th>outcome</th><th>schema and texts</th></tr></thead><tbody>'
+    yield '<div class="scroll"><table class="failures">'
+    yield "<thead><tr><th>engine</th><th>outcome</th><th>schema and texts</th></tr></thead><tbody>"
     for name, records in chosen.items():
         records.sort(key=lambda record: (record.OUTCOMES.index(record.worst()), record.case))
         for record in records[:MOST_FAILURES]:
             yield _failure(name, record, cases.get(record.case))
-    yield "</tbody></table>"
+    yield "</tbody></table></div>"
 
 
 def _failure(name: str, record: Record, case: Case | None) -> str:

@@ -20,7 +20,8 @@ BEGINNING = """<!DOCTYPE html>
 <title>grammarlm: how a text was filled in</title>"""  # a file that begins so is such a page
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: break-word }
 h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem }
 pre, .row { font-family: ui-monospace, Consolas, monospace; font-size: 13px; white-space: pre-wrap; overflow-wrap: anywhere }
 pre { background: #f6f6f4; padding: .7rem; max-height: 22rem; overflow: auto }

@@ -25,7 +25,8 @@ BEGINNING = """<!DOCTYPE html>
 <title>grammarlm: how an answer was chosen</title>"""  # a file that begins so is such a page
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: break-word }
 h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem }
 pre, code, .answer { font-family: ui-monospace, Consolas, monospace; font-size: 13px }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f6f6f4; padding: .7rem; max-height: 22rem; overflow: auto }
@@ -40,6 +41,7 @@ th { position: sticky; top: 0; background: #fff; border-bottom: 1px solid #999 }
 td.number { text-align: right; font-variant-numeric: tabular-nums } tr:target { outline: 2px solid #36c }
 .forbidden code { text-decoration: line-through; color: #a22 } .places { color: #666; overflow-wrap: anywhere }
 dt { float: left; width: 11rem; color: #666 }
+@media (max-width: 58rem) { .scroll { overflow-x: auto } dt { float: none } dd { margin: 0 0 .5rem } } /* wider: heads stick */
 """
 
 
@@ -59,12 +61,12 @@ def page(prompt: str, grammar: Grammar, steps: Sequence[StepReport], result: Res
 Dotted: nothing else was allowed.</p>
 {facts(result)}
 <h2>Tokens</h2>
-<table id="tokens">
+<div class="scroll"><table id="tokens">
 <thead><tr><th>#</th><th>token</th><th>model</th><th>after</th><th>allowed</th><th>removed</th><th>others that were allowed</th>
 <th>wanted, but forbidden</th>{"<th>value, and where the schema speaks of it</th>" if schema is not None else ""}</tr></thead>
 <tbody>
 {rows}
-</tbody></table>
+</tbody></table></div>
 <p>Probabilities at temperature 1: the model's own, and those after the mask.</p>
 <h2>Grammar</h2>
 <pre id="grammar">{escape(shown_grammar(grammar))}</pre>

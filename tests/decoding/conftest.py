@@ -19,6 +19,19 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def softmaxes_in_float64():
+    """transformers' eager attention asks for float32, in which the lowest float64, of what is masked, is -inf: pads get NaN."""
+    softmax = torch.nn.functional.softmax
+
+    def kept(given, dim=None, dtype=None, **options):
+        return softmax(given, dim=dim, dtype=None if given.dtype == torch.float64 else dtype, **options)
+
+    torch.nn.functional.softmax = kept
+    yield
+    torch.nn.functional.softmax = softmax
+
+
 @pytest.fixture(scope="session")
 def tokenizer():
     """295 tokens: 4 special ones, all bytes, and some merges."""

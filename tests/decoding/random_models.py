@@ -1,4 +1,4 @@
-"""Tiny models of the kinds that transformers knows, with random weights."""
+"""Tiny models of the kinds that transformers knows, with random weights in float64 (see tests/rounding.py)."""
 
 from functools import wraps
 
@@ -26,7 +26,7 @@ def random_model(kind: str, width: int, **options):
         **options,
     }
     config = getattr(transformers, f"{kind}Config")(**settings)
-    return transformers.AutoModelForCausalLM.from_config(config).eval()
+    return transformers.AutoModelForCausalLM.from_config(config).double().eval()
 
 
 def encoder_decoder(kind, width):
@@ -40,7 +40,7 @@ def encoder_decoder(kind, width):
             ("encoder_attention_heads", "decoder_attention_heads"), 4
         )
         config = transformers.BartConfig(**shared, **sizes, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3)
-    return transformers.AutoModelForSeq2SeqLM.from_config(config).eval()
+    return transformers.AutoModelForSeq2SeqLM.from_config(config).double().eval()
 
 
 class Forwards:

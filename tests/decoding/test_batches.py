@@ -9,6 +9,7 @@ import grammarlm as gl
 from grammarlm.decoding.readers import cached as cached_reader
 from grammarlm.decoding.readers.cached import static_caches_are_right
 from tests.decoding.random_models import encoder_decoder, random_model
+from tests.rounding import LOG_P, P
 
 torch = pytest.importorskip("torch")
 
@@ -37,8 +38,8 @@ def assert_same(left, right):
     """Equal texts, and figures up to the rounding of another shape of the same sums."""
     assert facts(left) == facts(right)
     for name in ("logprobs", "model_logprobs"):
-        np.testing.assert_allclose(getattr(left, name), getattr(right, name), atol=1e-4)
-    np.testing.assert_allclose(left.stats.mass_removed, right.stats.mass_removed, atol=1e-5)
+        np.testing.assert_allclose(getattr(left, name), getattr(right, name), rtol=0, atol=LOG_P)
+    np.testing.assert_allclose(left.stats.mass_removed, right.stats.mass_removed, rtol=0, atol=P)
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static", "off"])

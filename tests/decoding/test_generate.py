@@ -12,6 +12,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.reference.apply_mask import mask_bits
 from tests.decoding.random_models import random_model
+from tests.rounding import LOG_P, P
 
 torch = pytest.importorskip("torch")
 
@@ -51,8 +52,8 @@ def test_greedy_with_a_cache_is_greedy_without(model, tokenizer):
             tokens, logprobs, removed = zip(*lines, strict=True)
             assert out.tokens == list(tokens)
             assert out.finish_reason == reason
-            np.testing.assert_allclose(out.logprobs, logprobs, atol=1e-4)
-            np.testing.assert_allclose(out.stats.mass_removed, removed, atol=1e-5)
+            np.testing.assert_allclose(out.logprobs, logprobs, rtol=0, atol=LOG_P)
+            np.testing.assert_allclose(out.stats.mass_removed, removed, rtol=0, atol=P)
             assert all(0 <= mass <= 1 for mass in out.stats.mass_removed)
 
 
@@ -137,7 +138,7 @@ def test_sampled_logprobs_are_those_of_the_masked_and_scaled_distribution(model,
             matcher.fill_mask(mask)
             allowed = torch.from_numpy(mask_bits(mask, vocab.size)[0])
             row = torch.where(allowed, logits[len(prompt) - 1 + position] / 0.7, -torch.inf)
-            assert out.logprobs[position] == pytest.approx(float(row.log_softmax(0)[token]), abs=1e-4)
+            assert out.logprobs[position] == pytest.approx(float(row.log_softmax(0)[token]), abs=LOG_P)
             assert matcher.advance(token)
 
 

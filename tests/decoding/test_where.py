@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 import grammarlm as gl
+from tests.rounding import LOG_P
 
 torch = pytest.importorskip("torch")
 
@@ -82,7 +83,7 @@ def test_figures_are_those_of_the_grammar():
     for token, logprob in zip(out.tokens, out.logprobs, strict=True):
         can = [t for t in range(5) if len(TOKENS[t]) <= left]
         assert math.isclose(
-            logprob, float(torch.log_softmax(TABLE[last][can] / 0.5, 0)[can.index(token)]), abs_tol=1e-5
+            logprob, float(torch.log_softmax(TABLE[last][can] / 0.5, 0)[can.index(token)]), abs_tol=LOG_P
         )
         last, left = token, left - len(TOKENS[token])
 

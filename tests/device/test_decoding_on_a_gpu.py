@@ -10,6 +10,7 @@ import grammarlm as gl
 from grammarlm.decoding.speculative.drafters.features import Features
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.models.corpus import constraint, example
+from tests.rounding import embedded_model
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
 ASKED = [example("heldout", index, "record") for index in range(6)]
@@ -20,8 +21,7 @@ PROMPTS = [each.prompt for each in ASKED if each.form == ASKED[0].form] or [ASKE
 @pytest.fixture(scope="module")
 def models():
     """(on the device, on the CPU, tokenizer)."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    (there, tokenizer), (here, _) = gl.load_tiny(), gl.load_tiny()
+    (there, tokenizer), (here, _) = embedded_model(), embedded_model()
     return there.cuda(), here, tokenizer
 
 
@@ -50,7 +50,7 @@ def test_greedy_answers_are_those_of_the_cpu(models, options):
 @pytest.mark.parametrize("trained", ["draft", "heads", "features"])
 def test_trained_drafts_change_no_answer(models, trained):
     there, _, tokenizer = models
-    model = gl.load_tiny(**{trained: True})[0].cuda()
+    model = embedded_model(**{trained: True})[0].cuda()
     drafter = {"draft": lambda: model, "heads": lambda: Heads(model), "features": lambda: Features(model)}[trained]()
     assert answers(there, tokenizer, draft=gl.Draft(drafter, length=4)) == answers(there, tokenizer)
 
@@ -81,7 +81,7 @@ def test_the_processor_of_transformers(models):
 
 def test_infilling(models):
     _, _, tokenizer = models
-    networks = [gl.load_tiny(diffusion=True)[0] for _ in range(2)]
+    networks = [embedded_model(diffusion=True)[0] for _ in range(2)]
     there, here = networks[0].cuda(), networks[1]
     found = [
         gl.infill(

@@ -8,6 +8,7 @@ from grammarlm.models.drafters import FeatureDrafter, Heads  # noqa: E402
 from grammarlm.models.export import as_llama  # noqa: E402
 from grammarlm.models.network import Network, Shape  # noqa: E402
 from grammarlm.models.tiny import FOLDER, load_tokenizer  # noqa: E402
+from tests.rounding import assert_logits  # noqa: E402
 
 SMALL = Shape(vocabulary=50, hidden=64, layers=3)
 
@@ -17,7 +18,7 @@ def network(shape=SMALL):
     made = Network(shape)
     for name, parameter in made.named_parameters():
         torch.nn.init.normal_(parameter, 1.0 if "norm" in name else 0.0, 0.3)
-    return made.eval()
+    return made.double().eval()
 
 
 def ids(rows=2, width=20, seed=0):
@@ -27,12 +28,12 @@ def ids(rows=2, width=20, seed=0):
 @torch.no_grad()
 def test_it_is_llama():
     ours, asked = network(), ids()
-    theirs = as_llama(ours, load_tokenizer(FOLDER))
+    theirs = as_llama(ours, load_tokenizer(FOLDER)).double()
     output = theirs(asked, output_hidden_states=True)
-    torch.testing.assert_close(ours(asked), output.logits, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(ours.last_states(asked), output.hidden_states[-1], rtol=1e-4, atol=1e-4)
+    assert_logits(ours(asked), output.logits)
+    assert_logits(ours.last_states(asked), output.hidden_states[-1])
     for mine, other in zip(ours.states(asked)[:-1], output.hidden_states[1:-1], strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)
+        assert_logits(mine, other)
 
 
 @torch.no_grad()
@@ -47,19 +48,19 @@ def test_only_a_causal_one_is_blind_to_what_follows(causal):
 
 @torch.no_grad()
 def test_heads_begin_alike_and_are_blind_to_later_states():
-    drafter, states = Heads(SMALL).eval(), network().last_states(ids())
+    drafter, states = Heads(SMALL).double().eval(), network().last_states(ids())
     predicted = drafter(states)
     assert len(predicted) == Heads.COUNT
     assert all(torch.equal(each, predicted[0]) for each in predicted)
-    torch.testing.assert_close(drafter(states[:, :7])[0], predicted[0][:, :7])
+    assert_logits(drafter(states[:, :7])[0], predicted[0][:, :7])
     assert predicted[0].shape == states.shape
 
 
 @torch.no_grad()
 def test_a_feature_drafter_is_blind_to_later_tokens():
     made = network()
-    drafter = FeatureDrafter(SMALL).eval()
+    drafter = FeatureDrafter(SMALL).double().eval()
     states, embedded = made.last_states(ids())[:, :-1], made.model.embed_tokens(ids()[:, 1:])
     whole = drafter(states, embedded)
-    torch.testing.assert_close(drafter(states[:, :7], embedded[:, :7]), whole[:, :7])
+    assert_logits(drafter(states[:, :7], embedded[:, :7]), whole[:, :7])
     assert whole.shape == states.shape

@@ -80,7 +80,7 @@ LAW = {(1, 2): 0.5, (1, 3): 0.2, (4, 2): 0.3}
 def test_a_joint_law_multiplies_to_itself():
     model = JointLaw(LAW, WIDTH, prompt=[0])
     for text, mass in LAW.items():
-        logs = model(torch.tensor([[0, *text]]))[0].log_softmax(-1)
+        logs = model(torch.tensor([[0, *text]]))[0].double().log_softmax(-1)
         assert math.isclose(math.exp(sum(logs[at, token] for at, token in enumerate(text))), mass, rel_tol=1e-6)
 
 
@@ -91,7 +91,7 @@ def test_on_a_canvas_it_gives_the_law_of_each_position():
         fits = {
             text: mass for text, mass in LAW.items() if all(a in (b, mask) for a, b in zip(known, text, strict=True))
         }
-        given = model(torch.tensor([known]))[0].softmax(-1)
+        given = model(torch.tensor([known]))[0].double().softmax(-1)
         for at, token in itertools.product(range(2), range(WIDTH)):
             expected = sum(mass for text, mass in fits.items() if text[at] == token) / (sum(fits.values()) or 1)
             assert math.isclose(given[at, token], expected if fits else 1 / WIDTH, abs_tol=1e-6)

@@ -12,6 +12,7 @@ import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling, draw, least_kept, uniform_of
 from grammarlm.kernels.reference import sampling as reference_sampling
 from tests.decoding.left_to_right import LEFT_TO_RIGHT
+from tests.rounding import LOG_P
 
 
 def kept_by_definition(logits, top_k=None, top_p=None, min_p=None):
@@ -94,7 +95,7 @@ def test_draws_are_those_of_the_reference():
         if expected.margin > 1e-5:
             compared += 1
             assert token == expected.token
-            assert logprob == pytest.approx(expected.logprob, abs=1e-4)
+            assert logprob == pytest.approx(expected.logprob, rel=0, abs=LOG_P)
     assert compared > 250
 
 

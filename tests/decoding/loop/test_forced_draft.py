@@ -8,6 +8,7 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.readers.cached import static_caches_are_right
+from tests.rounding import LOG_P, embedded_model
 
 RECORD = {"name": "Ada Lovelace", "age": 36, "email": "ada@example.org", "city": "London", "active": True}
 TYPES = {"name": "string", "age": "integer", "email": "string", "city": "string", "active": "boolean"}
@@ -22,7 +23,7 @@ PROMPTS = ["Ada Lovelace is 36 and lives in London.\nAs JSON: ", "Tom, 7.\n", "A
 
 @pytest.fixture(scope="module")
 def tiny():
-    return gl.load_tiny()
+    return embedded_model()
 
 
 def planted(tokens: list[int], stop: int, width: int):
@@ -47,7 +48,7 @@ def test_runs_share_a_forward(tiny, style) -> None:
     shared = gl.generate(model, [vocab.stop_ids[0]], vocab=vocab, schema=SCHEMA)
     assert alone.tokens == shared.tokens == tokens
     assert alone.value == shared.value == RECORD
-    assert shared.logprobs == pytest.approx(alone.logprobs, abs=1e-4)
+    assert shared.logprobs == pytest.approx(alone.logprobs, rel=0, abs=LOG_P)
     assert alone.stats.draft_tokens == alone.stats.accepted_tokens == 0
     stats = shared.stats
     assert 5 <= stats.accepted_tokens <= stats.draft_tokens
@@ -113,7 +114,7 @@ def test_answers_are_those_without_runs(tiny, cache, draw, monkeypatch) -> None:
     for alone, shared in zip(*found, strict=True):
         assert shared.tokens == alone.tokens
         assert shared.finish_reason == alone.finish_reason
-        assert shared.logprobs == pytest.approx(alone.logprobs, abs=1e-4)
+        assert shared.logprobs == pytest.approx(alone.logprobs, rel=0, abs=LOG_P)
         stats = shared.stats
         assert stats.accepted_tokens <= stats.tokens <= stats.forwards + stats.accepted_tokens + stats.forced_tokens
     assert cache == "static" or any(one.stats.accepted_tokens for one in found[1])

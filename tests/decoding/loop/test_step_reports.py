@@ -7,6 +7,7 @@ import grammarlm as gl
 from grammarlm.decoding.generate import start
 from grammarlm.decoding.loop.step_reports import step_reports
 from grammarlm.kernels.reference.apply_mask import mask_bits
+from tests.rounding import LOG_P, P
 
 torch = pytest.importorskip("torch")
 
@@ -53,8 +54,8 @@ def test_what_is_told_of_each_token(model, tokenizer, grammar, forced) -> None:
         assert step.allowed == allowed.sum()
         after = np.where(allowed, own, 0) / own[allowed].sum()
         for one in (step.chosen, *step.others, *step.forbidden):
-            assert one.before == pytest.approx(own[one.token], abs=1e-5)
-            assert one.after == pytest.approx(after[one.token], abs=1e-4)
+            assert one.before == pytest.approx(own[one.token], abs=P)
+            assert one.after == pytest.approx(after[one.token], rel=LOG_P, abs=P)
         assert all(allowed[one.token] for one in step.others)
         assert not any(allowed[one.token] for one in step.forbidden)
         for told, p in ((step.others, after), (step.forbidden, np.where(allowed, 0, own))):

@@ -12,6 +12,7 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding import blend, search
 from tests.decoding.conftest import random_model
+from tests.rounding import LOG_P, embedded_model
 
 PROMPTS = ["the cat", "a 100 year old"]
 SCHEMA = {
@@ -38,8 +39,8 @@ def averaged(*logits, weight=0.5):
 
 def same(found, expected):
     assert found.tokens == expected.tokens
-    assert found.logprobs == pytest.approx(expected.logprobs, abs=1e-3)
-    assert found.model_logprobs == pytest.approx(expected.model_logprobs, abs=1e-3)
+    assert found.logprobs == pytest.approx(expected.logprobs, rel=0, abs=LOG_P)
+    assert found.model_logprobs == pytest.approx(expected.model_logprobs, rel=0, abs=LOG_P)
     assert (found.finish_reason, found.value) == (expected.finish_reason, expected.value)
 
 
@@ -94,7 +95,7 @@ def test_blends_stream(model, other, tokenizer):
 
 
 def test_forced_tokens_and_drafts_share_a_forward():
-    tiny, tokenizer = gl.load_tiny()
+    tiny, tokenizer = embedded_model()
     prompt = "Ada Lovelace is 36 and lives in London.\nAs JSON: "
     alone = gl.generate(tiny, prompt, tokenizer=tokenizer, schema=SCHEMA, max_tokens=40)
     found = gl.generate(tiny, prompt, tokenizer=tokenizer, schema=SCHEMA, max_tokens=40, method=blend(tiny)(averaged))
@@ -118,7 +119,7 @@ def test_another_prompt_before_the_answers(model, tokenizer):
         with torch.inference_mode():
             rows = [model(input_ids=torch.tensor([ids])).logits[0, -1] for ids in (tokens, anyway)]
         expected = torch.log_softmax(2 * rows[0] - rows[1], -1)[one.tokens[0]]
-        assert one.model_logprobs[0] == pytest.approx(float(expected), abs=1e-3)
+        assert one.model_logprobs[0] == pytest.approx(float(expected), rel=0, abs=LOG_P)
     with pytest.raises(ValueError, match="reads another prompt"):
         gl.generate(model, "the ca", tokenizer=tokenizer, regex="[a-z ]{3,9}", method=away, heal=True)
 
@@ -195,7 +196,7 @@ def test_best_first_is_a_beam_that_drops_nothing(model, tokenizer):
     expected = gl.generate(model, PROMPTS, method="beam", beams=300, n=3, **given)
     for one, two in zip(found, expected, strict=True):
         same(one, two)
-        assert one.score == pytest.approx(two.score, abs=1e-4)
+        assert one.score == pytest.approx(two.score, rel=0, abs=9 * LOG_P)
 
 
 def test_fewer_texts_than_answers(model, tokenizer):

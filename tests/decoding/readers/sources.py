@@ -2,11 +2,11 @@
 
 import pytest
 
-import grammarlm as gl
 from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import open_reader
 from tests.decoding.random_models import encoder_decoder, random_model
+from tests.rounding import assert_logits, embedded_model
 
 torch = pytest.importorskip("torch")
 
@@ -51,7 +51,7 @@ class Source:
         if kind in ("T5", "Bart"):
             self.model = encoder_decoder(kind, WIDTH)
         elif kind == "embedded":
-            self.model = gl.load_tiny()[0]
+            self.model = embedded_model()[0]
             self.width = self.model.config.vocab_size
         elif kind in ("callable", "blend"):
             self.model = bare
@@ -99,7 +99,7 @@ def check(logits, source, texts):
     expected = torch.cat(expected)
     assert logits.shape == expected.shape
     assert logits.dtype == torch.float32
-    torch.testing.assert_close(logits, expected, atol=2e-4, rtol=2e-4)
+    assert_logits(logits, expected)
     logits.fill_(float("nan"))
 
 

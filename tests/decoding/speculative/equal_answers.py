@@ -6,6 +6,7 @@ import pytest
 
 import grammarlm as gl
 from tests.decoding.speculative.draft_models import GRAMMARS, VOCAB, prompts
+from tests.rounding import LOG_P
 
 FACTORS = {
     "grammar": ("none", "schema", "regex", "sql"),
@@ -34,7 +35,7 @@ def same_answers(model, make_draft, count=6, trees=gl.Draft.TREES, seed=0, asked
         for one, other in zip(plain, with_draft, strict=True):
             assert one.tokens == other.tokens, chosen
             assert one.finish_reason == other.finish_reason, chosen
-            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4), chosen
+            assert one.logprobs == pytest.approx(other.logprobs, rel=0, abs=LOG_P), chosen
             drafted += other.stats.draft_tokens
             accepted += other.stats.accepted_tokens
     return drafted, accepted

@@ -12,6 +12,7 @@ from grammarlm.decoding.speculative.drafters.lattice import Lattice, best_paths
 from grammarlm.models.planted import JointLaw, Planted, noise
 from tests.decoding.speculative.draft_models import GRAMMARS, STOP, VOCAB, WIDTH, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
+from tests.rounding import embedded_model
 
 torch = pytest.importorskip("torch")
 
@@ -264,7 +265,7 @@ def test_the_embedded_diffusion_network_drafts():
     """DiffuSpec: the class of the embedded diffusion model, here with random weights, for the embedded causal model."""
     from grammarlm.models.network import Network, Shape
 
-    target, tokenizer = gl.load_tiny()
+    target, tokenizer = embedded_model()
     torch.manual_seed(1)
     network = Network(Shape(target.config.vocab_size, hidden=64, layers=1, causal=False)).eval()
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

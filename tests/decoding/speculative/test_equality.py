@@ -20,6 +20,7 @@ from tests.decoding.speculative.draft_models import (
     prompts,
     transformers_model,
 )
+from tests.rounding import LOG_P
 
 torch = pytest.importorskip("torch")
 
@@ -133,7 +134,7 @@ def check(bench: Bench, chosen: dict, seed: int) -> int:
     for one, other in zip(plain, drafted, strict=True):
         assert one.tokens == other.tokens, chosen
         assert (one.text, one.value, one.finish_reason) == (other.text, other.value, other.finish_reason), chosen
-        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4), chosen
+        assert one.logprobs == pytest.approx(other.logprobs, rel=0, abs=LOG_P), chosen
         stats = other.stats
         assert 0 <= stats.accepted_tokens <= min(stats.draft_tokens, stats.tokens), chosen
         assert stats.tokens <= stats.forwards + stats.accepted_tokens + stats.forced_tokens, chosen

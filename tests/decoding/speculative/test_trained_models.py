@@ -16,6 +16,7 @@ from grammarlm.models.tiny import folder_of
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
+from tests.rounding import embedded_model
 
 torch = pytest.importorskip("torch")
 
@@ -25,12 +26,12 @@ MANY = [(9, "quick"), pytest.param(1000, "proof", marks=pytest.mark.proof)]
 
 @pytest.fixture(scope="module")
 def tiny():
-    return gl.load_tiny()
+    return embedded_model()
 
 
 @pytest.fixture(scope="module")
 def small():
-    return gl.load_tiny(draft=True)[0]
+    return embedded_model(draft=True)[0]
 
 
 def answers(tiny, draft, asked=ASKED, **options):
@@ -147,7 +148,7 @@ def test_the_rate_of_each_schema_tells_drafts_apart(tiny, small, count):
 
 def test_trained_heads_draft(tiny):
     """Medusa: the embedded heads in a Cartesian tree; at least 1.8 tokens accepted a round, the answers those without."""
-    heads, _ = gl.load_tiny(heads=True)
+    heads, _ = embedded_model(heads=True)
     outs = answers(tiny, gl.Draft(Heads(heads), tree="fixed", length=4))
     assert accepted(outs) >= 1.8
     chains = answers(tiny, gl.Draft(Heads(heads), length=4))
@@ -158,7 +159,7 @@ def test_trained_heads_draft(tiny):
 @pytest.mark.parametrize(("count", "tier"), MANY)
 def test_typical_acceptance_is_never_invalid(tiny, count, tier):
     """Medusa, VALID: typical acceptance of the heads' trees, sampled."""
-    heads, _ = gl.load_tiny(heads=True)
+    heads, _ = embedded_model(heads=True)
     asked = [example("test", number, ("record", "call")[number % 2]) for number in range(count)]
     draft = gl.Draft(Heads(heads), tree="fixed", length=4, acceptance="typical")
     outs = answers(tiny, draft, asked, temperature=1.0, seed=count)
@@ -173,7 +174,7 @@ def test_typical_acceptance_is_never_invalid(tiny, count, tier):
 @pytest.mark.parametrize("length", [8, 32])
 def test_a_trained_diffusion_model_drafts(tiny, length):
     """DiffuSpec (8), DEER (32): the embedded diffusion model fills in what comes next."""
-    model, tokenizer = gl.load_tiny(diffusion=True)
+    model, tokenizer = embedded_model(diffusion=True)
     outs = answers(tiny, gl.Draft(Fill(model, tokenizer.mask_token_id, length=length)))
     assert accepted(outs) >= 1.0
     assert [out.tokens for out in outs[:4]] == [out.tokens for out in answers(tiny, None, ASKED[:4])]
