@@ -98,9 +98,9 @@ def admitted(manager: GrammarManager, **asked: Any) -> Req:
     return req
 
 
-UPDATE = sources.function_of(
-    "sglang/srt/sampling/sampling_batch_info.py",
+UPDATE = sources.FILES.function(
     "update_regex_vocab_mask",
+    "sglang/srt/sampling/sampling_batch_info.py",
     GrammarRow=base.GrammarRow,
     GrammarMask=base.GrammarMask,
 )
@@ -224,7 +224,7 @@ def test_a_token_that_the_mask_forbids_ends_its_request_alone(manager: GrammarMa
     assert set(np.flatnonzero(kept[1]).tolist()) == reference(("regex", "ab"), [], other.vocab)
 
 
-TRAVERSE = sources.function_of("sglang/srt/speculative/spec_utils.py", "traverse_tree")
+TRAVERSE = sources.FILES.function("traverse_tree", "sglang/srt/speculative/spec_utils.py")
 
 
 def test_trees_of_drafts(manager: GrammarManager) -> None:
