@@ -49,7 +49,9 @@ def is_backend_on() -> bool:
 
 def register_backend() -> None:
     """Structured outputs of this process are grammarlm's."""
-    instead = f"Unset {BACKEND}, or use the logits processor: --logits-processors grammarlm.integrations.vllm:LogitsProcessor"
+    instead = (
+        f"Unset {BACKEND}, or use the logits processor: --logits-processors grammarlm.integrations.vllm:LogitsProcessor"
+    )
     check_functions("vLLM", vllm.__version__, TESTED, USED_BY_BACKEND, instead)
     warn_of_version("vLLM", vllm.__version__, TESTED)
     from vllm.sampling_params import SamplingParams

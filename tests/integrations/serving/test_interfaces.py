@@ -8,7 +8,11 @@ import pytest
 
 from grammarlm.integrations.serving.interfaces import check_functions, differences, warn_of_version
 
-EXPECTED = {"an_engine.inner:Manager.begin": "self request", "an_engine.inner:build": "config more rest", "an_engine.inner:Manager.check": "cls params"}
+EXPECTED = {
+    "an_engine.inner:Manager.begin": "self request",
+    "an_engine.inner:build": "config more rest",
+    "an_engine.inner:Manager.check": "cls params",
+}
 
 
 def engine(source: str) -> ModuleType:
@@ -30,7 +34,10 @@ def build(config, *more, **rest): ...
     ("source", "found"),
     [
         (SAME, []),
-        (SAME.replace("self, request", "self, request, extra=None"), ["Manager.begin takes (self, request, extra), and not"]),
+        (
+            SAME.replace("self, request", "self, request, extra=None"),
+            ["Manager.begin takes (self, request, extra), and not"],
+        ),
         (SAME.replace("def begin", "def start"), ["there is no function an_engine.inner:Manager.begin"]),
         (SAME.replace("def check(cls, params)", "def check(cls, sampling)"), ["Manager.check takes (cls, sampling)"]),
         (SAME.replace("def build", "def make"), ["there is no function an_engine.inner:build"]),

@@ -202,6 +202,14 @@ def test_any_json(manager: GrammarManager) -> None:
         ({"regex": "(a"}, "missing|parenthes"),
         ({"ebnf": 'root ::= "a" other'}, "other"),
         ({"structural_tag": "{}"}, "structural_tag is not supported"),
+        ({"json_schema": 5}, ""),  # in SGLang's words: a text is what it asks for
+        ({"json_schema": [["a"]]}, ""),
+        ({"json_schema": "[" * 100_000}, "recursion|nested"),
+        ({"json_schema": "3"}, "boolean|object"),
+        ({"regex": {"a": 1}}, "regex"),
+        ({"regex": "\ud800"}, "surrogate"),
+        ({"ebnf": 3.5}, ""),
+        ({"ebnf": ""}, "rule|root|empty"),
     ],
 )
 def test_bad_grammars_end_their_request_with_a_sentence(manager: GrammarManager, asked: Any, said: str) -> None:

@@ -134,7 +134,9 @@ def test_masks_and_drafts(manager: Any) -> None:
         request = admitted(manager, Request(250, json=json.dumps(SCHEMA)))
         stops = set(vocab.stop_ids)
         while len(request.output) < 25 and not stops & set(request.output):
-            asked = [rng.choice(reference(request.output, vocab)), rng.randrange(SIZE)][: manager.vllm_config.num_speculative_tokens]
+            asked = [rng.choice(reference(request.output, vocab)), rng.randrange(SIZE)][
+                : manager.vllm_config.num_speculative_tokens
+            ]
             drafts = manager.validate_tokens(request, asked)
             rows = rows_of(manager, [request], {"r": drafts})[0]
             read = list(request.output)
@@ -162,7 +164,9 @@ def test_tokens_of_thought_count(manager: Any, thought: int) -> None:
     text: list[int] = []
     while not set(text) & set(vocab.stop_ids):
         row = rows_of(manager, [request], {"r": []})[0][0]
-        others = [token for token in allowed(row) if token not in vocab.stop_ids and b"]" not in vocab.token_bytes(token)]
+        others = [
+            token for token in allowed(row) if token not in vocab.stop_ids and b"]" not in vocab.token_bytes(token)
+        ]
         text.append((others or allowed(row))[0])  # it would go on for ever
         write(manager, request, text[-1:])
     assert len(request.output) == 16

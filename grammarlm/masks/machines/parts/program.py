@@ -102,7 +102,7 @@ class PartsProgram(ProgramDefaults):
         if self.facts.single_bytes == ALL_BYTES:  # otherwise a schema is refused
             for part in self.graph.parts:
                 if isinstance(part, JsonSchema):
-                    tables_of(self.vocab, part.whitespace or "flexible", part.spelling or "any")
+                    tables_of(self.vocab, part.blanks_between, part.spelling or "any")
 
     def _made(self, part: Grammar, compile_part: Compile) -> tuple[Automaton, Report] | UnsatisfiableGrammar:
         try:

@@ -79,7 +79,7 @@ class JsonSchemaProgram(ProgramDefaults):
         self.tokens_spell_all = True
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
-        self.tables = tables_of(vocab, grammar.whitespace or "flexible", grammar.spelling or "any")
+        self.tables = tables_of(vocab, grammar.blanks_between, grammar.spelling or "any")
         # Kernels compile once a machine, the tables are made once a vocabulary: not counted as the schema's time.
         clock.begin_compile()
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
