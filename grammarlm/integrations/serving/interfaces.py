@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from grammarlm.errors import shorten
 from grammarlm.notices import warn
@@ -50,7 +51,7 @@ def differences(expected: Expected) -> list[str]:
 def difference(place: str, names: list[str]) -> str:
     module, _, path = place.partition(":")
     try:
-        found = import_module(module)
+        found: Any = import_module(module)
         for name in path.split("."):
             found = getattr(found, name)
         taken = list(inspect.signature(getattr(found, "__func__", found)).parameters)

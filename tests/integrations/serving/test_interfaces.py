@@ -62,7 +62,12 @@ def test_a_function_that_is_wrapped_is_still_the_same(monkeypatch: pytest.Monkey
 
     module: Any = engine(SAME)
     before = module.Manager.begin
-    module.Manager.begin = functools.wraps(before)(lambda *given, **named: before(*given, **named))
+
+    @functools.wraps(before)
+    def wrapper(*given: Any, **named: Any) -> Any:
+        return before(*given, **named)
+
+    module.Manager.begin = wrapper
     monkeypatch.setitem(sys.modules, "an_engine.inner", module)
     assert not differences(EXPECTED)
 

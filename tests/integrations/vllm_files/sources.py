@@ -30,12 +30,23 @@ class Lazy:
         return getattr(import_module(self._name), name)
 
 
+class SamplingParams:
+    def _validate_structured_outputs(
+        self, model_config: Any, structured_outputs_config: Any, tokenizer: Any
+    ) -> None: ...
+
+
+def tokenizer_of(model_config: Any, **kwargs: Any) -> Any:
+    return model_config.made
+
+
 GIVEN = {
     "__version__": FILES.version,
     "init_logger": logging.getLogger,
     "LazyLoader": lambda name, *_: Lazy(name),
     "strip_speculative_padding": without_padding,
-    "cached_tokenizer_from_config": lambda model_config: model_config.made,
+    "cached_tokenizer_from_config": tokenizer_of,
+    "SamplingParams": SamplingParams,
 }
 
 

@@ -85,17 +85,15 @@ def manager(request: pytest.FixtureRequest) -> Any:
         parallel_config=SimpleNamespace(distributed_executor_backend="mp"),
         scheduler_config=SimpleNamespace(max_num_seqs=8), additional_config=None,
     )  # fmt: skip
+    plugin.register_backend()
+    plugin.register_backend()  # vLLM may run it again
     made = StructuredOutputManager(config)
-    plugin._with_backend(lambda *_: None, made, config)
     assert isinstance(made.backend, Backend)
     return made
 
 
 def admitted(manager: Any, request: Request) -> Request:
-    def grammar_init(manager: Any, request: Request) -> None:
-        StructuredOutputManager.grammar_init(manager, request)
-
-    plugin._at_once(grammar_init, manager, request)
+    manager.grammar_init(request)
     while request.structured_output_request.grammar is None:  # a thread makes it
         pass
     return request

@@ -6,7 +6,7 @@ For the last a correction is suggested: an unknown keyword is mostly a misspelt 
 from __future__ import annotations
 
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from grammarlm.grammars.json_schema.strings.formats import FORMATS, KNOWN
@@ -59,6 +59,7 @@ def about_format(name: str) -> str:
     return f"unknown format {name[:40]!r}" + (f"; did you mean {meant!r}?" if meant else ": every string has it")
 
 
+@lru_cache(maxsize=1024)
 def _close(word: str, known: tuple[str, ...]) -> str | None:
     """The closest known word, ignoring case and separators: max_length, MaxLength, maxLenght."""
     by_letters = _by_letters(known)

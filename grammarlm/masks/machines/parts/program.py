@@ -144,6 +144,6 @@ def parts_automaton(
         relaxed=tuple(line for r in parts for line in r.relaxed),
         canonical=CanonicalReport() if canonical_only else None,
         caps=tuple(dict.fromkeys(line for r in parts for line in r.caps)),
-        keywords=lambda: [line for r in parts if r.keywords is not None for line in r.keywords()],
+        keywords=lambda once=False: [line for r in parts if r.keywords is not None for line in r.keywords(once)],
     )
     return Automaton(program, PartsEpoch), report
