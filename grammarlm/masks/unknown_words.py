@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -52,22 +52,31 @@ def check_unknown(constraint: Constraint, unknown: str) -> None:
         first = next(iter(found.lines or rest), None)
         if first is not None:
             raise refusal_of(first)
-    elif message := news_of(constraint):
-        warnings.warn(message, SchemaWarning, stacklevel=_level_of_caller())
+    else:
+        tell(constraint, _warn)
 
 
-def news_of(constraint: Constraint) -> str:
-    """What to tell of a constraint's unknown words; empty where there are none, or where the schema was told before."""
+def tell(constraint: Constraint, how: Callable[[str], None]) -> None:
+    """Passes on what is to be told of a constraint's unknown words: nothing where its schema was told before."""
     lines = found_in(constraint).lines
     if not lines:
-        return ""
+        return
     key = hash(as_generated(constraint.grammar))
     with _lock:
         if key in _told:
-            return ""
+            return
         _told[key] = None
         while len(_told) > REMEMBERED:
             _told.popitem(last=False)
+    try:
+        how(news_of(lines))
+    except BaseException:  # a warning that its user has made an error: it was not told
+        with _lock:
+            _told.pop(key, None)
+        raise
+
+
+def news_of(lines: Sequence[KeywordReport]) -> str:
     named = "; ".join(f"{shorten(line.pointer, 100)}: {line.note}" for line in lines[:NAMED])
     return shorten(f"{NEWS}: {named}{'; and more' if len(lines) > NAMED else ''}")
 
@@ -93,11 +102,10 @@ def _look(constraint: Constraint) -> Found:
         for line in unknown_lines(islice(lines, LOOKED_AT)):
             found.append(line)
             if len(found) > NAMED:
-                break
-        is_whole = next(lines, None) is None
+                return Found(tuple(found), False)
+        return Found(tuple(found), next(lines, None) is None)
     except LimitExceeded:
-        is_whole = False
-    return Found(tuple(found), is_whole)
+        return Found(tuple(found), False)
 
 
 def lines_of(constraint: Constraint) -> Iterable[KeywordReport]:
@@ -107,6 +115,10 @@ def lines_of(constraint: Constraint) -> Iterable[KeywordReport]:
 
 def unknown_lines(lines: Iterable[KeywordReport]) -> Iterator[KeywordReport]:
     return (line for line in lines if line.status == UNKNOWN)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, SchemaWarning, stacklevel=_level_of_caller())
 
 
 def _level_of_caller() -> int:

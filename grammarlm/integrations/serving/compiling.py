@@ -14,7 +14,7 @@ from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.runtime.collector import PATIENT
 from grammarlm.masks.runtime.limits import POLITE, Limits
-from grammarlm.masks.unknown_words import news_of
+from grammarlm.masks.unknown_words import tell
 from grammarlm.vocab.vocabulary import Vocabulary
 
 LOGGER = logging.getLogger("grammarlm.serving")
@@ -31,8 +31,7 @@ class ServerCompiler(Compiler):
         """In the background, after a compile."""
         super()._weigh(key, constraint)
         with POLITE:
-            if news := news_of(constraint):
-                LOGGER.warning("%s", news)
+            tell(constraint, lambda news: LOGGER.warning("%s", news))
 
 
 def warm_compiler(vocab: Vocabulary, max_bytes: int = USUAL_BYTES) -> Compiler:
