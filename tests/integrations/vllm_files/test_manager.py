@@ -17,7 +17,7 @@ from . import sources
 sources.install()
 
 from vllm.parser.engine.adapters import ParserEngineReasoningAdapter  # noqa: E402
-from vllm.v1.structured_output import StructuredOutputManager  # noqa: E402
+from vllm.v1.structured_output import StructuredOutputManager, backend_types  # noqa: E402
 from vllm.v1.structured_output.request import StructuredOutputRequest  # noqa: E402
 
 from grammarlm.integrations.vllm import plugin  # noqa: E402
@@ -169,3 +169,22 @@ def test_tokens_of_thought_count(manager: Any, thought: int) -> None:
         write(manager, request, text[-1:])
     assert len(request.output) == 16
     assert isinstance(json.loads(TOKENIZER.decode(text[:-1])), list)
+
+
+def test_later_versions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the same functions they get a line; with others they are refused by name."""
+    plugin.register_backend()
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(plugin.vllm, "__version__", "0.99.1")
+    plugin.register_backend()
+    plugin.register_backend()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "this is vLLM 0.99.1, and grammarlm is tested with 0.32 and 0.33" in line
+
+    def accept_tokens(self: Any, request_id: str, tokens: list[int], is_final: bool) -> bool:
+        return True
+
+    monkeypatch.setattr(backend_types.StructuredOutputGrammar, "accept_tokens", accept_tokens)
+    changed = r"StructuredOutputGrammar.accept_tokens takes \(self, request_id, tokens, is_final\).*GRAMMARLM_VLLM_BACKEND"
+    with pytest.raises(RuntimeError, match=changed):
+        plugin.register_backend()
