@@ -34,8 +34,9 @@ class Report:
     relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
     canonical: CanonicalReport | None = None  # with canonical_only
     caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and properties that it does not prove
-    # For a JSON schema: every keyword met, where, and how it is treated; once=True: of a dict in several places the first place.
-    keywords: Callable[..., Iterable[KeywordReport]] | None = None
+    keywords: Callable[..., Iterable[KeywordReport]] | None = (
+        None  # for a JSON schema: every keyword met, where, and how it is treated
+    )
 
     def __repr__(self) -> str:
         counts = f"relaxed: {len(self.relaxed)}, caps: {len(self.caps)}"
