@@ -64,7 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def schema_warnings_as_lines() -> Iterator[None]:
     """Warnings about a schema as lines of this program: without the place in its sources, where nobody has to look."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", SchemaWarning)
         show = warnings.showwarning
 
         def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:

@@ -9,11 +9,10 @@ from grammarlm.decoding.methods.registry import method_for, method_of
 from grammarlm.decoding.readers.model_facts import check_model, width_of
 from grammarlm.errors import brief
 from grammarlm.grammars.compose import Grammar
-from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.masks.constraint import Constraint
 
 from .argument_types import Model, Prompts, Schema
-from .arguments import check_choice, check_vocabulary
+from .arguments import check_vocabulary
 from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from .events import Event
 from .generate import generate
@@ -49,7 +48,7 @@ class Generator:
         check_vocabulary(tokenizer, vocab)
         if output_type is not None:
             vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
-            check_choice("unknown", unknown := arguments.get("unknown", "warn"), UNKNOWN)
+            unknown = arguments.get("unknown", "warn")
             compiled_output(one_output(**self._held), vocab, arguments.get("limits"), unknown)
 
     def __call__(self, prompt: Prompts, **arguments: Any) -> Any:

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.decoding.arguments import check_choice
-from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.integrations.serving.served_row import Row
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
@@ -47,7 +45,6 @@ class LogitsProcessor(list[Processor]):
 
     def __init__(self, constraint: Constraint, *, max_tokens: int | None = None, unknown: str = "warn"):
         super().__init__([self._mask])
-        check_choice("unknown", unknown, UNKNOWN)
         self._constraint = constraint.as_generated
         check_unknown(self._constraint, unknown)
         self._max_tokens = max_tokens

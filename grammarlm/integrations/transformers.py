@@ -25,10 +25,8 @@ import numpy as np
 import torch
 import transformers
 
-from grammarlm.decoding.arguments import check_choice
 from grammarlm.decoding.logits.apply_mask import apply_mask_
 from grammarlm.errors import brief
-from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
@@ -88,7 +86,6 @@ class LogitsProcessor(transformers.LogitsProcessor):
         max_tokens: int | None = None,
         unknown: str = "warn",
     ):
-        check_choice("unknown", unknown, UNKNOWN)
         self._constraints = [each and each.as_generated for each in checked(constraint)]
         self._max_tokens = max_tokens
         known = next((c for c in self._constraints if c is not None), None)

@@ -16,9 +16,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from grammarlm.errors import LimitExceeded, SchemaWarning, shorten
+from grammarlm.errors import LimitExceeded, SchemaWarning, brief, shorten
 from grammarlm.grammars.generated import as_generated
 from grammarlm.grammars.json_schema.report import UNKNOWN, refusal_of
+from grammarlm.grammars.json_schema.schema import UNKNOWN as UNKNOWN_WAYS
 
 if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.report import KeywordReport
@@ -46,6 +47,8 @@ _lock = threading.Lock()
 
 def check_unknown(constraint: Constraint, unknown: str) -> None:
     """Warns of the unknown words of a constraint's schemas, once a schema; "refuse": UnsupportedFeature."""
+    if unknown not in UNKNOWN_WAYS:
+        raise ValueError(f"unknown={brief(unknown)}; it takes {' or '.join(map(repr, UNKNOWN_WAYS))}")
     found = found_in(constraint)
     if unknown == "refuse":
         rest = () if found.is_whole else unknown_lines(lines_of(constraint))

@@ -185,6 +185,8 @@ def test_later_versions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         return True
 
     monkeypatch.setattr(backend_types.StructuredOutputGrammar, "accept_tokens", accept_tokens)
-    changed = r"StructuredOutputGrammar.accept_tokens takes \(self, request_id, tokens, is_final\).*GRAMMARLM_VLLM_BACKEND"
+    changed = (
+        r"StructuredOutputGrammar.accept_tokens takes \(self, request_id, tokens, is_final\).*GRAMMARLM_VLLM_BACKEND"
+    )
     with pytest.raises(RuntimeError, match=changed):
         plugin.register_backend()
