@@ -5,13 +5,14 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test test-processors test-vllm test-llama-cpp test-sglang test-lm-eval lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
+.PHONY: help demo test test-processors test-vllm test-vllm-files test-llama-cpp test-sglang test-lm-eval lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
 	@echo "make test    install, then the whole test suite (about 12 minutes on two cores)"
 	@echo "make test-processors  what compares floats, as two other processors would add them"
 	@echo "make test-vllm  vLLM in an environment of its own (3.4 GB): the real engine, both model runners"
+	@echo "make test-vllm-files   the files of vLLM's newest wheel (340 MB) that call what we put in their place"
 	@echo "make test-llama-cpp  llama-cpp-python, built once (ten minutes)"
 	@echo "make test-sglang     the files of SGLang's wheel (39 MB) that call a grammar backend"
 	@echo "make test-lm-eval    lm-evaluation-harness, its tasks and its judge"
@@ -104,6 +105,12 @@ $(LIBRARY):
 test-vllm: $(LIBRARY) .venv-vllm/everything
 	GRAMMARLM_KERNELS=shipped PYTHONPATH=. .venv-vllm/bin/python -m pytest -p no:cacheprovider tests/integrations/vllm tests/vocab/test_tekken.py $(ARGS)
 
+# The newest vLLM needs a GPU to be installed: the files of its wheel (340 MB) are read.
+VLLM_FILES := build/vllm-newest
+test-vllm-files: .venv/everything
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(VLLM_FILES) vllm
+	GRAMMARLM_VLLM_FILES=$(VLLM_FILES) $(BIN)/python -m pytest -p no:cacheprovider tests/integrations/vllm_files $(ARGS)
+
 # Distributed as sources only: the build takes ten minutes, and a C++ compiler.
 LLAMA_CPP := build/llama-cpp-python-0.3.36
 $(LLAMA_CPP)/everything: .venv/everything
@@ -118,7 +125,6 @@ test-llama-cpp: $(LLAMA_CPP)/everything
 SGLANG := build/sglang-0.5.23
 $(SGLANG)/everything: .venv/everything
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(SGLANG) sglang==0.5.23
-	$(BIN)/python -m zipfile --extract $(SGLANG)/sglang-*.whl $(SGLANG)
 	@touch $@
 
 test-sglang: $(SGLANG)/everything

@@ -38,6 +38,7 @@ _HOME = {
     "MaskTree": "masks.draft_tree",
     "MissingPackage": "errors",
     "Result": "decoding.result",
+    "SchemaWarning": "errors",
     "TokenizerError": "errors",
     "UnsatisfiableGrammar": "errors",
     "UnsupportedFeature": "errors",

@@ -30,6 +30,7 @@ from .errors import GrammarError as GrammarError
 from .errors import LimitExceeded as LimitExceeded
 from .errors import MaskError as MaskError
 from .errors import MissingPackage as MissingPackage
+from .errors import SchemaWarning as SchemaWarning
 from .errors import TokenizerError as TokenizerError
 from .errors import UnsatisfiableGrammar as UnsatisfiableGrammar
 from .errors import UnsupportedFeature as UnsupportedFeature
@@ -93,6 +94,7 @@ def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts
     draft: object = None,
     cache: str | None = None,
     limits: Limits | None = None,
+    unknown: str = "warn",
     method: str | Callable[..., list[Result]] = "masked",
     batch_size: int = ...,
     progress: bool | None = None,
@@ -126,6 +128,7 @@ def generate(
     draft: object = None,
     cache: str | None = None,
     limits: Limits | None = None,
+    unknown: str = "warn",
     method: str | Callable[..., list[Result]] = "masked",
     batch_size: int = ...,
     progress: bool | None = None,
@@ -159,6 +162,7 @@ def generate(
     draft: object = None,
     cache: str | None = None,
     limits: Limits | None = None,
+    unknown: str = "warn",
     method: str | Callable[..., list[Result]] = "masked",
     batch_size: int = ...,
     progress: bool | None = None,

@@ -19,7 +19,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from grammarlm.bench.arguments import add_bench
 from grammarlm.commands.check import add_check
@@ -28,6 +31,7 @@ from grammarlm.commands.infill import add_infill
 from grammarlm.commands.inspect import add_inspect
 from grammarlm.commands.warm import add_warm
 
+from .errors import SchemaWarning
 from .version import version
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
@@ -41,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     try:
-        code = options.command(options)
+        with schema_warnings_as_lines():
+            code = options.command(options)
         if sys.stdout is not None:
             sys.stdout.flush()  # a full disk or a closed pipe raises here, not at interpreter exit
         return code
@@ -53,6 +58,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+@contextmanager
+def schema_warnings_as_lines() -> Iterator[None]:
+    """Warnings about a schema as lines of this program: without the place in its sources, where nobody has to look."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, SchemaWarning):
+                print(f"grammarlm: {message}", file=sys.stderr)
+            else:
+                show(message, category, *place, **more)
+
+        warnings.showwarning = shown
+        yield
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -6,7 +6,8 @@
     │   ├── UnsatisfiableGrammar        no text (or no token sequence) satisfies it
     │   └── LimitExceeded               time, memory, states or depth ran out (see Limits)
     ├── TokenizerError(ValueError)      a tokenizer whose token bytes cannot be determined exactly
-    └── MaskError(ValueError)           a mask, logits or row index of the wrong shape, type or device
+    ├── MaskError(ValueError)           a mask, logits or row index of the wrong shape, type or device
+    └── SchemaWarning(UserWarning)      a warning: keywords or formats of a schema that nobody has defined
 
 A message says what was found, where, what would be accepted and what to do, in at most 500 characters.
 """
@@ -115,6 +116,10 @@ class TokenizerError(ValueError):
 
 class MissingPackage(ImportError):
     """Something needs a package that is not installed, or that is too old."""
+
+
+class SchemaWarning(UserWarning):
+    """A schema has keywords or formats that nobody has defined; mostly they are misspelt, and what was meant does not hold."""
 
 
 class MaskError(ValueError):

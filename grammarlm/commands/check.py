@@ -32,6 +32,7 @@ def add_check(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from grammarlm.grammars.lark.grammar import Lark
     from grammarlm.masks.constraint import compile
+    from grammarlm.masks.unknown_words import check_unknown
 
     from .refusal import bytes_alone, refused
 
@@ -40,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
     start = perf_counter()
     constraint = compile(grammar, bytes_alone())
     took = perf_counter() - start
+    if text is not None or options.unknown == "refuse":  # the report has them
+        check_unknown(constraint, options.unknown)
     if text is None:
         print(f"compiled in {took * 1e3:.1f} ms, {constraint.nbytes:,} bytes")
         print(report_lines(constraint.report))

@@ -11,6 +11,7 @@ from grammarlm.decoding.methods.names import METHODS
 from grammarlm.decoding.speculative.names import AUTO, DRAFTERS
 
 from .generate_io import files_read, load_model, read_grammar, read_prompt, show
+from .grammar_arguments import add_unknown
 from .written_files import check_report, refuse_inputs
 
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed")
@@ -33,6 +34,7 @@ def add_generate(commands: Any) -> None:
         help='a line for each prompt: {"prompt": ...}, with a schema, regex or choices of its own',
     )
     add_held(parser.add_mutually_exclusive_group())
+    add_unknown(parser)
     add_sampling(parser)
     add_method(parser)
     shown = parser.add_mutually_exclusive_group()
@@ -158,6 +160,8 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
     except ValueError as error:
         options.usage_error(str(error))
     settings = {**sampling, "max_tokens": options.max_tokens, "close": not options.no_close}
+    if options.unknown != "warn":
+        settings["unknown"] = options.unknown
     if options.limit:
         settings["limits"] = limits_of(options)
     if options.draft:

@@ -36,8 +36,18 @@ def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> N
         default="assert",
         help="whether `format` of a schema counts (assert)",
     )
+    add_unknown(parser)
     parser.set_defaults(usage_error=parser.error)
     parser.usage = f"%(prog)s [options] (SCHEMA | --regex R | --lark FILE | --grammar FILE) [{text} | --text TEXT]"
+
+
+def add_unknown(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--unknown",
+        choices=("warn", "refuse"),
+        default="warn",
+        help="keywords and formats of a schema that nobody has defined, misspelt ones for instance (warn)",
+    )
 
 
 def read_arguments(options: argparse.Namespace) -> tuple[Grammar, bytes | None, str]:

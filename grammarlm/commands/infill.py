@@ -13,7 +13,7 @@ from grammarlm.errors import shorten
 
 from .generate import add_held
 from .generate_io import files_read, load_model, read_grammar, read_prompt, show
-from .grammar_arguments import read_text
+from .grammar_arguments import add_unknown, read_text
 from .infill_lines import LEGEND, line_of, summary
 from .written_files import check_report, refuse_inputs
 
@@ -35,6 +35,7 @@ def add_infill(commands: Any) -> None:
     row.add_argument("--pieces", metavar="[...]|@FILE", help='the text and its holes: \'["Say ", 3, "."]\'')
     row.add_argument("--length", type=int, metavar="N", help="one hole of N tokens; a shorter text ends before")
     add_held(parser.add_mutually_exclusive_group())
+    add_unknown(parser)
     how = parser.add_argument_group("how it is filled in")
     how.add_argument("--sampler", choices=SAMPLERS, metavar="NAME", help=f"one of {', '.join(SAMPLERS)}")
     how.add_argument("--steps", type=int, metavar="N", help="at most so many steps (as many as there are masks)")
@@ -73,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
         prompt=prompt,
         grammar=grammar,
         sampler=options.sampler,
+        unknown=options.unknown,
         **settings,
         **sampler_options(options),
     )

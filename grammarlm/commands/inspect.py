@@ -27,13 +27,16 @@ def add_inspect(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from grammarlm.masks.constraint import compile
     from grammarlm.masks.explain import shown
+    from grammarlm.masks.unknown_words import check_unknown
 
     from .refusal import STOP, bytes_alone, refused
 
     grammar, prefix, name = read_arguments(options)
     prefix = b"" if prefix is None else prefix
     vocab = load_vocabulary(options.tokenizer)
-    by_bytes = compile(grammar, bytes_alone()).matcher()
+    constraint = compile(grammar, bytes_alone())
+    check_unknown(constraint, options.unknown)
+    by_bytes = constraint.matcher()
     wrong = refused(by_bytes, prefix, name, whole=False)
     if wrong is not None:
         raise ValueError(wrong)

@@ -56,6 +56,7 @@ def generate(
     draft: object = None,
     cache: str | None = None,
     limits: Limits | None = None,
+    unknown: str = "warn",
     method: str | Callable[..., list[Result]] = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
@@ -85,6 +86,8 @@ def generate(
     grammar      any grammar object, or one compiled by gl.compile for the model's vocabulary
     choices      texts, of which the answer is one; or integers, which are then its value
     items        sequences of token ids, of which the answer is one; or a gl.Tokens
+    unknown      keywords and formats of a schema that nobody has defined, misspelt ones for instance: "warn": a gl.SchemaWarning,
+                 once a schema; "refuse": an error
 
     where        with any of them or alone: a predicate that gets the text so far and returns whether it may go on (of "", whether
                  that may be the whole answer). Where it refuses all that could come next, the answer has no value and finish_reason
@@ -145,6 +148,7 @@ def generate(
         heal=heal,
         forced=forced,
         draft=draft,
+        unknown=unknown,
         method=method,
         batch_size=batch_size,
         progress=progress,

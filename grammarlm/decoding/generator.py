@@ -48,7 +48,8 @@ class Generator:
         check_vocabulary(tokenizer, vocab)
         if output_type is not None:
             vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
-            compiled_output(one_output(**self._held), vocab, arguments.get("limits"))
+            unknown = arguments.get("unknown", "warn")
+            compiled_output(one_output(**self._held), vocab, arguments.get("limits"), unknown)
 
     def __call__(self, prompt: Prompts, **arguments: Any) -> Any:
         """As generate(): a Result, or a list of them."""

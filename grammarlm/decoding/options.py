@@ -11,6 +11,7 @@ from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.readers.reader import CACHES
 from grammarlm.errors import unknown_argument
+from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -50,6 +51,7 @@ class Options:
     heal: bool = False
     forced: str = "score"
     draft: object = None
+    unknown: str = "warn"
 
     method: str | Callable[..., list[Result]] = "masked"
     batch_size: int = BATCH
@@ -65,6 +67,7 @@ class Options:
         check_choice("close", self.close, (True, False))
         check_choice("heal", self.heal, (True, False))
         check_choice("forced", self.forced, FORCED)
+        check_choice("unknown", self.unknown, UNKNOWN)
         check_choice("cache", self.cache, (None, *CACHES))
         if self.draft is not None:
             self._check_draft()

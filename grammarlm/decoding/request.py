@@ -17,6 +17,7 @@ from grammarlm.decoding.speculative.drafting import Drafting
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.kernels import entries
 from grammarlm.masks.runtime.limits import Limits
+from grammarlm.masks.unknown_words import check_unknown
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answer_spec import AnswerSpec, Compiled
@@ -80,7 +81,7 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
     entries.load("masks", "logits")
-    compiled = [compiled_output(output, vocab, options.limits) for output in outputs]
+    compiled = [compiled_output(output, vocab, options.limits, options.unknown) for output in outputs]
     seconds = perf_counter() - start
     if options.heal:
         check_healing(model, prompts, outputs)
@@ -141,11 +142,14 @@ def outputs_of(forms: dict[str, object], count: int | None) -> list[Output]:
     return [one_output(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
 
 
-def compiled_output(output: Output, vocab: Vocabulary, limits: Limits | None = None) -> Compiled:
+def compiled_output(output: Output, vocab: Vocabulary, limits: Limits | None = None, unknown: str = "warn") -> Compiled:
     if output.grammar is None:
         return Compiled()
     if output.constraint is None:
-        return Compiled(*constraint_of(output.grammar, vocab, limits))
+        made = Compiled(*constraint_of(output.grammar, vocab, limits))
+        assert made.constraint is not None
+        check_unknown(made.constraint, unknown)
+        return made
     if limits is not None:
         raise ValueError(
             "limits= is for what is compiled here; a compiled constraint has its own, of gl.compile(limits=)"
@@ -156,6 +160,7 @@ def compiled_output(output: Output, vocab: Vocabulary, limits: Limits | None = N
             f"the constraint is compiled for {known!r}, and the model's is {vocab!r}; pass vocab=constraint.vocab if its ids are "
             "this model's, or the grammar itself, which is compiled here"
         )
+    check_unknown(output.constraint, unknown)
     return Compiled(output.constraint, True)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from grammarlm.integrations.serving.served_row import Row
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
+from grammarlm.masks.unknown_words import check_unknown
 from grammarlm.vocab.vocabulary import Vocabulary
 
 Processor = Any  # (input_ids, scores) -> scores
@@ -35,15 +36,17 @@ class LogitsProcessor(list[Processor]):
     """Holds a text to a constraint: forbidden scores become -inf. It can be reused: another prompt begins another text.
 
     `max_tokens`: the text is complete within so many tokens; give create_completion the same number. JSON schemas without white
-    space and spelling options get "natural" and "plain" here.
+    space and spelling options get "natural" and "plain" here. `unknown`: keywords and formats of a schema that nobody has defined,
+    "warn" (once a schema) or "refuse".
 
     llama.cpp calls it from C, where an exception would be dropped and the text would go on without a constraint. So it raises
     nothing: a text that fails may only end, and `error` says why.
     """
 
-    def __init__(self, constraint: Constraint, *, max_tokens: int | None = None):
+    def __init__(self, constraint: Constraint, *, max_tokens: int | None = None, unknown: str = "warn"):
         super().__init__([self._mask])
         self._constraint = constraint.as_generated
+        check_unknown(self._constraint, unknown)
         self._max_tokens = max_tokens
         self._constraint.matcher(max_tokens)  # a budget that is too small raises here
         self._mask_row = allocate_mask(1, constraint.vocab.size)

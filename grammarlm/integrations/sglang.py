@@ -113,7 +113,7 @@ class Backend(BaseGrammarBackend):
     def get_cached_or_future_value(
         self, key: tuple[str, str], require_reasoning: bool
     ) -> tuple[BaseGrammarObject | Future[BaseGrammarObject], bool]:
-        if len(key[1]) <= LOOKED_UP:
+        if isinstance(key[1], str) and len(key[1]) <= LOOKED_UP:
             try:
                 held = self.compiler.held(grammar_of(*key))
             except ValueError:  # a thread says so

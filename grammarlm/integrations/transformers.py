@@ -32,6 +32,7 @@ from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.matcher import Matcher
 from grammarlm.masks.token_facts import pack_ids
+from grammarlm.masks.unknown_words import check_unknown
 
 UNTOUCHED = -1  # mask row index of scores that are not masked
 
@@ -66,6 +67,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
                  prompt are adjacent rows, as generate orders them. JSON schemas without white space and spelling options get
                  "natural" and "plain" here
     max_tokens   each text is complete within so many tokens: the value of max_new_tokens, so that no text is cut
+    unknown      keywords and formats of a schema that nobody has defined: "warn" (once a schema) or "refuse"
 
     It can be reused, with any number of prompts of any length. In one case new prompts look like continued rows: if each, its last
     token aside, equals a row of the last generation, or a prefix of it that includes the old prompt. Then call `reset()` before.
@@ -77,13 +79,20 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
     supports_continuous_batching = False  # its rows are requests that come and go, without ids to track them by
 
-    def __init__(self, constraint: Constraint | Sequence[Constraint | None], *, max_tokens: int | None = None):
+    def __init__(
+        self,
+        constraint: Constraint | Sequence[Constraint | None],
+        *,
+        max_tokens: int | None = None,
+        unknown: str = "warn",
+    ):
         self._constraints = [each and each.as_generated for each in checked(constraint)]
         self._max_tokens = max_tokens
         known = next((c for c in self._constraints if c is not None), None)
         self._vocab = known.vocab if known else None
         for each in self._constraints:
             if each is not None:
+                check_unknown(each, unknown)
                 each.matcher(max_tokens)  # a budget that is too small, or unsupported, raises here
         self.reset()
 

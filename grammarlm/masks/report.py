@@ -34,7 +34,7 @@ class Report:
     relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
     canonical: CanonicalReport | None = None  # with canonical_only
     caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and properties that it does not prove
-    keywords: Callable[[], Iterable[KeywordReport]] | None = (
+    keywords: Callable[..., Iterable[KeywordReport]] | None = (
         None  # for a JSON schema: every keyword met, where, and how it is treated
     )
 

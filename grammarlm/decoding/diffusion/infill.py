@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from grammarlm.decoding.argument_types import AnyGrammar, Choice, Items, Model, Pattern, Prompt, Schema, Tokenizer
-from grammarlm.decoding.arguments import check_integer, check_vocabulary, prompt_ids
+from grammarlm.decoding.arguments import check_choice, check_integer, check_vocabulary, prompt_ids
 from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.output import as_written
@@ -21,6 +21,7 @@ from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of, mask_id_of
 from grammarlm.decoding.readers.model_facts import width_of
 from grammarlm.decoding.request import compiled_output
 from grammarlm.decoding.result import Result
+from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.kernels import entries
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -50,6 +51,7 @@ def infill(
     temperature: float = 0.0,
     seed: int | None = None,
     limits: Limits | None = None,
+    unknown: str = "warn",
     **options: Any,
 ) -> Result:
     """A row without holes: what is given stays as it is, and the whole row is a text of the constraint.
@@ -79,6 +81,7 @@ def infill(
     block        fill in blocks of this size, from left to right
     temperature  0: the best ids; else ids are drawn, with `seed`
     limits       a gl.Limits: bounds on compiling the constraint and on each step
+    unknown      keywords and formats of a schema that nobody has defined: "warn" (once a schema) or "refuse"
     options      of the sampler: tau=, alpha=, window=, ...; of a driver also inner=, the sampler inside it, and its options
 
     `out.tokens` is the whole row, without the positions by which a hole has shrunk; `out.text` ends before the first stop id.
@@ -90,12 +93,13 @@ def infill(
     sampling = Sampling(temperature, seed=seed)
     check_integer("steps", steps, 1, optional=True)
     check_integer("block", block, 1, optional=True)
+    check_choice("unknown", unknown, UNKNOWN)
     plan = one_by_one(sampler, block, options) if kind == CAUSAL else Plan.of(sampler or "confidence", block, options)
     output = as_written(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
     entries.load("masks", "logits")
-    compiled = compiled_output(output, vocab, limits)
+    compiled = compiled_output(output, vocab, limits, unknown)
     seconds = perf_counter() - start
     before = [] if prompt is None else prompt_ids(prompt, tokenizer, vocab, width_of(model))
     mask_id = checked_mask(mask_id, model, tokenizer, vocab, kind)

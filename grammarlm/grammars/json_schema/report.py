@@ -65,11 +65,16 @@ def refuse_unknown(document: Document) -> None:
     """Raises where a keyword or a format is unknown."""
     for line in keyword_reports(document, once=True):
         if line.status == UNKNOWN:
-            raise UnsupportedFeature(
-                f"{line.pointer}: {line.note}; correct it or leave it out, unknown='warn' has it in the report alone",
-                pointer=line.pointer,
-                keywords=(line.keyword,),
-            )
+            raise refusal_of(line)
+
+
+def refusal_of(line: KeywordReport) -> UnsupportedFeature:
+    """The error for an unknown keyword or format."""
+    return UnsupportedFeature(
+        f"{line.pointer}: {line.note}; correct it or leave it out; with unknown='warn' it is an annotation",
+        pointer=line.pointer,
+        keywords=(line.keyword,),
+    )
 
 
 class _Lines:
@@ -152,6 +157,7 @@ def _schemas(
     """The schemas from a location on, in order of appearance: each with its pointer and its resource."""
     stack: list[tuple[Any, str, Resource, str]] = [(contents, pointer, resource, "schema")]
     while stack:
+        document.tick()
         here, pointer, owner, reading = stack.pop()
         if seen is not None:
             if (id(here), reading) in seen:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
@@ -85,29 +85,28 @@ class JsonSchema(Grammar):
             raise TypeError(
                 f"JsonSchema() takes a dict, a bool, JSON text or a Python type, not {type(schema).__name__}"
             )
-        integers = integers or ("any" if is_written else "plain")
-        extra = extra or ("allow" if is_written else "forbid")
-        named = (
+        if integers is None:
+            integers = "any" if is_written else "plain"
+        if extra is None:
+            extra = "allow" if is_written else "forbid"
+        named: tuple[tuple[str, object, tuple[object, ...]], ...] = (
             ("formats", formats, FORMATS),
             ("draft", draft, DRAFTS),
+            ("strict", strict, (True, False)),
             ("integers", integers, INTEGERS),
-            ("spelling", spelling or "any", SPELLINGS),
+            ("spelling", "any" if spelling is None else spelling, SPELLINGS),
             ("extra", extra, EXTRAS),
             ("unknown", unknown, UNKNOWN),
         )
         for name, value, values in named:
-            if value not in values:
-                raise ValueError(f"JsonSchema({name}={value!r}): it takes {' or '.join(map(repr, values))}")
+            if not isinstance(value, (str, bool)) or value not in values:
+                raise ValueError(f"JsonSchema({name}={brief(value)}): it takes {' or '.join(map(repr, values))}")
         if whitespace is not None and not isinstance(whitespace, str):
             raise TypeError(f"JsonSchema(whitespace=...) takes a str, not {type(whitespace).__name__}")
-        if isinstance(property_order, str) and property_order not in ORDERS:
-            raise ValueError(
-                f'JsonSchema(property_order={property_order!r}): it takes "schema", "any" or a list of names'
-            )
         self._source, self._is_json = frozen(schema), False
-        self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, bool(strict)
+        self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, strict
         self.integers, self.spelling, self.extra, self.unknown = integers, spelling, extra, unknown
-        self.property_order = property_order if isinstance(property_order, str) else tuple(property_order)
+        self.property_order = checked_order(property_order)
         documents = None if registry is None else documents_of(registry)
         self._registry = None if documents is None else {uri: frozen(schema) for uri, schema in documents.items()}
 
@@ -117,7 +116,8 @@ class JsonSchema(Grammar):
             return self
         other: JsonSchema = object.__new__(JsonSchema)
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "digest"})
-        other.whitespace, other.spelling = self.whitespace or "natural", self.spelling or "plain"
+        other.whitespace = "natural" if self.whitespace is None else self.whitespace
+        other.spelling = self.spelling or "plain"
         return other
 
     def document(self, tick: Callable[[], None] = lambda: None) -> Any:
@@ -142,6 +142,11 @@ class JsonSchema(Grammar):
         elif isinstance(source, str):
             source = frozen(parsed(source))
         return source if isinstance(source, bytes) else None
+
+    @property
+    def blanks_between(self) -> str:
+        """White space between tokens, by name or pattern; an empty pattern is one."""
+        return "flexible" if self.whitespace is None else self.whitespace
 
     @property
     def is_small(self) -> bool:
@@ -218,6 +223,17 @@ class JsonSchema(Grammar):
             return f"JsonSchema({brief(source, 120)})"
         kind = self.python_type
         return f"JsonSchema({brief(kind, 120) if kind is not None else shown(thawed(source), 120)})"
+
+
+def checked_order(given: Any) -> str | tuple[str, ...]:
+    """A value of property_order."""
+    if isinstance(given, str) and given in ORDERS:
+        return given
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)):
+        names = tuple(given)
+        if all(isinstance(name, str) for name in names):
+            return names
+    raise ValueError(f'JsonSchema(property_order={brief(given)}): it takes "schema", "any" or a list of names')
 
 
 class _Documents(Mapping[str, Any]):

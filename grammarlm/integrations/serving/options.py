@@ -133,6 +133,8 @@ def _grammar(form: str, options: Mapping[str, Any]) -> Grammar:
         if form == "regex":
             return Regex(value)
         if form == "choices":
+            if isinstance(value, Mapping):
+                raise TypeError("it takes a list of strings, not an object")
             return Choices(value)
         if isinstance(value, Grammar):
             return as_generated(value)

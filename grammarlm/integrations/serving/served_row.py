@@ -28,7 +28,8 @@ class Row:
     def __init__(self, vocab: Vocabulary, stop_ids: Iterable[int] = (), name: str = "a request", min_tokens: int = 0):
         own = sorted({token for token in stop_ids if 0 <= token < vocab.size} - set(vocab.stop_ids))
         self.error = ""
-        self._left_open = min_tokens  # tokens that are still to come before the text may end
+        self.taken = 0  # tokens read
+        self._least = min_tokens  # tokens before the text may end
         self._name = name
         self._matcher: Matcher | None = None
         self._own = frozenset(own)  # stop ids that the vocabulary does not have
@@ -74,7 +75,7 @@ class Row:
                     mask[at] |= self._own_row
                 if not mask[at].any():
                     raise LimitExceeded("the text goes on with nothing but ids that end this request (stop_token_ids)")
-            if self._left_open > 0 and (others := mask[at] & ~self._stop_row).any():
+            if self.taken < self._least and (others := mask[at] & ~self._stop_row).any():
                 mask[at] = others
         except Exception as error:
             self.fail(error)
@@ -102,7 +103,7 @@ class Row:
             self.fail(error)
             return False
         if is_fine:
-            self._left_open -= 1
+            self.taken += 1
         elif not is_draft and not self.error:
             self.fail(f"token {token} was sampled, which its mask forbids")
         return is_fine
@@ -130,7 +131,7 @@ class Row:
 
     def rollback(self, count: int) -> None:
         """Takes back the last tokens."""
-        self._left_open += count
+        self.taken -= count
         beyond = min(count, self._after_end)
         self._after_end -= beyond
         if self._matcher is not None and count > beyond:

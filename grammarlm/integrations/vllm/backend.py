@@ -56,29 +56,29 @@ def options_of(asked: StructuredOutputsParams, more: dict[str, Any] | None) -> O
 
 
 class Grammar(StructuredOutputGrammar):
-    """One request's text. The row begins with the first mask: until then the model may have thought, in tokens that count."""
+    """One request's text. `begin` makes its row, of so many tokens that the request has already counted as written."""
 
-    def __init__(self, backend: Backend, begin: Callable[[], Row]):
+    def __init__(self, backend: Backend, begin: Callable[[int], Row]):
         self._backend, self._begin = backend, begin
         self._row: Row | None = None
 
-    @property
-    def row(self) -> Row:
-        if self._row is None:
-            self._row = self._begin()
+    def _current(self, written: int = 0) -> Row:
+        """The row. It begins anew until it has read a token: before, the model may go on to think, in tokens that count."""
+        if self._row is None or not (self._row.taken or self._row.error):
+            self._row = self._begin(written)
         return self._row
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        return all(map(self.row.read, tokens))
+        return all(map(self._current(len(tokens)).read, tokens))
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        return self.row.validate(tokens)
+        return self._current().validate(tokens)
 
     def rollback(self, num_tokens: int) -> None:
-        self.row.rollback(num_tokens)
+        self._current().rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        self.row.fill(self._backend.array_of(bitmask), batch_index)
+        self._current().fill(self._backend.array_of(bitmask), batch_index)
 
     def is_terminated(self) -> bool:
         """Never: vLLM does not mask what has terminated, and with ignore_eos the text would go on with anything."""
@@ -101,7 +101,7 @@ class Backend(StructuredOutputBackend):
     ) -> Grammar:
         options, stop_ids = options_for(request_type, grammar_spec), stop_token_ids or set()
         constraint = self._compiled(options)
-        return Grammar(self, lambda: Row(self.engine.vocab, stop_ids).start(constraint))
+        return Grammar(self, lambda _: Row(self.engine.vocab, stop_ids).start(constraint))
 
     def grammar_at_once(self, request: Request) -> Grammar | None:
         """The grammar of a request that the scheduler can wait for; None where it has to be compiled in the background."""
@@ -132,10 +132,10 @@ class Backend(StructuredOutputBackend):
         return self.engine.prepared(options.grammar)
 
     def _grammar(self, constraint: Constraint, options: Options, request: Request) -> Grammar:
-        def begin() -> Row:
+        def begin(written: int) -> Row:
             room = self.engine.room(request.max_tokens, request.num_prompt_tokens)
             row = self._row(request, options.min_tokens)
-            return row.start(constraint, room - request.num_output_tokens, options.close)
+            return row.start(constraint, room - request.num_output_tokens + written, options.close)
 
         return Grammar(self, begin)
 
@@ -143,7 +143,7 @@ class Backend(StructuredOutputBackend):
         """An answer that is empty; the log says why."""
         row = self._row(request)
         row.fail(error)
-        return Grammar(self, lambda: row)
+        return Grammar(self, lambda _: row)
 
     def _row(self, request: Request, min_tokens: int = 0) -> Row:
         params = request.sampling_params

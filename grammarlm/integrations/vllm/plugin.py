@@ -2,8 +2,8 @@
 
 1. Refuses at start what vLLM would drop silently: V1 with a draft model takes no processor, and an entry point is left out there
    without a word.
-2. With GRAMMARLM_VLLM_BACKEND=1, for the versions in TESTED: structured outputs are checked and served by grammarlm. vLLM has no
-   registry of backends yet, so four of its functions are wrapped.
+2. With GRAMMARLM_VLLM_BACKEND=1: structured outputs are checked and served by grammarlm. vLLM has no registry of backends yet, so
+   four of its functions are wrapped: in versions where they are those that we know (signatures.py).
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 import vllm
 
 from grammarlm.integrations.serving.admission import admit, warm
+from grammarlm.integrations.serving.interfaces import check_functions, warn_of_version
 from grammarlm.masks.runtime.collector import PATIENT
 
 from . import params as requests
+from .signatures import BACKEND as USED_BY_BACKEND
+from .signatures import PLUGIN, TESTED
 
 BACKEND = "GRAMMARLM_VLLM_BACKEND"
-TESTED = ("0.32.",)
 WRAPPED = "_wrapped_by_grammarlm"
 NO_DRAFTS = (
     "grammarlm-vllm is installed, and this vLLM (model runner V1 with speculative decoding) leaves logits processors out without a "
@@ -33,6 +35,7 @@ def register() -> None:
     """Idempotent, as vLLM asks."""
     PATIENT.is_enabled = False  # a server has its own rules for Python's collector
     warm()  # now, and not on the event loop when the first request comes
+    check_functions("vLLM", vllm.__version__, TESTED, PLUGIN, "Uninstall grammarlm-vllm, or use one of those")
     from vllm.v1.sample import logits_processor
 
     _replace(logits_processor, "build_logitsprocs", _with_processors)
@@ -46,12 +49,11 @@ def is_backend_on() -> bool:
 
 def register_backend() -> None:
     """Structured outputs of this process are grammarlm's."""
-    if not vllm.__version__.startswith(TESTED):
-        raise RuntimeError(
-            f"{BACKEND} is set, but grammarlm's backend is tested with vLLM {' and '.join(v + 'x' for v in TESTED)} only; this is "
-            f"{vllm.__version__}. Unset it, or use the logits processor: --logits-processors "
-            "grammarlm.integrations.vllm:LogitsProcessor"
-        )
+    instead = (
+        f"Unset {BACKEND}, or use the logits processor: --logits-processors grammarlm.integrations.vllm:LogitsProcessor"
+    )
+    check_functions("vLLM", vllm.__version__, TESTED, USED_BY_BACKEND, instead)
+    warn_of_version("vLLM", vllm.__version__, TESTED)
     from vllm.sampling_params import SamplingParams
     from vllm.v1.structured_output import StructuredOutputManager
 

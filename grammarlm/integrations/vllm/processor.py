@@ -13,10 +13,14 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import torch
+import vllm
 from vllm.v1.sample.logits_processor import LogitsProcessor as V1Processor
+
+from grammarlm.integrations.serving.interfaces import check_functions
 
 from . import params as requests
 from .engine import Engine
+from .signatures import PROCESSOR_V1, PROCESSOR_V2, TESTED
 from .step_mask import StepMask
 from .v1 import V1Rows
 from .v2 import V2Rows
@@ -46,6 +50,8 @@ class LogitsProcessor(V1Processor, V2Processor):
 
     def __init__(self, vllm_config: VllmConfig, *runner: Any):
         """V1 passes (device, is_pin_memory), V2 its state of requests."""
+        used = PROCESSOR_V2 if len(runner) == 1 else PROCESSOR_V1
+        check_functions("vLLM", vllm.__version__, TESTED, used, "Use one of those, or leave grammarlm's processor out")
         self._engine = Engine(vllm_config)
         self._v1 = V1Rows(self._engine)
         self._v2 = V2Rows(self._engine, runner[0]) if len(runner) == 1 else None

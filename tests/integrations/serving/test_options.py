@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.integrations.serving.options import KNOWN, on_the_wire, read_options
+from grammarlm.integrations.serving.admission import admit
+from grammarlm.integrations.serving.options import KNOWN, on_the_wire, read_options, sealed
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 CASES: list[tuple[dict[str, Any], Any]] = [
@@ -89,6 +90,68 @@ def test_wrong_options(given: Any, message: str) -> None:
     assert "grammarlm" in str(caught.value)
     assert len(str(caught.value)) < 600
     assert "\n" not in str(caught.value).split("\n\n")[0][:80]
+
+
+# Values of every JSON type, and what each option takes of them besides null: all else is refused by name.
+VALUES: dict[str, Any] = {
+    "null": None, "true": True, "number": 3, "fraction": 3.5, "huge": 10**400, "text": "x", "no text": "", "surrogate": "\ud800",
+    "list": [], "names": ["a"], "numbers": [1], "nulls": [None], "lists": [["a"]], "objects": [{}], "object": {},
+    "number by name": {"a": 1}, "object by name": {"a": {"b": [None]}}, "list by name": {"": [True]},
+}  # fmt: skip
+TAKEN: dict[str, set[str]] = {
+    "schema": {
+        "true",
+        "object",
+        "number by name",
+        "object by name",
+        "list by name",
+    },  # the last three: names that no draft has
+    "regex": {"text", "no text"},
+    "choices": {"names"},
+    "grammar": set(),
+    "notation": set(),
+    "start": {"text"},
+    "close": {"true"},
+    "min_tokens": {"number", "huge"},
+    "whitespace": {"no text"},  # as a pattern
+    "property_order": {"list", "names"},
+    "formats": set(),
+    "registry": {"object", "object by name", "list by name"},
+    "draft": set(),
+    "strict": {"true"},
+    "integers": set(),
+    "spelling": set(),
+    "extra": set(),
+    "unknown": set(),
+}
+BESIDE: dict[str, dict[str, Any]] = {
+    "schema": {}, "regex": {}, "choices": {}, "grammar": {},
+    "notation": {"grammar": 'root ::= "a"'}, "start": {"grammar": 'x: "a"'}, "close": {"regex": "a"}, "min_tokens": {"regex": "a"},
+}  # fmt: skip
+RECORD = {"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "string", "format": "date"}}}
+NO_NULL = {"start", "min_tokens"}  # that grammar has no rule named start
+
+
+def judged(given: object) -> str:
+    """What is wrong with the options; nothing but a ValueError may rise where requests are received."""
+    try:
+        grammar = read_options(given).grammar
+        if grammar is not None:
+            admit(grammar)
+            assert read_options({"grammar": sealed(grammar)}).grammar == grammar
+            assert read_options(on_the_wire(given)).grammar == grammar
+    except ValueError as error:
+        return str(error).lower()
+    return ""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_values_of_every_type(name: str) -> None:
+    for kind, value in VALUES.items():
+        given = {**BESIDE.get(name, {"schema": RECORD}), name: value}
+        is_taken = kind in TAKEN[name] or (kind == "null" and name not in NO_NULL)
+        for wrong in (judged(given), judged(json.dumps(given))):
+            assert (not wrong) if is_taken else (name in wrong), (kind, wrong)
 
 
 def test_every_option_of_a_schema_is_known() -> None:

@@ -1,4 +1,4 @@
-"""These tests run where GRAMMARLM_SGLANG names a folder with the files of SGLang's wheel (`make test-sglang`)."""
+"""These tests run where GRAMMARLM_SGLANG names a folder with SGLang's wheel (`make test-sglang`)."""
 
 import os
 

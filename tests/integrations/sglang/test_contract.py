@@ -98,9 +98,9 @@ def admitted(manager: GrammarManager, **asked: Any) -> Req:
     return req
 
 
-UPDATE = sources.function_of(
-    "sglang/srt/sampling/sampling_batch_info.py",
+UPDATE = sources.FILES.function(
     "update_regex_vocab_mask",
+    "sglang/srt/sampling/sampling_batch_info.py",
     GrammarRow=base.GrammarRow,
     GrammarMask=base.GrammarMask,
 )
@@ -202,6 +202,14 @@ def test_any_json(manager: GrammarManager) -> None:
         ({"regex": "(a"}, "missing|parenthes"),
         ({"ebnf": 'root ::= "a" other'}, "other"),
         ({"structural_tag": "{}"}, "structural_tag is not supported"),
+        ({"json_schema": 5}, ""),  # in SGLang's words: a text is what it asks for
+        ({"json_schema": [["a"]]}, ""),
+        ({"json_schema": "[" * 100_000}, "recursion|nested"),
+        ({"json_schema": "3"}, "boolean|object"),
+        ({"regex": {"a": 1}}, "regex"),
+        ({"regex": "\ud800"}, "surrogate"),
+        ({"ebnf": 3.5}, ""),
+        ({"ebnf": ""}, "rule|root|empty"),
     ],
 )
 def test_bad_grammars_end_their_request_with_a_sentence(manager: GrammarManager, asked: Any, said: str) -> None:
@@ -224,7 +232,7 @@ def test_a_token_that_the_mask_forbids_ends_its_request_alone(manager: GrammarMa
     assert set(np.flatnonzero(kept[1]).tolist()) == reference(("regex", "ab"), [], other.vocab)
 
 
-TRAVERSE = sources.function_of("sglang/srt/speculative/spec_utils.py", "traverse_tree")
+TRAVERSE = sources.FILES.function("traverse_tree", "sglang/srt/speculative/spec_utils.py")
 
 
 def test_trees_of_drafts(manager: GrammarManager) -> None:

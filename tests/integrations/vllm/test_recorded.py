@@ -300,6 +300,18 @@ def test_ten_thousand_steps(record_property: Any) -> None:
     record_property("cases", rows)
 
 
+@pytest.mark.parametrize(("runner", "name"), [("v1", "update_state"), ("v2", "add_request"), ("v2", "apply")])
+def test_a_vllm_that_would_call_other_functions_is_refused(
+    runner: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A runner that does not call what we override would leave requests without their grammar."""
+    interface = {"v1": processor.V1Processor, "v2": processor.V2Processor}[runner]
+    monkeypatch.setattr(interface, name, lambda self, something_else: None)
+    more = (torch.device("cpu"), False) if runner == "v1" else (slots_of(2),)
+    with pytest.raises(RuntimeError, match=f"LogitsProcessor.{name} takes .*something_else.* and not"):
+        LogitsProcessor(None, *more)  # type: ignore[arg-type]
+
+
 def test_a_placeholder_that_stays_ends_the_request() -> None:
     """Asynchronous scheduling with an entry point alone: vLLM never says what it has sampled."""
     made = LogitsProcessor(None, torch.device("cpu"), False)  # type: ignore[arg-type]

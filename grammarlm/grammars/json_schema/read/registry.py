@@ -20,11 +20,18 @@ SPECIFICATIONS = {  # of `referencing.jsonschema`, each with the `$schema` that 
     "DRAFT201909": "https://json-schema.org/draft/2019-09/schema",
     "DRAFT202012": "https://json-schema.org/draft/2020-12/schema",
 }
+DOCUMENTS = (dict, bool, list)  # what a reference can lead into
 
 
 def documents_of(registry: Any) -> dict[str, Any]:
     """{uri: schema}. A resource of a Registry that does not name its draft gets a `$schema`."""
     if isinstance(registry, dict):
+        for uri, document in registry.items():
+            if not isinstance(uri, str) or not isinstance(document, DOCUMENTS):
+                raise TypeError(
+                    "JsonSchema(registry=...) takes a dict of schemas by URI; it has "
+                    f"{brief(document, 60)} at {brief(uri, 60)}"
+                )
         return registry
     referencing = sys.modules.get("referencing")  # who has a Registry has imported it
     if referencing is None or not isinstance(registry, referencing.Registry):
@@ -32,7 +39,8 @@ def documents_of(registry: Any) -> dict[str, Any]:
             "JsonSchema(registry=...) takes a dict of schemas by URI or a referencing.Registry, "
             f"not {type(registry).__name__}"
         )
-    return {uri: _document(uri, registry[uri]) for uri in registry}
+    documents = {uri: _document(uri, registry[uri]) for uri in registry}
+    return {uri: document for uri, document in documents.items() if isinstance(document, DOCUMENTS)}
 
 
 def _document(uri: str, resource: Any) -> Any:

@@ -6,7 +6,7 @@ For the last a correction is suggested: an unknown keyword is mostly a misspelt 
 from __future__ import annotations
 
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from grammarlm.grammars.json_schema.strings.formats import FORMATS, KNOWN
@@ -59,10 +59,12 @@ def about_format(name: str) -> str:
     return f"unknown format {name[:40]!r}" + (f"; did you mean {meant!r}?" if meant else ": every string has it")
 
 
+@lru_cache(maxsize=1024)
 def _close(word: str, known: tuple[str, ...]) -> str | None:
-    """The closest known word, ignoring case and separators: max_length, MaxLength, maxLenght."""
-    by_letters = _by_letters(known)
-    found = get_close_matches(_letters(word[:40]), by_letters, 1, 0.8)
+    """The closest known word, ignoring case and separators: max_length, MaxLength, maxLenght, tpye."""
+    by_letters, letters = _by_letters(known), _letters(word[:40])
+    found = get_close_matches(letters, by_letters, 1, 0.8)
+    found += [other for other in by_letters if sorted(other) == sorted(letters)]
     return by_letters[found[0]] if found else None
 
 

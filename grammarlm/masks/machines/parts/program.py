@@ -102,7 +102,7 @@ class PartsProgram(ProgramDefaults):
         if self.facts.single_bytes == ALL_BYTES:  # otherwise a schema is refused
             for part in self.graph.parts:
                 if isinstance(part, JsonSchema):
-                    tables_of(self.vocab, part.whitespace or "flexible", part.spelling or "any")
+                    tables_of(self.vocab, part.blanks_between, part.spelling or "any")
 
     def _made(self, part: Grammar, compile_part: Compile) -> tuple[Automaton, Report] | UnsatisfiableGrammar:
         try:
@@ -144,6 +144,6 @@ def parts_automaton(
         relaxed=tuple(line for r in parts for line in r.relaxed),
         canonical=CanonicalReport() if canonical_only else None,
         caps=tuple(dict.fromkeys(line for r in parts for line in r.caps)),
-        keywords=lambda: [line for r in parts if r.keywords is not None for line in r.keywords()],
+        keywords=lambda once=False: [line for r in parts if r.keywords is not None for line in r.keywords(once)],
     )
     return Automaton(program, PartsEpoch), report

@@ -8,13 +8,14 @@ only at a limit.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
 from grammarlm.grammars.json_schema.nodes.normalise import advised, next_to_relax, normalise
 from grammarlm.grammars.json_schema.numbers.plans import CAPS
 from grammarlm.grammars.json_schema.read.document import Document
-from grammarlm.grammars.json_schema.report import keyword_reports, refuse_unknown
+from grammarlm.grammars.json_schema.report import KeywordReport, keyword_reports, refuse_unknown
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.json_schema.strings.formats import SHARED
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
@@ -79,7 +80,7 @@ class JsonSchemaProgram(ProgramDefaults):
         self.tokens_spell_all = True
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
-        self.tables = tables_of(vocab, grammar.whitespace or "flexible", grammar.spelling or "any")
+        self.tables = tables_of(vocab, grammar.blanks_between, grammar.spelling or "any")
         # Kernels compile once a machine, the tables are made once a vocabulary: not counted as the schema's time.
         clock.begin_compile()
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
@@ -160,7 +161,18 @@ class JsonSchemaProgram(ProgramDefaults):
     @functools.cached_property
     def document(self) -> Document:
         """The schema with its references, read on first use."""
-        return Document(self._grammar.document(self.clock.tick), tick=self.clock.tick, **self._options)
+        return self._read(self.clock.tick)
+
+    def _read(self, tick: Callable[[], None]) -> Document:
+        return Document(self._grammar.document(tick), tick=tick, **self._options)
+
+    def keyword_reports(self, once: bool = False) -> Iterator[KeywordReport]:
+        """For a report, whenever it is read, with a clock of its own: that of the program is its matchers'."""
+        tick = Clock(self.limits).tick
+        if "document" not in vars(self):
+            self.document = self._read(tick)
+        self.document.tick = tick
+        return keyword_reports(self.document, self.relaxed, once)
 
     def _new_texts(self) -> SchemaLanguages:
         limits, tick = self.limits, self.clock.tick
@@ -194,7 +206,7 @@ def json_automaton(
     report = Report(
         "JsonSchema", limits, 256, True, relaxed=relaxed, caps=program.caps,
         canonical=CanonicalReport() if canonical_only else None,
-        keywords=lambda: keyword_reports(program.document, relaxed),
+        keywords=program.keyword_reports,
     )  # fmt: skip
     if program.json.tracked:
         return Automaton(DistinctProgram(program), DistinctEpoch), report

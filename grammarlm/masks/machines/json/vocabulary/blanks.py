@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grammarlm.errors import GrammarError, LimitExceeded
+from grammarlm.errors import GrammarError, LimitExceeded, brief
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import NOTHING, Term, accepts_empty
@@ -120,7 +120,10 @@ def _of_pattern(pattern: str) -> np.ndarray:
             f"whitespace= takes a pattern of at most {LONGEST_PATTERN:,} characters, not {len(pattern):,}"
         )
     algebra = Algebra()
-    start = parse_regex(pattern, algebra)
+    try:
+        start = parse_regex(pattern, algebra)
+    except GrammarError as error:
+        raise type(error)(f"whitespace={brief(pattern)}: {error}", position=error.position) from None
     states: dict[Term, int] = {start: 0}
     order, rows = [start], []
     for term in order:
@@ -128,7 +131,7 @@ def _of_pattern(pattern: str) -> np.ndarray:
         for bits, after in algebra.edges(term):
             if bits & ~sum(1 << b for b in BLANK_BYTES):
                 raise GrammarError(
-                    f"whitespace={pattern!r} matches more than white space; use blanks, \\t, \\n and \\r, "
+                    f"whitespace={brief(pattern)} matches more than white space; use blanks, \\t, \\n and \\r, "
                     'or "flexible", "natural", "compact", "any"'
                 )
             for i, byte in enumerate(BLANK_BYTES):
@@ -137,12 +140,12 @@ def _of_pattern(pattern: str) -> np.ndarray:
                         states[after] = len(order)
                         order.append(after)
                         if len(order) > MOST_STATES:
-                            raise LimitExceeded(f"whitespace={pattern!r} has more than {MOST_STATES} states")
+                            raise LimitExceeded(f"whitespace={brief(pattern)} has more than {MOST_STATES} states")
                     row[i] = states[after]
         rows.append([*row, ANYTHING if accepts_empty(term) else 0])
     _prune(rows)
     if rows[0][4] == 0 and max(rows[0][:4]) < 0:
-        raise GrammarError(f"whitespace={pattern!r} matches nothing")
+        raise GrammarError(f"whitespace={brief(pattern)} matches nothing")
     return _array(rows)
 
 
