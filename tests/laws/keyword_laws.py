@@ -1,0 +1,89 @@
+"""Every way of reading a schema says of every small instance what the oracle says, and its report says what was read.
+
+A reader that drops a keyword is found by the pairs; what the report calls enforced is all that the oracle needs for its verdicts.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import grammarlm as gl
+from tests.laws.json_laws import accepts, said
+from tests.oracles.json_schema_oracle import Judge, NoVerdict
+
+# The ways to read a schema: from its frozen form; from dicts; by the general way alone, as far as the declared draft has keywords.
+# A schema within allOf is read by the general way, too, and then with the keywords of all drafts.
+READERS: dict[str, dict[str, Any]] = {
+    "frozen": {},
+    "dicts": {"registry": {}},
+    "declared": {"draft": "declared"},
+    "plain": {"spelling": "plain", "integers": "plain"},
+    "relaxed": {"strict": False},
+}
+VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
+
+
+def check_readers(schema: Any, texts: Iterable[str], readers: Iterable[str] = READERS) -> Counter[str]:
+    outcomes: Counter[str] = Counter(schemas=1)
+    verdicts: dict[str, dict[str, bool]] = {}
+    for reader in readers:
+        options = READERS[reader]
+        draft = options.get("draft", "auto")
+        if draft not in verdicts:
+            verdicts[draft] = _verdicts(schema, texts, draft)
+        outcomes += _check_reader(schema, verdicts[draft], reader, options, draft)
+    return outcomes
+
+
+def _verdicts(schema: Any, texts: Iterable[str], draft: str) -> dict[str, bool]:
+    judge = Judge(schema, draft)
+    try:
+        return {text: judge.valid(text) for text in texts}
+    except NoVerdict:
+        return {}
+
+
+def _check_reader(
+    schema: Any, verdicts: dict[str, bool], reader: str, options: dict[str, Any], draft: str
+) -> Counter[str]:
+    try:
+        constraint = gl.compile(gl.JsonSchema(schema, property_order="any", **options), VOCAB)
+    except gl.UnsatisfiableGrammar as error:
+        for text, expected in verdicts.items():
+            assert not expected, said(schema, text, True, f"({reader}) unsatisfiable: {error}")
+        return Counter(unsatisfiable=1)
+    except (gl.UnsupportedFeature, gl.LimitExceeded):
+        return Counter(refused=1)
+    except gl.GrammarError:
+        assert not verdicts, f"{reader}: {json.dumps(schema)} is called broken"
+        return Counter(broken=1)
+    matcher, found = constraint.matcher(), {}
+    for text, expected in verdicts.items():
+        if reader == "plain" and "1.0" in text:
+            continue  # not how an integer is written
+        found[text] = accepts(matcher, text.encode())
+        assert found[text] is expected or (constraint.report.relaxed and not expected), said(
+            schema, text, expected, f"({reader}) {found[text]}"
+        )
+    _check_report(schema, constraint.report, found, draft)
+    return Counter(compiled=1, verdicts=len(found))
+
+
+def _check_report(schema: Any, report: Any, found: dict[str, bool], draft: str) -> None:
+    """Without what the report says is not read, or relaxed, the schema means the same, or no more than was accepted."""
+    left_out = [line for line in report.keywords() if line.is_warning or line.status == "relaxed"]
+    if not left_out:
+        return
+    rest = json.loads(json.dumps(schema))
+    for line in left_out:
+        *path, keyword = [part.replace("~1", "/").replace("~0", "~") for part in line.pointer.split("/")[1:]]
+        here = rest
+        for part in path:
+            here = here[int(part)] if isinstance(here, list) else here.get(part, {})
+        here.pop(keyword, None)  # it may stand inside of another one
+    judge = Judge(rest, draft)
+    for text, accepted in found.items():
+        expected = judge.valid(text)
+        assert not accepted or expected, said(schema, text, expected, f"{accepted}, though only {rest} is enforced")
+        assert accepted or report.relaxed or not expected, said(rest, text, expected, accepted)
