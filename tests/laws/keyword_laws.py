@@ -21,10 +21,16 @@ READERS: dict[str, dict[str, Any]] = {
     "plain": {"spelling": "plain", "integers": "plain"},
     "relaxed": {"strict": False},
 }
+# What is not compared, and why: where the readings are known to differ.
+EXCLUDED = {
+    "a list of items next to prefixItems": "no draft has both; read are prefixItems alone, and the report says so",
+}
 VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 
 
-def check_readers(schema: Any, texts: Iterable[str], readers: Iterable[str] = READERS) -> Counter[str]:
+def check_readers(schema: Any, texts: Iterable[str], readers: Iterable[str] = tuple(READERS)) -> Counter[str]:
+    if _has_both_items(schema):
+        return Counter(excluded=1)
     outcomes: Counter[str] = Counter(schemas=1)
     verdicts: dict[str, dict[str, bool]] = {}
     for reader in readers:
@@ -34,6 +40,13 @@ def check_readers(schema: Any, texts: Iterable[str], readers: Iterable[str] = RE
             verdicts[draft] = _verdicts(schema, texts, draft)
         outcomes += _check_reader(schema, verdicts[draft], reader, options, draft)
     return outcomes
+
+
+def _has_both_items(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        both = isinstance(schema.get("items"), list) and "prefixItems" in schema
+        return both or any(map(_has_both_items, schema.values()))
+    return isinstance(schema, list) and any(map(_has_both_items, schema))
 
 
 def _verdicts(schema: Any, texts: Iterable[str], draft: str) -> dict[str, bool]:
@@ -86,4 +99,4 @@ def _check_report(schema: Any, report: Any, found: dict[str, bool], draft: str) 
     for text, accepted in found.items():
         expected = judge.valid(text)
         assert not accepted or expected, said(schema, text, expected, f"{accepted}, though only {rest} is enforced")
-        assert accepted or report.relaxed or not expected, said(rest, text, expected, accepted)
+        assert accepted or report.relaxed or not expected, said(schema, text, expected, f"{accepted}, without {left_out}")

@@ -115,7 +115,7 @@ class _Lines:
             return UNREAD, "the declared draft, or its vocabularies, do not have it"
         if resource.draft <= 7 and "$ref" in schema and keyword != "$ref":
             return UNREAD, "next to $ref, where drafts up to 7 read nothing: put both into allOf"
-        missing = _missing(schema, keyword, value)
+        missing = _missing({word: schema[word] for word in schema if word in resource.bits}, keyword, value)
         if keyword == "if" and missing and self._asks_what_is_evaluated:
             return ENFORCED, "without 'then' and 'else' it counts only for what is unevaluated"
         if missing:
