@@ -128,9 +128,9 @@ class Locations:
                     mask, relevant = REFERENCE, 1  # its siblings do not count
                 if mask == REFERENCE and relevant == 1:
                     passed = passed or set()
-                    if id(schema) in passed:
+                    if id(whole) in passed:
                         raise refers_to_itself(pointer)
-                    passed.add(id(schema))
+                    passed.add(id(whole))  # `schema` may be a copy, without what is not read
                     keyword = next(k for k in ("$ref", "$dynamicRef", "$recursiveRef") if k in schema)
                     schema, pointer, resource, scope = self._follow(schema, keyword, pointer, resource, scope)
                     continue
