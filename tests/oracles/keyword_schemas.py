@@ -5,6 +5,7 @@ The instances are few enough to try all of them on every schema.
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 # The values of each keyword of 2020-12, of the drafts before it, and a misspelt one.
@@ -160,6 +161,13 @@ def pairs(draft: "int | None" = None) -> Iterator[dict[str, Any]]:
             for other, others in known.items():
                 if other != one:
                     yield from ({one: value, other: also} for also in others)
+
+
+def one_of_each_pair(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """Each two keywords once, in any order, with any of their values."""
+    for one, other in combinations(VALUES, 2):
+        words = [one, other] if rng.random() < 0.5 else [other, one]
+        yield {word: rng.choice(VALUES[word]) for word in words}
 
 
 def triple(rng: random.Random, draft: "int | None" = None) -> dict[str, Any]:
