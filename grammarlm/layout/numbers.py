@@ -1,4 +1,5 @@
-"""Row of a JSON number's shape: written by grammars/json_schema/numbers/rows.py, read by kernels/cpu/json/step/numbers.py."""
+"""Row of a JSON number's shape: written by grammars/json_schema/numbers/rows.py, read by kernels/cpu/json/step/numbers.py; and the
+two words x and y of a number that has begun."""
 
 from .constants import Constants
 
@@ -53,3 +54,14 @@ class Flag(Constants):
 
 LEAST_TIDY, MOST_TIDY = -4, 15  # powers of ten that are written without an exponent
 NEVER_EASY = 1 << 20
+
+# Phases: the low four bits of x. Up to NOUGHTS only zeros were read.
+START, MINUS, NOUGHT, NOUGHT_POINT, NOUGHTS, INTEGER, POINT, FRACTION, EXPONENT, SIGNED, POWER = range(11)
+SIGN = 16  # the bit of a negative number
+LOW_ORDER, HIGH_ORDER, COUNT, TRAILING, PLACE = 5, 7, 9, 21, 33  # bit offsets of the other fields of x
+COUNT_MASK = 0xFFF
+AT_ZERO = 8192  # bias of the power of ten of the first digit; for zeros: how many are after the point
+EQUAL, LESS, GREATER = 0, 1, 2  # order of the digits so far against as many of a bound
+EXPONENT_BITS = 18
+EXPONENT_BIAS = 1 << 17
+EXPONENT_MASK = (1 << EXPONENT_BITS) - 1

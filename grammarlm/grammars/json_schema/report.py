@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
@@ -49,15 +50,10 @@ class KeywordReport:
 def keyword_reports(document: Document, relaxed: tuple[str, ...] = (), once: bool = False) -> Iterator[KeywordReport]:
     """Each keyword of the documents that were read, in order of appearance. `once`: a dict in several locations is visited only
     in the first."""
-    aside = _aside(document)
-    lines = _Lines(
-        document, frozenset(relaxed), tuple(location[1] + "/" for location in aside), set() if once else None
-    )
-    for contents in document.documents:
-        resource = document.resource_of(contents)
-        if resource is not None:
-            yield from lines.below(resource.contents, resource.pointer, resource)
-    for location in aside:
+    resources = [found for contents in document.documents if (found := document.resource_of(contents)) is not None]
+    whole: list[Location] = [(resource.contents, resource.pointer, resource) for resource in resources]
+    lines = _Lines(document, frozenset(relaxed), whole, _aside(document), set() if once else None)
+    for location in lines.locations:
         yield from lines.below(*location)
 
 
@@ -78,8 +74,23 @@ def refusal_of(line: KeywordReport) -> UnsupportedFeature:
 
 
 class _Lines:
-    def __init__(self, document: Document, relaxed: frozenset[str], aside: tuple[str, ...], seen: set[Any] | None):
-        self._document, self._relaxed, self._aside, self._seen = document, relaxed, aside, seen
+    def __init__(
+        self,
+        document: Document,
+        relaxed: frozenset[str],
+        whole: list[Location],
+        aside: list[Location],
+        seen: set[Any] | None,
+    ):
+        self._document, self._relaxed, self._seen = document, relaxed, seen
+        self.locations = whole + aside
+        self._aside = tuple(location[1] + "/" for location in aside)
+
+    @cached_property
+    def _asks_what_is_evaluated(self) -> bool:
+        """Has any schema an unevaluated keyword?"""
+        schemas = (found[0] for at in self.locations for found in _schemas(self._document, *at, set()))
+        return any("unevaluatedProperties" in schema or "unevaluatedItems" in schema for schema in schemas)
 
     def below(self, contents: Any, pointer: str, resource: Resource) -> Iterator[KeywordReport]:
         for schema, where, owner in _schemas(self._document, contents, pointer, resource, self._seen):
@@ -109,7 +120,9 @@ class _Lines:
             return UNREAD, "the declared draft, or its vocabularies, do not have it"
         if resource.draft <= 7 and "$ref" in schema and keyword != "$ref":
             return UNREAD, "next to $ref, where drafts up to 7 read nothing: put both into allOf"
-        missing = _missing(schema, keyword, value)
+        missing = _missing({word: schema[word] for word in schema if word in resource.bits}, keyword, value)
+        if keyword == "if" and missing and self._asks_what_is_evaluated:
+            return ENFORCED, "without 'then' and 'else' it counts only for what is unevaluated"
         if missing:
             return UNREAD, missing
         return _of_format(value) if keyword == "format" else (ENFORCED, "")

@@ -51,14 +51,16 @@ def positive(n: Normaliser, atom: SchemaAtom, track: bool) -> Steps:
     schema, mask, resource = atom.schema, atom.mask, atom.resource
     if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
         return (yield from n.ask(n.locations.reference(atom, "$ref"), track))
-    track = track or bool(mask & UNEVALUATED)
-    by_type = plain(n, atom, track)
+    tracks = track or bool(mask & UNEVALUATED)
+    by_type = plain(n, atom, tracks)
     for keyword, first in _in_order(atom):
         if not any(by_type):
             return NONE
-        by_type = yield from _RULES[keyword](n, atom, keyword, by_type, track, first)
+        by_type = yield from _RULES[keyword](n, atom, keyword, by_type, tracks, first)
     if mask & UNEVALUATED:
         by_type = yield from _unevaluated(n, atom, by_type)
+        if not track:  # what stands below `not` counts for no keyword outside
+            by_type = [[_untracked(s) for s in by_type[t]] if t >= OBJECTS else by_type[t] for t in TYPES]
     for shapes in by_type:
         check_alternatives(shapes, atom.pointer)
     return by_type
@@ -240,7 +242,8 @@ def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, t
             by_type = yield from n.met_with(by_type, _objects([rule]), first)
             continue
         absent = _objects([objects.mentioning({name: NOTHING})])
-        present = _objects([objects.mentioning({name: ANYTHING}, [name])])
+        # Objects alone: what the schema would evaluate of other values does not count.
+        present = one_type(OBJECTS, [objects.mentioning({name: ANYTHING}, [name])])
         present = yield from n.met_with(present, (yield from n.ask(node, track)))
         by_type = yield from n.met_with(by_type, (yield from n.pruned(n.unite([absent, present], track))), first)
     return by_type
@@ -282,6 +285,10 @@ def _unevaluated(n: Normaliser, atom: SchemaAtom, by_type: ByType) -> Steps:
         node = n.locations.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
         found[ARRAYS] = [s for s in (_rest_of_items(n, shape, node) for shape in by_type[ARRAYS]) if s]
     return (yield from n.pruned(found))
+
+
+def _untracked(shape: LooseObject | LooseArray) -> LooseObject | LooseArray:
+    return shape if shape.evaluated is None else replace(shape, evaluated=None)
 
 
 def _rest_of_keys(n: Normaliser, shape: LooseObject, node: Conjunction, atom: SchemaAtom) -> LooseObject | None:

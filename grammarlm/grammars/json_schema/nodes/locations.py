@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grammarlm.errors import GrammarError, UnsatisfiableGrammar, brief
+from grammarlm.errors import GrammarError, brief
 from grammarlm.grammars.json_schema.read.document import Document, Location, Resource, Scope, escape
 from grammarlm.grammars.json_schema.read.keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
 
@@ -22,6 +22,16 @@ LONGEST_POINTER = 8_000
 
 class NeedsScope(Exception):
     """A dynamic reference occurs: restart, with the dynamic scope as a part of every location."""
+
+
+def refers_to_itself(pointer: str) -> GrammarError:
+    """The error for references that lead back to where they began, with nothing of a value read on the way: what such schemas mean
+    is undefined."""
+    return GrammarError(
+        f"{pointer or '#'}: this schema refers to itself before anything of a value is read, so it does not say what it admits; a "
+        "reference back has to stand below properties or items",
+        pointer=pointer,
+    )
 
 
 class Locations:
@@ -118,12 +128,9 @@ class Locations:
                     mask, relevant = REFERENCE, 1  # its siblings do not count
                 if mask == REFERENCE and relevant == 1:
                     passed = passed or set()
-                    if id(schema) in passed:
-                        where = pointer or "#"
-                        raise UnsatisfiableGrammar(
-                            f"{where}: this reference leads back to itself: no value", pointer=pointer
-                        )
-                    passed.add(id(schema))
+                    if id(whole) in passed:
+                        raise refers_to_itself(pointer)
+                    passed.add(id(whole))  # `schema` may be a copy, without what is not read
                     keyword = next(k for k in ("$ref", "$dynamicRef", "$recursiveRef") if k in schema)
                     schema, pointer, resource, scope = self._follow(schema, keyword, pointer, resource, scope)
                     continue
@@ -133,6 +140,11 @@ class Locations:
         if start.__class__ is dict:
             home.nodes[id(start) if begun is None else (id(start), begun)] = node
         return node
+
+    def node_of(self, schema: dict[str, Any], pointer: str, atom: SchemaAtom) -> Conjunction:
+        """The node of a schema that is not in the document, but read as if it were where the atom is."""
+        self._kept.append(schema)
+        return self.node_at(schema, pointer, atom.resource, atom.scope)
 
     def _of_schema(
         self, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope | None, mask: int

@@ -15,7 +15,6 @@ from collections.abc import Callable, Generator, Iterable
 from types import GeneratorType
 from typing import Any
 
-from grammarlm.errors import GrammarError
 from grammarlm.grammars.json_schema.containers import arrays, broken_objects, objects
 from grammarlm.grammars.json_schema.containers.key_languages import KeyLanguages
 from grammarlm.grammars.json_schema.numbers import numbers
@@ -46,7 +45,7 @@ from .by_type import (
 )
 from .case_limits import check_alternatives, check_size, check_unfinished
 from .conjunctions import conjunction
-from .locations import Locations
+from .locations import Locations, refers_to_itself
 from .nodes import Nodes
 
 MOST_MULTIPLIED = 65_536  # shapes in a product
@@ -147,12 +146,7 @@ class Normaliser:
                     del active[request]
                 del stack[depth:]
                 return
-        pointer = self.nodes.atoms[wanted[0] >> 1].pointer
-        raise GrammarError(
-            f"{pointer or '#'}: this schema refers to itself before anything of a value is read, so it does not say what it "
-            f"admits; a reference back has to stand below properties or items",
-            pointer=pointer,
-        )
+        raise refers_to_itself(self.nodes.atoms[wanted[0] >> 1].pointer)
 
     def _atom(self, code: int, track: bool) -> ByType | Steps:
         return self.nodes.atoms[code >> 1].shapes_by_type(self, not code & 1, track)

@@ -10,6 +10,7 @@ In draft 4 integers are defined by spelling (`plain`): 1 is one and 1.0 is none.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor, gcd, isfinite, lcm
@@ -119,6 +120,10 @@ def both(a: NumberShape, b: NumberShape) -> NumberShape:
         return b
     if b is EVERY_NUMBER:
         return a
+    if a.plain != b.plain and not (
+        a.integer and b.integer
+    ):  # one speaks of how a number is written, the other of its value
+        a, b = (a, _by_value(b)) if a.plain else (_by_value(a), b)
     low, low_open = a.low, a.low_open
     if b.low is not None and (low is None or b.low > low or (b.low == low and b.low_open)):
         low, low_open = b.low, b.low_open
@@ -135,6 +140,18 @@ def both(a: NumberShape, b: NumberShape) -> NumberShape:
         _union(a.multiples, b.multiples),
         _union(a.not_multiples, b.not_multiples),
         a.plain or b.plain,
+    )
+
+
+def _by_value(a: NumberShape) -> NumberShape:
+    """The same numbers, without `integer` and `fractional`: next to `plain` these are about the spelling."""
+    whole = (Fraction(1),)
+    return replace(
+        a,
+        integer=False,
+        fractional=False,
+        multiples=_union(a.multiples, whole if a.integer else ()),
+        not_multiples=_union(a.not_multiples, whole if a.fractional else ()),
     )
 
 

@@ -31,6 +31,7 @@ from grammarlm.grammars.json_schema.read.keywords import COMBINE, REFERENCE
 
 from .dependencies import without_dependencies
 from .obligations import without_obligations
+from .reasons import reason
 from .satisfiable import array_possible, can_open, closure, object_possible, settle
 from .shapes import ArrayShape, Item, Language, Node, ObjectShape, Shape
 
@@ -42,8 +43,8 @@ def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
     """Fills in the alternatives of every node that a value of the root can contain; returns those nodes."""
     settle(n, root)
     if not root.satisfiable:
-        node = _culprit(root)
-        raise UnsatisfiableGrammar(_reason(node), pointer=node.pointer)
+        why, pointer = reason(n, root)
+        raise UnsatisfiableGrammar(why, pointer=pointer)
     queue: list[Conjunction] = [root]
     root.kept = True
     obliged: dict[LooseObject, list[LooseObject]] = {}  # nodes can contain themselves, so each shape is split once
@@ -179,37 +180,3 @@ def _final_ways(ways: Ways, queue: list[Conjunction]) -> tuple[Item, ...]:
     if ways is ANY_ITEM:
         return ARRAY_SHAPE.rest
     return tuple([Item(_keep(node, queue), counts) for node, counts in ways if node.satisfiable])
-
-
-def _culprit(root: Conjunction) -> Conjunction:
-    """The deepest node that makes the root empty."""
-    node, passed = root, {root}
-    while True:
-        assert node.by_type is not None
-        below = None
-        for shape in node.by_type[OBJECTS]:
-            for name in shape.required:
-                child = shape.properties[name]
-                if not child.satisfiable and child not in passed:
-                    below = child
-                    break
-        if below is None:
-            for shape in node.by_type[ARRAYS]:
-                for i in range(min(shape.minimum, len(shape.prefix) + 1)):
-                    ways = shape.ways(i)
-                    if ways and not any(child.satisfiable for child, _ in ways) and ways[0][0] not in passed:
-                        below = ways[0][0]
-                        break
-        if below is None or below is NOTHING or below.by_type is None:
-            return node
-        passed.add(below)
-        node = below
-
-
-def _reason(node: Conjunction) -> str:
-    where = node.pointer or "#"
-    if any(node.by_type or ()):
-        what = "what is required there can only be had by way of itself, or there is no room for it"
-    else:
-        what = "its keywords contradict each other"
-    return f"no value satisfies the schema: at {where} {what}"

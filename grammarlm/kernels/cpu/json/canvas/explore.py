@@ -13,7 +13,6 @@ from grammarlm.kernels.cpu.json.reads import accepts, verdict
 from grammarlm.kernels.cpu.json.step.blanks import blank_index
 from grammarlm.kernels.cpu.json.step.frames import copy_frame
 from grammarlm.kernels.cpu.json.step.languages import narrow, narrow_point, table_of
-from grammarlm.kernels.cpu.json.step.number_values import EXPONENT
 from grammarlm.kernels.cpu.json.step.step import after_step, step
 from grammarlm.kernels.cpu.json.step.text import DONE, RAW, text_step
 from grammarlm.layout.json import (
@@ -48,6 +47,7 @@ from grammarlm.layout.json_canvas import (
     STEP,
     Explore,
 )
+from grammarlm.layout.numbers import EXPONENT
 
 from .groups import ALONE, GROUPS, mark_lone, place_of
 from .marks import bit_of, has_ended, is_mark, mark_after, marked_state

@@ -9,6 +9,22 @@ from numba import int64
 
 from grammarlm.kernels.cpu.jit import part
 from grammarlm.kernels.cpu.json.step.number_values import (
+    powers_of_ten,
+    word,
+)
+from grammarlm.kernels.cpu.json.step.numbers import number_key
+from grammarlm.layout.json_canvas import (
+    DIGITS_AHEAD,
+    EXPONENT_AHEAD,
+    FAR,
+    LOOSE_DIGITS,
+    LOOSE_E,
+    LOOSE_POWER,
+    LOOSE_SIGN,
+    LOOSE_ZEROS,
+    OPEN_EXPONENT,
+)
+from grammarlm.layout.numbers import (
     AT_ZERO,
     COUNT,
     COUNT_MASK,
@@ -26,22 +42,10 @@ from grammarlm.kernels.cpu.json.step.number_values import (
     POWER,
     SIGN,
     TRAILING,
-    powers_of_ten,
-    word,
+    Bound,
+    Flag,
+    Number,
 )
-from grammarlm.kernels.cpu.json.step.numbers import number_key
-from grammarlm.layout.json_canvas import (
-    DIGITS_AHEAD,
-    EXPONENT_AHEAD,
-    FAR,
-    LOOSE_DIGITS,
-    LOOSE_E,
-    LOOSE_POWER,
-    LOOSE_SIGN,
-    LOOSE_ZEROS,
-    OPEN_EXPONENT,
-)
-from grammarlm.layout.numbers import Bound, Flag, Number
 
 LOOSE_DIGIT_COUNT = 5  # of an exponent
 MANTISSA = 1 << 40  # marks keys of mantissas that are compared by less than their state

@@ -4,19 +4,29 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import part, pointer
-from grammarlm.layout.numbers import LEAST_TIDY, MOST_TIDY, Bound, Flag, Number
+from grammarlm.layout.numbers import (
+    AT_ZERO,
+    COUNT,
+    COUNT_MASK,
+    EQUAL,
+    FRACTION,
+    GREATER,
+    HIGH_ORDER,
+    INTEGER,
+    LEAST_TIDY,
+    LESS,
+    LOW_ORDER,
+    MOST_TIDY,
+    PLACE,
+    POINT,
+    SIGN,
+    TRAILING,
+    Bound,
+    Flag,
+    Number,
+)
 
-# Phases: the low four bits of x. Up to NOUGHTS only zeros were read.
-START, MINUS, NOUGHT, NOUGHT_POINT, NOUGHTS, INTEGER, POINT, FRACTION, EXPONENT, SIGNED, POWER = range(11)
-SIGN = 16  # the bit of a negative number
-LOW_ORDER, HIGH_ORDER, COUNT, TRAILING, PLACE = 5, 7, 9, 21, 33  # bit offsets of the other fields of x
-COUNT_MASK = 0xFFF
-AT_ZERO = 8192  # bias of the power of ten of the first digit; for zeros: how many are after the point
 DASH, DOT, PLUS, SMALL_E, LARGE_E = (ord(c) - 48 for c in "-.+eE")  # bytes minus 48, as digits are; none is in 0 to 9
-EQUAL, LESS, GREATER = 0, 1, 2  # order of the digits so far against as many of a bound
-EXPONENT_BITS = 18
-EXPONENT_BIAS = 1 << 17
-EXPONENT_MASK = (1 << EXPONENT_BITS) - 1
 NOWHERE = -(1 << 40)
 TENS = 10 ** np.arange(19)
 UNKNOWN = int64(-1)

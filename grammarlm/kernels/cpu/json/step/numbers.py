@@ -26,14 +26,10 @@ holds a multiple of m iff -d 10^k mod m is below 10^k. No table is indexed by re
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import part
-from grammarlm.layout.numbers import LEAST_TIDY, MOST_TIDY, Bound, Flag, Number
-
-from .number_values import (
+from grammarlm.layout.numbers import (
     AT_ZERO,
     COUNT,
     COUNT_MASK,
-    DASH,
-    DOT,
     EQUAL,
     EXPONENT,
     EXPONENT_BIAS,
@@ -42,22 +38,32 @@ from .number_values import (
     FRACTION,
     HIGH_ORDER,
     INTEGER,
-    LARGE_E,
+    LEAST_TIDY,
     LOW_ORDER,
     MINUS,
+    MOST_TIDY,
     NOUGHT,
     NOUGHT_POINT,
     NOUGHTS,
     PLACE,
-    PLUS,
     POINT,
     POWER,
     SIGN,
     SIGNED,
-    SMALL_E,
     START,
-    TENS,
     TRAILING,
+    Bound,
+    Flag,
+    Number,
+)
+
+from .number_values import (
+    DASH,
+    DOT,
+    LARGE_E,
+    PLUS,
+    SMALL_E,
+    TENS,
     UNKNOWN,
     has_idle_zero,
     has_value_from,

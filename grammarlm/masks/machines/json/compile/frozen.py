@@ -23,7 +23,7 @@ from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.json_schema.nodes.locations import NeedsScope
 from grammarlm.grammars.json_schema.numbers.rows import Packed, placed
 from grammarlm.grammars.json_schema.read.document import DRAFTS, Document, escape
-from grammarlm.grammars.json_schema.read.keywords import COMBINE, IDENTITY, SCHEMA_MAPS, bits_of
+from grammarlm.grammars.json_schema.read.keywords import IDENTITY, SCHEMA_MAPS, bits_of
 from grammarlm.grammars.json_schema.strings.formats import FORMATS
 from grammarlm.kernels import entries
 from grammarlm.layout.json import SHARED_BIT, Shape
@@ -72,6 +72,7 @@ WORDS = {
     **{name: Word(Word.NULL + i) for i, name in enumerate(TYPES)},
     **{name: Word.MAP for name in SCHEMA_MAPS if name != "properties"},
 }  # fmt: skip
+UNITED = ("anyOf", "oneOf", "allOf")  # read by kernels/cpu/schemas/unions.py
 TEMPLATES = {
     Template.ANYTHING: "anything", Template.STRING: "string", Template.NUMBER: "number", Template.INTEGER: "integer",
     Template.PLAIN_INTEGER: "plain integer", Template.OBJECT: "object", Template.ARRAY: "array",
@@ -105,21 +106,24 @@ def _fnv(text: bytes) -> int:
     return found - WHOLE if found >= WHOLE // 2 else found
 
 
+def _said(word: str, bits: int) -> int:
+    """What the kernel is told of a keyword. It names those that it reads: any other leaves the schema to Python, so a keyword that
+    is new, or that means something else, cannot be passed over."""
+    if not bits or word == "additionalItems":  # which matters only next to a list of items, which is left to Python
+        return 0
+    if bits == IDENTITY:
+        return int(Said.ADDRESS)
+    if word in UNITED:
+        return int(Said.COMBINE)
+    return bits if word in PLAIN else int(Said.HARD)
+
+
 def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
     """The keywords of all drafts as a hash table, and their bytes."""
     known = bits_of(2020, True, formats)
     entries: dict[str, tuple[int, int, int]] = {}
     for word in {*known, *WORDS, *DRAFTS, *FORMATS}:
-        bits = known.get(word, 0)
-        if bits == IDENTITY:
-            bits = int(Said.ADDRESS)
-        elif bits == COMBINE:
-            bits = int(Said.COMBINE if word in WORDS else Said.HARD)
-        elif word == "additionalItems":
-            bits = 0  # it matters only next to a list of items, which is left to Python
-        elif bits and word not in PLAIN:
-            bits = int(Said.HARD)
-        entries[word] = bits, int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
+        entries[word] = _said(word, known.get(word, 0)), int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
     table, letters = np.zeros((SLOTS, Keyword.LENGTH), np.int64), bytearray()
     for word, (bits, name, draft) in entries.items():
         spelled = word.encode()

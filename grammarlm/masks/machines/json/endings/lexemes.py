@@ -15,19 +15,13 @@ from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .languages import LanguageEndings
+from .numbers import NumberEndings
 from .reader import Reader
 from .texts import joined, short_names, spelled
 
-MOST_ZEROS = 1 << 12  # more digits than any shape has
-LONG_NUMBER = 24  # digits, after each so many of which zeros are tried as the rest
 MOST_RECORDED = 256  # numbers half read, the ends of which are kept
-BEAM, WIDE_BEAM = 8, 40  # beam width: prefixes of a number searched in parallel
 LEXEMES = (Shape.STRING, Shape.WORDS, Shape.NUMBER)
 ENOUGH = 4096  # values of one node tried while looking for a new one
-DIGITS = b"e1234567890-.+"
-ONE_DIGIT = [b"%d" % digit for digit in range(10)]
-MOST_ROUND = 12  # zeros of a round number
-PLAIN_DIGITS = b"1234567890-."
 LITERAL_TEXT = b" truefalsenull"
 MOST_FILLERS = 256  # of them that are kept
 FILLERS = (b" ", b"-", b"=", b"*", b"a", b"0", b"_", b".")
@@ -59,6 +53,7 @@ class LexemeEndings:
 
     def __init__(self, reader: Reader, languages: LanguageEndings):
         self._reader, self.languages = reader, languages
+        self.numbers = NumberEndings(reader)
         self._fillers: dict[int, bytes] = {}
         self._several: dict[tuple[int, int, int], Recorded] = {}
 
@@ -86,7 +81,7 @@ class LexemeEndings:
             end = 5 if sub <= 4 else 10 if sub <= 9 else 14
             return LITERAL_TEXT[sub:end]
         if kind == Kind.NUMBER:
-            return self._number(c, x, y)
+            return self.numbers.shortest(c, x, y)
         if not is_inside(kind, sub, x):
             return self._string(c, x, y) if kind == Kind.STRING else self._word(c, x)
         with self._reader.scratch():
@@ -159,95 +154,6 @@ class LexemeEndings:
         texts = [spelled(self._reader.name(table + i * Key.LENGTH)[read:]) + b'"' for i in chosen]
         return min(texts, key=self._reader.measure, default=None)
 
-    def _number(self, c: int, x: int, y: int) -> bytes | None:
-        """The rest of a number: one digit, else a round number, else what a search of limited width (beam search) finds."""
-        found: list[bytes] | None = None
-        if x == 0:
-            found = [digit for digit in ONE_DIGIT if self._ends_number(c, x, y, digit)] or self._round_numbers(c, x, y)
-        found = found or next(self._numbers(c, x, y, WIDE_BEAM if x == 0 else BEAM), None)
-        return None if found is None else min(found, key=self._reader.measure)
-
-    def _ends_number(self, c: int, x: int, y: int, text: bytes) -> bool:
-        with self._reader.scratch():
-            after = self._reader.read(self._reader.record(c, x, y, 0), text)
-            return bool(after) and self._reader.ends(after)
-
-    def _round_numbers(self, c: int, x: int, y: int) -> list[bytes]:
-        """One digit with zeros, or with an exponent, as far as that is allowed: bounds far from zero are met in a few steps."""
-        found = []
-        with self._reader.scratch():
-            for sign in (b"", b"-"):
-                for digit in ONE_DIGIT[1:]:
-                    record = self._reader.read(self._reader.record(c, x, y, 0), sign + digit)
-                    for zeros in range(1, MOST_ROUND + 1):
-                        if not record:
-                            break
-                        if zeros > 1 and self._ends_number(c, x, y, exponent := sign + digit + b"e%d" % zeros):
-                            found.append(exponent)
-                        record = self._reader.read(record, b"0")
-                        if record and self._reader.ends(record):
-                            found.append(sign + digit + b"0" * zeros)
-                            break
-        return found
-
-    def _numbers(self, c: int, x: int, y: int, beam: int, symbols: bytes = DIGITS) -> Iterator[list[bytes]]:
-        """The rests of a number, in lists by length."""
-        level = [(b"", x, y)]
-        if x and self._reader.ends(self._reader.record(c, x, y, 0)):
-            yield [b""]
-        while level:
-            self._reader.program.clock.check()
-            families, ended = [], []
-            for text, x0, y0 in level:
-                children = []
-                with self._reader.scratch():
-                    record = self._reader.record(c, x0, y0, 0)
-                    for byte in symbols:
-                        after = self._reader.read(record, bytes([byte]))
-                        if after:
-                            _, x2, y2, _ = self._reader.threads(after)[0]
-                            children.append((text + bytes([byte]), x2, y2))
-                            if self._reader.ends(after):
-                                ended.append(text + bytes([byte]))
-                families.append(children)
-            if ended:
-                yield ended
-            if level[0][0] and len(level[0][0]) % LONG_NUMBER == 0:
-                rounded = 0
-                for text, x0, y0 in level:
-                    zeros = self._zeros(c, x0, y0)
-                    if zeros is not None:
-                        rounded += 1
-                        yield [text + zeros]
-                if rounded == beam:
-                    return
-            # One of each in turn (round robin): numbers with a common prefix are usually refused for the same reason.
-            turns = itertools.zip_longest(*families)
-            level = [child for turn in turns for child in turn if child is not None][:beam]
-
-    def _several_numbers(self, c: int, x: int, y: int) -> Iterator[bytes]:
-        """Different rests of a number. Few are wanted as a rule, and each digit costs a beam's width, so narrow beams come first.
-
-        Exponents, which write the same numbers again, come last.
-        """
-        known: set[bytes] = set()
-        for beam, symbols in ((BEAM, PLAIN_DIGITS), (BEAM**3, PLAIN_DIGITS), (BEAM, DIGITS)):
-            for texts in self._numbers(c, x, y, beam, symbols):
-                yield from (text for text in texts if text not in known)
-                known.update(texts)
-
-    def _zeros(self, c: int, x: int, y: int) -> bytes | None:
-        """The zeros that end a number, if zeros alone do: long numbers are found so without a search."""
-        with self._reader.scratch():
-            record = self._reader.record(c, x, y, 0)
-            for count in range(1, MOST_ZEROS + 1):
-                record = self._reader.read(record, b"0")
-                if not record:
-                    return None
-                if self._reader.ends(record):
-                    return b"0" * count
-        return None
-
     def lexemes(self, c: int, x: int, y: int) -> Iterator[bytes]:
         """Different ways to end a lexeme, short ones first."""
         kind, sub = c & 31, c >> 5 & 63
@@ -255,7 +161,7 @@ class LexemeEndings:
             if (c, x, y) not in self._several:
                 if len(self._several) == MOST_RECORDED:
                     self._several.clear()
-                self._several[c, x, y] = Recorded(partial(self._several_numbers, c, x, y))
+                self._several[c, x, y] = Recorded(partial(self.numbers.several, c, x, y))
             yield from self._several[c, x, y]
             return
         if kind == Kind.LITERAL:
