@@ -14,6 +14,7 @@ from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
 
+from .apart import EMPTY
 from .begun import begun_of
 from .doubts import Room, blanks_break, blanks_may_break, digits_beside, number_room
 from .escapes import escape_tokens
@@ -56,7 +57,9 @@ class JsonGrid:
         self._grids: dict[States, StackGrid] = {}
         self.latest: dict[States, StackPasses] = {}  # the last row of some states
         self.latest_low: dict[States, PlainRow] = {}  # the same, of few open brackets
-        self.latest_read: dict[States, list[int]] = {}  # a completion of the last row of which one was read
+        self.latest_near: dict[States, PlainRow] = {}  # the same, of which little is masked
+        self.latest_read: list[int] | None = None  # a completion of the last row of which one was read
+        self.follows_empty = False  # is the empty key followed in any row?
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN
@@ -74,7 +77,7 @@ class JsonGrid:
     def grid(self, states: States) -> StackGrid:
         """The lattice of these states."""
         if states not in self._grids:
-            if len(states.keys) > MOST_KEYS:
+            if len(states.keys) - (EMPTY in states.keys) > MOST_KEYS:
                 raise Undecided(
                     f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
                 )
@@ -197,6 +200,8 @@ class JsonGrid:
             begun = self.begun.key
             opened = runs if begun is None else [b'"' + begun + runs[0], *runs[1:]]
             free_keys = escaped_twice(opened, self.begun.keys) | view.few_spellings(runs)
+            if self.follows_empty:
+                free_keys.add(EMPTY)
         digits = self._digits(tokens)
         return States(
             tuple(sorted(free_keys)),

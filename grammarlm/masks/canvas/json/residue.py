@@ -179,11 +179,6 @@ class JsonPasses:
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
 
-    def some(self, scores: np.ndarray) -> np.ndarray:
-        """As StackPasses.some; of few open brackets, where keys are no matter."""
-        found = None if self.repeats is not None or self.low is None else self.low.some(scores)
-        return self.inner.some(scores) if found is None else found
-
     def amended(self, row: Sequence[int]) -> JsonPasses:
         return amended(self, row)
 
@@ -205,6 +200,10 @@ class JsonPasses:
     def of_states(self, states: States) -> JsonPasses:
         """Passes over the row, of other states."""
         return JsonPasses(self.grid, self.tokens, states)
+
+    def with_token(self, position: int, token: int) -> JsonPasses:
+        """Passes over the row with a token at a masked position."""
+        return JsonPasses(self.grid, [*self.tokens[:position], token, *self.tokens[position + 1 :]], self.states, self)
 
     def refused(self, position: int) -> np.ndarray:
         """See singles.py."""
