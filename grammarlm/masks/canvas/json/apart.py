@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate, product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,7 @@ import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED, Undecided
+from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers import PlainRow
 from .texts import decoded, texts_of
@@ -34,7 +36,10 @@ if TYPE_CHECKING:
 EMPTY = b""
 WORK = 1024  # completions looked at for a row
 DRAWS = 8  # before tokens are given one by one
-MOST_CHANGED, REACHES = 8, (4, 24)  # tokens that are not the last witness's; how far from them others may be other tokens
+MOST_CHANGED, REACHES = (
+    8,
+    (4, 24),
+)  # tokens that are not the last witness's; how far from them others may be other tokens
 WINDOWS, CLASSES, MEMBERS = (0, 3, 12), 8, 2  # tokens beside a key that may be others; what is tried in place of one
 NEAR = 1_000.0  # a score beyond those of plain tokens
 PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
@@ -107,8 +112,9 @@ class Witness:
         found = None if known is None else self._like(known)
         if found is None:
             found = self._drawn(known)
-        if found is not None:
+        if found is not None and found is not known:
             self._grid.latest_read = found
+            self._grid.shown.add(found)
         return found
 
     # ------------------------------------------------------------------ near the last one
@@ -228,24 +234,34 @@ class Witness:
     def _repaired(self, row: list[int], clash: Clash | None) -> list[int] | None:
         """A completion with other tokens, one by one: each clash is to be further right than the one before, or gone."""
         while clash is not None:
-            for other in self._others(row, clash):
-                self._work.spend()
-                found = clash_of(self._grid, other)
-                if found is None or found.second.start > clash.second.start:
-                    row, clash = other, found
-                    break
-            else:
+            at = [i for i in (*clash.second, *clash.first) if self._given[i] == MASKED]
+            found = self._further(self._swapped(row, at), clash)
+            if found is None:
+                self._grid.has_few_keys |= clash.key != EMPTY
+                found = self._further(self._rebuilt(row, at), clash)
+            if found is None:
                 return None
+            row, clash = found
         return row
 
-    def _others(self, row: list[int], clash: Clash) -> Iterator[list[int]]:
-        """Completions with another token in one of the two keys: of the same class first, then of another, then with others beside
-        it."""
-        given, at = np.array(row), [i for i in (*clash.second, *clash.first) if self._given[i] == MASKED]
+    def _further(self, rows: Iterator[list[int]], clash: Clash) -> tuple[list[int], Clash | None] | None:
+        for row in rows:
+            self._work.spend()
+            found = clash_of(self._grid, row)
+            if found is None or found.second.start > clash.second.start:
+                return row, found
+        return None
+
+    def _swapped(self, row: list[int], at: Sequence[int]) -> Iterator[list[int]]:
+        """Completions with another token of the same class at one of some positions."""
         for i in at:
             members = self._grid.plain_tokens(self._classes).of(int(self._classes.of[row[i]]))
             for token in members[~np.isin(members, row)][: 2 * MEMBERS].tolist():
                 yield [*row[:i], token, *row[i + 1 :]]
+
+    def _rebuilt(self, row: list[int], at: Sequence[int]) -> Iterator[list[int]]:
+        """With one of any class, then with others beside it."""
+        given = np.array(row)
         for reach, i in product(WINDOWS if self._has_windows else (), at):
             is_near = (np.abs(np.arange(len(row)) - i) <= reach) & (self._given == MASKED)
             tokens = np.where(is_near, MASKED, given)
@@ -280,25 +296,26 @@ class Witness:
     def _values(self, position: int) -> list[int]:
         """The tokens that may stand there. Those of a class act alike, but for the keys that they spell: one of a completion can be
         any other that spells no key of it, so of many as many are enough as keys can be, twice since a token may be of two."""
-        classes, keys = self._classes, len(self._given) * most_quotes(self._grid)
-        found = list[int]()
+        classes, found = self._classes, list[int]()
         for one in np.flatnonzero(self._passes.inner.classes_at(position) & (classes.sizes > 0)).tolist():
-            members = classes.members(one)
-            found += (members if len(members) <= 2 * keys else different(self._grid, members, 2 * keys + 1)).tolist()
+            found += self.different(classes.members(one)).tolist()
         return found
 
+    def different(self, members: np.ndarray) -> np.ndarray:
+        """Of some tokens that act alike, but for keys, as many as are enough."""
+        most = 2 * len(self._given) * most_quotes(self._grid.vocab) + 1
+        if len(members) <= most:
+            return members
+        texts, found = texts_of(self._grid.vocab), dict[bytes, int]()
+        for token in members.tolist():
+            if b"\\" not in texts[token]:
+                found.setdefault(texts[token], token)
+                if len(found) == most:
+                    return np.array(list(found.values()), np.int64)
+        return members
 
-def most_quotes(grid: JsonGrid) -> int:
+
+@lru_cache(maxsize=4)
+def most_quotes(vocab: Vocabulary) -> int:
     """How many keys may end in one token: no more than it has quotes."""
-    return max(text.count(b'"') for text in texts_of(grid.vocab))
-
-
-def different(grid: JsonGrid, members: np.ndarray, most: int) -> np.ndarray:
-    """So many that mean different texts; all where there are not as many."""
-    texts, found = texts_of(grid.vocab), dict[bytes, int]()
-    for token in members.tolist():
-        if b"\\" not in texts[token]:
-            found.setdefault(texts[token], token)
-            if len(found) == most:
-                return np.array(list(found.values()), np.int64)
-    return members
+    return max(text.count(b'"') for text in texts_of(vocab))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ from .plain import PlainTokens
 from .residue import JsonPasses
 from .respelled import RespelledPasses, respelled_passes
 from .settled import settled
+from .shown import ShownRows
 from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
@@ -44,6 +46,7 @@ LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside 
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 TOKEN_DIGITS = 3  # most tokens have no more
 MOST_FOLLOWED = 1 << 14  # states of a lattice that follows numbers further
+FEW_CONTROLS = 1 << 9  # of a lattice that knows the empty key in each short row
 FEW_STATES = 1 << 11  # of one that follows what masked tokens alone make possible: long numbers, many blanks
 
 
@@ -59,7 +62,9 @@ class JsonGrid:
         self.latest_low: dict[States, PlainRow] = {}  # the same, of few open brackets
         self.latest_near: dict[States, PlainRow] = {}  # the same, of which little is masked
         self.latest_read: list[int] | None = None  # a completion of the last row of which one was read
+        self.shown = ShownRows(length)
         self.follows_empty = False  # is the empty key followed in any row?
+        self.has_few_keys = view.has_key_languages  # may other tokens not make two keys differ?
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN
@@ -200,7 +205,7 @@ class JsonGrid:
             begun = self.begun.key
             opened = runs if begun is None else [b'"' + begun + runs[0], *runs[1:]]
             free_keys = escaped_twice(opened, self.begun.keys) | view.few_spellings(runs)
-            if self.follows_empty:
+            if self.follows_empty or self.is_small:
                 free_keys.add(EMPTY)
         digits = self._digits(tokens)
         return States(
@@ -210,6 +215,13 @@ class JsonGrid:
             counts_blanks=view.has_cap and self._counts_blanks(tokens),
             counted=self._counted(tokens) if view.long_lengths else MOST_COUNTED,
         )
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Is so little to be known of a row that all keys of it can be?"""
+        if not self.has_free_keys or self.length + self.room > SHORT_ROW:
+            return False
+        return self.grid(States()).table.controls <= FEW_CONTROLS
 
     def _digits(self, tokens: Sequence[int]) -> int:
         room, view = self._number_room(tokens), self._view

@@ -123,7 +123,9 @@ class MarkedRow:
         with sets.lock:
             known, own = self._known, np.array(self._at[1:]) - 1
             found = np.zeros((len(known.row), self.classes.count), scores.dtype)
-            found[own] = np.where(self.classes.sizes > 0, scores, np.float32(NOWHERE))  # bytes and marks are given alone
+            found[own] = np.where(
+                self.classes.sizes > 0, scores, np.float32(NOWHERE)
+            )  # bytes and marks are given alone
             chosen = known.some(self.table.starts(self._keys, begun_at_edge(self._marks)), found)
             return None if chosen is None else chosen[own]
 

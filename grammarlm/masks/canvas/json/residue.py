@@ -30,6 +30,7 @@ from .keys import perhaps_keys_of, spelled_keys_of
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
 from .settled import amended
+from .shown import only_shown
 from .singles import Singles
 from .spans import Run, beside
 
@@ -252,7 +253,10 @@ class JsonPasses:
         """What may stand at a masked position of a row that can be completed."""
         known = self._answers.get(position)
         if known is None:
-            known = self._answers[position] = self._found(position)
+            known = self._found(position)
+            if self.grid.is_small and self.grid.has_few_keys:
+                known = only_shown(self, position, known)
+            self._answers[position] = known
         return known
 
     def _found(self, position: int) -> Answer:
