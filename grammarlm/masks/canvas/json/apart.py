@@ -4,10 +4,10 @@ What states and marks say of a row is a bound: they know the keys that are given
 
     {"": [5 masked]      as states have it:  {"":1,"":2}, which is no text; and there is no other
 
-So a row that they complete can be completed once a completion of it, its **witness**, was read by the machine. One is kept from row to
-row. Where a token is not the witness's, only masked tokens near it are looked at anew. A completion that has a key twice is repaired by
-another token in one of the two keys; where that doesn't help, others are drawn; then one masked token is given each value that it may
-have, depth first. If none of these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
+So a row that they complete can be completed once a completion of it, its **witness**, was read by the machine. One is kept from row
+to row. Where a token is not the witness's, only masked tokens near it are looked at anew. A completion that has a key twice is
+repaired by another token in one of the two keys; where that doesn't help, others are drawn; then one masked token is given each
+value that it may have, depth first. If none of these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
 
 The empty key is the one that no token varies: where draws have it twice, states that know it (States.keys) are asked from then on.
 """
@@ -161,6 +161,8 @@ class Witness:
     # ------------------------------------------------------------------ from nothing
 
     def _drawn(self, near: list[int] | None) -> list[int] | None:
+        clash: Clash | None = None
+        row: list[int] = []
         for number in range(DRAWS):
             self._work.spend()
             row = self._some(near if number == 0 else None, number)
@@ -179,6 +181,7 @@ class Witness:
                 return repaired
             if number > 1 and clash.key == EMPTY and EMPTY not in self._passes.states.keys:
                 raise Refused(row)
+        assert clash is not None
         return self._branched(clash, row)
 
     def _some(self, near: Sequence[int] | None, number: int) -> list[int]:

@@ -74,7 +74,7 @@ class JsonGrid:
         self.runs, self.trials = Runs(self.vocab, self.begun.key), KnownTrials()
         self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
-        self._plain: PlainTokens | None = None
+        self._plain: list[PlainTokens] = []
         self._bytes: tuple[list[int], list[bytes]] | None = None  # of the row asked for last
         self._others: dict[int, JsonGrid] = {}
         self._needless: dict[int, tuple[StackGrid, Needless]] = {}
@@ -124,10 +124,12 @@ class JsonGrid:
         return self._quotes[id(classes)][1]
 
     def plain_tokens(self, classes: TokenClasses) -> PlainTokens:
-        """Kept of the classes that were asked for last."""
-        if self._plain is None or self._plain.classes is not classes:
-            self._plain = PlainTokens(self.vocab, classes, self.length)
-        return self._plain
+        """Kept of the classes that were asked for last: those of rows with marks, and of rows without."""
+        found = next((plain for plain in self._plain if plain.classes is classes), None)
+        if found is None:
+            found = PlainTokens(self.vocab, classes, self.length)
+            self._plain = [found, *self._plain[:1]]
+        return found
 
     def needless(self, lattice: StackGrid) -> Needless | None:
         """The escapes that a lattice leaves out; None: none."""
