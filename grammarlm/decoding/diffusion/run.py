@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from grammarlm.decoding.trace import Step
+from grammarlm.masks.canvas.protocol import Undecided
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .boards import Board, Boards
@@ -181,39 +182,47 @@ class Run:
         return row, order, rejected
 
     def _with_best(self, look: Look, row: np.ndarray, position: int, board: Board) -> np.ndarray:
-        """The row with what is now the best id at a position that completes it: of a few, a canvas finds out only by committing."""
+        """The row with what is now the best id at a position that completes it: of a few, a canvas finds out only by committing.
+        After some the best completion says it; where that is not known, ids are tried on, and one is in the completion that was
+        read."""
         with self.canvas_time():
             allowed = Timed(board.allowed(row), self)
         refused: list[int] = []
-        while len(refused) < MOST_REFUSED:
-            one = replace(look, positions=np.array([position]), allowed=Without(allowed, refused))
-            if not len(one.ids[0]):
-                break
-            token = one.reading.id_at(0)
+        while True:
+            here = replace(look, row=row, positions=np.array([position]), allowed=Without(allowed, refused))
+            if len(refused) == MOST_REFUSED or not len(here.ids[0]):
+                try:
+                    return self._completed(here, board)
+                except Undecided:
+                    if not len(here.ids[0]):
+                        raise
+            token = here.reading.id_at(0)
             with self.canvas_time():
                 after = board.commit(row, [position], [token], partial=True)
             if after[position] >= 0:
                 return after
             refused.append(token)
-        return self._completed(replace(look, row=row, positions=np.array([position])), board)
 
     def _filled(self, look: Look, board: Board) -> np.ndarray:
         """The best joint fill of the look's positions; other positions only need to be possible.
 
         At a temperature a draw from the joint law of the row, where the look is of all that is masked; else one after another, each
-        given those before it.
+        given those before it. So it is, too, where the canvas does not decide which completion is the best.
         """
         is_whole = len(look.positions) == int((look.row < 0).sum())
-        if not self.draws.is_greedy and not is_whole:
-            row = look.row
-            for position in look.positions:
-                row = self._with_best(look, row, int(position), board)
-            return row
-        if self.draws.is_greedy:
-            return self._completed(look, board)
-        logits = self._scores(look) / np.float32(self.draws.sampling.warmth)
-        with self.canvas_time():
-            return board.drawn(look.row, logits, self.draws.joint())
+        try:
+            if self.draws.is_greedy:
+                return self._completed(look, board)
+            if is_whole:
+                logits = self._scores(look) / np.float32(self.draws.sampling.warmth)
+                with self.canvas_time():
+                    return board.drawn(look.row, logits, self.draws.joint())
+        except Undecided:
+            pass
+        row = look.row
+        for position in look.positions:
+            row = self._with_best(look, row, int(position), board)
+        return row
 
     def _completed(self, look: Look, board: Board) -> np.ndarray:
         """The row with the look's positions as the best completion has them; what others have makes no difference."""

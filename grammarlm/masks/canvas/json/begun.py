@@ -29,6 +29,7 @@ class Begun(NamedTuple):
     characters: int = 0  # of a string
     is_blank: bool = False  # in a gap that has blanks
     blanks: int = 0  # how many, where a gap's are counted
+    is_string: bool = False  # in one that is no key
     key: bytes | None = None  # what is read of a key
     keys: frozenset[bytes] = frozenset()  # without an entry, of objects that are open
 
@@ -36,22 +37,24 @@ class Begun(NamedTuple):
 def begun_of(configs: Iterable[Config], gaps: Blanks | None) -> Begun:
     """`configs`: of the schemas in which a matcher stands. `gaps`: the white space whose blanks are counted."""
     digits = mantissa = characters = blanks = 0
-    is_blank, begun, keys = False, None, set[bytes]()
+    is_blank, is_string, begun, keys = False, False, None, set[bytes]()
     for c, x, y, frames, key in chain.from_iterable(configs):
         kind = c & 31
         if kind == Kind.NUMBER:
             digits, mantissa = LONGEST_MANTISSA, max(mantissa, x >> (COUNT if x & 15 > NOUGHTS else PLACE) & COUNT_MASK)
         elif kind == Kind.STRING:
-            characters = max(characters, y >> CHARACTERS)
+            characters, is_string = max(characters, y >> CHARACTERS), True
         elif kind == Kind.KEY:
             begun = max(begun or b"", key)
-        elif kind not in (Kind.WORD, Kind.LITERAL):
+        elif kind == Kind.WORD:
+            is_string = True
+        elif kind != Kind.LITERAL:
             is_blank = is_blank or y > 0
             if gaps is not None and y > 0:
                 blanks = max(blanks, LONGEST_RUN - int(blanks_left(gaps)[y]))
         for words, others, *_ in frames:
             keys.update(() if words[Frame.ROW] & ARRAY_BIT else others)
-    return Begun(digits, mantissa, characters, is_blank, blanks, begun, frozenset(keys))
+    return Begun(digits, mantissa, characters, is_blank, blanks, is_string, begun, frozenset(keys))
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
 
+from .apart import EMPTY
 from .begun import begun_of
 from .doubts import Room, blanks_break, blanks_may_break, digits_beside, number_room
 from .escapes import escape_tokens
@@ -26,6 +28,7 @@ from .plain import PlainTokens
 from .residue import JsonPasses
 from .respelled import RespelledPasses, respelled_passes
 from .settled import settled
+from .shown import ShownRows
 from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
@@ -43,6 +46,7 @@ LEVELS = (8, 12, 24, 48)  # bytes of numbers that states follow exactly, beside 
 SHORT_ROW = 16  # tokens: there numbers are followed as far as masked tokens have room for
 TOKEN_DIGITS = 3  # most tokens have no more
 MOST_FOLLOWED = 1 << 14  # states of a lattice that follows numbers further
+FEW_CONTROLS = 1 << 9  # of a lattice that knows the empty key in each short row
 FEW_STATES = 1 << 11  # of one that follows what masked tokens alone make possible: long numbers, many blanks
 
 
@@ -56,7 +60,11 @@ class JsonGrid:
         self._grids: dict[States, StackGrid] = {}
         self.latest: dict[States, StackPasses] = {}  # the last row of some states
         self.latest_low: dict[States, PlainRow] = {}  # the same, of few open brackets
-        self.latest_read: dict[States, list[int]] = {}  # a completion of the last row of which one was read
+        self.latest_near: dict[States, PlainRow] = {}  # the same, of which little is masked
+        self.latest_read: list[int] | None = None  # a completion of the last row of which one was read
+        self.shown = ShownRows(length)
+        self.follows_empty = False  # is the empty key followed in any row?
+        self.has_few_keys = view.has_key_languages  # may other tokens not make two keys differ?
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN
@@ -66,7 +74,7 @@ class JsonGrid:
         self.runs, self.trials = Runs(self.vocab, self.begun.key), KnownTrials()
         self.has_free_keys, self.caps_blanks = view.has_free_keys, view.has_cap
         self.classes = self.grid(States()).classes
-        self._plain: PlainTokens | None = None
+        self._plain: list[PlainTokens] = []
         self._bytes: tuple[list[int], list[bytes]] | None = None  # of the row asked for last
         self._others: dict[int, JsonGrid] = {}
         self._needless: dict[int, tuple[StackGrid, Needless]] = {}
@@ -74,7 +82,7 @@ class JsonGrid:
     def grid(self, states: States) -> StackGrid:
         """The lattice of these states."""
         if states not in self._grids:
-            if len(states.keys) > MOST_KEYS:
+            if len(states.keys) - (EMPTY in states.keys) > MOST_KEYS:
                 raise Undecided(
                     f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
                 )
@@ -116,10 +124,12 @@ class JsonGrid:
         return self._quotes[id(classes)][1]
 
     def plain_tokens(self, classes: TokenClasses) -> PlainTokens:
-        """Kept of the classes that were asked for last."""
-        if self._plain is None or self._plain.classes is not classes:
-            self._plain = PlainTokens(self.vocab, classes, self.length)
-        return self._plain
+        """Kept of the classes that were asked for last: those of rows with marks, and of rows without."""
+        found = next((plain for plain in self._plain if plain.classes is classes), None)
+        if found is None:
+            found = PlainTokens(self.vocab, classes, self.length)
+            self._plain = [found, *self._plain[:1]]
+        return found
 
     def needless(self, lattice: StackGrid) -> Needless | None:
         """The escapes that a lattice leaves out; None: none."""
@@ -197,6 +207,8 @@ class JsonGrid:
             begun = self.begun.key
             opened = runs if begun is None else [b'"' + begun + runs[0], *runs[1:]]
             free_keys = escaped_twice(opened, self.begun.keys) | view.few_spellings(runs)
+            if self.follows_empty or self.is_small:
+                free_keys.add(EMPTY)
         digits = self._digits(tokens)
         return States(
             tuple(sorted(free_keys)),
@@ -205,6 +217,13 @@ class JsonGrid:
             counts_blanks=view.has_cap and self._counts_blanks(tokens),
             counted=self._counted(tokens) if view.long_lengths else MOST_COUNTED,
         )
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Is so little to be known of a row that all keys of it can be?"""
+        if not self.has_free_keys or self.length + self.room > SHORT_ROW:
+            return False
+        return self.grid(States()).table.controls <= FEW_CONTROLS
 
     def _digits(self, tokens: Sequence[int]) -> int:
         room, view = self._number_room(tokens), self._view

@@ -29,6 +29,7 @@ Marked = tuple[Span, int, Asked]  # a place, the number of the mark that its key
 FREE: Asked = ()
 AVOIDED, ASKED, MET = (AVOID,), (ONLY,), (NEED,)
 NOT_BEGUN = -1
+NOWHERE = -1e30  # a score
 
 
 def marks_of(spans: Iterable[Marked]) -> Marks:
@@ -115,6 +116,18 @@ class MarkedRow:
         with sets.lock:
             at = self._at[position + 1] - 1
             return sets.classes(self._known.forward(at), self._known.inner(at))
+
+    def some(self, scores: np.ndarray) -> np.ndarray | None:
+        """As PlainRow.some."""
+        sets = self._begin()
+        with sets.lock:
+            known, own = self._known, np.array(self._at[1:]) - 1
+            found = np.zeros((len(known.row), self.classes.count), scores.dtype)
+            found[own] = np.where(
+                self.classes.sizes > 0, scores, np.float32(NOWHERE)
+            )  # bytes and marks are given alone
+            chosen = known.some(self.table.starts(self._keys, begun_at_edge(self._marks)), found)
+            return None if chosen is None else chosen[own]
 
     def between(self, first: int, end: int, hangs_on_keys: bool = True) -> object:
         """What the row is like between two positions, as all that is around them sees it: equal objects, equal answers. Which keys

@@ -106,6 +106,10 @@ class MarkedTable:
             self._known[asked] = self.sets.state(begin)
         return self._known[asked]
 
+    def starts(self, keys: tuple[bytes, ...], begun: int) -> Starts:
+        """The controls and stacks of `start`."""
+        return self._starts[keys, begun]
+
     def end(self) -> int:
         if None not in self._known:
             self._known[None] = self.sets.end(self._room, self.check)

@@ -18,7 +18,7 @@ A place counts as given, too, where a masked token beside it is alone between gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
@@ -253,10 +253,25 @@ class Repeats:
             return True
         if not all(self.with_key(key).is_completable for key in self.twins):
             return False
-        if len(self.twins) == 1 or (self.wider is not None and self.wider.is_completable):
+        if self.shown is not None:
             return True
-        every = self.every(MOST_MARKS)
-        return None if every is None else every.is_completable
+        return None if self.every(MOST_MARKS) is None else False
+
+    @cached_property
+    def shown(self) -> MarkedRow | None:
+        """A row some of whose completions are those of the row, and have none of the keys that may come twice in one object; None:
+        none is known."""
+        if not self.twins:
+            return None
+        rows: Iterator[MarkedRow | PlainRow | None] = (
+            row()
+            for row in (
+                lambda: self.bound,
+                lambda: self.with_key(self.twins[0]) if len(self.twins) == 1 else self.wider,
+                lambda: self.every(MOST_MARKS),
+            )
+        )
+        return cast("MarkedRow | None", next((row for row in rows if row is not None and row.is_completable), None))
 
     def every(self, most: int, height: int = 0) -> MarkedRow | None:
         """Marks around all keys that may come twice; None where that are more than `most`."""

@@ -30,6 +30,7 @@ from .keys import perhaps_keys_of, spelled_keys_of
 from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
 from .settled import amended
+from .shown import only_shown
 from .singles import Singles
 from .spans import Run, beside
 
@@ -179,11 +180,6 @@ class JsonPasses:
             return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
         return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
 
-    def some(self, scores: np.ndarray) -> np.ndarray:
-        """As StackPasses.some; of few open brackets, where keys are no matter."""
-        found = None if self.repeats is not None or self.low is None else self.low.some(scores)
-        return self.inner.some(scores) if found is None else found
-
     def amended(self, row: Sequence[int]) -> JsonPasses:
         return amended(self, row)
 
@@ -205,6 +201,10 @@ class JsonPasses:
     def of_states(self, states: States) -> JsonPasses:
         """Passes over the row, of other states."""
         return JsonPasses(self.grid, self.tokens, states)
+
+    def with_token(self, position: int, token: int) -> JsonPasses:
+        """Passes over the row with a token at a masked position."""
+        return JsonPasses(self.grid, [*self.tokens[:position], token, *self.tokens[position + 1 :]], self.states, self)
 
     def refused(self, position: int) -> np.ndarray:
         """See singles.py."""
@@ -253,7 +253,10 @@ class JsonPasses:
         """What may stand at a masked position of a row that can be completed."""
         known = self._answers.get(position)
         if known is None:
-            known = self._answers[position] = self._found(position)
+            known = self._found(position)
+            if self.grid.is_small and self.grid.has_few_keys:
+                known = only_shown(self, position, known)
+            self._answers[position] = known
         return known
 
     def _found(self, position: int) -> Answer:

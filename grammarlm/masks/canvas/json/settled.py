@@ -1,18 +1,17 @@
 """Which passes decide a row: those of the states at hand, or of states that know what matters for it.
 
-Where keys may come twice, or blanks be too many, a completion is read by the machine. If it is refused, the states are asked that
-know why.
+Where keys may come twice (apart.py), or blanks be too many, a completion is read by the machine. If it is refused, the states are
+asked that know why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
+from grammarlm.masks.canvas.protocol import Undecided
 
-from grammarlm.masks.canvas.protocol import MASKED, Undecided
-
+from .apart import EMPTY, Refused, Witness
 from .doubts import tight_gaps
 from .gaps import GapRow, may_be_broken
 from .keys import tight_keys
@@ -23,50 +22,18 @@ from .twice import keys_twice
 if TYPE_CHECKING:
     from .residue import JsonPasses
 
-NEAR = 1_000.0  # a score beyond those of plain tokens
-
 
 def settled(passes: JsonPasses) -> JsonPasses:
     """These, or passes of states that know what matters for the row."""
     decided = passes.is_completable and passes.has_apart_keys()
-    if decided is None or (decided and _may_break_blanks(passes)):
-        latest = passes.grid.latest_read.get(passes.states)
-        for near in (None,) if latest is None else (latest, None):
-            if _settles(passes, witness(passes, passes.some, near)):
-                return passes  # found at once; what follows finds one of the fewest blanks
-        row = witness(passes, passes.inner.best)
-        return passes if _settles(passes, row) else settled(amended(passes, row))
+    if decided is None or (decided and (passes.grid.has_free_keys or _may_break_blanks(passes))):
+        try:
+            decided = Witness(passes).row() is not None
+        except Refused as refused:
+            return settled(amended(passes, refused.row))
     passes.is_completable = decided
     further = None if decided else passes.grid.followed_further(passes.tokens, passes.states)
     return passes if further is None else settled(passes.of_states(further))
-
-
-def _settles(passes: JsonPasses, row: list[int]) -> bool:
-    """Does the machine read a completion? Then rows after this one look for one like it."""
-    is_read = passes.is_read(row)
-    if is_read:
-        passes.grid.latest_read[passes.states] = row
-    return is_read
-
-
-def witness(
-    passes: JsonPasses, chosen: Callable[[np.ndarray], np.ndarray], near: Sequence[int] | None = None
-) -> list[int]:
-    """Some completion, as the lattice has it: of few blanks and short tokens, since caps are not among its states. `near`: one
-    that it is like where it can be."""
-    plain, of = passes.grid.plain_tokens(passes.classes), passes.classes.of
-    scores, holes = plain.scores, np.flatnonzero(np.array(passes.tokens) == MASKED)
-    if near is not None:
-        scores = scores.copy()
-        scores[holes, of[near][holes]] += NEAR
-    classes = chosen(scores)
-    rng, row = np.random.default_rng(0), list(passes.tokens)
-    for i in holes.tolist():
-        tokens = plain.of(int(classes[i]))
-        row[i] = int(tokens[rng.integers(len(tokens))])
-        if near is not None and of[near[i]] == classes[i]:
-            row[i] = near[i]
-    return row
 
 
 def amended(passes: JsonPasses, row: Sequence[int]) -> JsonPasses:
@@ -77,6 +44,8 @@ def amended(passes: JsonPasses, row: Sequence[int]) -> JsonPasses:
     new = {*keys_twice(opened), *(begun.keys & set(tight_keys([opened])))} - set(states.keys)
     if passes.repeats is not None and (enough := new & set(passes.repeats.enough or ())):
         new = enough  # the others are apart then, too
+    if EMPTY in new:
+        new, passes.grid.follows_empty = {EMPTY}, True  # other tokens make the others apart
     if new:
         return passes.of_states(states._replace(keys=tuple(sorted({*states.keys, *new}))))
     longest = longest_string(spelled, begun.characters)

@@ -14,10 +14,10 @@ from grammarlm.masks.canvas.protocol import MASKED
 
 from .another_key import makes_another
 from .answers import Answer
+from .apart import Witness
 from .gaps import Gaps
 from .keys import spelling_tokens
 from .lengths import Lengths, counted_to
-from .settled import witness
 
 if TYPE_CHECKING:
     from .explored import States
@@ -116,7 +116,7 @@ class Singles:
         passes = self._passes
         row = [*passes.tokens[:position], token, *passes.tokens[position + 1 :]]
         after = passes.__class__(passes.grid, row, passes.states, passes)
-        return after.is_completable and after.is_read(witness(after, after.inner.some))
+        return after.is_completable and after.is_read(Witness(after).first(after.inner.some))
 
     def _with_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
         """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""

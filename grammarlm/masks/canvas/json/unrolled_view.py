@@ -35,6 +35,7 @@ class UnrolledView:
 
     vocab: Vocabulary
     has_free_keys: bool
+    has_key_languages: bool = False  # are there free keys of a language that are not all followed?
     has_cap: bool  # is the number of blanks in a gap bounded by the cap alone?
     gaps: Blanks | None = None  # where it is, in each gap of a text
     is_plain: bool  # have strings one spelling?

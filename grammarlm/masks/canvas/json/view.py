@@ -68,6 +68,7 @@ class JsonView(UnrolledView):
         self._least: dict[int, int] = {}
         self.spelled = spelled_keys(program, places.languages)
         self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
+        self.has_key_languages = bool(self._languages)
         self.gaps = program.tables.blanks if self.has_cap else None
         self.hangs_on_mantissas = any(hangs_on_mantissa(program.json.rows, row) for row in places.numbers)
         self.mantissa = MANTISSAS[1] if self.hangs_on_mantissas else SHORT

@@ -1,0 +1,324 @@
+"""A completion in which no object has a key twice: what the states of a schema do not know of free keys.
+
+What states and marks say of a row is a bound: they know the keys that are given, not those that masked tokens make.
+
+    {"": [5 masked]      as states have it:  {"":1,"":2}, which is no text; and there is no other
+
+So a row that they complete can be completed once a completion of it, its **witness**, was read by the machine. One is kept from row
+to row. Where a token is not the witness's, only masked tokens near it are looked at anew. A completion that has a key twice is
+repaired by another token in one of the two keys; where that doesn't help, others are drawn; then one masked token is given each
+value that it may have, depth first. If none of these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
+
+The empty key is the one that no token varies: where draws have it twice, states that know it (States.keys) are asked from then on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from grammarlm.masks.canvas.classes import TokenClasses
+from grammarlm.masks.canvas.protocol import MASKED, Undecided
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .answers import PlainRow
+from .texts import decoded, texts_of
+
+if TYPE_CHECKING:
+    from .grid import JsonGrid
+    from .residue import JsonPasses
+
+EMPTY = b""
+WORK = 1024  # completions looked at for a row
+DRAWS = 8  # before tokens are given one by one
+MOST_CHANGED, REACHES = (
+    8,
+    (4, 24),
+)  # tokens that are not the last witness's; how far from them others may be other tokens
+WINDOWS, CLASSES, MEMBERS = (0, 3, 12), 8, 2  # tokens beside a key that may be others; what is tried in place of one
+NEAR = 1_000.0  # a score beyond those of plain tokens
+PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
+
+
+class Refused(Exception):
+    """A completion is not read for another reason than a key which another token would vary."""
+
+    def __init__(self, row: list[int]):
+        super().__init__()
+        self.row = row
+
+
+class Clash(NamedTuple):
+    """Two equal keys of one object in a completion: the positions of the tokens of each, quotes included; none of one that precedes
+    the row."""
+
+    key: bytes
+    first: range
+    second: range
+
+
+def clash_of(grid: JsonGrid, row: Sequence[int]) -> Clash | None:
+    """The first key of a completion that its object has had."""
+    texts, begun = texts_of(grid.vocab), grid.begun
+    parts = [texts[token] for token in grid.text(row)]
+    lead = b'"' + begun.key if begun.key is not None else b'"' if begun.is_string else b""
+    ends = list(accumulate(map(len, parts), initial=len(lead)))
+    outer: dict[bytes, range] = dict.fromkeys(begun.keys, range(0))
+    whole, is_open = lead + b"".join(parts), list[dict[bytes, range]]()
+    for part in PARTS.finditer(whole):
+        byte = whole[part.start()]
+        if byte in b"{[":
+            is_open.append({})
+        elif byte in b"}]":
+            is_open and is_open.pop()
+        elif part[2] and (key := decoded(part[1])) is not None:
+            first = max(0, int(np.searchsorted(ends, part.start(), "right")) - 1)
+            here = range(first, int(np.searchsorted(ends, part.end(1) + 1, "left")))
+            had = is_open[-1] if is_open else outer
+            if key in had:
+                return Clash(key, had[key], here)
+            had[key] = here
+    return None
+
+
+class Work:
+    """What is left of a row's tries."""
+
+    def __init__(self) -> None:
+        self.left = WORK
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Undecided(f"a canvas: whether each completion has a key twice is not known after {WORK} of them")
+
+
+class Witness:
+    """That of one row which states and marks complete."""
+
+    def __init__(self, passes: JsonPasses, work: Work | None = None):
+        self._passes, self._grid, self._classes = passes, passes.grid, passes.classes
+        self._given = np.array(passes.tokens)
+        self._work = work or Work()
+
+    def row(self) -> list[int] | None:
+        """None where each completion has a key twice; Refused where the machine does not read one for something else."""
+        known = self._grid.latest_read
+        found = None if known is None else self._like(known)
+        if found is None:
+            found = self._drawn(known)
+        if found is not None and found is not known:
+            self._grid.latest_read = found
+            self._grid.shown.add(found)
+        return found
+
+    # ------------------------------------------------------------------ near the last one
+
+    def _like(self, known: list[int]) -> list[int] | None:
+        """The last witness, or one that has other tokens only where it must."""
+        given, row = self._given, np.array(known)
+        changed = np.flatnonzero((given != MASKED) & (given != row))
+        if not len(changed):
+            return known
+        row[changed] = given[changed]
+        if self._passes.is_read(row.tolist()):
+            return row.tolist()
+        if len(changed) > MOST_CHANGED or not self._has_windows:
+            return None
+        for reach in REACHES:
+            is_near = np.zeros(len(row), bool)
+            for i in changed.tolist():
+                is_near[max(0, i - reach) : i + reach + 1] = True
+            window = np.where(is_near, given, row)
+            found = self._within(window, known)
+            clash = None if found is None or self._passes.is_read(found) else clash_of(self._grid, found)
+            found = found if found is None or clash is None else self._repaired(found, clash)
+            if found is not None and self._passes.is_read(found):
+                return found
+        return None
+
+    @property
+    def _has_windows(self) -> bool:
+        return self._passes.lattice.table.micro_order is not None
+
+    def _window(self, tokens: np.ndarray) -> PlainRow:
+        """A row of which little is masked, so that its states are soon made."""
+        grid, classes = self._grid, np.where(tokens == MASKED, MASKED, self._classes.of[tokens]).astype(np.int32)
+        found = grid.latest_near[self._passes.states] = PlainRow(
+            self._passes.lattice, classes, grid.latest_near.get(self._passes.states), 0
+        )
+        return found
+
+    def _within(self, tokens: np.ndarray, near: Sequence[int]) -> list[int] | None:
+        window = self._window(tokens)
+        return self._filled(window.some, self._classes, tokens, near) if window.is_completable else None
+
+    # ------------------------------------------------------------------ from nothing
+
+    def _drawn(self, near: list[int] | None) -> list[int] | None:
+        clash: Clash | None = None
+        row: list[int] = []
+        for number in range(DRAWS):
+            self._work.spend()
+            row = self._some(near if number == 0 else None, number)
+            if self._passes.is_read(row):
+                return row
+            clash = clash_of(self._grid, row)
+            if clash is None:
+                row = self.first(self._passes.inner.best)  # one of the fewest blanks
+                if self._passes.is_read(row):
+                    return row
+                clash = clash_of(self._grid, row)
+                if clash is None:
+                    raise Refused(row)
+            repaired = self._repaired(row, clash)
+            if repaired is not None and self._passes.is_read(repaired):
+                return repaired
+            if number > 1 and clash.key == EMPTY and EMPTY not in self._passes.states.keys:
+                raise Refused(row)
+        assert clash is not None
+        return self._branched(clash, row)
+
+    def _some(self, near: Sequence[int] | None, number: int) -> list[int]:
+        """Some completion in which the keys that are given twice are apart."""
+        passes, rng = self._passes, np.random.default_rng(number)
+        shown = passes.repeats.shown if passes.repeats is not None else None
+        if shown is not None:
+            found = self._filled(shown.some, shown.classes, self._given, near, rng, number > 1)
+            if found is not None:
+                return found
+        if passes.low is not None:
+            found = self._filled(passes.low.some, self._classes, self._given, near, rng, number > 1)
+        if passes.low is None or found is None:
+            found = self._filled(passes.inner.some, self._classes, self._given, near, rng, number > 1)
+        assert found is not None
+        return found
+
+    def first(self, some: Callable[[np.ndarray], np.ndarray | None]) -> list[int]:
+        """Of completions the one that scores of plain tokens ask for."""
+        found = self._filled(some, self._classes, self._given)
+        assert found is not None
+        return found
+
+    def _filled(
+        self,
+        some: Callable[[np.ndarray], np.ndarray | None],
+        classes: TokenClasses,
+        tokens: np.ndarray,
+        near: Sequence[int] | None = None,
+        rng: np.random.Generator | None = None,
+        is_random: bool = False,
+    ) -> list[int] | None:
+        """A completion of few blanks and short tokens, since caps are not among states; or any, if `is_random`. `near`: one that it
+        is like where it can be."""
+        plain, holes = self._grid.plain_tokens(classes), np.flatnonzero(tokens == MASKED)
+        rng = np.random.default_rng(0) if rng is None else rng
+        scores = plain.drawn(rng) if is_random else plain.scores
+        if near is not None:
+            scores = scores.copy()
+            scores[holes, classes.of[near][holes]] += NEAR
+        found, row = some(scores), tokens.tolist()
+        if found is None:
+            return None
+        for i in holes.tolist():
+            members = plain.of(int(found[i]))
+            row[i] = int(members[rng.integers(len(members))])
+            if near is not None and classes.of[near[i]] == found[i]:
+                row[i] = near[i]
+        return row
+
+    # ------------------------------------------------------------------ where a key comes twice
+
+    def _repaired(self, row: list[int], clash: Clash | None) -> list[int] | None:
+        """A completion with other tokens, one by one: each clash is to be further right than the one before, or gone."""
+        while clash is not None:
+            at = [i for i in (*clash.second, *clash.first) if self._given[i] == MASKED]
+            found = self._further(self._swapped(row, at), clash)
+            if found is None:
+                self._grid.has_few_keys |= clash.key != EMPTY
+                found = self._further(self._rebuilt(row, at), clash)
+            if found is None:
+                return None
+            row, clash = found
+        return row
+
+    def _further(self, rows: Iterator[list[int]], clash: Clash) -> tuple[list[int], Clash | None] | None:
+        for row in rows:
+            self._work.spend()
+            found = clash_of(self._grid, row)
+            if found is None or found.second.start > clash.second.start:
+                return row, found
+        return None
+
+    def _swapped(self, row: list[int], at: Sequence[int]) -> Iterator[list[int]]:
+        """Completions with another token of the same class at one of some positions."""
+        for i in at:
+            members = self._grid.plain_tokens(self._classes).of(int(self._classes.of[row[i]]))
+            for token in members[~np.isin(members, row)][: 2 * MEMBERS].tolist():
+                yield [*row[:i], token, *row[i + 1 :]]
+
+    def _rebuilt(self, row: list[int], at: Sequence[int]) -> Iterator[list[int]]:
+        """With one of any class, then with others beside it."""
+        given = np.array(row)
+        for reach, i in product(WINDOWS if self._has_windows else (), at):
+            is_near = (np.abs(np.arange(len(row)) - i) <= reach) & (self._given == MASKED)
+            tokens = np.where(is_near, MASKED, given)
+            allowed = np.flatnonzero(self._window(tokens).classes_at(i) & (self._classes.sizes > 0))
+            largest = allowed[np.argsort(-self._classes.sizes[allowed], kind="stable")]
+            for one in largest[: 2 if reach else CLASSES].tolist():
+                members = self._classes.members(one)[: len(row) + MEMBERS]
+                for token in members[~np.isin(members, row)][:MEMBERS].tolist():
+                    tokens[i] = token
+                    other = self._within(tokens, row)
+                    if other is not None:
+                        yield other
+
+    def _branched(self, clash: Clash, row: list[int]) -> list[int] | None:
+        """One masked token is given each value that it may have."""
+        passes = self._passes
+        masked = np.flatnonzero(self._given == MASKED).tolist()
+        at = [i for i in (*clash.second, *clash.first) if i in masked] or masked
+        if not at:
+            return None
+        tokens = {i: self._values(i) for i in at}
+        position = min(at, key=lambda i: len(tokens[i]))
+        for token in tokens[position]:
+            self._work.spend()
+            child = passes.with_token(position, token)
+            if child.is_completable and child.has_apart_keys() is not False:
+                found = Witness(child, self._work).row()
+                if found is not None:
+                    return found
+        return None
+
+    def _values(self, position: int) -> list[int]:
+        """The tokens that may stand there. Those of a class act alike, but for the keys that they spell: one of a completion can be
+        any other that spells no key of it, so of many as many are enough as keys can be, twice since a token may be of two."""
+        classes, found = self._classes, list[int]()
+        for one in np.flatnonzero(self._passes.inner.classes_at(position) & (classes.sizes > 0)).tolist():
+            found += self.different(classes.members(one)).tolist()
+        return found
+
+    def different(self, members: np.ndarray) -> np.ndarray:
+        """Of some tokens that act alike, but for keys, as many as are enough."""
+        most = 2 * len(self._given) * most_quotes(self._grid.vocab) + 1
+        if len(members) <= most:
+            return members
+        texts, found = texts_of(self._grid.vocab), dict[bytes, int]()
+        for token in members.tolist():
+            if b"\\" not in texts[token]:
+                found.setdefault(texts[token], token)
+                if len(found) == most:
+                    return np.array(list(found.values()), np.int64)
+        return members
+
+
+@lru_cache(maxsize=4)
+def most_quotes(vocab: Vocabulary) -> int:
+    """How many keys may end in one token: no more than it has quotes."""
+    return max(text.count(b'"') for text in texts_of(vocab))

@@ -1,0 +1,71 @@
+"""What may stand at a position of a short row whose keys may be too few: tokens with which a completion was read.
+
+States know the keys that are given, and the empty one. Where keys are of a language (`^a*$` has one for each length), or other
+tokens did not make two keys differ, masked tokens can be left with a key that another place must have, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.masks.canvas.protocol import MASKED, Undecided
+
+from .apart import Refused, Witness
+
+if TYPE_CHECKING:
+    from .answers import Answer
+    from .residue import JsonPasses
+
+MOST_KEPT = 512
+MOST_ASKED = 64  # tokens of a class; those of a larger one have keys enough
+
+
+class ShownRows:
+    """Completions that were read, of the last rows."""
+
+    def __init__(self, length: int):
+        self._rows = np.zeros((0, length), np.int64)
+
+    def add(self, row: list[int]) -> None:
+        self._rows = np.concatenate([[row], self._rows[: MOST_KEPT - 1]])
+
+    def tokens(self, given: np.ndarray, position: int) -> set[int]:
+        """Those that completions of a row have at a position."""
+        return set(self._rows[((given == MASKED) | (given == self._rows)).all(1), position].tolist())
+
+
+def only_shown(passes: JsonPasses, position: int, found: Answer) -> Answer:
+    """What may stand at a masked position, without tokens that no completion has."""
+    classes, refused = passes.classes, list[np.ndarray]()
+    known = passes.grid.shown.tokens(np.array(passes.tokens), position)
+    known_classes = {int(classes.of[token]) for token in known}
+    for one in np.flatnonzero(found.classes & (classes.sizes > 0)).tolist():
+        members = classes.members(one)
+        if len(members) <= MOST_ASKED:
+            left = members[~np.isin(members, found.refused)].tolist()
+            lost = [token for token in left if token not in known and not is_shown(passes, position, token)]
+        else:
+            lost = [] if one in known_classes or is_any_shown(passes, position, members) else members.tolist()
+        if lost:
+            refused.append(np.array(lost, np.int64))
+    return replace(found, refused=np.union1d(found.refused, np.concatenate(refused)), shown=None) if refused else found
+
+
+def is_any_shown(passes: JsonPasses, position: int, members: np.ndarray) -> bool:
+    """Of a class with more members than there may be keys: if some may stand there, one of the first may."""
+    keys = Witness(passes).different(members)
+    return len(keys) > MOST_ASKED or any(is_shown(passes, position, token) for token in keys.tolist())
+
+
+def is_shown(passes: JsonPasses, position: int, token: int) -> bool:
+    """Is a completion read that has the token? Yes where that is not decided: a commit decides it."""
+    child = passes.with_token(position, token)
+    if not child.is_completable or child.has_apart_keys() is False:
+        return False
+    try:
+        return Witness(child).row() is not None
+    except (Undecided, Refused):
+        return True

@@ -1,0 +1,95 @@
+"""Objects whose keys may be too few: no row is completed by one key twice. Against every row of a small vocabulary."""
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from tests.masks.canvas.canvas_law import Case, check_fills, check_rows, fails
+from tests.masks.canvas.json_cases import by_schema
+from tests.masks.canvas.substituted import json_case, row_of
+
+FLAT = re.compile(rb'\{("[abcx]*":[12](,"[abcx]*":[12])*)?\}')
+ENDS = b"", b"}", b"1}", b":1}", b'":1}', b'"a":1}', b"{}"
+PIECES = [b'{"', b'":1', b',"', b'a":', b'""', b'"b"', b'{"a":1,', b'":']
+KEYS = ["^[abcx]*$", "^[ab]*$", "^a*$", "^[ab]+$", "^[ab]*c?$", "^[ab]?$"]
+
+
+def begins(data: bytes) -> bool:
+    """Is it the beginning of a flat object?"""
+    return any(FLAT.fullmatch(data + end) for end in ENDS)
+
+
+def flat_case(schema: dict) -> Case:
+    tokens = [b"?", *(bytes([b]) for b in range(256)), *PIECES, b"."]
+    grammar = gl.JsonSchema(schema, whitespace="compact", spelling="plain")
+    return Case(grammar, tokens, by_schema(schema), begins, alphabet=b'{}",:12abcx')
+
+
+def random_schema(random: random.Random) -> dict:
+    """Of flat objects with keys of few letters."""
+    least = random.choice([0, 1, 2, 2, 2, 3])
+    schema = {
+        "type": "object",
+        "propertyNames": {"pattern": random.choice(KEYS)},
+        "additionalProperties": random.choice([{"const": 1}, {"enum": [1, 2]}]),
+        "minProperties": least,
+    }
+    if random.random() < 0.3:
+        schema["required"] = random.sample(["a", "b", "aa"], random.randrange(1, 3))
+    if random.random() < 0.3:
+        schema["maxProperties"] = max(least, 2) + random.randrange(2)
+    if random.random() < 0.2:
+        schema["patternProperties"] = {"^a": {"const": 1}}
+    return schema
+
+
+def check(schema: dict, length: int, count: int) -> None:
+    try:
+        case = flat_case(schema)
+        case.constraint  # noqa: B018
+    except gl.UnsatisfiableGrammar:
+        return
+    check_rows(case, length, count)
+    check_fills(case, length, count)
+
+
+@pytest.mark.parametrize(("keys", "length"), [("^[ab]*$", 7), ("^a*$", 6)])
+def test_two_keys_of_a_few_letters(keys: str, length: int) -> None:
+    value = {"const": 1}
+    check(
+        {"type": "object", "minProperties": 2, "propertyNames": {"pattern": keys}, "additionalProperties": value},
+        length,
+        4,
+    )
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(60))
+def test_keys_of_a_few_letters(seed: int) -> None:
+    chosen = random.Random(seed)
+    check(random_schema(chosen), chosen.randrange(4, 8), 12)
+
+
+INTEGERS = {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}}
+
+
+def test_the_empty_key_comes_once() -> None:
+    """Two keys are required, and there is no room for a letter in the second."""
+    case = json_case(INTEGERS, [b'{"', b'":', b',"'])
+    ids = {spelled: token for token, spelled in enumerate(case.tokens)}
+    for length in (9, 24):
+        canvas, logits = case.constraint.canvas(length), np.zeros((length, case.width), np.float32)
+        row = row_of(case, length, b'{"', b'":', *[None] * 5)  # all that fits is {"":1,"":2}
+        assert not canvas.is_completable(row)
+        assert fails(canvas.fill, row, logits)
+        longer = row_of(case, length, b'{"', None, *[None] * 6)
+        assert canvas.is_completable(longer)
+        places, tokens = [1, 4, 5], [ids[b'":'], ids[b'":'], ids[b"1"]]
+        assert fails(canvas.commit, longer, places, tokens)
+        found = canvas.commit(longer, places, tokens, partial=True)
+        assert [found[i] for i in places] == [*tokens[:2], -1]  # as in {"":1,":":1}
+        for filled in (canvas.fill(longer, logits), canvas.sample(longer, logits, seed=1)):
+            assert case.accepts(b"".join(case.tokens[token] for token in filled if token not in case.stop_ids))
