@@ -9,7 +9,9 @@ after a rollback or for chunks of unequal length (`_in_step`).
     cache="dynamic"    grows with the text (the default)
     cache="static"     one allocation for the longest possible text; the default where the model's generation config asks for it
                        (from transformers 5.4 on: before, a batch of unequal prompts gets wrong logits from one)
-    cache="off"        none: all texts are read again for each token; also used for models whose cache cannot be passed back in
+    cache="off"        none: all texts are read again for each token
+
+A model that has no cache to be passed back in is read as with "off", and a warning says so; "dynamic" and "static" are then refused.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from .cache_rows import empty_rows, joined, padded, taken
 from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
 from .last_states import caught_states
+from .model_cache import cache_name, go_without, grows, returned_cache, why_not
 from .model_facts import KEEP_LOGITS, text_config
 from .prefix_and_tree import NAME as PREFIX_AND_TREE
 from .realign import has_many_holes, realign
@@ -46,7 +49,10 @@ class CachedReader(CallableReader):
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None):
         super().__init__(model, prompts)
         self._options = inspect.signature(model.forward).parameters
-        self._is_cached = cache != "off" and "past_key_values" in self._options
+        self._asked, self._name = cache, cache_name(model)
+        self._is_cached = cache != "off" and self._name is not None
+        if self._name is None:
+            self._go_without("its forward takes none")
         is_static = self._is_cached and _wants_static(model, cache)
         self._in_step = is_static  # a static cache has no slots for pads
         self._longest = max(map(len, prompts)) + room if is_static else None
@@ -83,7 +89,7 @@ class CachedReader(CallableReader):
         with self._caught_states() as states:
             output = self._forward(unread, max(scored))
         if is_first:
-            self._look_at(getattr(output, "past_key_values", None))
+            self._look_at(returned_cache(output))
         if states:
             self.states = [row[len(row) - len(ids) :] for row, ids in zip(states[0], unread, strict=True)]
         logits = output.logits
@@ -111,11 +117,14 @@ class CachedReader(CallableReader):
         with torch.inference_mode():
             return self._model(
                 **self._inputs(ids, pads),
-                past_key_values=self._cache,
-                use_cache=True,
-                return_dict=True,
+                **self._passed(),
                 **options,
             )
+
+    def _passed(self) -> dict[str, Any]:
+        """The cache, which the forward extends and returns."""
+        assert self._name is not None
+        return {self._name: self._cache, "use_cache": True, "return_dict": True}
 
     def _inputs(self, ids: list[list[int]], pads: list[int]) -> dict[str, torch.Tensor]:
         """What the model reads: rows of ids, each with so many pads in front."""
@@ -151,9 +160,7 @@ class CachedReader(CallableReader):
                 **self._inputs(ids, pads),
                 attention_mask=mask.to(self._device),
                 position_ids=torch.tensor(positions, device=self._device),
-                past_key_values=self._cache,
-                use_cache=True,
-                return_dict=True,
+                **self._passed(),
                 **{name: last for name in KEEP_LOGITS if name in self._options},
             )
         self.states = [row[pad:] for row, pad in zip(states[0], pads, strict=True)] if states else None
@@ -179,10 +186,15 @@ class CachedReader(CallableReader):
         """Decides how to go on, by the cache that the first forward returned."""
         self._cache = cache if cache is not None and grows(cache) else None
         self._is_cached = self._cache is not None
+        if not self._is_cached:
+            self._go_without(why_not(cache))
         layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
         has_mask = {"attention_mask", "position_ids"} <= set(self._options)
         self._in_step = self._is_cached and not (has_mask and layers and layers <= PLAIN_LAYERS)
         HAVE_PLAIN_CACHES[self._model] = self._is_cached and not self._in_step
+
+    def _go_without(self, why: str) -> None:
+        go_without(self._model, self._asked, why)
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits of all texts, padded on the right, without a cache."""
@@ -277,16 +289,6 @@ def reorder(cache: Any, texts: Sequence[int], device: torch.device) -> None:
     """Keeps the texts of a cache, in the order given; one may occur several times."""
     with torch.inference_mode():
         cache.reorder_cache(torch.tensor(list(texts), dtype=torch.long, device=device))
-
-
-def grows(cache: Any) -> bool:
-    """Can this cache be passed back in with the next token?
-
-    A model without attention may have none. A cache of fixed length that the model made by itself, such as Gemma 2's in
-    transformers 4.45, is as long as the prompt and would silently drop what comes after it; a static one made here is long enough.
-    """
-    kinds = {kind.__name__ for kind in type(cache).__mro__}
-    return hasattr(cache, "reorder_cache") and ("StaticCache" in kinds or any("Dynamic" in kind for kind in kinds))
 
 
 def _wants_static(model: Any, cache: str | None) -> bool:
