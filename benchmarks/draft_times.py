@@ -195,7 +195,8 @@ class Led:
         model.register_forward_hook(self.raise_, with_kwargs=True)
 
     def note(self, module, args, kwargs):
-        ids, positions, cache = kwargs["input_ids"], kwargs.get("position_ids"), next((kwargs[name] for name in NAMES if name in kwargs), None)
+        ids, positions = kwargs["input_ids"], kwargs.get("position_ids")
+        cache = next((kwargs[name] for name in NAMES if name in kwargs), None)
         past = 0 if cache is None else cache.get_seq_length()
         self.positions = list(range(past, past + ids.shape[1])) if positions is None else positions[0].tolist()
 
