@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test test-processors test-vllm test-vllm-files test-llama-cpp test-sglang test-lm-eval lowest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
+.PHONY: help demo test test-processors test-vllm test-vllm-files test-llama-cpp test-sglang test-lm-eval lowest newest proof fuzz check types docs kernels wheel wheel-test format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-sglang     the files of SGLang's wheel (39 MB) that call a grammar backend"
 	@echo "make test-lm-eval    lm-evaluation-harness, its tasks and its judge"
 	@echo "make lowest  install the lowest declared versions beside, then the core tests with them"
+	@echo "make newest  install what a user gets today beside, then the tests of decoding, integrations and commands with it"
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof.md"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
 	@echo "make check   ruff, mypy, import contracts"
@@ -74,6 +75,17 @@ CORE := tests/test_regex_corpus.py tests/vocab/test_plain_vocabulary.py tests/gr
 	tests/masks/machines/json/test_json_masks.py tests/masks/machines/stack/test_stack_matcher.py
 lowest: .venv-lowest/everything
 	GRAMMARLM_KERNELS=numba PYTHONPATH=. .venv-lowest/bin/python -m pytest -p no:cacheprovider $(CORE) $(ARGS)
+
+# A day old, it is made anew. torch is that of constraints.txt: a newer one brings gigabytes of CUDA.
+.venv-newest/everything: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --upgrade --upgrade-strategy eager \
+		$(shell grep ^torch== constraints.txt) --editable ".[torch,numba,dev,bench]"
+	@touch $@
+
+newest: STALE := $(shell find .venv-newest/everything -mmin +1440 -delete 2>/dev/null)
+newest: .venv-newest/everything
+	.venv-newest/bin/python -m tests.newest $(ARGS)
 
 SECONDS ?= 60
 FINDINGS ?= /tmp/grammarlm-fuzz
@@ -175,4 +187,4 @@ train: .venv/everything
 	$(BIN)/python -m grammarlm.models.train $(MODEL)
 
 clean:
-	rm -rf .venv .venv-lowest .venv-vllm build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest .venv-newest .venv-vllm build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

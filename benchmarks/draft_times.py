@@ -28,6 +28,7 @@ from benchmarks.generate import HALF
 from benchmarks.report import RESULTS, table, write
 from grammarlm.bench.drafts.rows import TRAINED, trained
 from grammarlm.decoding.loop.cost import cost_of
+from grammarlm.decoding.readers.model_cache import NAMES
 from grammarlm.models.corpus import constraint, example
 from grammarlm.models.tiny import folder_of
 
@@ -194,7 +195,8 @@ class Led:
         model.register_forward_hook(self.raise_, with_kwargs=True)
 
     def note(self, module, args, kwargs):
-        ids, positions, cache = kwargs["input_ids"], kwargs.get("position_ids"), kwargs.get("past_key_values")
+        ids, positions = kwargs["input_ids"], kwargs.get("position_ids")
+        cache = next((kwargs[name] for name in NAMES if name in kwargs), None)
         past = 0 if cache is None else cache.get_seq_length()
         self.positions = list(range(past, past + ids.shape[1])) if positions is None else positions[0].tolist()
 

@@ -76,7 +76,8 @@ def generate(
                  end-of-sequence id of the tokenizer or the model's configs
     vocab        a gl.Vocabulary, instead of the tokenizer's
     limits       a gl.Limits: bounds on the cost of compiling a grammar and of each step
-    cache        "dynamic", "static" or "off"; None: what the model's generation config asks for
+    cache        "dynamic", "static" or "off"; None: what the model's generation config asks for. A model without a cache is slow,
+                 which a warning says; "dynamic" and "static" are refused there
 
     **The constraint**, at most one of these. With a list of prompts it can be a list, one for each; None: free text
 

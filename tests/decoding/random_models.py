@@ -43,6 +43,12 @@ def encoder_decoder(kind, width):
     return transformers.AutoModelForSeq2SeqLM.from_config(config).double().eval()
 
 
+def given_cache(options):
+    """The key-value cache among the options or outputs of a forward, by the name that this release of transformers has for it."""
+    names = (name for name in ("cache", "past_key_values", "cache_params") if name in options)
+    return options.get(next(names, None))
+
+
 class Forwards:
     """Watches a model: of each forward the shape of its ids, and how many slots its key-value cache has before."""
 
@@ -53,7 +59,7 @@ class Forwards:
         @wraps(forward)
         def counting(input_ids, **options):
             self.shapes.append(tuple(input_ids.shape))
-            cache = options.get("past_key_values")
+            cache = given_cache(options)
             self.cached.append(0 if cache is None else cache.get_seq_length())
             return forward(input_ids=input_ids, **options)
 

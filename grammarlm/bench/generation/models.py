@@ -24,25 +24,23 @@ class TransformersModel:
     def __init__(self, name: str, temperature: float = 0.0):
         import torch
 
+        from grammarlm.decoding.readers.reader import open_reader
+
         torch.set_num_threads(1)  # as the engines; several children at a time would wait for each other's threads
-        self._torch, self._temperature = torch, temperature
+        self._open_reader, self._temperature = open_reader, temperature
         self._model = load_model(name)
         self.context: int | None = getattr(self._model.config, "max_position_embeddings", None)
 
     def start(self, prompt: list[int], seed: list[int], answer: list[int] | None) -> None:
         self._random = np.random.default_rng(seed)
-        self._cache: Any = None
+        self._reader = self._open_reader(self._model, [prompt], 0, "dynamic")
         self._forward(prompt)
 
     def read(self, token: int) -> None:
         self._forward([token])
 
     def _forward(self, tokens: list[int]) -> None:
-        with self._torch.inference_mode():
-            ids = self._torch.tensor([tokens], device=self._model.device)
-            found = self._model(ids, past_key_values=self._cache, use_cache=True)
-        self._cache = found.past_key_values
-        self._logits = found.logits[0, -1].float().cpu().numpy()
+        self._logits = self._reader.read([tokens], [1])[0].numpy()
 
     def choose(self, words: np.ndarray | None) -> int:
         logits = self._logits

@@ -94,3 +94,8 @@ def tensors(layer: Any) -> list[torch.Tensor]:
     held = [getattr(layer, name, None) for name in TENSORS]
     held += [state for name in STATES for state in (getattr(layer, name, None) or {}).values()]
     return [each for each in held if isinstance(each, torch.Tensor)]
+
+
+def has_recurrence(layer: Any) -> bool:
+    """Does it hold the state of a recurrence, beside or instead of keys and values?"""
+    return any(state is not None for state in (getattr(layer, "recurrent_states", None) or {}).values())

@@ -9,7 +9,9 @@ after a rollback or for chunks of unequal length (`_in_step`).
     cache="dynamic"    grows with the text (the default)
     cache="static"     one allocation for the longest possible text; the default where the model's generation config asks for it
                        (from transformers 5.4 on: before, a batch of unequal prompts gets wrong logits from one)
-    cache="off"        none: all texts are read again for each token; also used for models whose cache cannot be passed back in
+    cache="off"        none: all texts are read again for each token
+
+A model that has no cache to be passed back in is read as with "off", and a warning says so; the other two are then refused.
 """
 
 from __future__ import annotations
@@ -25,17 +27,24 @@ import transformers
 
 from grammarlm.errors import UnsupportedFeature
 
-from .cache_rows import empty_rows, joined, padded, taken
+from .cache_rows import empty_rows, has_recurrence, joined, padded, taken
 from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
 from .last_states import caught_states
+from .model_cache import cache_name, go_without, grows, returned_cache, why_not
 from .model_facts import KEEP_LOGITS, text_config
 from .prefix_and_tree import NAME as PREFIX_AND_TREE
 from .realign import has_many_holes, realign
 from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
+CAN_BE_STATIC = (
+    "_can_compile_fullgraph"  # of a model: what transformers' own generate asks before it makes a static cache
+)
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # layers whose attention uses only position ids and the mask
+STATE_LAYERS = frozenset(
+    {"LinearAttentionLayer"}
+)  # layers with a state and no attention: their masks are of the new ids alone
 # Models whose dynamic cache has been seen to be of such layers: a draft can follow their prompts in the first forward.
 HAVE_PLAIN_CACHES: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
@@ -46,9 +55,13 @@ class CachedReader(CallableReader):
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None):
         super().__init__(model, prompts)
         self._options = inspect.signature(model.forward).parameters
-        self._is_cached = cache != "off" and "past_key_values" in self._options
+        self._asked, self._name = cache, cache_name(model)
+        self._is_cached = cache != "off" and self._name is not None
+        if self._name is None:
+            self._go_without("its forward takes none")
         is_static = self._is_cached and _wants_static(model, cache)
         self._in_step = is_static  # a static cache has no slots for pads
+        self._has_states = self._masks_new_ids = False
         self._longest = max(map(len, prompts)) + room if is_static else None
         self._dtype = next((each.dtype for each in model.parameters() if each.is_floating_point()), torch.float32)
         attention = getattr(text_config(model), "_attn_implementation", None)
@@ -81,12 +94,17 @@ class CachedReader(CallableReader):
         is_first = not self._slots[0]
         unread = self._texts if is_first else chunks
         with self._caught_states() as states:
-            output = self._forward(unread, max(scored))
+            if self._has_states and not is_first:  # some recurrences go on by one id at a time alone
+                columns = zip(*chunks, strict=True)
+                logits = torch.cat([self._forward([[i] for i in ids], 1).logits for ids in columns], 1)
+            else:
+                output = self._forward(unread, max(scored))
+                logits = output.logits
         if is_first:
-            self._look_at(getattr(output, "past_key_values", None))
+            self._look_at(returned_cache(output))
         if states:
-            self.states = [row[len(row) - len(ids) :] for row, ids in zip(states[0], unread, strict=True)]
-        logits = output.logits
+            caught = torch.cat(states, 1)
+            self.states = [row[len(row) - len(ids) :] for row, ids in zip(caught, unread, strict=True)]
         return rows_of(logits, [logits.shape[1]] * len(chunks), scored)
 
     def _is_full(self, more: int) -> bool:
@@ -100,22 +118,26 @@ class CachedReader(CallableReader):
             slots.extend([0] * (width - len(chunk)) + [1] * len(chunk))
         ids = [[0] * (width - len(chunk)) + list(chunk) for chunk in chunks]
         options: dict[str, Any] = {name: scored for name in KEEP_LOGITS if name in self._options}
-        if not all(map(all, self._slots)):
-            options["attention_mask"] = torch.tensor(self._slots, device=self._device)
-            if "position_ids" in self._options:
-                positions = [range(len(text) - width, len(text)) for text in self._texts]
-                options["position_ids"] = torch.tensor(
-                    [[max(i, 0) for i in row] for row in positions], device=self._device
-                )
+        seen = [slots[-width:] for slots in self._slots] if self._masks_new_ids else self._slots
+        has_pads = not all(map(all, seen))
+        if has_pads:
+            options["attention_mask"] = torch.tensor(seen, device=self._device)
+        if (has_pads or self._has_states) and "position_ids" in self._options:
+            read = [sum(slots) for slots in self._slots]
+            positions = [range(count - width, count) for count in read]
+            options["position_ids"] = torch.tensor([[max(i, 0) for i in row] for row in positions], device=self._device)
         pads = [width - len(chunk) for chunk in chunks]
         with torch.inference_mode():
             return self._model(
                 **self._inputs(ids, pads),
-                past_key_values=self._cache,
-                use_cache=True,
-                return_dict=True,
+                **self._passed(),
                 **options,
             )
+
+    def _passed(self) -> dict[str, Any]:
+        """The cache, which the forward extends and returns."""
+        assert self._name is not None
+        return {self._name: self._cache, "use_cache": True, "return_dict": True}
 
     def _inputs(self, ids: list[list[int]], pads: list[int]) -> dict[str, torch.Tensor]:
         """What the model reads: rows of ids, each with so many pads in front."""
@@ -151,9 +173,7 @@ class CachedReader(CallableReader):
                 **self._inputs(ids, pads),
                 attention_mask=mask.to(self._device),
                 position_ids=torch.tensor(positions, device=self._device),
-                past_key_values=self._cache,
-                use_cache=True,
-                return_dict=True,
+                **self._passed(),
                 **{name: last for name in KEEP_LOGITS if name in self._options},
             )
         self.states = [row[pad:] for row, pad in zip(states[0], pads, strict=True)] if states else None
@@ -179,10 +199,17 @@ class CachedReader(CallableReader):
         """Decides how to go on, by the cache that the first forward returned."""
         self._cache = cache if cache is not None and grows(cache) else None
         self._is_cached = self._cache is not None
+        if not self._is_cached:
+            self._go_without(why_not(cache))
         layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
+        self._masks_new_ids = bool(layers) and layers <= STATE_LAYERS
+        self._has_states = any(map(has_recurrence, getattr(cache, "layers", ())))
         has_mask = {"attention_mask", "position_ids"} <= set(self._options)
         self._in_step = self._is_cached and not (has_mask and layers and layers <= PLAIN_LAYERS)
         HAVE_PLAIN_CACHES[self._model] = self._is_cached and not self._in_step
+
+    def _go_without(self, why: str) -> None:
+        go_without(self._model, self._asked, why)
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits of all texts, padded on the right, without a cache."""
@@ -219,6 +246,7 @@ class CachedReader(CallableReader):
         self._longest = None if self._longest is None else max(self._longest, other._longest or 0)
         known = self if self._has_slots or not self._is_cached else other
         self._is_cached, self._in_step = known._is_cached, known._in_step
+        self._has_states, self._masks_new_ids = known._has_states, known._masks_new_ids
         cache, slots = self._with_rows_of(other) if self._has_slots or other._has_slots else (None, [])
         super().join(other)
         if cache is None:
@@ -279,25 +307,18 @@ def reorder(cache: Any, texts: Sequence[int], device: torch.device) -> None:
         cache.reorder_cache(torch.tensor(list(texts), dtype=torch.long, device=device))
 
 
-def grows(cache: Any) -> bool:
-    """Can this cache be passed back in with the next token?
-
-    A model without attention may have none. A cache of fixed length that the model made by itself, such as Gemma 2's in
-    transformers 4.45, is as long as the prompt and would silently drop what comes after it; a static one made here is long enough.
-    """
-    kinds = {kind.__name__ for kind in type(cache).__mro__}
-    return hasattr(cache, "reorder_cache") and ("StaticCache" in kinds or any("Dynamic" in kind for kind in kinds))
-
-
 def _wants_static(model: Any, cache: str | None) -> bool:
-    if cache == "static":
-        if not static_caches_are_right():
-            raise UnsupportedFeature(
-                f"cache='static' needs transformers 5.4 or newer, this is {transformers.__version__}; leave cache= out"
-            )
-        return True
-    asked = getattr(getattr(model, "generation_config", None), "cache_implementation", None)
-    return cache is None and asked == "static" and static_caches_are_right()
+    can_be = static_caches_are_right() and getattr(model, CAN_BE_STATIC, False)
+    if cache != "static":
+        asked = getattr(getattr(model, "generation_config", None), "cache_implementation", None)
+        return cache is None and asked == "static" and can_be
+    if not static_caches_are_right():
+        raise UnsupportedFeature(
+            f"cache='static' needs transformers 5.4 or newer, this is {transformers.__version__}; leave cache= out"
+        )
+    if not can_be:
+        go_without(model, cache, f"transformers says so: {CAN_BE_STATIC} is not set")
+    return True
 
 
 def static_caches_are_right() -> bool:

@@ -13,9 +13,10 @@ from typing import Any
 
 import torch
 
-from .cached import grows, reorder
+from .cached import reorder
 from .callable import Branches, picked, rows_of
 from .draft_tree import DraftTree
+from .model_cache import cache_name, go_without, grows, returned_cache, why_not
 from .model_facts import device_of, width_of
 
 
@@ -27,7 +28,13 @@ class EncoderDecoderReader:
     unequal_is_cheap = False
     rollback_is_cheap = False
 
-    def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
+    def __init__(self, model: Any, prompts: Sequence[Sequence[int]], cache: str | None = None):
+        self._asked, self._name = cache, cache_name(model)
+        self._is_cached = cache != "off" and self._name is not None
+        if cache == "static":
+            go_without(model, cache, "answers of an encoder-decoder model have a dynamic one")
+        if self._name is None:
+            go_without(model, cache, "its forward takes none")
         self._model, self._device, self.width = model, device_of(model), width_of(model)
         self.beginnings = [[first_id(model)] for _ in prompts]
         self._texts: list[list[int]] = [[] for _ in prompts]
@@ -47,7 +54,7 @@ class EncoderDecoderReader:
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
-        is_equal = len({len(text) for text in self._texts}) == 1
+        is_kept = self._is_cached and len({len(text) for text in self._texts}) == 1
         unread = self._texts if self._cache is None else chunks
         width = max(map(len, unread))
         padded = [[*ids, *[0] * (width - len(ids))] for ids in unread]
@@ -56,15 +63,23 @@ class EncoderDecoderReader:
                 **self._source(),
                 attention_mask=self._seen,
                 decoder_input_ids=torch.tensor(padded, device=self._device),
-                past_key_values=self._cache,
-                use_cache=is_equal,
+                **({self._name: self._cache} if self._name is not None else {}),
+                use_cache=is_kept,
                 return_dict=True,
             )
         if self._encoded is None:
             self._encoded = output.encoder_last_hidden_state
-        cache = getattr(output, "past_key_values", None) if is_equal else None
-        self._cache = cache if grows(getattr(cache, "self_attention_cache", cache)) else None
+        self._cache = self._grown(returned_cache(output)) if is_kept else None
         return rows_of(output.logits, [len(ids) for ids in unread], scored)
+
+    def _grown(self, cache: Any) -> Any | None:
+        """A cache to go on with, of what a forward has returned."""
+        own = getattr(cache, "self_attention_cache", cache)
+        if grows(own):
+            return cache
+        self._is_cached = False
+        go_without(self._model, self._asked, why_not(own))
+        return None
 
     def read_trees(
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]

@@ -34,6 +34,7 @@ import torch
 
 from .callable import CallableReader
 from .draft_tree import DraftTree
+from .model_cache import go_without
 from .model_facts import is_encoder_decoder, is_transformers_model
 from .recurrent import RecurrentModel, RecurrentReader
 from .state_space import is_state_space
@@ -102,13 +103,17 @@ class Reader(Protocol):
 def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
     """A new reader of these prompts, with room for `room` ids after each of them."""
     if isinstance(model, RecurrentModel):
+        if cache == "static":
+            go_without(model, cache, "it is read by its state")
         return RecurrentReader(model, prompts)
     if not is_transformers_model(model):
+        if cache is not None:
+            go_without(model, cache, "a callable from ids to logits has none")
         return CallableReader(model, prompts)
     if is_encoder_decoder(model):
         from .encoder_decoder import EncoderDecoderReader
 
-        return EncoderDecoderReader(model, prompts)
+        return EncoderDecoderReader(model, prompts, cache)
     if is_state_space(model) and cache in (None, "dynamic"):
         from .state_space import StateSpaceModel
 

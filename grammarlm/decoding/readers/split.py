@@ -26,7 +26,17 @@ NEEDED = "layers that read ahead need a transformers model with a list of layers
 ALONE = "what is read ahead belongs to this batch: its texts neither join others nor are taken out"
 
 
-class FirstHalf(CachedReader):
+class Half(CachedReader):
+    """Without a cache there are no halves: what one has read is not given to the other again."""
+
+    def _go_without(self, why: str) -> None:
+        raise ValueError(f"{NEEDED}: {why}")
+
+    def _call(self, ids: torch.Tensor) -> torch.Tensor:
+        raise ValueError(NEEDED)
+
+
+class FirstHalf(Half):
     """Reader of the first layers. `states` are those after them; logits are the output's on what the adapter makes of them."""
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], at: int, adapter: Adapter | None):
@@ -48,11 +58,8 @@ class FirstHalf(CachedReader):
         self._last.clear()
         yield self._last
 
-    def _call(self, ids: torch.Tensor) -> torch.Tensor:
-        raise ValueError(NEEDED)
 
-
-class SecondHalf(CachedReader):
+class SecondHalf(Half):
     """Reader of the other layers, for which ids only hold places. `given` are the states of what it reads next, a tree's last."""
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], at: int):
@@ -91,9 +98,6 @@ class SecondHalf(CachedReader):
             rows.append(torch.cat((own.new_zeros(pad, own.shape[1]), own)))
         self._entering = torch.stack(rows)
         return super()._inputs(ids, pads)
-
-    def _call(self, ids: torch.Tensor) -> torch.Tensor:
-        raise ValueError(NEEDED)
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:
         super().keep(paths)

@@ -21,6 +21,15 @@ CAUSAL = {
     "Gemma3Text": {"sliding_window": 4},
     "Mamba": {},
     "Mamba2": {"num_heads": 8, "head_dim": 8, "n_groups": 2, "state_size": 16, "chunk_size": 4},
+    "FalconMamba": {"state_size": 8},
+    "Bamba": {
+        "attn_layer_indices": [1],
+        "mamba_n_heads": 8,
+        "mamba_d_head": 8,
+        "mamba_n_groups": 2,
+        "mamba_d_state": 16,
+        "mamba_chunk_size": 4,
+    },
     "Bloom": {"n_layer": 2, "n_head": 4},
 }
 STATIC = ("Llama", "GPT2", "Mistral")

@@ -13,6 +13,7 @@ from grammarlm.decoding.speculative.schedule.memory import Memory
 from grammarlm.decoding.speculative.schedule.parallel import Parallel
 from grammarlm.decoding.speculative.schedule.rooms import Rooms
 from grammarlm.models.planted import Planted, noise
+from tests.decoding.random_models import given_cache
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     STOP,
@@ -41,7 +42,7 @@ class Watched:
         model.forward = functools.wraps(model.forward)(self)
 
     def __call__(self, input_ids, **options):
-        mask, cache = options.get("attention_mask"), options.get("past_key_values")
+        mask, cache = options.get("attention_mask"), given_cache(options)
         held = input_ids.numel() + (0 if cache is None else cache.get_seq_length() * len(input_ids))
         self.rows.append(len(input_ids))
         self.pads.append(0 if mask is None else held - int(mask.sum()))

@@ -20,7 +20,7 @@ from grammarlm.decoding.speculative.schedule.parallel import THREAD, Parallel
 from grammarlm.decoding.speculative.schedule.rooms import MOST, Rooms
 from grammarlm.masks.draft_tree import MaskTree
 from grammarlm.models.planted import Planted, noise
-from tests.decoding.random_models import random_model
+from tests.decoding.random_models import given_cache, random_model
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     STOP,
@@ -83,7 +83,7 @@ class Watched:
                 if token in self.after:
                     output.logits[row, at, self.after[token]] += 50.0
         rows, width = input_ids.shape
-        keys = [each for layer in output.past_key_values.layers for each in (layer.keys, layer.values)]
+        keys = [each for layer in given_cache(output).layers for each in (layer.keys, layer.values)]
         slots = keys[0].shape[2]
         if width < slots:  # no prompts: beyond one id a row
             mask = options.get("attention_mask")
