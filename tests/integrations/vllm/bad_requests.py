@@ -44,6 +44,13 @@ BAD: dict[str, dict[str, Any]] = {
     "closed by a word": {"regex": "a", "close": "yes"},
     "a schema that is a list": {"schema": [1, 2]},
     "nothing asked": {"close": True},
+    "an order of lists": {"schema": {"type": "object"}, "property_order": [["a"]]},
+    "an order by name": {"schema": {"type": "object"}, "property_order": {"a": 1}},
+    "an order of numbers": {"schema": {"type": "object"}, "property_order": [1, None]},
+    "strictness in words": {"schema": {"type": "object"}, "strict": "no"},
+    "a registry of numbers": {"schema": {"$ref": "urn:a"}, "registry": {"urn:a": 3}},
+    "choices by name": {"choices": {"a": 1}},
+    "a misspelt keyword that is asked to be refused": {"schema": {"maxLenght": 3}, "unknown": "refuse"},
 }
 
 HARD: dict[str, dict[str, Any]] = {
