@@ -85,6 +85,7 @@ def test_the_empty_key_comes_once() -> None:
         row = row_of(case, length, b'{"', b'":', *[None] * 5)  # all that fits is {"":1,"":2}
         assert not canvas.is_completable(row)
         assert fails(canvas.fill, row, logits)
+        assert not canvas.is_completable([*row[:7], case.stop_ids[0], *[-1] * (length - 8)])
         longer = row_of(case, length, b'{"', None, *[None] * 6)
         assert canvas.is_completable(longer)
         places, tokens = [1, 4, 5], [ids[b'":'], ids[b'":'], ids[b"1"]]

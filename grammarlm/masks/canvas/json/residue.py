@@ -4,7 +4,7 @@ Which states a row needs is seen from its given tokens (doubts.py): how far numb
 counted, which keys are tracked. What is still open is decided by the machine itself (settled.py):
 
     no    of states that leave out numbers: asked again of states that have them by their form, then of those that follow them
-    yes   where keys come twice and are not tracked: a completion is read; where it is refused, they are tracked from then on
+    yes   where keys are free: a completion in which none comes twice is read (apart.py)
 
 A question that is not decided so is not answered: Undecided, a LimitExceeded.
 """
@@ -195,8 +195,8 @@ class JsonPasses:
 
     def is_read(self, row: Sequence[int]) -> bool:
         """Does the machine read a row?"""
-        text = [token for token in row if token not in self.grid.stops]
-        return self.grid.reads(text, len(text) < len(row))
+        text, stops = self.grid.text(row), self.grid.stops
+        return all(token in stops for token in row[len(text) :]) and self.grid.reads(text, len(text) < len(row))
 
     def of_states(self, states: States) -> JsonPasses:
         """Passes over the row, of other states."""
