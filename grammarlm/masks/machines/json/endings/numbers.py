@@ -54,7 +54,7 @@ from .reader import Reader
 
 FEW = 4  # ends of one length of which the one with the fewest tokens is taken
 SHORT = 2  # bytes: no exponent is shorter
-SOON, FEW_MORE = 3, 2  # digits that are tried first, without an exponent and before one
+SOON = 3  # digits that are tried first, without an exponent and before one
 ZEROS = {START: (b"0", b"0.0"), MINUS: (b"0", b"0.0"), NOUGHT: (b"", b".0"), NOUGHT_POINT: (b"0",)}  # what makes 0
 FEW_MULTIPLES = 12  # that are tried before an exponent
 TRIED = 64  # texts of one run that the machine refuses one after the other; ten excluded multiples exclude at most 45 in a row
@@ -131,8 +131,8 @@ class NumberEndings:
             return bool(after) and self._reader.ends(after)
 
     def _stages(self, c: int, x: int, y: int) -> Iterator[list[Iterable[Iterable[bytes]]]]:
-        """Texts that may be the rest of a number: in each stage those in digits, and those with an exponent, short ones first. The
-        texts of a run differ in their digits alone."""
+        """Texts that may be the rest of a number: first few digits, and few with an exponent; then more digits; then more with an
+        exponent. Those of a run differ in their digits alone."""
         row, phase = c >> 11 & ROW, x & 15
         if phase >= EXPONENT:
             most = self._rows[row + Number.EXPONENT_DIGITS]
@@ -142,18 +142,18 @@ class NumberEndings:
         sides = [(b"", x & SIGN)] if phase != START else [(b"", 0), (b"-", SIGN)]
         numbers = [_Numbers(self, row, sign, negative, begun) for sign, negative in sides]
         numbers = [each for each in numbers if each.bottom <= each.top]
-        most = self._rows[row + Number.DIGITS] - begun.length
-        if not begun.length:
-            most += self._rows[row + Number.ZEROS] - (begun.decimals or 0)
-        for zeros, digits, mantissas in (
-            ([ZEROS.get(phase, (b"",))], range(1, SOON + 1), range(FEW_MORE)),
-            ([], range(SOON + 1, most + 1), range(FEW_MORE, most + 1)),
-        ):
-            yield [
-                zeros,
-                (run for count in digits for each in numbers for run in each.digits(count)),
-                (each.with_exponent(c, x, y, count) for count in mantissas for each in numbers),
-            ]
+        most = max([each.most for each in numbers], default=0)
+
+        def in_digits(counts: Iterable[int]) -> Iterable[Iterable[bytes]]:
+            return (run for count in counts for each in numbers for run in each.digits(count))
+
+        def with_exponents(counts: Iterable[int]) -> Iterable[Iterable[bytes]]:
+            return (each.with_exponent(c, x, y, count) for count in counts for each in numbers)
+
+        zeros = [ZEROS.get(phase, (b"",))]
+        yield [zeros, in_digits(range(1, SOON + 1)), with_exponents(range(SOON))]
+        yield [in_digits(range(SOON + 1, most + 1))]
+        yield [with_exponents(range(SOON, most + 1))]
 
     def exponents(self, c: int, x: int, y: int, text: bytes) -> list[bytes]:
         """The exponents nearest to zero that may follow a mantissa."""
@@ -175,6 +175,8 @@ class _Numbers:
     def __init__(self, endings: NumberEndings, row: int, sign: bytes, negative: int, begun: Begun):
         self._endings, self._sign, self._begun = endings, sign, begun
         rows, at = endings.rows, row + (Number.NEGATIVE if negative else Number.POSITIVE)
+        self._room = rows[row + Number.DIGITS] - begun.length
+        self.most = self._room if begun.length else self._room + rows[row + Number.ZEROS] - (begun.decimals or 0)
         self._step, self._finest = rows[row + Number.STEP], rows[row + Number.FINEST]
         self._is_free = not rows[row + Number.FLAGS] & Flag.PLAIN
         self._is_tidy = rows[row + Number.FLAGS] & Flag.TIDY
@@ -193,7 +195,9 @@ class _Numbers:
         fewest = 0 if begun.length else 1  # digits before the point
         least, most = max(self.bottom - begun.place, fewest), max(self.top - begun.place, fewest)
         for whole in range(min(count, most), least - 1, -1):
-            if whole == count or self._is_free:
+            if whole != 1 and count > self._room:
+                continue  # zeros before the first other digit are not counted
+            if whole == count or (self._is_free and not (self._is_tidy and begun.place + whole > MOST_TIDY)):
                 texts = (self._sign + b"%0*d" % (count, more) for more in self._multiples(whole, count - whole))
                 yield texts if whole == count else (_pointed(text, whole - count) for text in texts)
 
@@ -245,6 +249,8 @@ class _Numbers:
         if not self._is_free or (not begun.length and not count):
             return
         whole = begun.decimals is None and not begun.length  # one digit before the point
+        if whole and count > self._room:
+            return
         for more in self._mantissas(count, whole):
             text = self._sign + (b"%0*d" % (count, more) if count else b"")
             if count > whole and (begun.phase == NOUGHT or (begun.decimals is None and self._is_tidy)):
