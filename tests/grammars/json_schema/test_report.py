@@ -118,6 +118,7 @@ WARNED: dict[str, tuple[Any, list[tuple[str, str, str]]]] = {
     "alone": ({"then": {}, "maxContains": 3, "exclusiveMinimum": True}, [
         ("/then", "unread", "'if'"), ("/maxContains", "unread", "'contains'"), ("/exclusiveMinimum", "unread", "'minimum'")]),
     "if without branches": ({"if": {"const": 1}}, [("/if", "unread", "'then'")]),
+    "if without branches, for what is unevaluated": ({"if": {"prefixItems": [True]}, "unevaluatedItems": False}, []),
     "additionalItems": ({"items": {}, "additionalItems": False}, [("/additionalItems", "unread", "one schema")]),
     "two lists of items": (
         {"prefixItems": [True], "items": [False]}, [("/items", "unread", "'prefixItems'")]),
@@ -142,6 +143,14 @@ def test_what_an_author_may_not_know(name: str) -> None:
     assert [(line.pointer, line.status) for line in lines] == [(pointer, status) for pointer, status, _ in expected]
     assert all(word in line.note for line, (_, _, word) in zip(lines, expected, strict=True))
     assert report.warnings == tuple(map(str, lines))
+
+
+def test_neighbours_that_the_declared_draft_does_not_read_count_for_nothing():
+    """A list of items stands beside prefixItems, which draft 6 does not have."""
+    schema = {"$schema": "http://json-schema.org/draft-06/schema#", "prefixItems": [True], "items": [{"type": "null"}]}
+    lines = gl.compile(gl.JsonSchema(schema, draft="declared"), VOCAB).report.keywords()
+    said = {line.pointer: line.status for line in lines}
+    assert (said["/items"], said["/prefixItems"]) == ("enforced", "unread")
 
 
 @pytest.mark.parametrize("name", WARNED)

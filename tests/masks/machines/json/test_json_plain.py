@@ -14,10 +14,10 @@ from grammarlm.grammars.json_schema.strings.formats import SHARED
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
 from grammarlm.layout.json import INLINE, Array, Key, Object, Shape
 from grammarlm.layout.numbers import Bound, Number
-from grammarlm.layout.schema import ASSERTS_FORMATS
+from grammarlm.layout.schema import ASSERTS_FORMATS, Said
 from grammarlm.masks.machines.json.compile.compile import tables_of
-from grammarlm.masks.machines.json.compile.frozen import frozen_program, frozen_reader
-from grammarlm.masks.machines.json.compile.plain import plain_start
+from grammarlm.masks.machines.json.compile.frozen import frozen_program, frozen_reader, said_of
+from grammarlm.masks.machines.json.compile.plain import HARD, plain_bits, plain_start
 from grammarlm.masks.machines.json.compile.program import ProgramWriter
 from grammarlm.masks.machines.json.languages import SchemaLanguages
 from grammarlm.masks.machines.json.rows.plain_scalars import NotPlain
@@ -395,6 +395,13 @@ def test_the_kernel_stops_where_its_room_ends(tables):
     assert len(marshal.dumps(schema, 4)) < 1 << 16
     assert written(tables, schema, "frozen") is None
     assert written(tables, {"properties": {"a": {"enum": words}}}, "frozen") is not None
+
+
+@pytest.mark.parametrize("bit", range(9))
+def test_a_keyword_that_the_fast_readers_do_not_name_is_left_to_the_general_way(bit):
+    """Whatever a new keyword is about, and whatever else has the same bits."""
+    assert said_of("dependentSomething", 1 << bit) == int(Said.HARD)
+    assert plain_bits({"dependentSomething": 1 << bit})["dependentSomething"] & HARD
 
 
 def test_telling_objects_apart_has_an_end(tables):

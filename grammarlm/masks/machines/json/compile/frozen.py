@@ -106,7 +106,7 @@ def _fnv(text: bytes) -> int:
     return found - WHOLE if found >= WHOLE // 2 else found
 
 
-def _said(word: str, bits: int) -> int:
+def said_of(word: str, bits: int) -> int:
     """What the kernel is told of a keyword. It names those that it reads: any other leaves the schema to Python, so a keyword that
     is new, or that means something else, cannot be passed over."""
     if not bits or word == "additionalItems":  # which matters only next to a list of items, which is left to Python
@@ -123,7 +123,7 @@ def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
     known = bits_of(2020, True, formats)
     entries: dict[str, tuple[int, int, int]] = {}
     for word in {*known, *WORDS, *DRAFTS, *FORMATS}:
-        entries[word] = _said(word, known.get(word, 0)), int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
+        entries[word] = said_of(word, known.get(word, 0)), int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
     table, letters = np.zeros((SLOTS, Keyword.LENGTH), np.int64), bytearray()
     for word, (bits, name, draft) in entries.items():
         spelled = word.encode()
