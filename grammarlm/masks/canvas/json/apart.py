@@ -4,8 +4,8 @@ What states and marks say of a row is a bound: they know the keys that are given
 
     {"": [5 masked]      as states have it:  {"":1,"":2}, which is no text; and there is no other
 
-So a row that they complete can be completed once a completion of it, its **witness**, was read by the machine. One is kept from row
-to row. Where a token is not the witness's, only masked tokens near it are looked at anew. A completion that has a key twice is
+So a row that they complete can be completed once a completion of it, its **witness**, was read by the machine. The last ones are
+kept. Where a token is not the latest one's, only masked tokens near it are looked at anew. A completion that has a key twice is
 repaired by another token in one of the two keys; where that doesn't help, others are drawn; then one masked token is given each
 value that it may have, depth first. If none of these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
 
@@ -108,23 +108,25 @@ class Witness:
 
     def row(self) -> list[int] | None:
         """None where each completion has a key twice; Refused where the machine does not read one for something else."""
-        known = self._grid.latest_read
+        grid, kept = self._grid, self._grid.shown.of(self._given)
+        if len(kept):
+            grid.latest_read = kept[0].tolist()
+            return grid.latest_read
+        known = grid.latest_read
         found = None if known is None else self._like(known)
         if found is None:
             found = self._drawn(known)
-        if found is not None and found is not known:
-            self._grid.latest_read = found
-            self._grid.shown.add(found)
+        if found is not None:
+            grid.latest_read = found
+            grid.shown.add(found)
         return found
 
     # ------------------------------------------------------------------ near the last one
 
     def _like(self, known: list[int]) -> list[int] | None:
-        """The last witness, or one that has other tokens only where it must."""
+        """The last witness, with other tokens only where it must have them."""
         given, row = self._given, np.array(known)
         changed = np.flatnonzero((given != MASKED) & (given != row))
-        if not len(changed):
-            return known
         row[changed] = given[changed]
         if self._passes.is_read(row.tolist()):
             return row.tolist()
