@@ -14,11 +14,10 @@ The empty key is the one that no token varies: where draws have it twice, states
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, product
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,10 +26,10 @@ from grammarlm.masks.canvas.protocol import MASKED, Undecided
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers import PlainRow
-from .texts import decoded, texts_of
+from .texts import texts_of
+from .twice import Clash, clash_of
 
 if TYPE_CHECKING:
-    from .grid import JsonGrid
     from .residue import JsonPasses
 
 EMPTY = b""
@@ -42,7 +41,6 @@ MOST_CHANGED, REACHES = (
 )  # tokens that are not the last witness's; how far from them others may be other tokens
 WINDOWS, CLASSES, MEMBERS = (0, 3, 12), 8, 2  # tokens beside a key that may be others; what is tried in place of one
 NEAR = 1_000.0  # a score beyond those of plain tokens
-PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
 
 
 class Refused(Exception):
@@ -51,39 +49,6 @@ class Refused(Exception):
     def __init__(self, row: list[int]):
         super().__init__()
         self.row = row
-
-
-class Clash(NamedTuple):
-    """Two equal keys of one object in a completion: the positions of the tokens of each, quotes included; none of one that precedes
-    the row."""
-
-    key: bytes
-    first: range
-    second: range
-
-
-def clash_of(grid: JsonGrid, row: Sequence[int]) -> Clash | None:
-    """The first key of a completion that its object has had."""
-    texts, begun = texts_of(grid.vocab), grid.begun
-    parts = [texts[token] for token in grid.text(row)]
-    lead = b'"' + begun.key if begun.key is not None else b'"' if begun.is_string else b""
-    ends = list(accumulate(map(len, parts), initial=len(lead)))
-    outer: dict[bytes, range] = dict.fromkeys(begun.keys, range(0))
-    whole, is_open = lead + b"".join(parts), list[dict[bytes, range]]()
-    for part in PARTS.finditer(whole):
-        byte = whole[part.start()]
-        if byte in b"{[":
-            is_open.append({})
-        elif byte in b"}]":
-            is_open and is_open.pop()
-        elif part[2] and (key := decoded(part[1])) is not None:
-            first = max(0, int(np.searchsorted(ends, part.start(), "right")) - 1)
-            here = range(first, int(np.searchsorted(ends, part.end(1) + 1, "left")))
-            had = is_open[-1] if is_open else outer
-            if key in had:
-                return Clash(key, had[key], here)
-            had[key] = here
-    return None
 
 
 class Work:
@@ -120,6 +85,10 @@ class Witness:
             grid.latest_read = found
             grid.shown.add(found)
         return found
+
+    def _spend(self) -> None:
+        self._work.spend()
+        self._grid.check()
 
     # ------------------------------------------------------------------ near the last one
 
@@ -166,7 +135,7 @@ class Witness:
         clash: Clash | None = None
         row: list[int] = []
         for number in range(DRAWS):
-            self._work.spend()
+            self._spend()
             row = self._some(near if number == 0 else None, number)
             if self._passes.is_read(row):
                 return row
@@ -251,7 +220,7 @@ class Witness:
 
     def _further(self, rows: Iterator[list[int]], clash: Clash) -> tuple[list[int], Clash | None] | None:
         for row in rows:
-            self._work.spend()
+            self._spend()
             found = clash_of(self._grid, row)
             if found is None or found.second.start > clash.second.start:
                 return row, found
@@ -290,7 +259,7 @@ class Witness:
         tokens = {i: self._values(i) for i in at}
         position = min(at, key=lambda i: len(tokens[i]))
         for token in tokens[position]:
-            self._work.spend()
+            self._spend()
             child = passes.with_token(position, token)
             if child.is_completable and child.has_apart_keys() is not False:
                 found = Witness(child, self._work).row()
