@@ -6,8 +6,9 @@ What states and marks say of a row is a bound: they know the keys that are given
 
 So a row that they complete can be completed once a completion of it, its **witness**, was read by the machine. The last ones are
 kept. Where a token is not the latest one's, only masked tokens near it are looked at anew. A completion that has a key twice is
-repaired by another token in one of the two keys; where that doesn't help, others are drawn; then one masked token is given each
-value that it may have, depth first. If none of these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
+repaired by another token in one of the two keys; where that doesn't help, others are drawn. Then states follow this key, too,
+unless they follow many or the row is short; else one masked token is given each value that it may have, depth first. If none of
+these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
 
 The empty key is the one that no token varies: where draws have it twice, states that know it (States.keys) are asked from then on.
 """
@@ -153,6 +154,12 @@ class Witness:
             if number > 1 and clash.key == EMPTY and EMPTY not in self._passes.states.keys:
                 raise Refused(row)
         assert clash is not None
+        if (
+            not self._grid.is_small
+            and clash.key not in self._passes.states.keys
+            and self._grid.follows_more(self._passes.states)
+        ):
+            raise Refused(row)
         return self._branched(clash, row)
 
     def _some(self, near: Sequence[int] | None, number: int) -> list[int]:
@@ -243,7 +250,11 @@ class Witness:
             largest = allowed[np.argsort(-self._classes.sizes[allowed], kind="stable")]
             for one in largest[: 2 if reach else CLASSES].tolist():
                 members = self._classes.members(one)[: len(row) + MEMBERS]
-                for token in members[~np.isin(members, row)][:MEMBERS].tolist():
+                is_new = ~np.isin(members, row)
+                for token in (
+                    *members[is_new][:MEMBERS].tolist(),
+                    *members[~is_new][: MEMBERS if reach else 0].tolist(),
+                ):
                     tokens[i] = token
                     other = self._within(tokens, row)
                     if other is not None:
