@@ -4,21 +4,21 @@ What states and marks say of a row is a bound: they know the keys that are given
 
     {"": [5 masked]      as states have it:  {"":1,"":2}, which is no text; and there is no other
 
-So a row that they complete can be completed once a completion of it, its **witness**, was read by the machine. One is kept from row
-to row. Where a token is not the witness's, only masked tokens near it are looked at anew. A completion that has a key twice is
-repaired by another token in one of the two keys; where that doesn't help, others are drawn; then one masked token is given each
-value that it may have, depth first. If none of these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
+So a row that they complete can be completed once a completion of it, its **witness**, was read by the machine. The last ones are
+kept. Where a token is not the latest one's, only masked tokens near it are looked at anew. A completion that has a key twice is
+repaired by another token in one of the two keys; where that doesn't help, others are drawn. Then states follow this key, too,
+unless they follow many or the row is short; else one masked token is given each value that it may have, depth first. If none of
+these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
 
 The empty key is the one that no token varies: where draws have it twice, states that know it (States.keys) are asked from then on.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, product
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,10 +27,10 @@ from grammarlm.masks.canvas.protocol import MASKED, Undecided
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers import PlainRow
-from .texts import decoded, texts_of
+from .texts import texts_of
+from .twice import Clash, clash_of
 
 if TYPE_CHECKING:
-    from .grid import JsonGrid
     from .residue import JsonPasses
 
 EMPTY = b""
@@ -42,7 +42,6 @@ MOST_CHANGED, REACHES = (
 )  # tokens that are not the last witness's; how far from them others may be other tokens
 WINDOWS, CLASSES, MEMBERS = (0, 3, 12), 8, 2  # tokens beside a key that may be others; what is tried in place of one
 NEAR = 1_000.0  # a score beyond those of plain tokens
-PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
 
 
 class Refused(Exception):
@@ -51,39 +50,6 @@ class Refused(Exception):
     def __init__(self, row: list[int]):
         super().__init__()
         self.row = row
-
-
-class Clash(NamedTuple):
-    """Two equal keys of one object in a completion: the positions of the tokens of each, quotes included; none of one that precedes
-    the row."""
-
-    key: bytes
-    first: range
-    second: range
-
-
-def clash_of(grid: JsonGrid, row: Sequence[int]) -> Clash | None:
-    """The first key of a completion that its object has had."""
-    texts, begun = texts_of(grid.vocab), grid.begun
-    parts = [texts[token] for token in grid.text(row)]
-    lead = b'"' + begun.key if begun.key is not None else b'"' if begun.is_string else b""
-    ends = list(accumulate(map(len, parts), initial=len(lead)))
-    outer: dict[bytes, range] = dict.fromkeys(begun.keys, range(0))
-    whole, is_open = lead + b"".join(parts), list[dict[bytes, range]]()
-    for part in PARTS.finditer(whole):
-        byte = whole[part.start()]
-        if byte in b"{[":
-            is_open.append({})
-        elif byte in b"}]":
-            is_open and is_open.pop()
-        elif part[2] and (key := decoded(part[1])) is not None:
-            first = max(0, int(np.searchsorted(ends, part.start(), "right")) - 1)
-            here = range(first, int(np.searchsorted(ends, part.end(1) + 1, "left")))
-            had = is_open[-1] if is_open else outer
-            if key in had:
-                return Clash(key, had[key], here)
-            had[key] = here
-    return None
 
 
 class Work:
@@ -108,23 +74,29 @@ class Witness:
 
     def row(self) -> list[int] | None:
         """None where each completion has a key twice; Refused where the machine does not read one for something else."""
-        known = self._grid.latest_read
+        grid, kept = self._grid, self._grid.shown.of(self._given)
+        if len(kept):
+            grid.latest_read = kept[0].tolist()
+            return grid.latest_read
+        known = grid.latest_read
         found = None if known is None else self._like(known)
         if found is None:
             found = self._drawn(known)
-        if found is not None and found is not known:
-            self._grid.latest_read = found
-            self._grid.shown.add(found)
+        if found is not None:
+            grid.latest_read = found
+            grid.shown.add(found)
         return found
+
+    def _spend(self) -> None:
+        self._work.spend()
+        self._grid.check()
 
     # ------------------------------------------------------------------ near the last one
 
     def _like(self, known: list[int]) -> list[int] | None:
-        """The last witness, or one that has other tokens only where it must."""
+        """The last witness, with other tokens only where it must have them."""
         given, row = self._given, np.array(known)
         changed = np.flatnonzero((given != MASKED) & (given != row))
-        if not len(changed):
-            return known
         row[changed] = given[changed]
         if self._passes.is_read(row.tolist()):
             return row.tolist()
@@ -164,7 +136,7 @@ class Witness:
         clash: Clash | None = None
         row: list[int] = []
         for number in range(DRAWS):
-            self._work.spend()
+            self._spend()
             row = self._some(near if number == 0 else None, number)
             if self._passes.is_read(row):
                 return row
@@ -182,6 +154,12 @@ class Witness:
             if number > 1 and clash.key == EMPTY and EMPTY not in self._passes.states.keys:
                 raise Refused(row)
         assert clash is not None
+        if (
+            not self._grid.is_small
+            and clash.key not in self._passes.states.keys
+            and self._grid.follows_more(self._passes.states)
+        ):
+            raise Refused(row)
         return self._branched(clash, row)
 
     def _some(self, near: Sequence[int] | None, number: int) -> list[int]:
@@ -249,7 +227,7 @@ class Witness:
 
     def _further(self, rows: Iterator[list[int]], clash: Clash) -> tuple[list[int], Clash | None] | None:
         for row in rows:
-            self._work.spend()
+            self._spend()
             found = clash_of(self._grid, row)
             if found is None or found.second.start > clash.second.start:
                 return row, found
@@ -272,7 +250,11 @@ class Witness:
             largest = allowed[np.argsort(-self._classes.sizes[allowed], kind="stable")]
             for one in largest[: 2 if reach else CLASSES].tolist():
                 members = self._classes.members(one)[: len(row) + MEMBERS]
-                for token in members[~np.isin(members, row)][:MEMBERS].tolist():
+                is_new = ~np.isin(members, row)
+                for token in (
+                    *members[is_new][:MEMBERS].tolist(),
+                    *members[~is_new][: MEMBERS if reach else 0].tolist(),
+                ):
                     tokens[i] = token
                     other = self._within(tokens, row)
                     if other is not None:
@@ -288,7 +270,7 @@ class Witness:
         tokens = {i: self._values(i) for i in at}
         position = min(at, key=lambda i: len(tokens[i]))
         for token in tokens[position]:
-            self._work.spend()
+            self._spend()
             child = passes.with_token(position, token)
             if child.is_completable and child.has_apart_keys() is not False:
                 found = Witness(child, self._work).row()

@@ -50,6 +50,11 @@ FEW_CONTROLS = 1 << 9  # of a lattice that knows the empty key in each short row
 FEW_STATES = 1 << 11  # of one that follows what masked tokens alone make possible: long numbers, many blanks
 
 
+def followed(states: States) -> int:
+    """How many keys do states follow, beside the empty one?"""
+    return len(states.keys) - (EMPTY in states.keys)
+
+
 class JsonGrid:
     """Rows of one length; passes are made of tokens, since a key is more than classes."""
 
@@ -82,7 +87,7 @@ class JsonGrid:
     def grid(self, states: States) -> StackGrid:
         """The lattice of these states."""
         if states not in self._grids:
-            if len(states.keys) - (EMPTY in states.keys) > MOST_KEYS:
+            if followed(states) > MOST_KEYS:
                 raise Undecided(
                     f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
                 )
@@ -217,6 +222,10 @@ class JsonGrid:
             counts_blanks=view.has_cap and self._counts_blanks(tokens),
             counted=self._counted(tokens) if view.long_lengths else MOST_COUNTED,
         )
+
+    def follows_more(self, states: States) -> bool:
+        """Have states room for one more key, and do they not take long?"""
+        return followed(states) < MOST_KEYS and self.grid(states).table.controls <= FEW_STATES
 
     @cached_property
     def is_small(self) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .answers import Answer
     from .residue import JsonPasses
 
-MOST_KEPT = 512
+MOST_KEPT, MOST_NUMBERS = 128, 1 << 18
 MOST_ASKED = 64  # tokens of a class; those of a larger one have keys enough
 
 
@@ -27,20 +27,21 @@ class ShownRows:
     """Completions that were read, of the last rows."""
 
     def __init__(self, length: int):
-        self._rows = np.zeros((0, length), np.int64)
+        self._rows, self._most = np.zeros((0, length), np.int64), max(1, min(MOST_KEPT, MOST_NUMBERS // length))
 
     def add(self, row: list[int]) -> None:
-        self._rows = np.concatenate([[row], self._rows[: MOST_KEPT - 1]])
+        self._rows = np.concatenate([[row], self._rows[: self._most - 1]])
 
-    def tokens(self, given: np.ndarray, position: int) -> set[int]:
-        """Those that completions of a row have at a position."""
-        return set(self._rows[((given == MASKED) | (given == self._rows)).all(1), position].tolist())
+    def of(self, given: np.ndarray) -> np.ndarray:
+        """int64 [N, L]: those that are completions of a row, the latest first."""
+        found: np.ndarray = self._rows[((given == MASKED) | (given == self._rows)).all(1)]
+        return found
 
 
 def only_shown(passes: JsonPasses, position: int, found: Answer) -> Answer:
     """What may stand at a masked position, without tokens that no completion has."""
     classes, refused = passes.classes, list[np.ndarray]()
-    known = passes.grid.shown.tokens(np.array(passes.tokens), position)
+    known = set(passes.grid.shown.of(np.array(passes.tokens))[:, position].tolist())
     known_classes = {int(classes.of[token]) for token in known}
     for one in np.flatnonzero(found.classes & (classes.sizes > 0)).tolist():
         members = classes.members(one)

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .texts import decoded, texts_of
+
+if TYPE_CHECKING:
+    from .grid import JsonGrid
+
+PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
 
 
 def keys_twice(text: bytes) -> list[bytes]:
@@ -42,3 +55,36 @@ def closings(text: bytes) -> list[bytes]:
             is_open.pop()
     end = bytes(reversed(is_open))
     return [end, b"0" + end, b":0" + end, b'":0' + end, b'"' + end, b'":0' + end, b'"":0' + end, b'0":0' + end]
+
+
+class Clash(NamedTuple):
+    """Two equal keys of one object in a completion: the positions of the tokens of each, quotes included; none of one that precedes
+    the row."""
+
+    key: bytes
+    first: range
+    second: range
+
+
+def clash_of(grid: JsonGrid, row: Sequence[int]) -> Clash | None:
+    """The first key of a completion that its object has had."""
+    texts, begun = texts_of(grid.vocab), grid.begun
+    parts = [texts[token] for token in grid.text(row)]
+    lead = b'"' + begun.key if begun.key is not None else b'"' if begun.is_string else b""
+    ends = list(accumulate(map(len, parts), initial=len(lead)))
+    outer: dict[bytes, range] = dict.fromkeys(begun.keys, range(0))
+    whole, is_open = lead + b"".join(parts), list[dict[bytes, range]]()
+    for part in PARTS.finditer(whole):
+        byte = whole[part.start()]
+        if byte in b"{[":
+            is_open.append({})
+        elif byte in b"}]":
+            is_open and is_open.pop()
+        elif part[2] and (key := decoded(part[1])) is not None:
+            first = max(0, int(np.searchsorted(ends, part.start(), "right")) - 1)
+            here = range(first, int(np.searchsorted(ends, part.end(1) + 1, "left")))
+            had = is_open[-1] if is_open else outer
+            if key in had:
+                return Clash(key, had[key], here)
+            had[key] = here
+    return None
