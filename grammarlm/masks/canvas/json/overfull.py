@@ -39,7 +39,7 @@ Texts = frozenset[int]  # boundaries
 
 
 class Part(NamedTuple):
-    """Some completions. Of equal ones the part that was made last comes first: where all logits are equal, so are nearly all parts."""
+    """Some completions. Of equal parts the one that was made last comes first: where logits are equal, so are nearly all."""
 
     loss: float  # minus the score of the best that states have of them, or of the part that they are of
     age: int

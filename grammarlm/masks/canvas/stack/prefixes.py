@@ -1,8 +1,9 @@
 """Rows drawn from the left, by what may stand behind each prefix: exact however many derivations a row has.
 
-Behind a prefix nobody has been at, each position is taken to allow what it allows at all: a bound of the sum of completions. A try
-goes from the left by these bounds. Where it comes to a new prefix, what that allows is asked of the canvas, and the try goes on with
-the probability by which the bound is smaller now. So a try that comes to its end has the law of rows, and the next one knows more.
+Behind a prefix where no try has been, each position is taken to allow what it allows at all: a bound of the sum of completions. A
+try goes from the left by these bounds. Where it comes to a new prefix, what that allows is asked of the canvas, and the try goes on
+with the probability by which the bound is smaller now. So a try that comes to its end has the law of rows, and the next one knows
+more.
 
     "()" or "(((": behind "()" there are 3 of 8 classes, not 8; 3 of 8 tries that come there go on, all that come there later
 """
