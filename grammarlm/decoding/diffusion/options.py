@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 from grammarlm.decoding.arguments import check_integer, check_number, check_text
 
 LEAST = {"w": 0, "buffer": 0, "count": 0, "least": 0}  # all other integers are 1 or more
+BOUNDS = {"alpha": 1e6, "beta": 1.0, "gamma": math.inf}  # of numbers that are 0 or more; others may be any
 MOST = (1 << 31) - 1  # of integers: beyond every row, and what arrays can be compared with
 
 
@@ -29,7 +30,10 @@ def checked(name: str, value: Any, hint: Any) -> Any:
     if value is None and NoneType in kinds:
         return None
     if float in kinds:
-        check_number(name, value, lambda number: not math.isnan(number), "not NaN")
+        if name in BOUNDS:
+            check_number(name, value, lambda number: 0 <= number <= BOUNDS[name], f"from 0 to {BOUNDS[name]:g}")
+        else:
+            check_number(name, value, lambda number: not math.isnan(number), "not NaN")
         return float(value)
     if int in kinds:
         check_integer(name, value, LEAST.get(name, 1), MOST)

@@ -6,7 +6,6 @@ several texts in one call (together.py).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -51,7 +50,7 @@ class Schedule:
     def share(self, row: np.ndarray, step: int) -> int:
         """What is left, divided by the steps that are left."""
         left = int((row[self.first : self.end] < 0).sum())
-        return math.ceil(left / max(1, self.steps - step))
+        return -(-left // max(1, self.steps - step))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +98,8 @@ class Run:
         for. Where there are more blocks than steps, neighbours are filled in as one."""
         masked = [(end, int((self.row[first:end] < 0).sum())) for first, end in blocks_of(len(self.row), block)]
         blocks = [one for one in masked if one[1]]
-        together = math.ceil(len(blocks) / max(1, self.steps))
-        groups = [blocks[first : first + together] for first in range(0, len(blocks), together or 1)]
+        together = max(1, -(-len(blocks) // max(1, self.steps)))
+        groups = [blocks[first : first + together] for first in range(0, len(blocks), together)]
         # Beside a step for each block those for what else is masked: as many steps as masked positions are one a position.
         more, others = self.steps - len(groups), max(1, sum(count for _, count in blocks) - len(groups))
         first = before = 0
@@ -283,17 +282,24 @@ def chosen_by(choose: Rule, look: Look) -> Choice:
         raise TypeError(
             f"the sampler returned {type(choice).__name__}; it returns a Choice, as look.choose(order, count) and look.fill() do"
         )
+    for name, value, kind in (
+        ("positions", choice.positions, (Sequence, np.ndarray)),
+        ("ids", choice.ids, (Sequence, np.ndarray)),
+        ("least", choice.least, (int, np.integer)),
+        ("memory", choice.memory, Mapping),
+        ("notes", choice.notes, dict),
+    ):
+        if not isinstance(value, kind):
+            raise TypeError(f"the sampler returned a Choice with {name}={value!r:.60}, which is {type(value).__name__}")
     return choice
 
 
 def read_choice(look: Look, choice: Choice) -> tuple[list[int], list[int]]:
     """The positions and the ids of a choice, which may be anything, too."""
-    try:
-        positions = [as_integer(position, "the sampler's Choice has positions") for position in choice.positions]
-        ids = [as_integer(token, "the sampler's Choice has ids") for token in choice.ids]
-        as_integer(choice.least, "the sampler's Choice has least=")
-    except TypeError as error:
-        raise TypeError(f"{error}; positions and ids are lists of integers, and least is one") from None
+    positions, ids = (
+        [as_integer(one, f"the sampler's Choice has lists of {name}") for one in given]
+        for name, given in (("positions", choice.positions), ("ids", choice.ids))
+    )
     seen, width = set(look.positions.tolist()), look.table.shape[1]
     wrong = next((position for position in positions if position not in seen), None)
     if wrong is not None:

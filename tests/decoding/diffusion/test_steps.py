@@ -70,6 +70,8 @@ def test_blocks_share_the_steps(block) -> None:
 
 def test_an_autoregressive_model_needs_a_step_a_token() -> None:
     model, tokenizer = gl.load_tiny()
-    with pytest.raises(ValueError, match=r"steps=2 for 3 missing tokens: an autoregressive model .* give 3 steps or more"):
+    with pytest.raises(
+        ValueError, match=r"steps=2 for 3 missing tokens: an autoregressive model .* give 3 steps or more"
+    ):
         gl.infill(model, ["a", gl.Hole(3)], tokenizer=tokenizer, steps=2)
     assert len(gl.infill(model, ["a", gl.Hole(3)], tokenizer=tokenizer, steps=3).stats.trace) == 3

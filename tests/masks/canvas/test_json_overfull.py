@@ -121,7 +121,7 @@ def test_the_best_fill(case, parts) -> None:
 
 
 def test_equal_logits_take_few_looks(monkeypatch) -> None:
-    """All completions are equally good, those with too many blanks as well: of parts that are equal one after another is followed."""
+    """All completions are equally good, those with too many blanks as well: of equal parts one after another is followed."""
     looks, inner = Counter[str](), overfull.Search.best
 
     def counted(*given):

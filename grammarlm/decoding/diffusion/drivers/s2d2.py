@@ -14,7 +14,7 @@ import numpy as np
 
 from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
 from grammarlm.decoding.diffusion.look import Choice, Logits, Look, Rule
-from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State, chosen_by
+from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State, chosen_by, read_choice
 
 from .routing import Router
 
@@ -68,8 +68,9 @@ def gain_of(
 ) -> float:
     """How many more ids a call are expected of two calls for a draft; each place counts with its confidence and those before it."""
     expected = run.look(run.state, logits, places, schedule).reading.confidence.cumprod().sum()
-    choice = chosen_by(choose, run.look(run.state, logits, masked, schedule))
-    return float(expected / 2 - len(choice.positions))
+    look = run.look(run.state, logits, masked, schedule)
+    choice = chosen_by(choose, look)
+    return float(expected / 2 - len(choice.positions if choice.fill else read_choice(look, choice)[0]))
 
 
 def noting(choose: Rule, notes: dict[str, float]) -> Rule:
