@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.arguments import MOST_IDS, check_integer
 from grammarlm.decoding.readers.mask_facts import CAUSAL, MASKED, mask_id_of
 from grammarlm.decoding.readers.model_facts import device_of, width_of
 from grammarlm.masks.canvas.device_scores import is_on_device
@@ -16,8 +16,6 @@ from grammarlm.models.network import Network
 
 from .device_logits import DeviceLogits
 from .look import Logits
-
-MOST_IDS = (1 << 31) - 1  # of a bare callable nothing says how many it knows
 
 
 class Denoiser:

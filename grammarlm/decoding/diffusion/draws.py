@@ -52,7 +52,7 @@ class Draws:
         normalized: np.ndarray = p / p.sum()
         return normalized
 
-    def joint(self) -> SoftmaxDraw:
+    def joint(self) -> Draw:
         """Draws by the softmax of log weights, for the choices that make up a whole row."""
         return SoftmaxDraw(self._random(0, FILL))
 

@@ -21,7 +21,7 @@ from . import SAMPLERS
 from .denoiser import Denoiser, checked_mask
 from .draws import Draws
 from .filling import Filling, Plan
-from .holes import MASKED, Holes
+from .holes import LONGEST, MASKED, Holes
 from .options import names_of
 from .together import fill_together
 
@@ -42,6 +42,8 @@ def diffusion(
     **options: Any,
 ) -> list[Result]:
     """n answers to each prompt, all side by side; the options are infill()'s."""
+    for spec in request.specs:
+        check_integer("max_tokens", spec.max_tokens, 1, LONGEST)
     check_integer("steps", steps, 1, optional=True)
     check_integer("block", block, 1, optional=True)
     kind = kind_of(request.model)

@@ -70,6 +70,8 @@ class Canvas:
 
     def sample(self, tokens: Sequence[int], logits: Any, seed: int | None = None) -> list[int]:
         """A completion drawn by the softmax of the scores; ValueError where there is none. Equal seeds, equal rows."""
+        if seed is not None and (seed := as_integer(seed, "sample(seed=) takes 0 or more")) < 0:
+            raise ValueError(f"sample(seed={seed}): it takes 0 or more, an integer")
         return self.drawn(tokens, logits, SoftmaxDraw(np.random.default_rng(seed)))
 
     def drawn(self, tokens: Sequence[int], logits: Any, draw: Draw) -> list[int]:
@@ -216,7 +218,9 @@ def _chosen(passes: Passes, row: list[int], scores: Scores | DeviceScores, draw:
     return found
 
 
-def longest_prefix(row: Sequence[int], setting: Sequence[tuple[int, int]], fits: Callable[[int], bool]) -> int:
+def longest_prefix(
+    row: Sequence[int] | np.ndarray, setting: Sequence[tuple[int, int]], fits: Callable[[int], bool]
+) -> int:
     """The most of the settings, from the first on, that fit together: found by bisection, since fewer fit if more do. That holds
     only from the last one on that takes the place of another token; of fewer each is asked."""
     replacing = [number for number, (place, token) in enumerate(setting, 1) if row[place] not in (MASKED, token)]

@@ -73,7 +73,7 @@ class Prefixes:
     def is_empty(self) -> bool:
         """Is it known that the scores leave no completion?"""
         first = self._known.get(())
-        return first is not None and np.isneginf(first.total)
+        return first is not None and first.total == -np.inf
 
     def _asked(self, chosen: tuple[int, ...]) -> Prefix:
         self._passes.grid.check()
