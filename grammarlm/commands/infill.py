@@ -101,7 +101,7 @@ def pieces_of(options: argparse.Namespace) -> list[Any]:
 
     if options.length is not None:
         if not 1 <= options.length <= LONGEST:
-            options.usage_error(f"--length {options.length!r:.30}: it takes 1 to {LONGEST}")
+            options.usage_error(f"--length {options.length!r:.30}: it takes 1 or more, at most {LONGEST}")
         return [Hole(options.length)]
     named = file_of(options.pieces)
     try:

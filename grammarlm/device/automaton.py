@@ -120,7 +120,7 @@ class DeviceAutomaton:
     def batch(self, size: int) -> TextBatch:
         """A batch of so many texts, at the start state."""
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_TEXTS:
-            raise ValueError(f"batch({size!r:.30}): it takes a number of texts, 1 to {MOST_TEXTS:,}")
+            raise ValueError(f"batch({size!r:.30}): it takes a number of texts, 1 or more, at most {MOST_TEXTS:,}")
         made = TextBatch(self, size)
         self._batches.add(made)
         return made

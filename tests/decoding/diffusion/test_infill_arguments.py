@@ -128,7 +128,7 @@ def test_a_row_is_counted_before_it_is_made() -> None:
         ),
         (["--pieces", '[{"most": 1e9}]'], "gl.Hole(most=) is 1000000000.0; it takes an integer from 1 to 65536"),
         (["--pieces", "[40000, 40000]"], "holes has 80,000 tokens or more; a row has at most 65,536"),
-        (["--length", "1000000000"], "--length 1000000000: it takes 1 to 65536"),
+        (["--length", "1000000000"], "--length 1000000000: it takes 1 or more, at most 65536"),
         (["--length", "4", "--set", "tau=abc"], "tau is 'abc'; it takes a number"),
         (["--length", "4", "--set", "tau=NaN"], "tau=nan; it takes a number"),
         (["--length", "4", "--mask-id", "1000000000000000000000"], "mask_id=1000000000000000000000"),

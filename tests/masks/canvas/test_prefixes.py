@@ -2,15 +2,18 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.canvas.scores import Scores, SoftmaxDraw
 from grammarlm.masks.canvas.stack import prefixes
 from grammarlm.masks.canvas.stack.prefixes import Prefixes
+from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import Case, Choices, matching, scores_of
 from tests.oracles.cfg_oracle import CfgOracle
 
@@ -26,6 +29,13 @@ GRAMMARS = [
 def case_of(text: str) -> Case:
     oracle = CfgOracle(gl.Gbnf(text).rules(lambda: None))
     return Case(gl.Gbnf(text), TOKENS, oracle.is_complete, oracle.is_viable)
+
+
+def passes_of(case: Case, partial: list[int]) -> tuple[Any, TokenClasses]:
+    """The passes over a row, and the classes that they speak of."""
+    grid = view_of(case.constraint).grid(len(partial), None, 0, lambda: None)
+    given = np.array(partial)
+    return grid.passes(np.where(given == MASKED, MASKED, grid.classes.of[given]).astype(np.int32), None), grid.classes
 
 
 @pytest.mark.parametrize("text", GRAMMARS)
@@ -48,9 +58,8 @@ def test_a_try_that_comes_to_its_end_has_the_law_of_rows(text: str, partial: lis
         assert not case.constraint.canvas(len(partial)).is_completable(partial)
         return
     logits = np.random.default_rng(2).standard_normal((len(partial), case.width)).astype(np.float32)
-    canvas = case.constraint.canvas(len(partial))
-    passes, of = canvas._passes(partial), canvas._classes.of
-    scores = Scores(canvas._classes, logits, np.array(partial)).log_sums
+    passes, classes = passes_of(case, partial)
+    of, scores = classes.of, Scores(classes, logits, np.array(partial)).log_sums
     want: Counter[tuple[int, ...]] = Counter()
     for row, score in zip(left.tolist(), scores_of(left, partial, logits), strict=True):
         want[tuple(of[row].tolist())] += np.exp(score)
@@ -58,10 +67,10 @@ def test_a_try_that_comes_to_its_end_has_the_law_of_rows(text: str, partial: lis
     rows = Prefixes(passes, scores)
     for seed in range(tries):
         rows.tried(SoftmaxDraw(np.random.default_rng(seed)))
-    known = dict(rows._known)
+    known = dict(rows.known)
 
     def tried(draw) -> list[int]:
-        rows._known = {chosen: replace(prefix, ahead=prefix.ahead.copy()) for chosen, prefix in known.items()}
+        rows.known = {chosen: replace(prefix, ahead=prefix.ahead.copy()) for chosen, prefix in known.items()}
         found = rows.tried(draw)
         return [] if found is None else found.tolist()
 
@@ -76,14 +85,13 @@ def test_a_try_that_comes_to_its_end_has_the_law_of_rows(text: str, partial: lis
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefixes, "MOST_NUMBERS", 20)
     case = case_of(GRAMMARS[1])
-    canvas = case.constraint.canvas(4)
-    rows, passes = case.rows(4), canvas._passes([MASKED] * 4)
-    wanted = {tuple(canvas._classes.of[row].tolist()) for row in rows.tolist()}
-    tries = Prefixes(passes, np.zeros((4, canvas._classes.count)))
+    passes, classes = passes_of(case, [MASKED] * 4)
+    wanted = {tuple(classes.of[row].tolist()) for row in case.rows(4).tolist()}
+    tries = Prefixes(passes, np.zeros((4, classes.count)))
     draw, found = SoftmaxDraw(np.random.default_rng(0)), 0
     for _ in range(60):
         row = tries.tried(draw)
         found += row is not None and tuple(row.tolist()) in wanted
         assert row is None or tuple(row.tolist()) in wanted
-        assert sum(len(one.classes) for one in tries._known.values()) <= 20
+        assert sum(len(one.classes) for one in tries.known.values()) <= 20
     assert found > 10

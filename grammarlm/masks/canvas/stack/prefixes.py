@@ -50,14 +50,14 @@ class Prefixes:
         for position in reversed(self._masked):
             self._ahead.append(self._ahead[-1] + self._at(passes, position, 0.0).total)
         self._ahead.reverse()
-        self._known: dict[tuple[int, ...], Prefix] = {}
+        self.known: dict[tuple[int, ...], Prefix] = {}
         self._numbers = 0
 
     def tried(self, draw: Draw) -> np.ndarray | None:
         """The classes of a completion; None where the try has ended early."""
         chosen, way, bound = tuple[int, ...](), list[tuple[Prefix, int]](), self._ahead[0]
         while len(chosen) < len(self._masked):
-            here = self._known.get(chosen)
+            here = self.known.get(chosen)
             if here is None:
                 here = self._asked(chosen)
                 if not goes_on(here.total - bound, draw):
@@ -72,7 +72,7 @@ class Prefixes:
     @property
     def is_empty(self) -> bool:
         """Is it known that the scores leave no completion?"""
-        first = self._known.get(())
+        first = self.known.get(())
         return first is not None and first.total == -np.inf
 
     def _asked(self, chosen: tuple[int, ...]) -> Prefix:
@@ -80,9 +80,9 @@ class Prefixes:
         passes = type(self._passes)(self._passes.grid, self._row(chosen))
         found = self._at(passes, self._masked[len(chosen)], self._ahead[len(chosen) + 1])
         if self._numbers + len(found.classes) > MOST_NUMBERS:
-            self._known.clear()
+            self.known.clear()
             self._numbers = 0
-        self._known[chosen], self._numbers = found, self._numbers + len(found.classes)
+        self.known[chosen], self._numbers = found, self._numbers + len(found.classes)
         return found
 
     def _at(self, passes: StackPasses, position: int, ahead: float) -> Prefix:
