@@ -99,11 +99,11 @@ def file_of(pieces: str | None) -> str | None:
 
 def pieces_of(options: argparse.Namespace) -> list[Any]:
     """Texts and Holes."""
-    from grammarlm.decoding.diffusion.holes import Hole
+    from grammarlm.decoding.diffusion.holes import LONGEST, Hole
 
     if options.length is not None:
-        if options.length < 1:
-            options.usage_error(f"--length {options.length}: it takes 1 or more")
+        if not 1 <= options.length <= LONGEST:
+            options.usage_error(f"--length {options.length!r:.30}: it takes 1 or more, at most {LONGEST}")
         return [Hole(options.length)]
     named = file_of(options.pieces)
     try:

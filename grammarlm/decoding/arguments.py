@@ -12,6 +12,9 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .argument_types import Prompt, Prompts, Tokenizer
 
+MOST_ANSWERS = 1 << 16  # to one prompt, what they are chosen from, and what is looked ahead for one
+MOST_IDS = (1 << 31) - 1  # of a bare callable nothing says how many it knows
+
 
 def check_number(
     name: str, value: object, is_fine: Callable[[float], bool], accepted: str, *, optional: bool = False
@@ -106,10 +109,10 @@ def prompt_ids(prompt: Prompt, tokenizer: Tokenizer, vocab: Vocabulary | None, w
             "the prompt has no ids, and a model needs at least one; "
             "give some text, or the id that begins a text, for example [tokenizer.bos_token_id]"
         )
-    outside = next((i for i in ids if i < 0 or (width is not None and i >= width)), None)
+    outside = next((i for i in ids if not 0 <= i < (MOST_IDS + 1 if width is None else width)), None)
     if outside is not None:
-        known = "ids are not negative" if width is None else f"the model knows ids from 0 to {width - 1}"
-        raise ValueError(f"the prompt has the id {outside}; {known}. Was another model's tokenizer used?")
+        known = f"ids are from 0 to {MOST_IDS:,}" if width is None else f"the model knows ids from 0 to {width - 1}"
+        raise ValueError(f"the prompt has the id {outside!r:.30}; {known}. Was another model's tokenizer used?")
     return ids
 
 

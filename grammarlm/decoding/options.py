@@ -16,7 +16,7 @@ from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
-from .arguments import check_choice, check_integer
+from .arguments import MOST_ANSWERS, check_choice, check_integer
 from .output import FORMS
 from .result import Result
 
@@ -63,7 +63,7 @@ class Options:
         if self.limits is not None and not isinstance(self.limits, Limits):
             raise TypeError(f"limits is {type(self.limits).__name__}; it takes a gl.Limits, e.g. gl.Limits(max_ms=500)")
         check_integer("max_tokens", self.max_tokens, 1)
-        check_integer("n", self.n, 1)
+        check_integer("n", self.n, 1, MOST_ANSWERS)
         check_choice("close", self.close, (True, False))
         check_choice("heal", self.heal, (True, False))
         check_choice("forced", self.forced, FORCED)

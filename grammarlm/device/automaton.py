@@ -37,6 +37,8 @@ from . import host_csr
 
 NEAR = 4096  # patches with a gap of at most so many entries are merged into one copy
 
+MOST_TEXTS = 1 << 20
+
 
 class DeviceAutomaton:
     """A constraint's states, masks and edges on the CPU or a CUDA device, shared by any number of batches.
@@ -117,8 +119,8 @@ class DeviceAutomaton:
 
     def batch(self, size: int) -> TextBatch:
         """A batch of so many texts, at the start state."""
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"batch({size!r}): it takes a number of texts, 1 or more")
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_TEXTS:
+            raise ValueError(f"batch({size!r:.30}): it takes a number of texts, 1 or more, at most {MOST_TEXTS:,}")
         made = TextBatch(self, size)
         self._batches.add(made)
         return made

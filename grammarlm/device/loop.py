@@ -18,11 +18,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.layout.csr import FIRST
+from grammarlm.masks.mask_array import as_integer
 
 from .automaton import TextBatch
 
+MOST_STEPS, LARGEST_K = 1 << 20, (1 << 31) - 1
 NONE = -1  # in place of a token, after the end of a text
 WARM_UP = 3  # steps before graph capture: kernels compile, caches are allocated
 
@@ -44,6 +47,8 @@ class DeviceLoop:
         seed: int = 0,
         longest: int = 1024,
     ):
+        check_integer("longest", longest, 1, MOST_STEPS)
+        check_integer("seed", seed, 0)
         self.forward, self.texts, self.longest = forward, texts, longest
         self.sampling = Sampling(temperature, top_k, top_p, min_p, seed=seed)
         size, device = len(texts), texts.states.device
@@ -60,6 +65,7 @@ class DeviceLoop:
 
     def run(self, first: torch.Tensor, steps: int) -> list[list[int]]:
         """Runs so many steps from the batch's states; each text's tokens without stop ids. `first`: forward's first tokens."""
+        steps = as_integer(steps, "run(steps=) takes a number of steps")
         if not 1 <= steps <= self.longest:
             raise ValueError(
                 f"run(steps={steps}): it takes 1 to {self.longest} steps; DeviceLoop(longest=...) has room for more"
@@ -135,7 +141,7 @@ def _tensors(sampling: Sampling, size: int, device: torch.device) -> dict[str, t
     """Settings of the GPU's sampler: one value a row."""
     given = {
         "temperature": float(sampling.temperature),
-        "top_k": sampling.top_k,
+        "top_k": sampling.top_k and min(sampling.top_k, LARGEST_K),
         "top_p": sampling.top_p,
         "min_p": sampling.min_p,
     }

@@ -80,6 +80,9 @@ class MaskTree:
 
     def keep(self, nodes: int) -> None:
         """Leaves the first nodes only."""
+        nodes = as_integer(nodes, "MaskTree.keep(nodes) takes a number of nodes")
+        if nodes < 0:
+            raise ValueError(f"MaskTree.keep({nodes}): it takes the number of nodes to keep, 0 or more")
         del self._heads[nodes + 1 :]
 
     def matcher_at(self, node: int = ROOT) -> Matcher:
@@ -87,6 +90,7 @@ class MaskTree:
         return self._walker._at(self._heads[self._known(node) + 1])._probe()
 
     def _known(self, node: int) -> int:
+        node = as_integer(node, "MaskTree takes the number of a node")
         if not ROOT <= node < len(self._heads) - 1:
             raise ValueError(f"the draft tree has no node {node}: -1 is the state now, and there are {len(self)} nodes")
         return node

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .mask_array import ids_of, only_bit
+from .runtime.limits import Clock
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
 def tokens(matcher: Matcher, limit: int) -> list[int]:
     """The chain of masks with exactly one bit, up to a stop id."""
-    ahead = matcher._probe()
+    ahead, clock = matcher._probe(), clock_of(matcher)
     chain: list[int] = []
     while len(chain) < limit:
+        clock.tick()
         token = only_bit(ahead._row())
         if token is None or token in ahead._stops or not ahead.advance(token):
             break
@@ -32,10 +34,11 @@ def text(matcher: Matcher, limit: int) -> bytes:
     others may begin; of several that end there the one counts that took the fewest tokens, because with a budget it
     allows whatever the others do.
     """
-    vocab, spelled = matcher._constraint.vocab, bytearray()
+    vocab, spelled, clock = matcher._constraint.vocab, bytearray(), clock_of(matcher)
     beginning = _Beginning.at(matcher._probe(), 0, 0)
     half_read = [beginning] if beginning else []
     while half_read and len(spelled) < limit:
+        clock.tick()
         byte = half_read[0].next_byte(vocab.data, vocab.offsets, len(spelled))
         if byte is None or any(g.next_byte(vocab.data, vocab.offsets, len(spelled)) != byte for g in half_read[1:]):
             break
@@ -51,6 +54,13 @@ def text(matcher: Matcher, limit: int) -> bytes:
                 break
             half_read.append(beginning)
     return bytes(spelled)
+
+
+def clock_of(matcher: Matcher) -> Clock:
+    """Of the whole call: each mask that it makes has one of its own."""
+    clock = Clock(matcher._constraint.report.limits)
+    clock.begin_call()
+    return clock
 
 
 @dataclass

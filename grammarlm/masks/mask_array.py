@@ -9,6 +9,8 @@ import numpy as np
 
 from grammarlm.errors import MaskError
 
+MOST_WORDS = 1 << 28  # of a mask: 1 GiB
+
 
 def allocate_mask(batch: int, size: int) -> np.ndarray:
     """int32 [batch, ceil(size / 32)], every bit set: nothing is forbidden yet."""
@@ -16,7 +18,13 @@ def allocate_mask(batch: int, size: int) -> np.ndarray:
     size = as_integer(size, "allocate_mask(batch, size) takes vocab.size")
     if batch < 0 or not 0 < size < 1 << 31:
         raise MaskError(f"allocate_mask({batch}, {size}): batch is 0 or more, size (vocab.size) is 1 to 2,147,483,647")
-    return np.full((batch, -(-size // 32)), -1, np.int32)
+    words = -(-size // 32)
+    if batch * words > MOST_WORDS:
+        raise MaskError(
+            f"allocate_mask(batch={batch}, {size}): {batch * words * 4:,} bytes; a mask has at most {4 * MOST_WORDS:,}, "
+            f"which is {MOST_WORDS // words:,} rows of this size"
+        )
+    return np.full((batch, words), -1, np.int32)
 
 
 def ids_of(row: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .item_set import ItemSet, Subset, item_set
 from .levels import Levels, Policy, Settings, results
-from .models import model_step
+from .models import MOST_BEAMS, model_step
 from .policies import Best, Guided, Sampled
 from .result import BeamResult
 from .search import Searched
@@ -83,12 +83,12 @@ def beam_search(
 def _check(
     beams: int, stop: Any, groups: Any, diversity: Any, value: Any, proposals: Any, value_budget: Any, seed: Any
 ) -> None:
-    check_integer("beams", beams, 1)
+    check_integer("beams", beams, 1, MOST_BEAMS)
     check_integer("stop", stop, 0, optional=True)
     check_integer("groups", groups, 1, beams)
     check_number("diversity", diversity, lambda x: 0 <= x < float("inf"), "0 or more")
-    check_integer("proposals", proposals, beams, optional=True)
-    check_integer("value_budget", value_budget, 0, optional=True)
+    check_integer("proposals", proposals, beams, MOST_BEAMS, optional=True)
+    check_integer("value_budget", value_budget, 0, 2**63 - 1, optional=True)
     check_integer("seed", seed, 0, 2**63 - 1, optional=True)
     if value is not None and not callable(value):
         raise TypeError(f"value is {type(value).__name__}; it takes a function of a list of prefixes")

@@ -31,6 +31,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .beam import normalised
 from .bits import is_selected
 from .item_set import Subset, item_set
+from .models import MOST_BEAMS, MOST_SEARCHES
 from .result import BeamResult
 from .search import Searched
 
@@ -97,8 +98,8 @@ class DeviceItems:
         self, step: Step, beams: int = 20, stop: int | None = None, *, batch: int = 1, normalise: str = "full"
     ) -> DeviceFound:
         """The best `beams` items of each search. normalise: "full" or "allowed", as in `beam_search`."""
-        check_integer("beams", beams, 1)
-        check_integer("batch", batch, 1)
+        check_integer("beams", beams, 1, MOST_BEAMS)
+        check_integer("batch", batch, 1, MOST_SEARCHES)
         check_integer("stop", stop, 0, optional=True)
         normalised(normalise, seed=None)
         end = -1 if stop is None else stop

@@ -170,8 +170,8 @@ class ItemSet:
         return flags
 
     def _positions_of_rows(self, rows: Iterable[int]) -> list[np.ndarray]:
-        numbers = np.unique(np.fromiter(rows, np.int64))
-        flags = self._flags(numbers)
+        flags = self._flags(_flags_or_numbers(rows))
+        numbers = np.flatnonzero(flags)
         chosen = [intersection([segment.alive, segment.where(flags)]) for segment in self.segments]
         positions = [
             np.flatnonzero(is_selected(c, 0, len(segment))) for c, segment in zip(chosen, self.segments, strict=True)

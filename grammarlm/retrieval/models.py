@@ -15,6 +15,7 @@ from grammarlm.decoding.readers.model_facts import check_model, is_transformers_
 from grammarlm.decoding.readers.reader import Reader, open_reader
 
 Step = Callable[[Any, Any], Any]
+MOST_BEAMS, MOST_SEARCHES = 1 << 20, 1 << 16
 
 
 def model_step(step: Any, prompt: Any, batch: int | None, room: int) -> tuple[Step, int | None]:
@@ -22,7 +23,7 @@ def model_step(step: Any, prompt: Any, batch: int | None, room: int) -> tuple[St
 
     No search reads more than `room` tokens after its prompt.
     """
-    check_integer("batch", batch, 1, optional=True)
+    check_integer("batch", batch, 1, MOST_SEARCHES, optional=True)
     if not is_transformers_model(step):
         if not callable(step):
             raise TypeError(

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from grammarlm.decoding.readers.mask_facts import CAUSAL, MASKED
-from grammarlm.decoding.readers.model_facts import device_of
+from grammarlm.decoding.arguments import MOST_IDS, check_integer
+from grammarlm.decoding.readers.mask_facts import CAUSAL, MASKED, mask_id_of
+from grammarlm.decoding.readers.model_facts import device_of, width_of
 from grammarlm.masks.canvas.device_scores import is_on_device
+from grammarlm.models.network import Network
 
 from .device_logits import DeviceLogits
 from .look import Logits
@@ -68,6 +70,18 @@ def read_together(asked: Sequence[tuple[Denoiser, np.ndarray]]) -> list[Sequence
     for reader, _ in asked:
         reader.calls += 1
     return [reader.answers(own) for (reader, _), own in zip(asked, each, strict=True)]
+
+
+def checked_mask(given: int | None, model: Any, tokenizer: Any, kind: str) -> int:
+    """The id that the model sees where one is missing: the one given, or what the tokenizer or the model calls so."""
+    found = mask_id_of(model, tokenizer) if given is None else given
+    if found is None and kind == CAUSAL:
+        found = 0  # it never sees one
+    if found is None:
+        raise ValueError("nothing says which id the model sees where one is missing; pass mask_id=")
+    width = model.shape.vocabulary if isinstance(model, Network) else width_of(model)
+    check_integer("mask_id", found, 0, MOST_IDS if width is None else width - 1)
+    return int(found)
 
 
 def checked(logits: Any, shape: torch.Size) -> torch.Tensor:

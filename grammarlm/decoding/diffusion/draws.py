@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grammarlm.decoding.logits.sampling import Sampling, draw
+from grammarlm.masks.canvas.scores import SoftmaxDraw
 
 DRAFT, ACCEPT, AGAIN, FILL = range(4)  # what a random number is for
 Draw = Callable[[np.ndarray], int]  # from log weights to an index
@@ -53,13 +54,7 @@ class Draws:
 
     def joint(self) -> Draw:
         """Draws by the softmax of log weights, for the choices that make up a whole row."""
-        random = self._random(0, FILL)
-
-        def pick(logs: np.ndarray) -> int:
-            sums = np.exp(logs - logs.max(), dtype=np.float64).cumsum()
-            return min(int(np.searchsorted(sums, random.random() * sums[-1], side="right")), len(logs) - 1)
-
-        return pick
+        return SoftmaxDraw(self._random(0, FILL))
 
     def _random(self, position: int, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self.sampling.seed or 0, position, purpose])

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -28,6 +27,7 @@ from .free import FreeCanvas
 from .holes import MASKED, Holes
 from .look import Rule
 from .names import DRIVERS, RULES
+from .options import checked_options, names_of
 from .run import Asking, Run
 from .several import canvas_of
 from .shrinking import ShrinkingCanvas, ShrinkingReader
@@ -59,11 +59,11 @@ class Plan:
         left = dict(options) if block is None else {**options, "block": block}
         if callable(sampler):
             rule, drive = sampler, full
-        elif sampler in RULES:
+        elif isinstance(sampler, str) and sampler in RULES:
             rule, drive = SAMPLERS[sampler], full
-        elif sampler in DRIVERS:
+        elif isinstance(sampler, str) and sampler in DRIVERS:
             inner = left.pop("inner", INSIDE.get(sampler, "confidence"))
-            if not callable(inner) and inner not in RULES:
+            if not callable(inner) and not (isinstance(inner, str) and inner in RULES):
                 raise ValueError(f"inner={inner!r:.60}; it takes one of {', '.join(RULES)}")
             rule, drive = inner if callable(inner) else SAMPLERS[inner], SAMPLERS[sampler]
         else:
@@ -79,7 +79,9 @@ class Plan:
             name: value for name, value in left.items() if name in around and not (drive is full and name in own)
         }
         of_rule = {name: value for name, value in left.items() if name in own and name not in of_drive}
-        return cls(partial(drive, **of_drive), partial(rule, **of_rule))
+        if any(rule is SAMPLERS[name] for name in RULES):  # one of the caller's own may take anything
+            of_rule = checked_options(rule, of_rule)
+        return cls(partial(drive, **checked_options(drive, of_drive)), partial(rule, **of_rule))
 
 
 def why_none(canvas: Canvas, row: np.ndarray, vocab: Vocabulary) -> str:
@@ -116,10 +118,6 @@ class MaskedRows(threading.local):
 
 
 MASKED_ROWS = MaskedRows()  # by thread: canvases of one constraint are filled in by one thread each
-
-
-def names_of(function: Callable[..., Any]) -> set[str]:
-    return {name for name, one in signature(function).parameters.items() if one.kind is one.KEYWORD_ONLY}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from grammarlm.decoding.arguments import check_choice, check_integer, check_voca
 from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.output import as_written
-from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of, mask_id_of
+from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of
 from grammarlm.decoding.readers.model_facts import width_of
 from grammarlm.decoding.request import compiled_output
 from grammarlm.decoding.result import Result
@@ -26,10 +26,10 @@ from grammarlm.kernels import entries
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .denoiser import Denoiser
+from .denoiser import Denoiser, checked_mask
 from .draws import Draws
 from .filling import Filling, Plan
-from .holes import read_holes
+from .holes import MASKED, read_holes
 
 
 def infill(
@@ -77,8 +77,8 @@ def infill(
 
     sampler      a name in grammarlm.decoding.diffusion.SAMPLERS, or a function from a Look to a Choice; default: "confidence",
                  and one by one for autoregressive models
-    steps        the most steps; samplers commit at least what that asks for. None: as many as positions are masked
-    block        fill in blocks of this size, from left to right
+    steps        the most steps: each commits at least what that asks for. None: as many as positions are masked
+    block        fill in blocks of this size, from left to right; of more blocks than steps some are filled in together
     temperature  0: the best ids; else ids are drawn, with `seed`
     limits       a gl.Limits: bounds on compiling the constraint and on each step
     unknown      keywords and formats of a schema that nobody has defined: "warn" (once a schema) or "refuse"
@@ -102,11 +102,18 @@ def infill(
     compiled = compiled_output(output, vocab, limits, unknown)
     seconds = perf_counter() - start
     before = [] if prompt is None else prompt_ids(prompt, tokenizer, vocab, width_of(model))
-    mask_id = checked_mask(mask_id, model, tokenizer, vocab, kind)
+    mask_id = checked_mask(mask_id, model, tokenizer, kind)
     reader = Denoiser(model, vocab.size, mask_id, before or first_ids(kind, tokenizer), kind)
     never = () if kind == CAUSAL else (mask_id,)
     filling = Filling(reader, vocab, compiled, Draws(sampling), plan, steps, never=never, compile_seconds=seconds)
-    return filling.result(output, filling.run(read_holes(holes, vocab)))
+    row = read_holes(holes, vocab)
+    masked = int((row.row == MASKED).sum())
+    if kind == CAUSAL and steps is not None and steps < masked:
+        raise ValueError(
+            f"steps={steps} for {masked} missing tokens: an autoregressive model fills in one at a step; give {masked} steps or "
+            "more, or leave steps= out"
+        )
+    return filling.result(output, filling.run(row))
 
 
 def checked_kind(model: Any) -> str:
@@ -124,16 +131,6 @@ def one_by_one(sampler: str | None, block: int | None, options: Mapping[str, Any
             f"{', '.join(given)}: an autoregressive model fills in one id after another from left to right; leave that out"
         )
     return Plan.of("blocks", 1, {})
-
-
-def checked_mask(given: int | None, model: Any, tokenizer: Any, vocab: Vocabulary, kind: str) -> int:
-    found = mask_id_of(model, tokenizer) if given is None else given
-    if found is None and kind == CAUSAL:
-        found = 0  # it never sees one
-    if found is None:
-        raise ValueError("nothing says which id the model sees where one is missing; pass mask_id=")
-    check_integer("mask_id", found, 0)
-    return int(found)
 
 
 def first_ids(kind: str, tokenizer: Any) -> Sequence[int]:

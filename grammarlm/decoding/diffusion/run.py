@@ -6,7 +6,6 @@ several texts in one call (together.py).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ import numpy as np
 
 from grammarlm.decoding.trace import Step
 from grammarlm.masks.canvas.protocol import Undecided
+from grammarlm.masks.mask_array import as_integer
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .boards import Board, Boards
@@ -48,10 +48,10 @@ class Schedule:
     end: int
     steps: int
 
-    def share(self, row: np.ndarray, step: int, seen: int) -> int:
-        """What is left, divided by the steps that are left; at most the positions that are seen."""
+    def share(self, row: np.ndarray, step: int) -> int:
+        """What is left, divided by the steps that are left."""
         left = int((row[self.first : self.end] < 0).sum())
-        return min(seen, math.ceil(left / max(1, self.steps - step)))
+        return -(-left // max(1, self.steps - step))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,6 @@ class Run:
         self.boards, self.vocab, self.draws = boards, vocab, draws
         self.state = State(row)
         self.steps = int((row < 0).sum()) if steps is None else steps
-        self._masked_at_first = int((row < 0).sum())
         self.trace: list[Step] = []
         self.log_p: dict[int, float] = {}
         self._calls, self._model_seconds, self._canvas_seconds = 0, 0.0, 0.0  # since the last step was recorded
@@ -95,12 +94,25 @@ class Run:
         """Masked positions."""
         return first + np.flatnonzero(self.row[first:end] < 0)
 
-    def schedule(self, first: int = 0, end: int | None = None) -> Schedule:
-        """Of a part of the row: its share of all steps. The schedule begins now."""
-        end = len(self.row) if end is None else end
-        self.state = replace(self.state, step=0)
-        part = len(self.masked(first, end)) / max(1, self._masked_at_first)
-        return Schedule(first, end, max(1, math.ceil(self.steps * part)))
+    def schedules(self, block: int | None = None) -> Iterator[Schedule]:
+        """Of each block that has masked positions, from left to right: its share of all steps. A schedule begins when it is asked
+        for. Where there are more blocks than steps, neighbours are filled in as one."""
+        masked = [(end, int((self.row[first:end] < 0).sum())) for first, end in blocks_of(len(self.row), block)]
+        blocks = [one for one in masked if one[1]]
+        together = max(1, -(-len(blocks) // max(1, self.steps)))
+        groups = [blocks[first : first + together] for first in range(0, len(blocks), together)]
+        # Beside a step for each block those for what else is masked: as many steps as masked positions are one a position.
+        more, others = self.steps - len(groups), max(1, sum(count for _, count in blocks) - len(groups))
+        first = before = 0
+        for group in groups:
+            end, after = group[-1][0], before + sum(count for _, count in group) - 1
+            self.state = replace(self.state, step=0)
+            yield Schedule(first, end, 1 + more * after // others - more * before // others)
+            first, before = end, after
+
+    def share(self, schedule: Schedule) -> int:
+        """How many positions are to be committed now."""
+        return schedule.share(self.row, self.state.step)
 
     # ------------------------------------------------------------------ the model
 
@@ -141,7 +153,7 @@ class Run:
         """What a step would do to a state; nothing is changed."""
         board = board or self.boards.whole
         look = self.look(state, logits, positions, schedule, board)
-        choice = choose(look)
+        choice = chosen_by(choose, look)
         row, order, rejected = self.committed(look, choice, board)
         log_p = {p: look.reading.log_p(int(np.searchsorted(positions, p)), int(row[p])) for p in order}
         after = State(row, state.step + 1, choice.memory)
@@ -158,7 +170,7 @@ class Run:
             allowed=Timed(allowed, self),
             step=state.step,
             steps=schedule.steps,
-            share=schedule.share(state.row, state.step, len(positions)),
+            share=min(len(positions), schedule.share(state.row, state.step)),
             row=state.row,
             vocab=self.vocab,
             draws=self.draws,
@@ -169,8 +181,7 @@ class Run:
         """The row after a choice, the positions in the order in which they were committed, those whose id was refused."""
         if choice.fill:
             return self._filled(look, board), [int(p) for p in look.positions], []
-        positions, ids = [int(p) for p in choice.positions], [int(token) for token in choice.ids]
-        check_choice(look, positions, ids)
+        positions, ids = read_choice(look, choice)
         with self.canvas_time():
             row = board.commit(look.row, positions, ids, partial=True)
         order = [p for p in positions if row[p] >= 0]
@@ -179,7 +190,17 @@ class Run:
             if row[position] < 0:
                 row = self._with_best(look, row, position, board)
                 order.append(position)
-        return row, order, rejected
+        return self.with_share(look, row, order, board), order, rejected
+
+    def with_share(self, look: Look, row: np.ndarray, order: list[int], board: Board | None = None) -> np.ndarray:
+        """The row with as many of the look's positions as the steps that are left ask for, the most confident first: what a step
+        has committed, in `order`, may be less, and then more is added to it."""
+        if len(order) < look.share:
+            for position in look.positions[look.by_confidence()].tolist():
+                if row[position] < 0 and len(order) < look.share:
+                    row = self._with_best(look, row, position, board or self.boards.whole)
+                    order.append(position)
+        return row
 
     def _with_best(self, look: Look, row: np.ndarray, position: int, board: Board) -> np.ndarray:
         """The row with what is now the best id at a position that completes it: of a few, a canvas finds out only by committing.
@@ -258,9 +279,37 @@ class Run:
         self._canvas_seconds += perf_counter() - start
 
 
-def check_choice(look: Look, positions: list[int], ids: list[int]) -> None:
-    """A sampler of the caller's own may say anything."""
-    seen = set(look.positions.tolist())
+def blocks_of(length: int, block: int | None) -> Iterator[tuple[int, int]]:
+    for first in range(0, length, block or max(length, 1)):
+        yield first, min(first + (block or length), length)
+
+
+def chosen_by(choose: Rule, look: Look) -> Choice:
+    """A sampler of the caller's own may return anything."""
+    choice = choose(look)
+    if not isinstance(choice, Choice):
+        raise TypeError(
+            f"the sampler returned {type(choice).__name__}; it returns a Choice, as look.choose(order, count) and look.fill() do"
+        )
+    for name, value, kind in (
+        ("positions", choice.positions, (Sequence, np.ndarray)),
+        ("ids", choice.ids, (Sequence, np.ndarray)),
+        ("least", choice.least, (int, np.integer)),
+        ("memory", choice.memory, Mapping),
+        ("notes", choice.notes, dict),
+    ):
+        if not isinstance(value, kind):
+            raise TypeError(f"the sampler returned a Choice with {name}={value!r:.60}, which is {type(value).__name__}")
+    return choice
+
+
+def read_choice(look: Look, choice: Choice) -> tuple[list[int], list[int]]:
+    """The positions and the ids of a choice, which may be anything, too."""
+    positions, ids = (
+        [as_integer(one, f"the sampler's Choice has lists of {name}") for one in given]
+        for name, given in (("positions", choice.positions), ("ids", choice.ids))
+    )
+    seen, width = set(look.positions.tolist()), look.table.shape[1]
     wrong = next((position for position in positions if position not in seen), None)
     if wrong is not None:
         raise ValueError(f"the sampler chose position {wrong}, which is not one of those that it may choose")
@@ -269,6 +318,10 @@ def check_choice(look: Look, positions: list[int], ids: list[int]) -> None:
             f"the sampler chose no position, or {len(positions)} positions and {len(ids)} ids; it chooses one or more, each once, "
             "with its id"
         )
+    outside = next((token for token in ids if not 0 <= token < width), None)
+    if outside is not None:
+        raise ValueError(f"the sampler chose the id {outside}; ids are from 0 to {width - 1}")
+    return positions, ids
 
 
 class Timed:

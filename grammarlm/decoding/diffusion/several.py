@@ -15,6 +15,7 @@ import numpy as np
 from grammarlm.decoding.compiled_caches import constraint_of
 from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
 from grammarlm.grammars.compose import Choice
+from grammarlm.masks.canvas.canvas import longest_prefix
 from grammarlm.masks.constraint import Constraint
 
 from .boards import Canvas
@@ -36,13 +37,7 @@ class SeveralCanvases(ABC):
     def commit(self, tokens: Any, positions: Any, ids: Any, *, partial: bool = False) -> list[int]:
         """With `partial` the longest completable prefix, found by bisection, then each later one where the row allows it."""
         row, setting = np.array(tokens, np.int64), list(zip(positions, ids, strict=True))
-        least, most = 0, len(setting)
-        while least < most:
-            tried = most if not least and most == len(setting) else (least + most + 1) // 2
-            if self.is_completable(with_(row, setting[:tried])):
-                least = tried
-            else:
-                most = tried - 1
+        least = longest_prefix(row, setting, lambda count: self.is_completable(with_(row, setting[:count])))
         if least < len(setting) and not partial:
             position, token = setting[least]
             raise ValueError(f"id {token} cannot stand at position {position}")

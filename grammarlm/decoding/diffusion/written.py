@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer
-from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of, mask_id_of
+from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of
 from grammarlm.decoding.result import Result
 
 from . import SAMPLERS
-from .denoiser import Denoiser
+from .denoiser import Denoiser, checked_mask
 from .draws import Draws
-from .filling import Filling, Plan, names_of
-from .holes import MASKED, Holes
+from .filling import Filling, Plan
+from .holes import LONGEST, MASKED, Holes
+from .options import names_of
 from .together import fill_together
 
 if TYPE_CHECKING:
@@ -41,17 +42,17 @@ def diffusion(
     **options: Any,
 ) -> list[Result]:
     """n answers to each prompt, all side by side; the options are infill()'s."""
+    for spec in request.specs:
+        check_integer("max_tokens", spec.max_tokens, 1, LONGEST)
     check_integer("steps", steps, 1, optional=True)
     check_integer("block", block, 1, optional=True)
     kind = kind_of(request.model)
-    mask_id = mask_id_of(request.model, request.tokenizer) if mask_id is None else mask_id
     if kind == CAUSAL:
         raise TypeError(
             f"{type(request.model).__name__} goes on with texts and fills in no masks; leave method= out, or fill in pieces of "
             "text by gl.infill"
         )
-    if mask_id is None:
-        raise ValueError("nothing says which id the model sees where one is missing; pass mask_id=")
+    mask_id = checked_mask(mask_id, request.model, request.tokenizer, kind)
     plan = Plan.of(sampler, block, options)
     jobs, fillings = [], []
     for prompt, spec in zip(request.prompts, request.specs, strict=True):

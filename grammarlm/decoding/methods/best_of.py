@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
 from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.result import COMPLETE, Result
 from grammarlm.errors import shorten
@@ -32,7 +32,7 @@ def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], 
 
     score   a function of a Result; the larger the better
     """
-    check_integer("candidates", candidates, 1)
+    check_integer("candidates", candidates, 1, MOST_ANSWERS)
     if request.n > candidates:
         raise ValueError(f"n={request.n} with candidates={candidates}; the n best of at least so many are taken")
     specs = [replace(spec, sampling=spec.sampling.warm()) for spec in request.specs]

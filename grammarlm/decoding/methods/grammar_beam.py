@@ -18,7 +18,7 @@ A text ends with a stop id; where there are several, their probabilities are add
 
 from __future__ import annotations
 
-from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
 from grammarlm.decoding.tree.tree import Candidate, Tree
 
 from .searches import search
@@ -27,7 +27,7 @@ from .searches import search
 @search
 def beam(tree: Tree, n: int, *, beams: int = 5) -> list[Candidate]:
     """The n best texts that a search with so many beams finds; nothing is sampled."""
-    check_integer("beams", beams, 1)
+    check_integer("beams", beams, 1, MOST_ANSWERS)
     if n > beams:
         raise ValueError(
             f"n={n} with beams={beams}; a search ends with as many answers as it has beams: beams={n} or more"

@@ -27,7 +27,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from grammarlm.decoding.arguments import check_integer, check_number
+from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer, check_number
 from grammarlm.decoding.failures import Ending
 from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.result import Result
@@ -109,8 +109,8 @@ class SteppedAnswer:
 def lookahead(tree: Tree, n: int, *, entropy: float = 1.0, width: int = 3, depth: int = 5) -> list[Result]:
     """Where the entropy exceeds `entropy` nats: of the `width` most probable tokens, the one with the best continuation."""
     check_number("entropy", entropy, lambda h: h >= 0, "0 (at every choice) or more")
-    check_integer("width", width, 1)
-    check_integer("depth", depth, 0)
+    check_integer("width", width, 1, MOST_ANSWERS)
+    check_integer("depth", depth, 0, MOST_ANSWERS)
 
     def advance(answer: SteppedAnswer, here: Continuation, steps: Steps) -> Continuation:
         if entropy_of(steps.allowed[0]) <= entropy:
@@ -142,8 +142,8 @@ def trials(tree: Tree, n: int, *, most: int = 6, depth: int = 8) -> list[Result]
     """Of exp(entropy) continuations, at most `most`, the one with the least perplexity. At temperature 0 one of them is greedy,
     and the others are drawn at temperature 1.
     """
-    check_integer("most", most, 1)
-    check_integer("depth", depth, 1)
+    check_integer("most", most, 1, MOST_ANSWERS)
+    check_integer("depth", depth, 1, MOST_ANSWERS)
 
     def advance(answer: SteppedAnswer, here: Continuation, steps: Steps) -> Continuation:
         count = min(most, round(math.exp(min(entropy_of(steps.allowed[0]), 50.0))))

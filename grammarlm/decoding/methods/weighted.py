@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
 from grammarlm.decoding.failures import Ending, message_of
 from grammarlm.decoding.logits.exponential_race import ExponentialRace
 from grammarlm.decoding.logits.rejection import NO_TOKEN, Drawn, Rejection, run_together
@@ -83,7 +83,7 @@ def smc(
     critic      gets the unfinished texts, returns for each the log of a score that steers the search; the target law stays the same
     options     fields of `Rejection`, where where= is given
     """
-    check_integer("particles", particles, 1)
+    check_integer("particles", particles, 1, MOST_ANSWERS)
     how = Rejection(**options)
     if how.weights == "none":
         raise ValueError('weights="none" with method="smc", which is about weights; leave it out')

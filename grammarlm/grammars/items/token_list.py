@@ -19,6 +19,8 @@ from grammarlm.grammars.regular.terms import Term
 
 from .tokens import Tokens
 
+MOST = (1 << 31) - 1
+
 
 @dataclass(frozen=True)
 class TokenList(Grammar):
@@ -37,6 +39,8 @@ class TokenList(Grammar):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"TokenList({name}=...) takes a number of items, not {type(value).__name__}")
+        if self.most > MOST:
+            raise ValueError(f"TokenList(most={self.most!r:.30}): it takes at most {MOST:,}")
         if not 1 <= self.fewest <= self.most:
             raise ValueError(
                 f"TokenList(fewest={self.fewest}, most={self.most}): it takes 1 <= fewest <= most; for a list that may be "

@@ -226,7 +226,11 @@ def _rows_of(items: Any) -> np.ndarray:
             f"item {number} is {items[number]!r:.60}, not a sequence of token ids; one item alone is Tokens([[...]])"
         ) from None
     _check_tokens(items)
-    flat = np.fromiter(chain.from_iterable(items), np.int64, int(lengths.sum()))
+    try:
+        flat = np.fromiter(chain.from_iterable(items), np.int64, int(lengths.sum()))
+    except OverflowError:
+        wrong = next(token for token in chain.from_iterable(items) if abs(token) >= 1 << 63)
+        _check_range(min(0, int(wrong)), int(wrong))
     if len(flat) and flat.min() < 0:
         raise ValueError(f"{flat.min()} is no token id; in a list of sequences a shorter item is a shorter sequence")
     _check_range(0, int(flat.max(initial=0)))

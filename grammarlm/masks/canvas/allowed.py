@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from grammarlm.masks.mask_array import as_integer
+
 from .classes import TokenClasses
 from .protocol import Passes
 
@@ -44,6 +46,7 @@ class Allowed:
         """bool [K]: the classes that may stand there (read only)."""
         known = self._known.get(position)
         if known is None:
+            position = as_integer(position, "a position of a row")
             if not -self._length <= position < self._length:
                 raise IndexError(f"position {position} of a row of {self._length} tokens")
             self._begin()
@@ -60,7 +63,9 @@ class Allowed:
 
     def test(self, position: int, ids: Sequence[int] | Any) -> np.ndarray:
         """bool: which of these ids may stand at a position."""
-        asked = np.asarray(ids, np.int64)
+        position, asked = as_integer(position, "a position of a row"), np.asarray(ids)
+        if asked.dtype.kind != "i":
+            asked = np.array([as_integer(one, "test(position, ids) takes token ids") for one in ids], np.int64)
         inside = (asked >= 0) & (asked < len(self._classes.of))
         found: np.ndarray = self._test(position, self._classes.of[np.where(inside, asked, 0)]) & inside
         refused, added = self._differing(position)

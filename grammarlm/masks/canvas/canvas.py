@@ -11,7 +11,7 @@ A row is the tokens of a text, then, unless these fill it, one stop id, and afte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -70,6 +70,8 @@ class Canvas:
 
     def sample(self, tokens: Sequence[int], logits: Any, seed: int | None = None) -> list[int]:
         """A completion drawn by the softmax of the scores; ValueError where there is none. Equal seeds, equal rows."""
+        if seed is not None and (seed := as_integer(seed, "sample(seed=) takes 0 or more")) < 0:
+            raise ValueError(f"sample(seed={seed}): it takes 0 or more, an integer")
         return self.drawn(tokens, logits, SoftmaxDraw(np.random.default_rng(seed)))
 
     def drawn(self, tokens: Sequence[int], logits: Any, draw: Draw) -> list[int]:
@@ -100,9 +102,10 @@ class Canvas:
         """A new row with these ids at these positions; ValueError where it could not be completed.
 
         With `partial` an id is set only where the row can still be completed, in the order given: the longest prefix that can
-        be set together, found by bisection, then all later ids but the first of them, or, if they don't fit, each. So k ids of
-        which one does not fit take at most 2 + log2 k questions, if what is asked last was about the row. An id is not set where
-        it would lead to a row of which a canvas does not decide whether it can be completed (LimitExceeded otherwise).
+        be set together, then all later ids but the first of them, or, if they don't fit, each. It is found by bisection, so that k
+        ids of which one does not fit take at most 2 + log2 k questions, if what is asked last was about the row; but where ids
+        take the place of others, by a question for each. An id is not set where it would lead to a row of which a canvas does not
+        decide whether it can be completed (LimitExceeded otherwise).
         """
         row = self._read(tokens)
         places = [self._position(position) for position in positions]
@@ -138,16 +141,8 @@ class Canvas:
             return False
 
     def _longest_prefix(self, row: list[int], setting: list[tuple[int, int]]) -> int:
-        """How many of the settings can be made together, from the first on: if n can, fewer can."""
-        least, most = 0, len(setting)
-        tried = most
-        while least < most:
-            if self._is_surely_completable(_with(row, setting[:tried])):
-                least = tried
-            else:
-                most = tried - 1
-            tried = (least + most + 1) // 2
-        return least
+        """How many of the settings can be made together, from the first on."""
+        return longest_prefix(row, setting, lambda count: self._is_surely_completable(_with(row, setting[:count])))
 
     # ------------------------------------------------------------------ inside
 
@@ -221,6 +216,24 @@ def _chosen(passes: Passes, row: list[int], scores: Scores | DeviceScores, draw:
     for i, token in zip(holes, scores.tokens(chosen, draw), strict=True):
         found[i] = token
     return found
+
+
+def longest_prefix(
+    row: Sequence[int] | np.ndarray, setting: Sequence[tuple[int, int]], fits: Callable[[int], bool]
+) -> int:
+    """The most of the settings, from the first on, that fit together: found by bisection, since fewer fit if more do. That holds
+    only from the last one on that takes the place of another token; of fewer each is asked."""
+    replacing = [number for number, (place, token) in enumerate(setting, 1) if row[place] not in (MASKED, token)]
+    alone = replacing[-1] - 1 if replacing else 0
+    least, most = alone, len(setting)
+    tried = most
+    while least < most:
+        if fits(tried):
+            least = tried
+        else:
+            most = tried - 1
+        tried = (least + most + 1) // 2
+    return least if least > alone else next((count for count in range(alone, 0, -1) if fits(count)), 0)
 
 
 def brief_list(places: list[int]) -> str:

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grammarlm.errors import MaskError
 from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
 from grammarlm.masks.token_facts import pack_ids
 
 SPARE = 8  # spare entries of a list of exceptions whose default is MISS
+
+
+MOST_BYTES = 1 << 34
 
 
 class TablesFull(Exception):
@@ -42,10 +46,19 @@ class CsrTables:
     def __init__(self, words: int, stop_ids: tuple[int, ...], room: Room):
         self.room, self._stops = room, np.array(sorted(stop_ids), np.int32)
         self._stop_row = pack_ids(stop_ids, words)
-        states, edges = np.zeros((4, room.states), np.int32), np.zeros((2, room.edges), np.int32)
-        self.csr = Csr(np.zeros((room.rows, words), np.int32), *states, *edges)
+        needed = 4 * (5 * room.states + 2 * room.edges + room.rows * words)
+        try:
+            if needed > MOST_BYTES:
+                raise MemoryError
+            states, edges = np.zeros((4, room.states), np.int32), np.zeros((2, room.edges), np.int32)
+            self.csr = Csr(np.zeros((room.rows, words), np.int32), *states, *edges)
+            self._places = np.zeros(room.states, np.int32)  # the capacity of each state's list
+        except MemoryError:
+            raise MaskError(
+                f"states={room.states:,}, edges={room.edges:,} and rows={room.rows:,} of {4 * words:,} bytes take {needed:,} "
+                f"bytes, which is more than there are, or than the most of a device automaton, {MOST_BYTES:,}"
+            ) from None
         self.patches: list[tuple[str, int, int]] = []  # (array, first, one past the last)
-        self._places = np.zeros(room.states, np.int32)  # the capacity of each state's list
         self.clear()
 
     def clear(self) -> None:

@@ -158,8 +158,10 @@ def run(model, holes, rule, steps=None, **options):
     while masked := [at for at, token in enumerate(row) if token < 0]:
         logits = model.row([MASK if token < 0 else token for token in row])
         laws = {at: softmax(logits[at].astype(np.float32).tolist()) for at in masked}
-        share = math.ceil(len(masked) / max(1, steps - step))  # blocks may need more steps
+        share = math.ceil(len(masked) / max(1, steps - step))
         chosen = rule(laws, share, memory=memory, step=step, steps=steps, length=len(row), **options)
+        others = [at for at in surest(laws) if at not in dict(chosen)]
+        chosen += best_ids(laws, others[: max(0, share - len(chosen))])  # a sampler's own block may be smaller
         for at, token in chosen:
             row[at] = token
         trace.append([at for at, _ in chosen])

@@ -29,7 +29,7 @@ def run_of(refuses: frozenset[int]) -> tuple[Run, np.ndarray]:
 
 
 def step(run: Run, logits: np.ndarray) -> None:
-    run.step(lambda look: look.choose(np.array([0]), 1), logits, np.array([0, 1]), run.schedule())
+    run.step(lambda look: look.choose(np.array([0]), 1), logits, np.array([0, 1]), next(run.schedules()))
 
 
 def test_the_next_best_id_is_taken() -> None:

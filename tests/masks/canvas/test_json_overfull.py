@@ -120,6 +120,21 @@ def test_the_best_fill(case, parts) -> None:
     assert parts["best_of"] > 8
 
 
+def test_equal_logits_take_few_looks(monkeypatch) -> None:
+    """All completions are equally good, those with too many blanks as well: of equal parts one after another is followed."""
+    looks, inner = Counter[str](), overfull.Search.best
+
+    def counted(*given):
+        looks["best"] += 1
+        return inner(*given)
+
+    monkeypatch.setattr(overfull.Search, "best", counted)
+    case = json_case({}, [], whitespace="flexible")
+    filled = case.constraint.canvas(64).fill([-1] * 64, np.zeros((64, case.width), np.float32))
+    assert is_read(case, filled)
+    assert 1 < looks["best"] < 16
+
+
 @pytest.mark.parametrize("count", [750, pytest.param(1500, marks=pytest.mark.proof)])
 def test_the_law_of_samples(case, parts, count) -> None:
     partial = row_of(case, 8, TWENTY, None, None, b"1")

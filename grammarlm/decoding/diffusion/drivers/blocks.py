@@ -3,15 +3,13 @@
 from grammarlm.decoding.diffusion.look import Rule
 from grammarlm.decoding.diffusion.run import Asking, Run
 
-from .full import blocks_of
-
 
 def blocks(run: Run, choose: Rule, *, block: int = 32) -> Asking[None]:
     """The model reads the row up to the end of the block; the canvas is that of the block, behind a matcher.
 
     Where ids after the block are given, both reach to the last of them.
     """
-    for first, end in blocks_of(len(run.row), block):
-        schedule = run.schedule(first, end)
-        while len(positions := run.masked(first, end)):
+    for schedule in run.schedules(block):
+        end = schedule.end
+        while len(positions := run.masked(schedule.first, end)):
             run.step(choose, (yield from run.read(end)), positions, schedule, run.boards.part(run.row, end))

@@ -5,8 +5,6 @@ import numpy as np
 from grammarlm.decoding.diffusion.look import Logits, Rule
 from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
 
-from .full import blocks_of
-
 
 def freedave(run: Run, choose: Rule, *, d: int = 4, block: int | None = None) -> Asking[None]:
     """d: how many steps ahead is drafted; block: as in `full`.
@@ -14,10 +12,8 @@ def freedave(run: Run, choose: Rule, *, d: int = 4, block: int | None = None) ->
     From the logits that are at hand the next `d` states are drafted, and the model reads them all in one call. The step from each
     of them, with its own logits, is the schedule's; where it leads to the next draft, that draft's logits are at hand as well.
     """
-    for first, end in blocks_of(len(run.row), block):
-        schedule = run.schedule(first, end)
-        if len(run.masked(first, end)):
-            yield from follow(run, choose, schedule, d)
+    for schedule in run.schedules(block):
+        yield from follow(run, choose, schedule, d)
 
 
 def follow(run: Run, choose: Rule, schedule: Schedule, d: int) -> Asking[None]:

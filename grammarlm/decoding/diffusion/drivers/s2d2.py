@@ -14,9 +14,8 @@ import numpy as np
 
 from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
 from grammarlm.decoding.diffusion.look import Choice, Logits, Look, Rule
-from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
+from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State, chosen_by, read_choice
 
-from .full import blocks_of
 from .routing import Router
 
 
@@ -44,15 +43,15 @@ def s2d2(
     block     as in `full`
     """
     router = Router(verify, least, on, off, explore)
-    for first, end in blocks_of(len(run.row), block):
-        schedule = run.schedule(first, end)
-        while len(masked := run.masked(first, end)):
+    for schedule in run.schedules(block):
+        while len(masked := run.masked(schedule.first, schedule.end)):
             logits = yield from run.read()
             places = first_run(masked)[:span]
             gain = partial(gain_of, run, logits, places, masked, schedule, choose)
             is_verified, notes = router.decide(len(places), gain)
             if is_verified:
-                run.record((yield from verified(run, logits, places, schedule, notes)))
+                found = yield from verified(run, logits, places, schedule, notes)
+                run.record(with_share(run, logits, masked, schedule, found))
             else:
                 run.step(noting(choose, notes), logits, masked, schedule)
             router.learn(is_verified, len(run.trace[-1].committed), run.trace[-1].model_calls)
@@ -69,15 +68,16 @@ def gain_of(
 ) -> float:
     """How many more ids a call are expected of two calls for a draft; each place counts with its confidence and those before it."""
     expected = run.look(run.state, logits, places, schedule).reading.confidence.cumprod().sum()
-    choice = choose(run.look(run.state, logits, masked, schedule))
-    return float(expected / 2 - len(choice.positions))
+    look = run.look(run.state, logits, masked, schedule)
+    choice = chosen_by(choose, look)
+    return float(expected / 2 - len(choice.positions if choice.fill else read_choice(look, choice)[0]))
 
 
 def noting(choose: Rule, notes: dict[str, float]) -> Rule:
     """The sampler, with notes on why it is asked."""
 
     def rule(look: Look) -> Choice:
-        choice = choose(look)
+        choice = chosen_by(choose, look)
         return replace(choice, notes={**choice.notes, **notes})
 
     return rule
@@ -118,6 +118,20 @@ def verified(run: Run, table: Logits, places: np.ndarray, schedule: Schedule, wh
     notes = {**why, "drafted": len(places), "accepted": len(log_p) - len(refused)}
     after = State(row, run.state.step + 1, run.state.memory)
     return Outcome(after, list(log_p), [int(row[position]) for position in log_p], refused, log_p, notes)
+
+
+def with_share(run: Run, logits: Logits, masked: np.ndarray, schedule: Schedule, found: Outcome) -> Outcome:
+    """What was verified, and what few steps ask for beside it: ids that nothing verifies."""
+    if len(found.committed) >= min(len(masked), run.share(schedule)):
+        return found
+    look, order = run.look(run.state, logits, masked, schedule), list(found.committed)
+    row = run.with_share(look, found.state.row, order)
+    more = order[len(found.committed) :]
+    log_p = {p: look.reading.log_p(int(np.searchsorted(masked, p)), int(row[p])) for p in more}
+    tokens = [*found.tokens, *(int(row[p]) for p in more)]
+    return replace(
+        found, state=replace(found.state, row=row), committed=order, tokens=tokens, log_p={**found.log_p, **log_p}
+    )
 
 
 def drafted(run: Run, table: Logits, places: np.ndarray, schedule: Schedule) -> list[Drafted]:

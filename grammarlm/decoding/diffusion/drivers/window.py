@@ -3,18 +3,16 @@
 from grammarlm.decoding.diffusion.look import Rule
 from grammarlm.decoding.diffusion.run import Asking, Run
 
-from .full import blocks_of
-
 
 def window(run: Run, choose: Rule, *, window: int = 64, buffer: int = 16, block: int | None = None) -> Asking[None]:
-    """window: masked positions that may be committed; buffer: masked positions after them that the model reads as well; block: as
-    in `full`.
+    """window: masked positions that may be committed, more where few steps are left; buffer: masked positions after them that the
+    model reads as well; block: as in `full`.
 
     The masked tail after those is neither read nor in the canvas, which knows its length all the same: every decision is the one
     that the canvas of the whole row would make.
     """
-    for first, end in blocks_of(len(run.row), block):
-        schedule = run.schedule(first, end)
-        while len(positions := run.masked(first, end)[:window]):
-            seen = int(run.masked(first)[: window + buffer][-1]) + 1
+    for schedule in run.schedules(block):
+        while len(masked := run.masked(schedule.first, schedule.end)):
+            width = max(window, run.share(schedule))
+            positions, seen = masked[:width], int(run.masked(schedule.first)[: width + buffer][-1]) + 1
             run.step(choose, (yield from run.read(seen)), positions, schedule, run.boards.part(run.row, seen))

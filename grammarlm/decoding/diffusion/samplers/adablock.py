@@ -1,6 +1,5 @@
 """Blocks that end where the model predicts a delimiter (AdaBlock-dLLM)."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,7 +38,7 @@ def adablock(
 
 def delimiter(look: Look, start: int, window: float, tau_d: float, delimiters: Sequence[str]) -> int | None:
     """The position of the most confident delimiter near the block's start, where it is confident enough."""
-    near = look.positions < start + max(1, math.ceil(window * len(look.row)))
+    near = look.positions < start + max(1.0, window * len(look.row))
     endings = tuple(one.encode() for one in delimiters)
     ids, confident = look.reading.best, look.reading.confidence
     sure = np.flatnonzero(near & (confident >= tau_d))

@@ -14,6 +14,7 @@ first one found that the machine reads is the best of all.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,45 +33,41 @@ if TYPE_CHECKING:
     from .grid import JsonGrid
     from .residue import JsonPasses
 
-MOST_PARTS = 64
+MOST_TURNS = 128  # of the search; beyond, states that count blanks are asked
 Limits = tuple[tuple[int, str, int], ...]  # at a position fewer blanks of a kind: (position, field of Blanks, blanks)
 Texts = frozenset[int]  # boundaries
 
 
 class Part(NamedTuple):
-    """Some completions, and the best that states have of them."""
+    """Some completions. Of equal parts the one that was made last comes first: where logits are equal, so are nearly all."""
 
-    loss: float  # minus the score
-    number: int
+    loss: float  # minus the score of the best that states have of them, or of the part that they are of
+    age: int
     limits: Limits
     texts: Texts
-    tokens: list[int]
+    tokens: list[int] | None  # the best; None: not looked for yet, which takes as long as all else
 
 
 def best_of(passes: JsonPasses, logits: Any, is_text: np.ndarray) -> list[int] | None:
     """`is_text`: bool by control: are blanks text there? None where that is not found soon. The machine does not read it where
     something else is wrong with it than blanks."""
-    search, numbers = Search(passes, logits, is_text), count()
-    waiting: list[Part] = []
-
-    def add(limits: Limits, texts: Texts) -> None:
-        found = search.best(limits, texts)
-        if found is not None:
-            heapq.heappush(waiting, Part(-found[0], next(numbers), limits, texts, found[1]))
-
-    add((), frozenset())
-    for _ in range(MOST_PARTS):
+    search, ages = Search(passes, logits, is_text), count(0, -1)
+    waiting = [Part(-math.inf, next(ages), (), frozenset(), None)]
+    for _ in range(MOST_TURNS):
         if not waiting:
             return None
         part = heapq.heappop(waiting)
-        if passes.is_read(part.tokens):
-            return part.tokens
-        gap = search.overfull(part.tokens)
-        if gap is None:
-            return part.tokens
-        for limit in gap.limits:
-            add((*part.limits, limit), part.texts)
-        add(part.limits, part.texts | {gap.boundary})
+        if part.tokens is None:
+            found = search.best(part.limits, part.texts)
+            if found is not None:
+                heapq.heappush(waiting, part._replace(loss=-found[0], age=next(ages), tokens=found[1]))
+        else:
+            gap = None if passes.is_read(part.tokens) else search.overfull(part.tokens)
+            if gap is None:
+                return part.tokens
+            for limit in gap.limits:
+                heapq.heappush(waiting, Part(part.loss, next(ages), (*part.limits, limit), part.texts, None))
+            heapq.heappush(waiting, Part(part.loss, next(ages), part.limits, part.texts | {gap.boundary}, None))
         passes.grid.check()
     return None
 
