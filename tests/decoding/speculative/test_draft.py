@@ -10,6 +10,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.loop.cost import FLAT, MARGIN, SLOPE, Cost, cost_of
 from grammarlm.decoding.speculative.drafters.combined import Combined
+from grammarlm.decoding.speculative.drafters.copying import Copy
 from grammarlm.models.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel
@@ -45,9 +46,57 @@ def test_drafters_are_found_by_name():
         drafters.Medusa  # noqa: B018
 
 
-def test_options_of_a_drafter_are_its_own():
-    with pytest.raises(TypeError, match="least"):
-        gl.Draft(HashModel(1, 2), least=3)
+@pytest.mark.parametrize(
+    ("drafter", "options", "message"),
+    [
+        ("copy", {"chance": 0.2}, r"a draft by 'copy' has no option chance=.*there are least=, and for any draft tree="),
+        ("suffix", {"chanse": 0.2}, r"no option chanse= \(did you mean chance=\?\); there are chance="),
+        ("copy", {"lenght": 3}, r"did you mean length=\?"),
+        ("recycle", {"least": 3}, "there are none of its own"),
+        ("auto", {"eta": 0.2}, "there are chance=, least="),
+        (["copy", "suffix"], {"layers": 2}, "there are chance=, least="),
+        (HashModel(1, 2), {"least": 3}, "has no option least=; there are cache=, context=, transfer="),
+        (Copy(), {"least": 3}, "has no option least=; there are none of its own"),
+        ("copy", {"vocab": VOCAB}, "vocab= and tokenizer= say what the ids of a draft model mean"),
+        (Copy(), {"vocab": VOCAB}, "vocab= and tokenizer= say what the ids of a draft model mean"),
+        ("exit", {"layers": 0}, "layers=0; it takes an integer of 1 or more"),
+        ("copy", {"least": 1}, "least=1; it takes an integer of 2 or more"),
+    ],
+)
+def test_options_of_a_drafter_are_its_own(drafter, options, message):
+    with pytest.raises(ValueError, match=message):
+        gl.Draft(drafter, **options)
+
+
+@pytest.mark.parametrize(
+    ("drafter", "options", "message"),
+    [
+        ("copy", {"least": "x"}, "least is 'x'; it takes an integer"),
+        ("exit", {"layers": 2.5}, r"layers is 2\.5; it takes an integer"),
+        ("skip", {"layers": "auto"}, "skip takes a list of the layers that are left out"),
+        ("skip", {"layers": 3}, "skip takes a list of the layers that are left out"),
+        ("exit", {"adapter": 3}, "adapter is 3; it takes a function"),
+        ("exit", {"transform": 3}, "transform is 3; it takes a function"),
+        (HashModel(1, 2), {"context": [5]}, r"context is \[5\]; it takes a function"),
+        ("copy", {"widths": 3, "tree": "fixed"}, "widths is int; it takes a list"),
+    ],
+)
+def test_values_of_another_type_are_told(drafter, options, message):
+    with pytest.raises(TypeError, match=message):
+        gl.Draft(drafter, **options)
+
+
+def test_layers_that_a_model_does_not_have_are_told():
+    for name, layers, message in (("skip", [9], "skip needs a model with a layer 9"), ("exit", 2, "the model has 2")):
+        with pytest.raises(ValueError, match=message):
+            gl.generate(random_model("Llama", WIDTH), [5], vocab=VOCAB, draft=gl.Draft(name, layers=layers))
+
+
+def test_in_a_list_an_option_is_for_those_that_have_it():
+    draft = gl.Draft(["copy", "suffix", HashModel(1, 2)], least=4, chance=0.3)
+    copied, suffix, _ = draft.drafter.members
+    assert (copied.least, suffix.chance) == (4, 0.3)
+    assert gl.Draft("auto", chance=0.3).drafter.members[1].chance == 0.3
 
 
 def test_what_is_no_drafter_is_refused():

@@ -18,6 +18,8 @@ class Confident(Rule):
     With a threshold of 1 there is one token a forward: the target's own.
     """
 
+    needs_probabilities = True
+
     def __init__(self, threshold: float = 0.9):
         self.above = threshold
 
@@ -31,6 +33,8 @@ class BigLittle(Rule):
     fallback    the small model hands over where its token has no more than this probability; above 1: always
     rollback    the target takes over again at a token with a negative log-probability above this
     """
+
+    needs_probabilities = True
 
     def __init__(self, fallback: float = 0.5, rollback: float = 3.0):
         self.above, self.rollback = fallback, rollback

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 class Reflective(Rule):
     """`prompt`: a text, or ids; `weight`: of the second opinion, from 0 (none) to 1 (nothing else). Drafts that are chains."""
 
+    needs_chain = adds_asides = True
+
     def __init__(self, prompt: str | Sequence[int], weight: float = 0.5):
         self.prompt, self.weight = prompt, weight
         self._ids: list[int] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .by_probability import ByProbability, kseq, lenient, ratio, recursive, typical
+from .by_probability import ByProbability, ByTarget, kseq, lenient, ratio, recursive, typical
 from .confidence import BigLittle, Confident
 from .iterations import Iterations
 from .judge import Judge
@@ -16,8 +16,8 @@ RULES: dict[str, Rule | type[Rule]] = {
     "ratio": ByProbability(ratio),
     "recursive": ByProbability(recursive, draws="distinct"),
     "kseq": ByProbability(kseq),
-    "typical": ByProbability(typical, lossless=False),
-    "lenient": ByProbability(lenient, lossless=False),
+    "typical": ByTarget(typical),
+    "lenient": ByTarget(lenient),
     "judge": Judge,
     "reflective": Reflective,
     "steps": Steps,

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class Strided(NodeDrafter):
     """`mask`: its id; `stride`: tokens of a step at most, 1: one after another."""
 
+    adds_asides = True
+
     def __init__(self, mask: int, stride: int = 3):
         if stride < 1:
             raise ValueError(f"a stride has one token at least, not {stride}")
