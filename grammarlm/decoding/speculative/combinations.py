@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .acceptance.registry import name_of
 from .acceptance.rule import Rule
 from .drafters.combined import leaves
 from .drafters.drafter import Drafter, NodeDrafter
@@ -25,7 +26,7 @@ def check_combination(
     shaped = [member for member in members if member.own_shape]
     is_chain = tree == "chain" and all(member.own_shape != "tree" for member in members)
     if rule.needs_probabilities and blind:
-        raise ValueError(f"the acceptance rule {of(rule)} {PROBABLE.format(of(blind[0]))}")
+        raise ValueError(f"the acceptance rule {name_of(rule)!r} {PROBABLE.format(of(blind[0]))}")
     if stop is not None and len(blind) == len(members):
         raise ValueError(f"stop= {PROBABLE.format(of(blind[0]))}")
     if widths is not None and not any(isinstance(member, NodeDrafter) for member in members):
@@ -35,13 +36,13 @@ def check_combination(
             f"{of(shaped[0])} drafts a {shaped[0].own_shape} of its own: it needs tree='chain', the default"
         )
     if rule.needs_chain and not is_chain:
-        raise ValueError(f"the acceptance rule {of(rule)} {CHAIN}")
+        raise ValueError(f"the acceptance rule {name_of(rule)!r} {CHAIN}")
     if schedule.needs_chain and not is_chain:
         raise ValueError(f"the schedule {of(schedule)} {CHAIN}")
     besides = [member for member in members if member.adds_asides]
     if rule.adds_asides and besides:
         raise ValueError(
-            f"the acceptance rule {of(rule)} needs a drafter that has nothing read beside its drafts; {of(besides[0])} does"
+            f"the acceptance rule {name_of(rule)!r} needs a drafter that has nothing read beside its drafts; {of(besides[0])} does"
         )
 
 

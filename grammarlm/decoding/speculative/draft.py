@@ -17,7 +17,7 @@ from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.row import Row
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .acceptance.registry import LOSSLESS, RULES, rule_of
+from .acceptance.registry import LOSSLESS, name_of, rule_of
 from .acceptance.rule import Rule
 from .combinations import check_combination
 from .drafters.combined import Combined, leaves
@@ -110,8 +110,7 @@ class Draft:
         return min(self.length, row.spec.max_tokens - row.count - 1)
 
     def __repr__(self) -> str:
-        rule = next((name for name, rule in RULES.items() if rule in (self.rule, type(self.rule))), self.rule)
-        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {rule}>"
+        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {name_of(self.rule)}>"
 
 
 def as_draft(draft: Any) -> Draft | None:

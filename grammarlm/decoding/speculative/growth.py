@@ -82,12 +82,6 @@ class Growth:
         if self._masks is not None:
             self._masks.keep(length)
 
-    def clear(self) -> None:
-        """Leaves nothing of the tree."""
-        self.cut(0)
-        self.tree.drawn.clear()
-        self.chances.clear()
-
     def masked(self, logits: np.ndarray, node: int) -> np.ndarray | None:
         """A copy of a draft model's logits after the node with -inf for what may not come; None where nothing may."""
         kept = np.array(logits, np.float32)

@@ -29,7 +29,11 @@ Pays = Callable[[Sequence[tuple[int, float]]], int]
 
 
 def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth], pays: Pays | None = None) -> None:
-    """Drafts the trees of these answers; they are empty where the drafter fails."""
+    """Drafts the trees of these answers.
+
+    What a drafter that fails has drafted before stays: a draft that is given up for the sake of its tokens makes of a lossless rule,
+    which draws from the target's law over all tokens that may be drafted, another one.
+    """
     if isinstance(drafter, Combined):
         if shape.name == "chain":
             one_of(shape, drafter, growths, pays)
@@ -43,9 +47,6 @@ def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth], pays: Pays |
                 drafter.open(growths)
                 SHAPES[shape.name](shape, drafter, growths)
                 drafter.close(growths)
-        if drafter.has_failed:
-            for growth in growths:
-                growth.clear()
 
 
 def runs_of(shape: Shape, drafter: RunDrafter, growths: Sequence[Growth]) -> None:

@@ -49,7 +49,11 @@ def test_drafters_are_found_by_name():
 @pytest.mark.parametrize(
     ("drafter", "options", "message"),
     [
-        ("copy", {"chance": 0.2}, r"a draft by 'copy' has no option chance=.*there are least=, and for any draft tree="),
+        (
+            "copy",
+            {"chance": 0.2},
+            r"a draft by 'copy' has no option chance=.*there are least=, and for any draft tree=",
+        ),
         ("suffix", {"chanse": 0.2}, r"no option chanse= \(did you mean chance=\?\); there are chance="),
         ("copy", {"lenght": 3}, r"did you mean length=\?"),
         ("recycle", {"least": 3}, "there are none of its own"),

@@ -332,19 +332,6 @@ def test_what_a_glimpse_needs_is_said():
             gl.generate(model, [5], vocab=VOCAB, max_tokens=9, draft=draft)
 
 
-def test_an_error_of_a_draft_is_not_lost():
-    class Fails:
-        calls = 0
-
-        def __call__(self, ids):
-            if threading.current_thread() is not threading.main_thread():
-                raise RuntimeError("the draft model is gone")
-            return HashModel(5, 3)(ids)
-
-    with pytest.raises(RuntimeError, match="the draft model is gone"):
-        gl.generate(HashModel(5, 3), [5], vocab=VOCAB, max_tokens=30, draft=gl.Draft(Fails(), schedule=Parallel()))
-
-
 # ------------------------------------------------------------------ row by row
 
 SIXTEEN = [

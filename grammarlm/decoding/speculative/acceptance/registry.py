@@ -30,6 +30,11 @@ NEEDS = {"judge": "judge.Judge(head)", "reflective": "reflective.Reflective(prom
 HOME = __name__.rpartition(".")[0]
 
 
+def name_of(rule: Rule) -> str:
+    """The name that it has in RULES, or that of its class."""
+    return next((name for name, known in RULES.items() if known in (rule, type(rule))), type(rule).__name__)
+
+
 def rule_of(name: str) -> Rule:
     """ValueError where the rule cannot be made from its name alone."""
     if name in NEEDS:

@@ -159,11 +159,11 @@ class Parallel(Schedule):
         return found
 
     def read(self) -> None:
-        """Raises what the drafter has raised in its thread."""
+        """Raises what the drafter has raised in its thread; what it has drafted before is of use all the same."""
         run = self._join()
+        self._ready = run or self._ready
         if run is not None and run.errors:
             raise run.errors[0]
-        self._ready = run or self._ready
 
     def _join(self) -> Ahead | None:
         run, self._running = self._running, None
