@@ -31,8 +31,8 @@ Pays = Callable[[Sequence[tuple[int, float]]], int]
 def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth], pays: Pays | None = None) -> None:
     """Drafts the trees of these answers.
 
-    What a drafter that fails has drafted before stays: a draft that is given up for the sake of its tokens makes of a lossless rule,
-    which draws from the target's law over all tokens that may be drafted, another one.
+    What a drafter that fails has drafted before stays: to give up a draft because of its tokens would change the law of lossless
+    rules, which draw from the target's over all tokens that may be drafted.
     """
     if isinstance(drafter, Combined):
         if shape.name == "chain":

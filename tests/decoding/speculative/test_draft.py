@@ -9,8 +9,18 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.loop.cost import FLAT, MARGIN, SLOPE, Cost, cost_of
+from grammarlm.decoding.speculative import drafters
+from grammarlm.decoding.speculative.acceptance.confidence import BigLittle, Confident
+from grammarlm.decoding.speculative.acceptance.iterations import Iterations
+from grammarlm.decoding.speculative.acceptance.judge import Judge
+from grammarlm.decoding.speculative.acceptance.reflective import Reflective
+from grammarlm.decoding.speculative.acceptance.steps import Steps
 from grammarlm.decoding.speculative.drafters.combined import Combined
 from grammarlm.decoding.speculative.drafters.copying import Copy
+from grammarlm.decoding.speculative.schedule.lengths import Lengths
+from grammarlm.decoding.speculative.schedule.memory import Memory
+from grammarlm.decoding.speculative.schedule.parallel import Parallel
+from grammarlm.decoding.speculative.schedule.rooms import Rooms
 from grammarlm.models.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel
@@ -38,8 +48,6 @@ def test_wrong_values_are_refused_by_name(arguments, message):
 
 
 def test_drafters_are_found_by_name():
-    from grammarlm.decoding.speculative import drafters
-
     for name in dir(drafters):
         assert getattr(drafters, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'Medusa'"):
@@ -88,6 +96,39 @@ def test_options_of_a_drafter_are_its_own(drafter, options, message):
 def test_values_of_another_type_are_told(drafter, options, message):
     with pytest.raises(TypeError, match=message):
         gl.Draft(drafter, **options)
+
+
+def model(ids):
+    """Is never asked."""
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (Memory, "megabytes"),
+        (Rooms, "of"),
+        (Lengths, "pool"),
+        (Parallel, "ahead"),
+        (lambda x: Parallel(branches=x), "branches"),
+        (Confident, "threshold"),
+        (BigLittle, "fallback"),
+        (lambda x: BigLittle(rollback=x), "rollback"),
+        (Iterations, "most"),
+        (lambda x: Judge(model, x), "threshold"),
+        (Judge, "head"),
+        (lambda x: Reflective([5], x), "weight"),
+        (Steps, "router"),
+        (lambda x: drafters.Cascade(Copy(), model, x), "ahead"),
+        (lambda x: drafters.Nested([model], x), "confidence"),
+        (lambda x: drafters.Strided(1, x), "stride"),
+        (lambda x: drafters.Blocks(model, x), "block"),
+        (lambda x: drafters.Fill(model, 0, candidates=x), "candidates"),
+    ],
+)
+def test_numbers_and_functions_are_checked_where_they_are_given(make, message):
+    for wrong in ("x", float("nan")):
+        with pytest.raises((ValueError, TypeError), match=rf"^{message}(=| is ).*; it takes "):
+            make(wrong)
 
 
 def test_layers_that_a_model_does_not_have_are_told():
@@ -224,7 +265,7 @@ def test_a_draft_that_is_not_read_shows_what_its_drafter_is_worth():
     text = [10, 11, 12, 13, 14, 15, 16] * 8
     draft, model = gl.Draft("auto"), Planted(noise(WIDTH), {(5, 6): [*text, STOP], (7, 8): [*text, STOP]})
     cost_of(model).note = lambda ids, seconds: None
-    cost_of(model).of = lambda ids: 1.0 * ids
+    cost_of(model).of = lambda ids: 1e3 * ids  # however long the first look takes, which loads kernels
     before = draft.drafter.best_rate(False)
     out = gl.generate(model, [[5, 6], [7, 8]], vocab=VOCAB, max_tokens=200, close=False, draft=draft)
     assert [one.tokens for one in out] == [text, text]

@@ -49,7 +49,7 @@ def equal(model, asked, make, **options):
 def test_a_schedule_is_an_object():
     with pytest.raises(TypeError, match=r"schedule is a Schedule, such as Memory\(4\), not str"):
         gl.Draft("copy", schedule="memory")
-    with pytest.raises(ValueError, match="above 0 megabytes"):
+    with pytest.raises(ValueError, match="megabytes=0; it takes a number, above 0 megabytes"):
         Memory(0)
     with pytest.raises(ValueError, match="needs one drafter that goes on token by token"):
         gl.generate(HashModel(1, 2), [5], vocab=VOCAB, draft=gl.Draft("copy", schedule=Parallel()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grammarlm.decoding.arguments import check_integer, check_number
 from grammarlm.decoding.speculative.draws import Shape, goes_on, taken
 
 from .drafter import Candidates, NodeDrafter
@@ -43,6 +44,7 @@ class Cascade(Nodes):
     own_shape = "chain"
 
     def __init__(self, first: NodeDrafter, model: Any, ahead: int = 3):
+        check_integer("ahead", ahead, 1)
         self.model = model if isinstance(model, ModelDrafter) else ModelDrafter(model)
         super().__init__([first, self.model])
         self.ahead = ahead
@@ -102,6 +104,7 @@ class Nested(Nodes):
     """The smallest model that is sure: one whose best token has at least the probability `confidence`, else the last one."""
 
     def __init__(self, models: Sequence[Any], confidence: float = 0.7):
+        check_number("confidence", confidence, lambda p: 0 <= p <= 1, "from 0 to 1")
         super().__init__([each if isinstance(each, ModelDrafter) else ModelDrafter(each) for each in models])
         self.confidence = confidence
 

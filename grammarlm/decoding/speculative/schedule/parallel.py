@@ -18,6 +18,7 @@ from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.draft_tree import ROOT
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.drafters.several import Several
@@ -69,8 +70,9 @@ class Parallel(Schedule):
     needs_chain = True
 
     def __init__(self, ahead: int = 4, branches: int = 1, layers: int | None = None):
-        if ahead < 1 or branches < 1:
-            raise ValueError(f"ahead={ahead}, branches={branches}: one token and one branch are the least")
+        check_integer("ahead", ahead, 1)
+        check_integer("branches", branches, 1)
+        check_integer("layers", layers, 1, optional=True)
         self.ahead, self.branches = ahead, branches
         self._glimpse = None if layers is None else Glimpse(layers)
         self._rows: list[Row] = []  # of this round
