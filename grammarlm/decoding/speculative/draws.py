@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,15 @@ from grammarlm.decoding.logits.sampling import uniform_of
 
 from .growth import Growth
 
-if TYPE_CHECKING:
-    from .drafters.drafter import Candidates
-
 SEVERAL = 1 << 40  # the offset between positions of independent noise
+
+
+class Candidates(NamedTuple):
+    """What may follow a node, best first."""
+
+    tokens: Sequence[int]
+    log_p: Sequence[float]
+    row: np.ndarray | None = None  # the draft's masked logits, where it is a model
 
 
 @dataclass(frozen=True)

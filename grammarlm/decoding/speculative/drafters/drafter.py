@@ -13,12 +13,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draws import Candidates
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from grammarlm.decoding.speculative.growth import Growth
     from grammarlm.vocab.vocabulary import Vocabulary
 
+__all__ = ["Candidates", "Drafter", "NodeDrafter", "RunDrafter", "Target", "told", "trying"]
+
 
 @dataclass(frozen=True)
 class Target:
@@ -37,14 +40,6 @@ class Target:
     model: Any
     vocab: Vocabulary
     temperature: float
-
-
-class Candidates(NamedTuple):
-    """What may follow a node, best first."""
-
-    tokens: Sequence[int]
-    log_p: Sequence[float]
-    row: np.ndarray | None = None  # the draft's masked logits, where it is a model
 
 
 class Drafter:
