@@ -43,6 +43,12 @@ def check_integer(name: str, value: object, low: int, high: int | None = None, *
         raise ValueError(f"{name}={value!r:.60}; it takes {accepted}")
 
 
+def check_function(name: str, value: object, *, optional: bool = True) -> None:
+    """A function; None too where the argument is optional."""
+    if not callable(value) and not (value is None and optional):
+        raise TypeError(f"{name} is {value!r:.60}; it takes a function")
+
+
 def check_choice(name: str, value: object, accepted: Iterable[object]) -> None:
     """One of a few values."""
     *most, last = map(repr, accepted)

@@ -7,9 +7,7 @@ gl.generate(model, prompt, schema=Person, draft=draft)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, ClassVar
 
@@ -19,18 +17,20 @@ from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.row import Row
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .acceptance.registry import LOSSLESS, RULES, rule_of
+from .acceptance.registry import LOSSLESS, name_of, rule_of
 from .acceptance.rule import Rule
-from .drafters.combined import Combined
-from .drafters.drafter import Drafter, NodeDrafter, Target
+from .combinations import check_combination
+from .drafters.combined import Combined, leaves
+from .drafters.drafter import Target
 from .drafting import Drafting
 from .draws import Shape
-from .names import AUTO, AUTO_MEMBERS, DRAFTERS
+from .making import check_name, drafter_of
+from .names import AUTO, DRAFTERS
 from .saving import Saving
 from .schedule.schedule import Schedule
 from .shapes import SHAPES
 
-HOME = "grammarlm.decoding.speculative.drafters"
+OWN = ("tree", "length", "widths", "acceptance", "schedule", "stop", "vocab", "tokenizer")  # arguments of any draft
 
 
 class Draft:
@@ -47,6 +47,8 @@ class Draft:
     vocab, tokenizer   what the ids of a draft model mean, where not the target's
     options      of the drafter: least= ("copy"), chance= ("suffix"), layers= ("skip": those left out; "exit": how many, or "auto"),
                  context= and transfer= (a model's own prompt; how far it moves the target's law, which is lossy: is_lossless)
+
+    ValueError for what could have no effect: an option that nothing here has, or one that the drafter, tree or rule has no use for.
     """
 
     DRAFTERS: ClassVar[Mapping[str, str]] = DRAFTERS
@@ -80,17 +82,16 @@ class Draft:
         self.tree, self.widths, self.stop = tree, checked_widths(widths, tree), stop
         self.rule = acceptance if isinstance(acceptance, Rule) else rule_of(acceptance)
         self.schedule = schedule or Schedule()
-        self.drafter = drafter_of(drafter, vocab, options)
-        if self.rule.above and not has_probabilities(self.drafter):
-            raise ValueError(
-                "this acceptance rule needs a drafter that says how probable its tokens are, such as a draft model"
-            )
+        self.drafter = drafter_of(drafter, vocab, options, OWN)
+        check_combination(self.drafter, self.tree, self.widths, stop, self.rule, self.schedule)
         self.length = length or self.drafter.length
         self._saves = isinstance(drafter, str) and drafter == AUTO
 
     def start(self, model: Any, spec: AnswerSpec, cost: Cost) -> Drafting:
         """The drafts of one batch of answers; `cost` is what the model's forwards cost."""
         target = Target(model, spec.vocab, spec.sampling.temperature)
+        for member in leaves(self.drafter):
+            member.has_failed = False
         self.drafter.begin(target)
         self.rule.begin(target)
         self.schedule.begin(target, self.drafter)
@@ -109,8 +110,7 @@ class Draft:
         return min(self.length, row.spec.max_tokens - row.count - 1)
 
     def __repr__(self) -> str:
-        rule = next((name for name, rule in RULES.items() if rule in (self.rule, type(self.rule))), self.rule)
-        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {rule}>"
+        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {name_of(self.rule)}>"
 
 
 def as_draft(draft: Any) -> Draft | None:
@@ -118,54 +118,15 @@ def as_draft(draft: Any) -> Draft | None:
     return draft if draft is None or isinstance(draft, Draft) else Draft(draft)
 
 
-def drafter_of(drafter: Any, vocab: Vocabulary | None, options: Mapping[str, Any]) -> Drafter:
-    if isinstance(drafter, Drafter):
-        return drafter
-    if isinstance(drafter, str):
-        return by_name(drafter, options)
-    if isinstance(drafter, (list, tuple)):
-        if not drafter:
-            raise ValueError("a list of drafters needs at least one: names or models")
-        return Combined([drafter_of(member, vocab, options) for member in drafter])
-    if not callable(drafter):
-        raise TypeError(f"a drafter is a name, a model or a list of these, not {type(drafter).__name__}")
-    if vocab is not None:
-        from .drafters.other_vocabulary import OtherVocabulary
-
-        return OtherVocabulary(drafter, vocab, **options)
-    from .drafters.model import ModelDrafter
-
-    return ModelDrafter(drafter, **options)
-
-
-def by_name(name: str, options: Mapping[str, Any]) -> Drafter:
-    if name == AUTO:
-        return Combined([by_name(each, {}) for each in AUTO_MEMBERS])
-    check_name("drafter", name, (*DRAFTERS, AUTO))
-    module, _, kind = DRAFTERS[name].partition(":")
-    make: Callable[..., Drafter] = getattr(import_module(f"{HOME}.{module}"), kind)
-    return make(**options)
-
-
-def has_probabilities(drafter: Drafter) -> bool:
-    members = drafter.members if isinstance(drafter, Combined) else [drafter]
-    return all(isinstance(member, NodeDrafter) for member in members)
-
-
 def checked_widths(widths: Sequence[int] | None, tree: str) -> tuple[int, ...] | None:
     if widths is None:
         return None
     if tree not in ("fixed", "distinct"):
         raise ValueError(f"widths= is for the trees 'fixed' and 'distinct', not {tree!r}")
+    if not isinstance(widths, (list, tuple)):
+        raise TypeError(f"widths is {type(widths).__name__}; it takes a list of numbers, one for each depth")
     for width in widths:
         check_integer("widths", width, 1)
     if not widths:
         raise ValueError("widths= needs one number at least: children of the best node at the first depth")
     return tuple(widths)
-
-
-def check_name(what: str, name: Any, known: Any) -> None:
-    if name not in known:
-        near = get_close_matches(str(name), known, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no such {what} for a draft: {name!r}{hint} There are {', '.join(map(repr, known))}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -10,6 +11,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from grammarlm.decoding.failures import Ending
 from grammarlm.decoding.loop.forced_draft import forced_draft
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
@@ -17,7 +19,7 @@ from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance.rule import Rule
 from .drafters.combined import Combined
-from .drafters.drafter import Drafter
+from .drafters.drafter import Drafter, told, trying
 from .draws import Shape
 from .growth import Growth
 from .saving import Saving
@@ -62,7 +64,7 @@ class Drafting:
         for row in rows:
             if row not in told:
                 self._tell(row)
-        rooms = self._schedule.rooms(rows, [max(0, self._rule.room(row, self._room(row))) for row in rows])
+        rooms = self._schedule.rooms(rows, [max(0, self._room_by_rule(row)) for row in rows])
         growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}
         wanted = [growth for growth in growths.values() if growth.room > 0]
         self._schedule.begin_round(rows, wanted)
@@ -77,11 +79,21 @@ class Drafting:
             for growth in wanted:
                 self._add_forced(growth)
         for growth in wanted:
-            self._rule.finish(growth)
-            self._drafter.finish(growth)
+            self._finish(growth)
         self._growths = growths
-        self._schedule.drafted(self._shape, self._drafter, wanted)
+        if not self._drafter.has_failed:
+            self._schedule.drafted(self._shape, self._drafter, wanted)
         return [growths[row].tree for row in rows]
+
+    def _room_by_rule(self, row: Row) -> int:
+        with failing(row):
+            return self._rule.room(row, self._room(row))
+        return 0
+
+    def _finish(self, growth: Growth) -> None:
+        with failing(growth.row):
+            self._rule.finish(growth)
+        told(self._drafter, lambda drafter: drafter.finish(growth))
 
     def _glance(self, saving: Saving, rows: Sequence[Row]) -> None:
         """What one row's draft would be, now and then."""
@@ -107,12 +119,12 @@ class Drafting:
         """What has been drawn since the last proposal."""
         known = self._known.get(row, 0)
         if len(row.ids) > known:
-            self._drafter.learn(row, row.ids[known:])
+            told(self._drafter, lambda drafter: drafter.learn(row, row.ids[known:]))
             self._known[row] = len(row.ids)
         growth = self._growths.pop(row, None)
         tree = DraftTree() if growth is None else growth.tree.without_asides
         nodes = drawn_nodes(tree, row.ids[known:])
-        self._drafter.drawn(row, tree, nodes)
+        told(self._drafter, lambda drafter: drafter.drawn(row, tree, nodes))
         if self._saving is not None:
             self._saving.told(row)
         if growth is not None and isinstance(self._drafter, Combined):
@@ -141,8 +153,9 @@ class Drafting:
         scored: Sequence[int],
         states: Sequence[torch.Tensor] | None,
     ) -> None:
-        self._schedule.read()
-        self._drafter.reading(rows)
+        with trying(self._drafter):  # which may have drafted meanwhile
+            self._schedule.read()
+        told(self._drafter, lambda drafter: drafter.reading(rows))
         if not self._is_shown:
             return
         table, first = logits.numpy(), 0
@@ -155,27 +168,40 @@ class Drafting:
         """What the target made of one row: after its last `count` ids, and after the nodes of its tree."""
         tree = row.unread.tree
         before = [*row.ids[len(row.ids) - count :], *tree.tokens[: tree.drafted]]
-        self._drafter.observe(row, tree.without_asides, before, logits[: len(before)])
-        if tree.asides:
-            self._drafter.observe_asides(row, logits[len(before) :])
-        if count:
-            self._rule.observe(row, tree, logits[count - 1 :])
-        if states is None:
-            return
-        if self._drafter.needs_states:
-            self._drafter.observe_states(row, tree.without_asides, states[: len(states) - tree.asides])
-        if self._rule.needs_states:
-            self._rule.observe_states(row, tree, states[len(states) - len(tree) :])
+
+        def show(drafter: Drafter) -> None:
+            drafter.observe(row, tree.without_asides, before, logits[: len(before)])
+            if tree.asides:
+                drafter.observe_asides(row, logits[len(before) :])
+            if states is not None and drafter.needs_states:
+                drafter.observe_states(row, tree.without_asides, states[: len(states) - tree.asides])
+
+        told(self._drafter, show)
+        with failing(row):
+            if count:
+                self._rule.observe(row, tree, logits[count - 1 :])
+            if states is not None and self._rule.needs_states:
+                self._rule.observe_states(row, tree, states[len(states) - len(tree) :])
 
     def drop(self, row: Row) -> None:
         if self._saving is None or row in self._known:  # who was never asked about a text learns it at once, as it ends
             self._tell(row)
         if self._saving is not None:
             self._saving.told(row, has_ended=True)
-        self._drafter.drop(row)
+        with trying(self._drafter):  # even if it has failed: it may remember the answer
+            self._drafter.drop(row)
         self._rule.drop(row)
         self._schedule.drop(row)
         self._known.pop(row, None)
+
+
+@contextmanager
+def failing(row: Row) -> Iterator[None]:
+    """What goes wrong in a rule, such as in a function of the caller's, ends the answer that it decides about."""
+    try:
+        yield
+    except Exception as error:
+        row.end(Ending.of(error))
 
 
 def drawn_nodes(tree: DraftTree, tokens: Sequence[int]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,14 @@ from grammarlm.decoding.logits.sampling import uniform_of
 from .growth import Growth
 
 SEVERAL = 1 << 40  # the offset between positions of independent noise
+
+
+class Candidates(NamedTuple):
+    """What may follow a node, best first."""
+
+    tokens: Sequence[int]
+    log_p: Sequence[float]
+    row: np.ndarray | None = None  # the draft's masked logits, where it is a model
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,35 @@ def picked(shape: Shape, growth: Growth, node: int, row: np.ndarray, width: int)
     q = np.exp(log_q.astype(np.float64))
     growth.tree.drawn[node] = tokens, q / q.sum()
     return tokens
+
+
+def taken(shape: Shape, growth: Growth, node: int, candidates: Candidates, width: int) -> Sequence[int]:
+    """The tokens that may follow a node, best first: those of the draft's own choice that are probable enough."""
+    row = candidates.row
+    tokens = candidates.tokens if row is None else picked(shape, growth, node, row, width)
+    if not shape.above:
+        return tokens
+    chances = np.exp(log_chances(growth, tokens, candidates))
+    return [token for token, chance in zip(tokens, chances, strict=True) if chance > shape.above]
+
+
+def log_chances(growth: Growth, tokens: Sequence[int], candidates: Candidates) -> list[float]:
+    """How probable the draft itself finds some of its candidates."""
+    if candidates.row is None:
+        known = dict(zip(candidates.tokens, candidates.log_p, strict=True))
+        return [known[token] for token in tokens]
+    log_q = log_softmax(candidates.row, growth)
+    return [float(log_q[token]) for token in tokens]
+
+
+def goes_on(shape: Shape, growth: Growth, child: int, candidates: Candidates) -> bool:
+    """May more follow this node? Its path ends where it is too probable that some token of it is refused."""
+    if shape.stop is None:
+        return True
+    before = growth.chances.get(growth.tree.parents[child], 1.0)
+    (own,) = log_chances(growth, [growth.tree.tokens[child]], candidates)
+    growth.chances[child] = before * float(np.exp(own))
+    return growth.chances[child] >= 1 - shape.stop
 
 
 def arrivals(log_q: np.ndarray, seed: int | None, position: int, count: int) -> list[int]:

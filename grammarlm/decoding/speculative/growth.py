@@ -29,6 +29,8 @@ class Growth:
         self.depths: list[int] = []
         self.drafters: list[int] = []  # which member of a list of drafters proposed the node
         self.drafter = 0
+        # Of the path to a node, where paths end by it: as the draft itself says.
+        self.chances: dict[int, float] = {}
         self.others: list[tuple[int, Sequence[int]]] = []  # chains that other members of a list would have drafted
         self._masks = None if row.grammar.matcher is None else MaskTree(row.grammar.matcher)
         self._stop_ids = row.spec.vocab.stop_ids

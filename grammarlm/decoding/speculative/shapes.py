@@ -9,16 +9,15 @@ distinct     several children at each node, drawn without replacement
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from grammarlm.decoding.readers.draft_tree import ROOT
 
 from .drafters.combined import Combined
-from .drafters.drafter import Candidates, Drafter, NodeDrafter, RunDrafter
-from .draws import Shape, log_softmax, picked
+from .drafters.drafter import Candidates, Drafter, NodeDrafter, RunDrafter, trying
+from .draws import Shape, goes_on, log_chances, taken
 from .growth import NODES, Growth
 
 WIDTHS = (4, 3, 2)  # children of the best node at each depth of a fixed tree; 1 below
@@ -30,21 +29,31 @@ Pays = Callable[[Sequence[tuple[int, float]]], int]
 
 
 def grow(shape: Shape, drafter: Drafter, growths: Sequence[Growth], pays: Pays | None = None) -> None:
-    """Drafts the trees of these answers."""
+    """Drafts the trees of these answers.
+
+    What a drafter that fails has drafted before stays: to give up a draft because of its tokens would change the law of lossless
+    rules, which draw from the target's over all tokens that may be drafted.
+    """
     if isinstance(drafter, Combined):
         if shape.name == "chain":
             one_of(shape, drafter, growths, pays)
         else:
             all_of(shape, drafter, growths)
-    elif isinstance(drafter, RunDrafter):
-        drafter.open(growths)
-        for growth in growths:
-            for run in drafter.runs(growth, min(shape.length, growth.room), 1 if shape.name == "chain" else BRANCHES):
-                growth.add_run(run)
-    elif isinstance(drafter, NodeDrafter) and growths:
-        drafter.open(growths)
-        SHAPES[shape.name](shape, drafter, growths)
-        drafter.close(growths)
+    elif not drafter.has_failed:
+        with trying(drafter):
+            if isinstance(drafter, RunDrafter):
+                runs_of(shape, drafter, growths)
+            elif isinstance(drafter, NodeDrafter) and growths:
+                drafter.open(growths)
+                SHAPES[shape.name](shape, drafter, growths)
+                drafter.close(growths)
+
+
+def runs_of(shape: Shape, drafter: RunDrafter, growths: Sequence[Growth]) -> None:
+    drafter.open(growths)
+    for growth in growths:
+        for run in drafter.runs(growth, min(shape.length, growth.room), 1 if shape.name == "chain" else BRANCHES):
+            growth.add_run(run)
 
 
 def all_of(shape: Shape, drafter: Combined, growths: Sequence[Growth]) -> None:
@@ -61,9 +70,10 @@ def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth], pays: Pay
     `pays` says how much of the chains is worth it, before any token is held to a grammar.
     """
     waiting: dict[int, list[Growth]] = {}  # for members that draft node by node, all answers at once
-    for member in drafter.members:
+    for _, member in drafter.working:
         if isinstance(member, RunDrafter):
-            member.open(growths)
+            with trying(member):
+                member.open(growths)
     found = [proposals(shape, drafter, growth) for growth in growths]
     most = shape.length
     if pays is not None:
@@ -85,11 +95,12 @@ def one_of(shape: Shape, drafter: Combined, growths: Sequence[Growth], pays: Pay
 def proposals(shape: Shape, drafter: Combined, growth: Growth) -> list[tuple[int, Sequence[int]]]:
     """Members and their chains, the most promising first; a range for members that draft node by node."""
     found: list[tuple[int, Sequence[int]]] = []
-    for number, member in enumerate(drafter.members):
+    for number, member in drafter.working:
         if isinstance(member, RunDrafter):
-            runs = member.runs(growth, min(shape.length, growth.room), 1)
-            if runs and runs[0]:
-                found.append((number, list(runs[0])))
+            with trying(member):
+                runs = member.runs(growth, min(shape.length, growth.room), 1)
+                if runs and runs[0]:
+                    found.append((number, list(runs[0])))
         else:
             found.append((number, range(shape.length)))
     return sorted(found, key=lambda each: -drafter.promise(each[0], len(each[1])))
@@ -97,8 +108,9 @@ def proposals(shape: Shape, drafter: Combined, growth: Growth) -> list[tuple[int
 
 def chain(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) -> None:
     """Goes on where a chain has been begun."""
-    is_plain = not shape.above and not any(growth.tree for growth in growths)
-    if not (is_plain and drafter.chains(shape, growths)):
+    if drafter.own_shape and not any(growth.tree for growth in growths):
+        drafter.in_own_shape(shape, growths)
+    else:
         levels(shape, drafter, growths, ())
 
 
@@ -116,44 +128,28 @@ def levels(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth], widths
     The best child of a node loses none, the second one rank, and so on; the best path goes on to the full length. Without widths
     it is a chain, which goes on where it has been begun.
     """
-    tips = [(growth, ROOT if widths else growth.tip, 0, 1.0) for growth in growths]
+    tips = [(growth, ROOT if widths else growth.tip, 0) for growth in growths]
     for depth in range(shape.length):
         most = widths[depth] if depth < len(widths) else 1
         tips = [tip for tip in tips if tip[2] < most and tip[0].depth(tip[1]) < tip[0].room]
         if not tips:
             return
-        found = drafter.after([(growth, node) for growth, node, _, _ in tips], most)
+        found = drafter.after([(growth, node) for growth, node, _ in tips], most)
         below = []
-        for (growth, node, lost, chance), candidates in zip(tips, found, strict=True):
+        for (growth, node, lost), candidates in zip(tips, found, strict=True):
             for rank, child in enumerate(children(shape, growth, node, candidates, most - lost)):
-                left = chance * probability(growth, child, candidates) if shape.stop else 1.0
-                if left >= 1 - (shape.stop or 1.0):
-                    below.append((growth, child, lost + rank, left))
+                if goes_on(shape, growth, child, candidates):
+                    below.append((growth, child, lost + rank))
         tips = below
-
-
-def probability(growth: Growth, child: int, candidates: Candidates) -> float:
-    """What the draft itself gives a node."""
-    return chance_of(growth, growth.tree.tokens[child], candidates)
-
-
-def chance_of(growth: Growth, token: int, candidates: Candidates) -> float:
-    if candidates.row is not None:
-        return float(np.exp(log_softmax(candidates.row, growth)[token]))
-    return float(np.exp(candidates.log_p[list(candidates.tokens).index(token)]))
 
 
 def children(shape: Shape, growth: Growth, node: int, candidates: Candidates, width: int) -> list[int]:
     """New nodes, at most `width`."""
-    row = candidates.row
-    tokens = candidates.tokens if row is None else picked(shape, growth, node, row, width)
-    if shape.above:
-        tokens = [token for token in tokens if chance_of(growth, token, candidates) > shape.above]
     added: list[int] = []
-    for token in tokens:
+    for token in taken(shape, growth, node, candidates, width):
         before = len(growth.tree)
         child = growth.add(token, node)
-        if child is not None and (len(growth.tree) > before or row is None):
+        if child is not None and (len(growth.tree) > before or candidates.row is None):
             added.append(child)
         if len(added) == width:
             break
@@ -169,28 +165,22 @@ def best_first(shape: Shape, drafter: NodeDrafter, growths: Sequence[Growth]) ->
     while tips:
         found = drafter.after([(growth, node) for growth, node, _ in tips], BRANCHES)
         for (growth, node, log_p), candidates in zip(tips, found, strict=True):
-            for token, more in ranked(shape, growth, node, candidates):
+            tokens = taken(shape, growth, node, candidates, BRANCHES)
+            for token, more in zip(tokens, log_chances(growth, tokens, candidates), strict=True):
                 heapq.heappush(heaps[growth], (-(log_p + more), number, node, token))
                 number += 1
         tips = [tip for growth in growths if (tip := next_best(shape, growth, heaps[growth])) is not None]
 
 
-def ranked(shape: Shape, growth: Growth, node: int, candidates: Candidates) -> list[tuple[int, float]]:
-    if candidates.row is None:
-        return list(zip(candidates.tokens, candidates.log_p, strict=True))
-    log_p = log_softmax(candidates.row, growth)
-    return [(token, float(log_p[token])) for token in picked(shape, growth, node, candidates.row, BRANCHES)]
-
-
 def next_best(
     shape: Shape, growth: Growth, heap: list[tuple[float, int, int, int]]
 ) -> tuple[Growth, int, float] | None:
-    """Adds the most probable open token that may come; None where the tree is finished."""
+    """Adds the most probable open tokens that may come, up to one that may be followed; None where the tree is finished."""
     while heap and len(growth.tree) < min(NODES, 4 * shape.length):
         less, _, parent, token = heapq.heappop(heap)
         before = len(growth.tree)
         node = growth.add(token, parent)
-        if node is not None and len(growth.tree) > before:
+        if node is not None and len(growth.tree) > before and math.exp(-less) >= 1 - (shape.stop or 1.0):
             return growth, node, -less
     return None
 

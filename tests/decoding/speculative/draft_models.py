@@ -90,6 +90,17 @@ class Agreeing:
         return torch.where(odd[..., None], self.other(ids), self.target(ids))
 
 
+class Sure:
+    """A draft model that gives its best token, always the same one, the probability p."""
+
+    def __init__(self, p, token=77):
+        self.logits = torch.zeros(WIDTH)
+        self.logits[token] = np.log(p / (1 - p) * (WIDTH - 4))  # three ids are special
+
+    def __call__(self, ids):
+        return self.logits.expand(*ids.shape, WIDTH)
+
+
 def spread(model, **inputs):
     """The same model with logits of standard deviation SPREAD, in float64."""
     model.double()

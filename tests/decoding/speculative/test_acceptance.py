@@ -182,11 +182,20 @@ def test_more_draws_accept_more(count, monkeypatch):
         assert count > 1 or several == pytest.approx(possible)
 
 
-def test_lossy_rules_return_drafted_tokens_or_draws(monkeypatch):
-    monkeypatch.setattr(by_probability, "drawn_from", lambda masses, uniform: -1)
+def test_lossy_rules_return_drafted_tokens_or_none():
     p = np.array([0.6, 0.3, 0.1, 0.0])
     for name in ("typical", "lenient"):
         assert not RULES[name].lossless
-        assert RULES[name].function(p, [1], p, float) == 1
-        assert RULES[name].function(p, [3], p, float) == -1
-    assert RULES["lenient"].function(p, [2, 1], p, float) == 1
+        assert RULES[name].function(p, [1]) == 1
+        assert RULES[name].function(p, [3]) is None
+    assert RULES["lenient"].function(p, [2, 1]) == 1
+    assert RULES["typical"].function(p, [2, 1]) == 2  # .1 is above .09
+
+
+@pytest.mark.parametrize("name", ["ratio", "recursive", "kseq"])
+def test_of_what_was_not_drawn_a_rule_takes_as_much_as_the_own_draw(name, monkeypatch):
+    """A copied token is one with q = 1. So where a rule leaves it to the own draw nothing is lost: both take it with p."""
+    for p in LAWS:
+        for token in range(TOKENS):
+            q = [float(other == token) for other in range(TOKENS)]
+            assert accepted(RULES[name].function, p, q, 1, monkeypatch) == pytest.approx(p[token], abs=1e-12)

@@ -9,7 +9,18 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.loop.cost import FLAT, MARGIN, SLOPE, Cost, cost_of
+from grammarlm.decoding.speculative import drafters
+from grammarlm.decoding.speculative.acceptance.confidence import BigLittle, Confident
+from grammarlm.decoding.speculative.acceptance.iterations import Iterations
+from grammarlm.decoding.speculative.acceptance.judge import Judge
+from grammarlm.decoding.speculative.acceptance.reflective import Reflective
+from grammarlm.decoding.speculative.acceptance.steps import Steps
 from grammarlm.decoding.speculative.drafters.combined import Combined
+from grammarlm.decoding.speculative.drafters.copying import Copy
+from grammarlm.decoding.speculative.schedule.lengths import Lengths
+from grammarlm.decoding.speculative.schedule.memory import Memory
+from grammarlm.decoding.speculative.schedule.parallel import Parallel
+from grammarlm.decoding.speculative.schedule.rooms import Rooms
 from grammarlm.models.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel
@@ -37,17 +48,100 @@ def test_wrong_values_are_refused_by_name(arguments, message):
 
 
 def test_drafters_are_found_by_name():
-    from grammarlm.decoding.speculative import drafters
-
     for name in dir(drafters):
         assert getattr(drafters, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'Medusa'"):
         drafters.Medusa  # noqa: B018
 
 
-def test_options_of_a_drafter_are_its_own():
-    with pytest.raises(TypeError, match="least"):
-        gl.Draft(HashModel(1, 2), least=3)
+@pytest.mark.parametrize(
+    ("drafter", "options", "message"),
+    [
+        (
+            "copy",
+            {"chance": 0.2},
+            r"a draft by 'copy' has no option chance=.*there are least=, and for any draft tree=",
+        ),
+        ("suffix", {"chanse": 0.2}, r"no option chanse= \(did you mean chance=\?\); there are chance="),
+        ("copy", {"lenght": 3}, r"did you mean length=\?"),
+        ("recycle", {"least": 3}, "there are none of its own"),
+        ("auto", {"eta": 0.2}, "there are chance=, least="),
+        (["copy", "suffix"], {"layers": 2}, "there are chance=, least="),
+        (HashModel(1, 2), {"least": 3}, "has no option least=; there are cache=, context=, transfer="),
+        (Copy(), {"least": 3}, "has no option least=; there are none of its own"),
+        ("copy", {"vocab": VOCAB}, "vocab= and tokenizer= say what the ids of a draft model mean"),
+        (Copy(), {"vocab": VOCAB}, "vocab= and tokenizer= say what the ids of a draft model mean"),
+        ("exit", {"layers": 0}, "layers=0; it takes an integer of 1 or more"),
+        ("copy", {"least": 1}, "least=1; it takes an integer of 2 or more"),
+    ],
+)
+def test_options_of_a_drafter_are_its_own(drafter, options, message):
+    with pytest.raises(ValueError, match=message):
+        gl.Draft(drafter, **options)
+
+
+@pytest.mark.parametrize(
+    ("drafter", "options", "message"),
+    [
+        ("copy", {"least": "x"}, "least is 'x'; it takes an integer"),
+        ("exit", {"layers": 2.5}, r"layers is 2\.5; it takes an integer"),
+        ("skip", {"layers": "auto"}, "skip takes a list of the layers that are left out"),
+        ("skip", {"layers": 3}, "skip takes a list of the layers that are left out"),
+        ("exit", {"adapter": 3}, "adapter is 3; it takes a function"),
+        ("exit", {"transform": 3}, "transform is 3; it takes a function"),
+        (HashModel(1, 2), {"context": [5]}, r"context is \[5\]; it takes a function"),
+        ("copy", {"widths": 3, "tree": "fixed"}, "widths is int; it takes a list"),
+    ],
+)
+def test_values_of_another_type_are_told(drafter, options, message):
+    with pytest.raises(TypeError, match=message):
+        gl.Draft(drafter, **options)
+
+
+def model(ids):
+    """Is never asked."""
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (Memory, "megabytes"),
+        (Rooms, "of"),
+        (Lengths, "pool"),
+        (Parallel, "ahead"),
+        (lambda x: Parallel(branches=x), "branches"),
+        (Confident, "threshold"),
+        (BigLittle, "fallback"),
+        (lambda x: BigLittle(rollback=x), "rollback"),
+        (Iterations, "most"),
+        (lambda x: Judge(model, x), "threshold"),
+        (Judge, "head"),
+        (lambda x: Reflective([5], x), "weight"),
+        (Steps, "router"),
+        (lambda x: drafters.Cascade(Copy(), model, x), "ahead"),
+        (lambda x: drafters.Nested([model], x), "confidence"),
+        (lambda x: drafters.Strided(1, x), "stride"),
+        (lambda x: drafters.Blocks(model, x), "block"),
+        (lambda x: drafters.Fill(model, 0, candidates=x), "candidates"),
+    ],
+)
+def test_numbers_and_functions_are_checked_where_they_are_given(make, message):
+    for wrong in ("x", float("nan")):
+        with pytest.raises((ValueError, TypeError), match=rf"^{message}(=| is ).*; it takes "):
+            make(wrong)
+
+
+def test_layers_that_a_model_does_not_have_are_told():
+    for name, layers, message in (("skip", [9], "skip needs a model with a layer 9"), ("exit", 2, "the model has 2")):
+        with pytest.raises(ValueError, match=message):
+            gl.generate(random_model("Llama", WIDTH), [5], vocab=VOCAB, draft=gl.Draft(name, layers=layers))
+
+
+def test_in_a_list_an_option_is_for_those_that_have_it():
+    draft = gl.Draft(["copy", "suffix", HashModel(1, 2)], least=4, chance=0.3)
+    copied, suffix, _ = draft.drafter.members
+    assert (copied.least, suffix.chance) == (4, 0.3)
+    assert gl.Draft("auto", chance=0.3).drafter.members[1].chance == 0.3
 
 
 def test_what_is_no_drafter_is_refused():
@@ -171,7 +265,7 @@ def test_a_draft_that_is_not_read_shows_what_its_drafter_is_worth():
     text = [10, 11, 12, 13, 14, 15, 16] * 8
     draft, model = gl.Draft("auto"), Planted(noise(WIDTH), {(5, 6): [*text, STOP], (7, 8): [*text, STOP]})
     cost_of(model).note = lambda ids, seconds: None
-    cost_of(model).of = lambda ids: 1.0 * ids
+    cost_of(model).of = lambda ids: 1e3 * ids  # however long the first look takes, which loads kernels
     before = draft.drafter.best_rate(False)
     out = gl.generate(model, [[5, 6], [7, 8]], vocab=VOCAB, max_tokens=200, close=False, draft=draft)
     assert [one.tokens for one in out] == [text, text]

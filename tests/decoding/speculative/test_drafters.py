@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.speculative.acceptance.confidence import BigLittle, Confident
+from grammarlm.decoding.speculative.drafters.cascade import Cascade, Nested
+from grammarlm.decoding.speculative.drafters.drafter import Drafter
 from grammarlm.decoding.speculative.drafters.features import Features
 from grammarlm.decoding.speculative.drafters.heads import Heads
+from grammarlm.decoding.speculative.drafters.model import ModelDrafter
+from grammarlm.decoding.speculative.drafters.recycle import Recycle
+from grammarlm.decoding.speculative.drafters.rows import Rows
+from grammarlm.decoding.speculative.schedule.parallel import Parallel
 from grammarlm.models.planted import Planted, noise
-from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, transformers_model
+from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, Sure, transformers_model
 from tests.rounding import assert_logits
 
 torch = pytest.importorskip("torch")
@@ -155,8 +162,8 @@ def test_the_grammar_drafts_what_must_come(spaced):
     assert out.stats.forwards <= 0.6 * len(tokens)
 
 
-def idle_layers():
-    """A Llama of six layers, of which the last four add nothing."""
+def idle_layers(idle=range(2, 6)):
+    """A Llama of six layers, of which these add nothing."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(1)
@@ -172,25 +179,50 @@ def idle_layers():
     )
     model = LlamaForCausalLM(config).double().eval()
     with torch.no_grad():
-        for layer in model.model.layers[2:]:
-            layer.self_attn.o_proj.weight.zero_()
-            layer.mlp.down_proj.weight.zero_()
+        for at, layer in enumerate(model.model.layers):
+            added = (layer.self_attn.o_proj, layer.mlp.down_proj)
+            for each in added:
+                each.weight.mul_(0.0 if at in idle else 10.0)  # the others decide
         model.lm_head.weight.copy_(torch.randn(WIDTH, 32))
     return model
 
 
-@pytest.mark.parametrize("name", ["skip", "exit"])
-def test_layers_of_its_own_are_a_draft_model(name):
-    """SWIFT (skip) and early exits: fewer calls of some layers than forwards would take."""
-    model, calls = idle_layers(), []
-    model.model.layers[3].register_forward_hook(lambda *_: calls.append(1))
-    plain = gl.generate(model, [5, 6, 7], vocab=VOCAB, max_tokens=24)
-    before = len(calls)
-    out = gl.generate(model, [5, 6, 7], vocab=VOCAB, max_tokens=24, draft=name)
-    assert out.tokens == plain.tokens
-    assert out.stats.forwards <= 0.6 * len(out.tokens)
-    if name == "exit":
-        assert len(calls) - before == out.stats.forwards
+def calls_of_layers(model, draft):
+    """(calls of each layer, the answer)."""
+    calls = [0] * 6
+
+    def note(at):
+        calls[at] += 1
+
+    hooks = [layer.register_forward_hook(lambda *_, at=at: note(at)) for at, layer in enumerate(model.model.layers)]
+    out = gl.generate(model, [5, 6, 7], vocab=VOCAB, max_tokens=40, close=False, draft=draft)
+    for hook in hooks:
+        hook.remove()
+    return calls, out
+
+
+LEFT_OUT = {
+    "skip": (gl.Draft("skip"), [2, 4]),
+    "skip, given": (gl.Draft("skip", layers=[1, 3]), [1, 3]),
+    "exit": (gl.Draft("exit"), [3, 4, 5]),
+    "exit, given": (gl.Draft("exit", layers=2), [2, 3, 4, 5]),
+}
+
+
+@pytest.mark.parametrize("way", LEFT_OUT)
+def test_layers_of_its_own_are_a_draft_model(way):
+    """SWIFT (skip) and early exits: layers that are left out work for the target alone, the others for the draft, too; where they
+    add nothing all is right, and where they decide hardly anything."""
+    draft, left_out = LEFT_OUT[way]
+    for idle, is_right in ((left_out, True), ([at for at in range(6) if at not in left_out], False)):
+        model = idle_layers(idle)
+        plain = gl.generate(model, [5, 6, 7], vocab=VOCAB, max_tokens=40, close=False)
+        calls, out = calls_of_layers(model, draft)
+        assert out.tokens == plain.tokens
+        assert [at for at in range(6) if calls[at] == out.stats.forwards] == left_out
+        assert min(calls[at] for at in range(6) if at not in left_out) > 2 * out.stats.forwards
+        assert (out.stats.accepted_tokens > 0.9 * out.stats.draft_tokens) == is_right
+        assert (out.stats.accepted_tokens < 0.5 * out.stats.draft_tokens) != is_right
 
 
 # ------------------------------------------------------------------ trained drafters, with oracle weights
@@ -332,19 +364,49 @@ def test_a_datastore_is_looked_up_beside_a_model():
 # ------------------------------------------------------------------ how far to draft
 
 
+PATHS = {
+    **{tree: (lambda p, tree=tree: (Sure(p), {"tree": tree})) for tree in ("chain", "fixed", "distinct", "best_first")},
+    "cascade": lambda p: (Cascade(ModelDrafter(Sure(p)), Sure(p), ahead=2), {}),
+    "three tiers": lambda p: (Cascade(Cascade(ModelDrafter(Sure(0.5)), Sure(p)), Sure(p)), {}),
+    "tuned rows": lambda p: (tuned(p), {}),
+    "ahead": lambda p: (Sure(p), {"schedule": Parallel(ahead=9)}),
+}
+
+
+def tuned(p):
+    """Rows whose own tree is a chain of 20."""
+    return Rows(
+        lambda seen, said: Sure(p).logits.double().expand(len(said), -1),
+        output=torch.nn.Identity(),
+        tree=[(0,) * depth for depth in range(1, 21)],
+    )
+
+
+def longest_path(way, p, **options):
+    """The longest path that is drafted."""
+    drafter, own = PATHS[way](p)
+    trees, model = [], transformers_model("Llama") if way == "tuned rows" else HashModel(1, 2)
+    kept = drafter if isinstance(drafter, Drafter) else ModelDrafter(drafter)
+    kept.drawn = lambda row, tree, nodes: (trees.append(tree), type(kept).drawn(kept, row, tree, nodes))[1]
+    gl.generate(
+        model, [5, 6], vocab=VOCAB, max_tokens=40, close=False, draft=gl.Draft(kept, length=20, **own, **options)
+    )
+    return max(max((len(tree.path(leaf)) for leaf in tree.leaves), default=0) for tree in trees)
+
+
+@pytest.mark.parametrize("way", PATHS)
+def test_paths_stop_and_are_sure_however_they_are_drafted(way):
+    """A path ends with the token below which the draft gives all of it less than 1 - h; with a threshold, before an unsure one."""
+    assert longest_path(way, 0.9, stop=0.5) == 7  # 0.9 ** 6 is the last above one half
+    assert longest_path(way, 0.6, stop=0.5) == 2
+    assert longest_path(way, 0.6) > 7
+    for rule in (Confident(0.9), BigLittle(0.9, 99.0)):
+        assert longest_path(way, 0.6, acceptance=rule) == 0
+        assert longest_path(way, 0.95, acceptance=rule) > 7
+
+
 def test_a_path_stops_where_it_is_likely_refused():
     """SpecDec++: a chain goes on while 1 - prod p is at most h, so its length follows h and the draft's confidence."""
-
-    class Sure:
-        """Gives its best token the probability p."""
-
-        def __init__(self, p):
-            self.logits = torch.zeros(WIDTH)
-            self.logits[77] = np.log(p / (1 - p) * (WIDTH - 4))  # three ids are special
-
-        def __call__(self, ids):
-            return self.logits.expand(*ids.shape, WIDTH)
-
     lengths = {}
     for p in (0.6, 0.9):
         for h in (0.3, 0.5, 0.7):
@@ -355,68 +417,86 @@ def test_a_path_stops_where_it_is_likely_refused():
     assert 5 < lengths[0.9, 0.5] < 8  # 0.9 ** 6 is the last above one half
 
 
-def test_the_best_exit_is_found():
-    """DEL: of the exits of a model whose last four layers add nothing, the second is found, and used from then on."""
-    model = idle_layers()
-    draft = gl.Draft("exit", layers="auto")
-    for number in range(8):
-        gl.generate(model, [5, 6, 7 + number], vocab=VOCAB, max_tokens=40, draft=draft)
-    calls = [[], []]
-    for which, layer in enumerate((1, 2)):
-        model.model.layers[layer].register_forward_hook(lambda *_, which=which: calls[which].append(1))
-    out = gl.generate(model, [5, 6, 99], vocab=VOCAB, max_tokens=40, draft=draft)
-    assert len(calls[1]) == out.stats.forwards  # the third layer works for the target alone
-    assert len(calls[0]) > 2 * out.stats.forwards
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_the_best_exit_is_found(last):
+    """DEL: of models whose later layers add nothing the first exit that is right is found, and used from then on."""
+    model, draft = idle_layers(range(last, 6)), gl.Draft("exit", layers="auto")
+    for number in range(6):
+        gl.generate(model, [5, 6, 7 + number], vocab=VOCAB, max_tokens=40, close=False, draft=draft)
+    calls, out = calls_of_layers(model, draft)
+    assert calls[last:] == [out.stats.forwards] * (6 - last)  # these work for the target alone
+    assert min(calls[:last]) > 2 * out.stats.forwards
 
 
 # ------------------------------------------------------------------ draft models that have drafts
 
 
+class Counted:
+    """A model that counts its forwards."""
+
+    def __init__(self, model):
+        self.model, self.calls = model, 0
+
+    def __call__(self, ids):
+        self.calls += 1
+        return self.model(ids)
+
+
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0, "seed": 4}])
 def test_a_cascade_drafts_what_its_model_would(sampling):
-    """TriForce: three tiers; the middle one drafts the same chains as alone, in fewer forwards of its own."""
-    from grammarlm.decoding.speculative.drafters.cascade import Cascade
-    from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-
+    """TriForce: each tier drafts the same chains as alone, in fewer of its forwards the more tiers are before it."""
     target, prompt = HashModel(5, 3), [5, 6, 7]
     options = {"vocab": VOCAB, "max_tokens": 50, "close": False, **sampling}
     plain = gl.generate(target, prompt, **options)
-    counts = []
-    for cascaded in (False, True):
-        middle = Agreeing(HashModel(5, 3), HashModel(6, 2))
-        first = ModelDrafter(Agreeing(HashModel(5, 3), HashModel(7, 2)))
-        calls = []
-        watched = lambda ids, middle=middle, calls=calls: (calls.append(1), middle(ids))[1]  # noqa: E731
-        drafter = Cascade(first, watched) if cascaded else ModelDrafter(watched)
-        out = gl.generate(target, prompt, draft=gl.Draft(drafter, length=6), **options)
+    counts, figures = [], set()
+    for tiers in range(1, 4):
+        first, second, third = models = [Counted(Agreeing(HashModel(5, 3), HashModel(seed, 2))) for seed in (8, 7, 6)]
+        drafter = ModelDrafter(third)
+        if tiers == 2:
+            drafter = Cascade(ModelDrafter(second), third)
+        elif tiers == 3:
+            drafter = Cascade(Cascade(ModelDrafter(first), second), third)
+        out = gl.generate(target, prompt, draft=gl.Draft(drafter, length=8), **options)
         assert out.tokens == plain.tokens
-        counts.append((out.stats.forwards, out.stats.draft_tokens, out.stats.accepted_tokens, len(calls)))
-    assert counts[0][:3] == counts[1][:3]
-    assert counts[1][3] < 0.8 * counts[0][3]
+        figures.add((out.stats.forwards, out.stats.draft_tokens, out.stats.accepted_tokens))
+        counts.append([model.calls for model in models])
+    assert len(figures) == 1
+    alone, two, three = counts
+    assert two[2] < 0.8 * alone[2]  # the last tier
+    assert three[2] == two[2]
+    assert three[1] < 0.8 * two[1]  # the middle one
+    assert alone[:2] == [0, 0] != three[:2]
+    assert three[0] > 10
 
 
 def test_a_cascade_shows_the_target_chains_only():
-    """SpecMQuant: whatever the first tier drafts, the target reads chains."""
-    from grammarlm.decoding.speculative.drafters.cascade import Cascade
-    from grammarlm.decoding.speculative.drafters.recycle import Recycle
-
-    trees = []
-
-    class Watching(Recycle):
-        def drawn(self, row, tree, nodes):
-            trees.append(tree)
-
-    target = HashModel(5, 3)
-    draft = gl.Draft(Cascade(Watching(), Agreeing(HashModel(5, 3), HashModel(6, 2))))
-    out = gl.generate(target, [5, 6, 7], vocab=VOCAB, max_tokens=40, draft=draft)
-    assert out.stats.accepted_tokens > 10
-    assert all(tree.is_chain for tree in trees)
+    """SpecMQuant: what the first tier is worth shows in the forwards of the model between; the target reads what that one writes
+    by itself."""
+    target, prompt, trees, calls = HashModel(5, 3), [5, 6, 7], {}, {}
+    middle = Agreeing(HashModel(5, 3), HashModel(6, 2))
+    firsts = {
+        "none": None,
+        "wrong": ModelDrafter(HashModel(9, 2)),
+        "right": ModelDrafter(middle),
+        "recycled": Recycle(),
+    }
+    for name, first in firsts.items():
+        model, trees[name] = Counted(middle), []
+        drafter = ModelDrafter(model) if first is None else Cascade(first, model)
+        drafter.drawn = lambda row, tree, nodes, own=trees[name]: own.append((tree.tokens, tree.parents))
+        gl.generate(target, prompt, vocab=VOCAB, max_tokens=40, close=False, draft=gl.Draft(drafter, length=6))
+        calls[name] = model.calls
+    assert all(own == trees["none"] for own in trees.values())
+    assert all(parents == list(range(-1, len(parents) - 1)) for own in trees.values() for _, parents in own)
+    assert max(len(tokens) for tokens, _ in trees["none"]) == 6
+    assert calls["right"] < 0.6 * calls["none"]
+    assert calls["wrong"] >= calls["none"]
+    with pytest.raises(ValueError, match="Cascade drafts a chain of its own: it needs tree='chain'"):
+        gl.Draft(Cascade(Recycle(), middle), tree="fixed")
 
 
 def test_the_smallest_model_that_is_sure_drafts():
     """S2D: a small model drafts what it is sure of, the larger one the rest; one Draft serves two targets, each as if alone."""
-    from grammarlm.decoding.speculative.drafters.cascade import Nested
-
     prompt, text = [5, 6, 7], fresh(40, 50)
     right = {tuple(prompt): [*text, STOP]}
     small, large = Planted(noise(WIDTH, deviation=0.3), right, share=0.5, seed=2), Planted(noise(WIDTH), right)
@@ -476,7 +556,6 @@ def test_features_follow_the_text_through_what_is_forced():
 def test_one_draft_serves_two_targets_at_once():
     """S2D: two batches whose steps alternate, with one Draft: each is as alone."""
     from grammarlm.decoding.generate import start
-    from grammarlm.decoding.speculative.drafters.cascade import Nested
 
     targets = [HashModel(5, 3), HashModel(8, 3)]
     draft = gl.Draft(Nested([HashModel(6, 2), Agreeing(targets[0], targets[1])], confidence=0.3), length=5)

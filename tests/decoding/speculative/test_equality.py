@@ -123,7 +123,7 @@ def check(bench: Bench, chosen: dict, seed: int) -> int:
         tree=chosen["tree"],
         length=chosen["length"],
         acceptance=acceptance,
-        schedule=None if is_run and isinstance(schedule, Parallel) else schedule,
+        schedule=None if isinstance(schedule, Parallel) and (is_run or chosen["tree"] != "chain") else schedule,
     )
     if chosen["drafter"] in ("skip", "exit") and (bench.is_bare or not bench.goes_on):
         with pytest.raises(ValueError, match="needs a transformers model with a list of layers"):

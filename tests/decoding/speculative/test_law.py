@@ -9,7 +9,7 @@ import itertools
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative import draws, shapes
+from grammarlm.decoding.speculative import draws
 from grammarlm.decoding.speculative.acceptance import by_probability
 from grammarlm.decoding.speculative.drafters.cascade import Cascade, Nested
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
@@ -169,7 +169,7 @@ def test_with_the_draft_s_noise_the_law_is_another(monkeypatch):
 
 def test_with_q_of_a_stale_context_the_law_is_another(monkeypatch):
     """SJD with the q that a place had in the round before, of another text: not what its token was drawn from."""
-    stale, kept = {}, shapes.picked
+    stale, kept = {}, draws.picked
 
     def picked(shape, growth, node, row, width):
         tokens = kept(shape, growth, node, row, width)
@@ -183,7 +183,7 @@ def test_with_q_of_a_stale_context_the_law_is_another(monkeypatch):
         stale.clear()
         return SYSTEMS["SJD"]()
 
-    monkeypatch.setattr(shapes, "picked", picked)
+    monkeypatch.setattr(draws, "picked", picked)
     found, _ = answer_law(TARGET, LONG, make, monkeypatch)
     assert furthest(found, member_law(TARGET, LONG)) > 0.001
 

@@ -150,9 +150,16 @@ def test_rules_are_named_lossy():
 def test_rules_say_what_they_need():
     with pytest.raises(ValueError, match="'judge' needs a causal transformers model"):
         gl.generate(HashModel(5, 3), [5], vocab=VOCAB, draft=gl.Draft("copy", acceptance=Judge(yes)))
-    for rule in (Confident(), BigLittle()):
-        with pytest.raises(ValueError, match="needs a drafter that says how probable its tokens are"):
-            gl.Draft(["copy", HashModel(5, 3)], acceptance=rule)
+    for rule in (Confident(), BigLittle(), "typical", "lenient"):
+        for drafter in ("copy", ["copy", HashModel(5, 3)], "recycle"):
+            with pytest.raises(ValueError, match="needs a drafter that says how probable its tokens are"):
+                gl.Draft(drafter, acceptance=rule)
+    for rule in (Steps(coin), Reflective([9])):
+        for tree in ("fixed", "best_first", "distinct"):
+            with pytest.raises(ValueError, match=r"the acceptance rule '(steps|reflective)' needs tree='chain'"):
+                gl.Draft(HashModel(5, 3), acceptance=rule, tree=tree)
+    with pytest.raises(TypeError, match=r"ends is .* it takes the bytes in which a step ends"):
+        Steps(coin, ends="\n")
 
 
 # ------------------------------------------------------------------ what each is made for

@@ -5,8 +5,8 @@
     kseq       the same for k independent draws at once, which accepts more of them
     typical, lenient     lossy: what is drawn follows another law, within the grammar
 
-Each gets p, the target's distribution after mask, temperature and filters, the drafted tokens in order, and q, from which they
-were drawn; it returns the token. All but the last two draw from p.
+Each gets p, the target's distribution after mask, temperature and filters, and the drafted tokens in order. The lossless ones also
+get q, from which these were drawn, and return a token, which follows p; the lossy ones return a drafted token or none.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ Uniform = Callable[[], float]
 
 
 class ByProbability(Rule):
-    """Greedy decoding has no probabilities to compare: there, and where tokens were not drawn, the row draws by itself."""
+    """Greedy decoding has no probabilities to compare: there, and where tokens were not drawn, the row draws by itself.
 
-    def __init__(
-        self,
-        function: Callable[[np.ndarray, Sequence[int], np.ndarray, Uniform], int],
-        draws: str = "iid",
-        lossless: bool = True,
-    ):
-        self.function, self.draws, self.lossless = function, draws, lossless
+    A token that was not drawn (a copy, a choice of the best ones) is one with q = 1, of which these rules take as much as the own
+    draw does: p.
+    """
+
+    lossless = True
+
+    def __init__(self, function: Callable[[np.ndarray, Sequence[int], np.ndarray, Uniform], int], draws: str = "iid"):
+        self.function, self.draws = function, draws
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         drawn = row.unread.drawn
@@ -46,6 +47,21 @@ class ByProbability(Rule):
         aligned = np.zeros_like(p)
         aligned[: len(q)] = q[: len(p)]
         return self.function(p, tokens, aligned, uniform_of(row))
+
+
+class ByTarget(Rule):
+    """What the target finds probable enough. Where nothing is, and in greedy decoding, the row draws by itself."""
+
+    draws, needs_probabilities = "iid", True
+
+    def __init__(self, function: Callable[[np.ndarray, Sequence[int]], int | None]):
+        self.function = function
+
+    def choose(self, row: Row, logits: np.ndarray) -> int | None:
+        proposed = row.unread.proposed
+        if not proposed or not row.sampling.temperature:
+            return None
+        return self.function(distribution(logits, row.sampling), [token for _, token in proposed])
 
 
 def uniform_of(row: Row) -> Uniform:
@@ -109,15 +125,13 @@ def kseq(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Uniform)
     return drawn_from(rest if rest.sum() > 1e-12 else p, uniform)
 
 
-def typical(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Uniform) -> int:
+def typical(p: np.ndarray, drafted: Sequence[int]) -> int | None:
     """The first drafted token that is not improbable for how uncertain the target is (Medusa)."""
     logs = np.log(p, where=p > 0, out=np.zeros_like(p))
     least = min(0.09, 0.3 * float(np.exp((p * logs).sum())))
-    found = next((token for token in drafted if p[token] > least), None)
-    return drawn_from(p, uniform) if found is None else found
+    return next((token for token in drafted if p[token] > least), None)
 
 
-def lenient(p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: Uniform) -> int:
+def lenient(p: np.ndarray, drafted: Sequence[int]) -> int | None:
     """A drafted token that is at least a third as probable as the best one."""
-    found = next((token for token in drafted if 3 * p[token] >= p.max()), None)
-    return drawn_from(p, uniform) if found is None else found
+    return next((token for token in drafted if 3 * p[token] >= p.max()), None)

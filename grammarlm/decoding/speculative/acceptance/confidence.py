@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from grammarlm.decoding.arguments import check_number
 
 from .rule import Rule, first_allowed
 
@@ -18,7 +21,10 @@ class Confident(Rule):
     With a threshold of 1 there is one token a forward: the target's own.
     """
 
+    needs_probabilities = True
+
     def __init__(self, threshold: float = 0.9):
+        check_number("threshold", threshold, lambda p: p >= 0, "0 or more")
         self.above = threshold
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
@@ -32,7 +38,11 @@ class BigLittle(Rule):
     rollback    the target takes over again at a token with a negative log-probability above this
     """
 
+    needs_probabilities = True
+
     def __init__(self, fallback: float = 0.5, rollback: float = 3.0):
+        check_number("fallback", fallback, lambda p: p >= 0, "0 or more")
+        check_number("rollback", rollback, lambda surprise: not math.isnan(surprise), "which may be infinite")
         self.above, self.rollback = fallback, rollback
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:

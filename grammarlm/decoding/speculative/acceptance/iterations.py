@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.arguments import check_integer
+
 from .rule import Rule
 
 if TYPE_CHECKING:
@@ -25,8 +27,7 @@ class Iterations(Rule):
     """
 
     def __init__(self, most: int = 2):
-        if most < 1:
-            raise ValueError(f"a block is read once at least, not {most} times")
+        check_integer("most", most, 1)
         self.most = most
         self._blocks: dict[Row, Block] = {}
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grammarlm.decoding.arguments import check_function, check_number
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model
 
@@ -28,6 +29,8 @@ class Judge(Rule):
     needs_states = True
 
     def __init__(self, head: Callable[[torch.Tensor], Any], threshold: float = 0.5):
+        check_function("head", head, optional=False)
+        check_number("threshold", threshold, lambda p: 0 <= p <= 1, "from 0 to 1")
         self.head, self.threshold = head, threshold
         self._is_right: dict[Row, np.ndarray] = {}
 

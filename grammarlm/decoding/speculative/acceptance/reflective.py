@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.arguments import check_number
 from grammarlm.decoding.logits.sampling import draw
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 class Reflective(Rule):
     """`prompt`: a text, or ids; `weight`: of the second opinion, from 0 (none) to 1 (nothing else). Drafts that are chains."""
 
+    needs_chain = adds_asides = True
+
     def __init__(self, prompt: str | Sequence[int], weight: float = 0.5):
+        check_number("weight", weight, lambda share: 0 <= share <= 1, "from 0 to 1")
         self.prompt, self.weight = prompt, weight
         self._ids: list[int] = []
         self._again: dict[Row, np.ndarray] = {}

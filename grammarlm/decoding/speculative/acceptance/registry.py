@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .by_probability import ByProbability, kseq, lenient, ratio, recursive, typical
+from .by_probability import ByProbability, ByTarget, kseq, lenient, ratio, recursive, typical
 from .confidence import BigLittle, Confident
 from .iterations import Iterations
 from .judge import Judge
@@ -16,8 +16,8 @@ RULES: dict[str, Rule | type[Rule]] = {
     "ratio": ByProbability(ratio),
     "recursive": ByProbability(recursive, draws="distinct"),
     "kseq": ByProbability(kseq),
-    "typical": ByProbability(typical, lossless=False),
-    "lenient": ByProbability(lenient, lossless=False),
+    "typical": ByTarget(typical),
+    "lenient": ByTarget(lenient),
     "judge": Judge,
     "reflective": Reflective,
     "steps": Steps,
@@ -28,6 +28,11 @@ RULES: dict[str, Rule | type[Rule]] = {
 LOSSLESS = {name: rule.lossless for name, rule in RULES.items()}
 NEEDS = {"judge": "judge.Judge(head)", "reflective": "reflective.Reflective(prompt)", "steps": "steps.Steps(router)"}
 HOME = __name__.rpartition(".")[0]
+
+
+def name_of(rule: Rule) -> str:
+    """The name that it has in RULES, or that of its class."""
+    return next((name for name, known in RULES.items() if known in (rule, type(rule))), type(rule).__name__)
 
 
 def rule_of(name: str) -> Rule:

@@ -28,6 +28,9 @@ class Rule:
     draws = "coupled"  # how a draft model draws for it: draws.py
     above = 0.0  # a path of the draft ends where the draft itself gives a token no more than this probability
     needs_states = False  # the target's last hidden states
+    needs_probabilities = False  # of the drafted tokens, by the draft
+    needs_chain = False
+    adds_asides = False
 
     def begin(self, target: Target) -> None:
         """A call begins. ValueError ("needs ...") where the target does not offer what the rule needs."""

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.arguments import check_function
+from grammarlm.errors import brief
+
 from .rule import Rule, first_allowed
 
 if TYPE_CHECKING:
@@ -21,7 +24,12 @@ class Steps(Rule):
     reads any of it, and the target writes up to the next `ends` by itself.
     """
 
+    needs_chain = True  # in a tree several steps may be kept, of which the text takes one
+
     def __init__(self, router: Callable[[bytes, bytes], bool], ends: bytes = b"\n"):
+        check_function("router", router, optional=False)
+        if not isinstance(ends, bytes) or not ends:
+            raise TypeError(f"ends is {brief(ends)}; it takes the bytes in which a step ends, such as b'\\n'")
         self.router, self.ends = router, ends
         self._own: dict[Row, int] = {}  # where the step that the target writes begins in the text
 

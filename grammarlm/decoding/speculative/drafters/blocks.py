@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_facts import device_of
 
@@ -42,6 +43,7 @@ class Blocks(NodeDrafter):
     length = 8
 
     def __init__(self, propose: Propose, block: int = 4, context: Context | None = None):
+        check_integer("block", block, 1)
         self.propose, self.block, self._contexts = propose, block, Contexts(context)
         self._logits: dict[tuple[Growth, int], np.ndarray] = {}
 
@@ -93,6 +95,8 @@ class Fill(RunDrafter):
         causal: Causal | None = None,
         context: Context | None = None,
     ):
+        for name, value in (("candidates", candidates), ("length", length), ("least", least)):
+            check_integer(name, value, 1)
         self.model, self.mask_id, self.candidates = model, mask_id, candidates
         self.length, self.least, self.causal, self._contexts = length, least, causal, Contexts(context)
         self._accepted: dict[Row, float] = {}  # what a round has accepted on average, the latest counting most

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammarlm.decoding.readers.draft_tree import ROOT
-from grammarlm.decoding.speculative.draws import Shape, picked
+from grammarlm.decoding.arguments import check_integer, check_number
+from grammarlm.decoding.speculative.draws import Shape, goes_on, taken
 
 from .drafter import Candidates, NodeDrafter
 from .model import ModelDrafter
@@ -37,10 +38,13 @@ class Nodes(Several, NodeDrafter):
 class Cascade(Nodes):
     """A chain of `model` whose tokens `first` drafts: what the model alone would have drafted, in fewer of its forwards.
 
-    Trees are the model's own.
+    `first` may be a cascade: its chains are drafted by what is first in it.
     """
 
+    own_shape = "chain"
+
     def __init__(self, first: NodeDrafter, model: Any, ahead: int = 3):
+        check_integer("ahead", ahead, 1)
         self.model = model if isinstance(model, ModelDrafter) else ModelDrafter(model)
         super().__init__([first, self.model])
         self.ahead = ahead
@@ -49,8 +53,8 @@ class Cascade(Nodes):
     def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
         return self.model.after(asked, width)
 
-    def chains(self, shape: Shape, growths: Sequence[Growth]) -> bool:
-        tips = dict.fromkeys(growths, ROOT)
+    def in_own_shape(self, shape: Shape, growths: Sequence[Growth]) -> None:
+        tips = {growth: growth.tip for growth in growths}
         while tips:
             for growth, tip in tips.items():
                 self._draft(shape, growth, tip, min(self.ahead, shape.length - growth.depth(tip) - 1))
@@ -63,14 +67,16 @@ class Cascade(Nodes):
                 for growth, tip in tips.items()
                 if (end := self._verify(shape, growth, tip, found)) is not None and growth.depth(end) < shape.length
             }
-        return True
 
     def _draft(self, shape: Shape, growth: Growth, tip: int, count: int) -> None:
+        """So many tokens of the first tier."""
+        first, free = self._drafters[0], replace(shape, above=0.0, stop=None)
+        if isinstance(first, Cascade) and count > 0:
+            first.in_own_shape(replace(free, length=growth.depth(tip) + count), [growth])
+            return
         for _ in range(count):
-            (candidates,) = self._drafters[0].after([(growth, tip)], 1)
-            row = candidates.row
-            tokens = candidates.tokens if row is None else picked(shape, growth, tip, row, 1)
-            node = growth.best_allowed(tokens, tip)
+            (candidates,) = first.after([(growth, tip)], 1)
+            node = growth.best_allowed(taken(free, growth, tip, candidates, 1), tip)
             if node is None:
                 return
             tip = node
@@ -80,20 +86,25 @@ class Cascade(Nodes):
     ) -> int | None:
         """Takes what the model itself draws; its last node, or None where nothing may follow."""
         while True:
-            row = found[growth, tip].row
-            token = None if row is None else next(iter(picked(shape, growth, tip, row, 1)), None)
-            known = None if token is None else growth.tree.child(tip, token)
-            if known is not None and (growth, known) in found:
-                tip = known
-                continue
-            growth.cut(tip + 1)
-            return None if token is None else growth.add(token, tip)
+            candidates = found[growth, tip]
+            token = next(iter(taken(shape, growth, tip, candidates, 1)), None)
+            node = None if token is None else growth.tree.child(tip, token)
+            if node is None:  # the model goes another way
+                growth.cut(tip + 1)
+                node = None if token is None else growth.add(token, tip)
+                return None if node is None or not goes_on(shape, growth, node, candidates) else node
+            if not goes_on(shape, growth, node, candidates):
+                growth.cut(node + 1)
+                growth.tree.drawn.pop(node, None)  # by the first tier
+                return None
+            tip = node
 
 
 class Nested(Nodes):
     """The smallest model that is sure: one whose best token has at least the probability `confidence`, else the last one."""
 
     def __init__(self, models: Sequence[Any], confidence: float = 0.7):
+        check_number("confidence", confidence, lambda p: 0 <= p <= 1, "from 0 to 1")
         super().__init__([each if isinstance(each, ModelDrafter) else ModelDrafter(each) for each in models])
         self.confidence = confidence
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
-from .drafter import Drafter
+from .drafter import Drafter, told, trying
 from .several import Several
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
 
 PRIOR = 2.0, 3.0  # accepted of so many that could be, before the first draft
 FADES = 0.97  # of a draft's weight with each later one
+
+
+def leaves(drafter: Drafter) -> list[Drafter]:
+    """The drafters of a list, and of lists in it; else the only one."""
+    return (
+        [leaf for member in drafter.members for leaf in leaves(member)] if isinstance(drafter, Combined) else [drafter]
+    )
 
 
 class Combined(Several):
@@ -19,6 +30,22 @@ class Combined(Several):
         self.prior = PRIOR
         self._accepted = [0.0] * len(self.members)
         self._tried = [0.0] * len(self.members)
+
+    def each(self, tell: Callable[[Drafter], None]) -> None:
+        """Those that have not failed; one that fails is no business of the others."""
+        for member in self.members:
+            told(member, tell)
+
+    def drop(self, row: Row) -> None:
+        """Also those that have failed, which may remember the answer."""
+        for member in self.members:
+            with trying(member):
+                member.drop(row)
+
+    @property
+    def working(self) -> list[tuple[int, Drafter]]:
+        """The members that have not failed, with their numbers."""
+        return [(number, member) for number, member in enumerate(self.members) if not member.has_failed]
 
     def count(self, number: int, tried: int, accepted: int) -> None:
         """So many of a member's tokens stood where the next one was drawn, and so many of these were drawn."""
@@ -41,7 +68,7 @@ class Combined(Several):
 
     def best_rate(self, is_held: bool) -> float:
         """The best member's; `is_held`: there is a grammar, so that its drafter counts."""
-        rates = [self.rate(i) for i, member in enumerate(self.members) if is_held or not member.needs_grammar]
+        rates = [self.rate(number) for number, member in self.working if is_held or not member.needs_grammar]
         return max(rates, default=0.0)
 
     def promise(self, number: int, length: int) -> float:
@@ -51,5 +78,5 @@ class Combined(Several):
 
     @property
     def by_merit(self) -> list[int]:
-        """The members' numbers, the most trusted first; among equals in the order given."""
-        return sorted(range(len(self.members)), key=lambda number: -self.rate(number))
+        """The numbers of the working members, the most trusted first; among equals in the order given."""
+        return sorted((number for number, _ in self.working), key=lambda number: -self.rate(number))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.arguments import check_function
+
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
 
@@ -19,6 +21,7 @@ class Contexts:
     """`of(ids of a prompt)`: the ids that the draft model gets instead; None: the same."""
 
     def __init__(self, of: Context | None):
+        check_function("context", of)
         self._of = of
         self._prompts: dict[Row, list[int]] = {}
 

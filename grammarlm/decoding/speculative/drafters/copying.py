@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.draft_tree import DraftTree
 
 from .drafter import RunDrafter
@@ -73,7 +74,8 @@ class Copy(RunDrafter):
     length = 10
 
     def __init__(self, least: int = 2):
-        self.least = max(2, least)
+        check_integer("least", least, 2)
+        self.least = least
         self._texts: dict[Row, Index] = {}
         self._sources: dict[Row, Source] = {}
 

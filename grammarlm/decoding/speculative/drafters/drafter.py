@@ -9,13 +9,17 @@ one user what another one has written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draws import Candidates
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from grammarlm.decoding.speculative.draws import Shape
     from grammarlm.decoding.speculative.growth import Growth
     from grammarlm.vocab.vocabulary import Vocabulary
+
+__all__ = ["Candidates", "Drafter", "NodeDrafter", "RunDrafter", "Target", "told", "trying"]
 
 
 @dataclass(frozen=True)
@@ -36,19 +42,16 @@ class Target:
     temperature: float
 
 
-class Candidates(NamedTuple):
-    """What may follow a node, best first."""
-
-    tokens: Sequence[int]
-    log_p: Sequence[float]
-    row: np.ndarray | None = None  # the draft's masked logits, where it is a model
-
-
 class Drafter:
     """What all drafters share: by default they learn nothing."""
 
     length = 8  # tokens of a chain, where nothing else is asked for
     needs_grammar = False  # drafts nothing of free text
+    has_probabilities = False  # does it say how probable its tokens are?
+    own_shape: str | None = None  # "chain" or "tree": it makes one in a way of its own, in place of any other
+    adds_asides = False
+    drafts_by_reader = False  # the target's reader, which cannot read meanwhile
+    has_failed = False  # in this call; it is asked nothing more
     # Tokens that are drawn, of so many, where that is known before the first draft.
     usual: tuple[float, float] | None = None
     needs_states = False  # the target's last hidden states
@@ -96,6 +99,29 @@ class Drafter:
         """The tree is made, and may get asides: ids that the target reads beside it."""
 
 
+@contextmanager
+def trying(drafter: Drafter) -> Iterator[None]:
+    """What goes wrong in a drafter costs what it would have drafted in the rest of this call, and a warning; no answer."""
+    try:
+        yield
+    except Exception as error:
+        if not drafter.has_failed:
+            drafter.has_failed = True
+            warnings.warn(
+                f"the drafter {type(drafter).__name__} failed, and drafts nothing more in this call; the answers are not "
+                f"affected: {message_of(error)}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+
+def told(drafter: Drafter, tell: Callable[[Drafter], None]) -> None:
+    """Tells a drafter something, unless it has failed."""
+    if not drafter.has_failed:
+        with trying(drafter):
+            tell(drafter)
+
+
 class RunDrafter(Drafter):
     def open(self, growths: Sequence[Growth]) -> None:
         """Runs for these answers are asked for next."""
@@ -107,6 +133,7 @@ class RunDrafter(Drafter):
 
 class NodeDrafter(Drafter):
     length = 4
+    has_probabilities = True
 
     def open(self, growths: Sequence[Growth]) -> None:
         """Trees for these answers are drafted next."""
@@ -115,9 +142,9 @@ class NodeDrafter(Drafter):
         """What may follow each (answer, node): at most `width` tokens each, or all where there is a row."""
         raise NotImplementedError
 
-    def chains(self, shape: Shape, growths: Sequence[Growth]) -> bool:
-        """Drafts chains in a way of its own; False where node by node is as good."""
-        return False
+    def in_own_shape(self, shape: Shape, growths: Sequence[Growth]) -> None:
+        """Drafts in the way that `own_shape` promises, where no chain has been begun."""
+        raise NotImplementedError
 
     def close(self, growths: Sequence[Growth]) -> None:
         """The trees are finished."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.cached import CachedReader
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_layers import layers_of
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 
 
 class SharedExit(NodeDrafter):
-    length = 6
+    length, drafts_by_reader = 6, True
 
     def __init__(self, layers: int | None = None, eta: float = 0.0, adapter: Adapter | None = None):
+        check_integer("layers", layers, 1, optional=True)
         self.layers, self.eta, self.adapter = layers, eta, adapter
         self._model: Any = None
         self._at = 0

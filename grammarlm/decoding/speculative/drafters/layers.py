@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.arguments import check_function, check_integer, check_number
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.model_layers import after_layer, layers_of, with_layers
+from grammarlm.errors import brief
 
 from .drafter import Drafter, Target
 from .early_exit import SharedExit
@@ -36,6 +37,7 @@ class OwnLayers(ModelDrafter):
     transfer = 0.0  # also before that
 
     def __init__(self, layers: Sequence[int] | int | None = None, transform: Transform | None = None):
+        check_function("transform", transform)
         self.layers, self.transform = layers, transform
 
     def kept(self, count: int) -> list[int]:
@@ -58,8 +60,20 @@ class Skip(OwnLayers):
 
     name = "skip"
 
+    def __init__(self, layers: Sequence[int] | None = None, transform: Transform | None = None):
+        if layers is not None and not isinstance(layers, (list, tuple, range)):
+            raise TypeError(f"layers is {brief(layers)}; skip takes a list of the layers that are left out, from 0")
+        for layer in layers or ():
+            check_integer("layers", layer, 0)
+        super().__init__(layers, transform)
+
     def kept(self, count: int) -> list[int]:
         if isinstance(self.layers, Sequence):
+            for layer in self.layers:
+                if layer >= count:
+                    raise ValueError(
+                        f"layers={self.layers}: skip needs a model with a layer {layer}; this one has {count}"
+                    )
             return [layer for layer in range(count) if layer not in self.layers]
         return sorted({0, count - 1, *range(1, count, 2)}) if count > 2 else [0]
 
@@ -73,6 +87,8 @@ class Exit(OwnLayers):
         super().__init__(None if isinstance(layers, str) else layers, transform)
         if isinstance(layers, str) and layers != AUTO:
             raise ValueError(f"layers={layers!r}; it takes a number of layers, or {AUTO!r}")
+        if not isinstance(layers, str):
+            check_integer("layers", layers, 1, optional=True)
         self._chooses = layers == AUTO
         self._target: Target | None = None
         self._count = 0
@@ -83,11 +99,14 @@ class Exit(OwnLayers):
         if self._chooses:
             self._count = count
             return list(range(self._best()))
-        return list(range(self.layers if isinstance(self.layers, int) else max(1, count // 2)))
+        layers = self.layers if isinstance(self.layers, int) else max(1, count // 2)
+        if layers >= count:
+            raise ValueError(f"layers={layers}: the model has {count}, and an exit needs to come before the last one")
+        return list(range(layers))
 
     def begin(self, target: Target) -> None:
         super().begin(target)
-        self._target, self._used = target, len(self.kept(self._count or 2))
+        self._target, self._used = target, self._best() if self._chooses else 0
 
     def _best(self) -> int:
         """Of the exits that have been tried often enough the one with most tokens for its time; first one that has not been."""
@@ -125,5 +144,6 @@ def early_exit(
         raise ValueError(
             "eta= and adapter= share layers with the target: no transform= of what they give, and a number of layers"
         )
+    check_function("adapter", adapter)
     check_number("eta", eta or 0.0, lambda least: 0 <= least <= 1, "from 0 to 1")
     return SharedExit(layers, eta or 0.0, adapter)

@@ -21,6 +21,7 @@ MOST_ROWS = 32_768  # tokens that are remembered: 1.5 MB
 
 class Recycle(NodeDrafter):
     length = 5
+    has_probabilities = False  # ranks alone
 
     def __init__(self) -> None:
         self._row_of: dict[int, int] = {}

@@ -25,7 +25,7 @@ import torch
 
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.ephemeral import Ephemeral, EphemeralReader
-from grammarlm.decoding.speculative.draws import Shape, picked
+from grammarlm.decoding.speculative.draws import Shape, goes_on, taken
 
 from .drafter import Candidates, NodeDrafter, Target
 from .heads import output_of
@@ -131,26 +131,28 @@ class Rows(NodeDrafter):
         states = self.ahead(seen, said)
         return None if states is None else self._output(states).float().cpu().numpy()
 
-    def chains(self, shape: Shape, growths: Sequence[Growth]) -> bool:
-        """The tree of ranks, where there is one."""
-        for growth in growths if self.tree else ():
-            nodes: dict[Path, int] = {(): ROOT}
-            drawn: dict[Path, list[int]] = {}
+    @property
+    def own_shape(self) -> str | None:  # type: ignore[override]
+        return "tree" if self.tree else None
+
+    def in_own_shape(self, shape: Shape, growths: Sequence[Growth]) -> None:
+        """The tree of ranks."""
+        for growth in growths:
+            open_nodes: dict[Path, int] = {(): ROOT}
+            found: dict[Path, Candidates] = {}
+            tokens: dict[Path, Sequence[int]] = {}
             for *above, rank in self.tree:
                 parent = tuple(above)
-                if parent not in nodes:
+                if parent not in open_nodes:
                     continue
-                if parent not in drawn:
-                    drawn[parent] = self._picked(shape, growth, nodes[parent], parent)
-                node = growth.add(drawn[parent][rank], nodes[parent]) if rank < len(drawn[parent]) else None
-                if node is not None:
-                    nodes[(*parent, rank)] = node
-        return bool(self.tree)
-
-    def _picked(self, shape: Shape, growth: Growth, node: int, path: Path) -> list[int]:
-        (candidates,) = self.after([(growth, node)], 1)
-        width = 1 + max(each[-1] for each in self.tree if each[:-1] == path)
-        return [] if candidates.row is None else picked(shape, growth, node, candidates.row, width)
+                at = open_nodes[parent]
+                if parent not in found:
+                    (found[parent],) = self.after([(growth, at)], 1)
+                    width = 1 + max(each[-1] for each in self.tree if each[:-1] == parent)
+                    tokens[parent] = taken(shape, growth, at, found[parent], width)
+                node = growth.add(tokens[parent][rank], at) if rank < len(tokens[parent]) else None
+                if node is not None and goes_on(shape, growth, node, found[parent]):
+                    open_nodes[(*parent, rank)] = node
 
 
 def of_positions(seen: Seen, said: torch.Tensor) -> torch.Tensor | None:

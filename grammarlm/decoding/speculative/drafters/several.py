@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,11 @@ class Several(Drafter):
         self.members = list(members)
         self.is_lossless = all(member.is_lossless for member in self.members)
 
+    def each(self, tell: Callable[[Drafter], None]) -> None:
+        """Tells all members."""
+        for member in self.members:
+            tell(member)
+
     def begin(self, target: Target) -> None:
         for member in self.members:
             member.begin(target)
@@ -38,41 +43,33 @@ class Several(Drafter):
         return reader
 
     def reading(self, rows: Sequence[Row]) -> None:
-        for member in self.members:
-            member.reading(rows)
+        self.each(lambda member: member.reading(rows))
 
     @property
     def observes(self) -> bool:
         return any(member.observes for member in self.members)
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
-        for member in self.members:
-            member.observe(row, tree, before, logits)
+        self.each(lambda member: member.observe(row, tree, before, logits))
 
     def observe_asides(self, row: Row, logits: np.ndarray) -> None:
-        for member in self.members:
-            member.observe_asides(row, logits)
+        self.each(lambda member: member.observe_asides(row, logits))
 
     def finish(self, growth: Growth) -> None:
-        for member in self.members:
-            member.finish(growth)
+        self.each(lambda member: member.finish(growth))
 
     @property
     def needs_states(self) -> bool:  # type: ignore[override]
         return any(member.needs_states for member in self.members)
 
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        for member in self.members:
-            member.observe_states(row, tree, states)
+        self.each(lambda member: member.observe_states(row, tree, states))
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
-        for member in self.members:
-            member.drawn(row, tree, nodes)
+        self.each(lambda member: member.drawn(row, tree, nodes))
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
-        for member in self.members:
-            member.learn(row, tokens)
+        self.each(lambda member: member.learn(row, tokens))
 
     def drop(self, row: Row) -> None:
-        for member in self.members:
-            member.drop(row)
+        self.each(lambda member: member.drop(row))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 
 from .drafter import Candidates, NodeDrafter
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 class Strided(NodeDrafter):
     """`mask`: its id; `stride`: tokens of a step at most, 1: one after another."""
 
+    adds_asides = True
+
     def __init__(self, mask: int, stride: int = 3):
-        if stride < 1:
-            raise ValueError(f"a stride has one token at least, not {stride}")
+        check_integer("mask", mask, 0)
+        check_integer("stride", stride, 1)
         self.mask, self.length = mask, stride - 1
         self._read: dict[Row, tuple[int, np.ndarray]] = {}  # (ids of the text, logits after all masks)
         self._next: dict[Row, tuple[int, np.ndarray]] = {}  # (ids before the first place, logits of the places)

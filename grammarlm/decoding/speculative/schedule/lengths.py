@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.arguments import check_integer
+
 from .schedule import Schedule
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ class Lengths(Schedule):
     """`pool`: so many batches have begun and not ended; `patience`: turns that a row may wait."""
 
     def __init__(self, pool: int = 4, patience: int = 64):
-        if pool < 2 or patience < 1:
-            raise ValueError(f"pool={pool}, patience={patience}: two batches and one turn are the least")
+        check_integer("pool", pool, 2)
+        check_integer("patience", patience, 1)
         self.pool, self.patience = pool, patience
         self._waited: dict[Row, int] = {}
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from grammarlm.decoding.arguments import check_number
 from grammarlm.decoding.readers.model_facts import text_config
 
 from .schedule import Schedule
@@ -30,8 +32,7 @@ class Memory(Schedule):
     limits_rooms = True
 
     def __init__(self, megabytes: float):
-        if not megabytes > 0:
-            raise ValueError(f"memory for drafts is above 0 megabytes, not {megabytes}")
+        check_number("megabytes", megabytes, lambda size: 0 < size < math.inf, "above 0 megabytes")
         self.most = int(megabytes * 1e6)
         self._fixed = 0  # bytes of a node
         self._by_length = 0  # and for each id of its text

@@ -18,9 +18,11 @@ from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.draft_tree import ROOT
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.drafters.several import Several
+from grammarlm.decoding.speculative.draws import goes_on
 from grammarlm.decoding.speculative.growth import Growth
 from grammarlm.decoding.speculative.shapes import children
 
@@ -65,9 +67,12 @@ class Parallel(Schedule):
     `trace` has the last rounds.
     """
 
+    needs_chain = True
+
     def __init__(self, ahead: int = 4, branches: int = 1, layers: int | None = None):
-        if ahead < 1 or branches < 1:
-            raise ValueError(f"ahead={ahead}, branches={branches}: one token and one branch are the least")
+        check_integer("ahead", ahead, 1)
+        check_integer("branches", branches, 1)
+        check_integer("layers", layers, 1, optional=True)
         self.ahead, self.branches = ahead, branches
         self._glimpse = None if layers is None else Glimpse(layers)
         self._rows: list[Row] = []  # of this round
@@ -77,9 +82,9 @@ class Parallel(Schedule):
         self._sizes: dict[Row, tuple[int, int]] = {}  # ids of the text, nodes of the last chain
 
     def begin(self, target: Target, drafter: Drafter) -> None:
-        if not isinstance(drafter, NodeDrafter) or isinstance(drafter, Several):
+        if not isinstance(drafter, NodeDrafter) or isinstance(drafter, Several) or drafter.drafts_by_reader:
             raise ValueError("a parallel schedule needs one drafter that goes on token by token, such as a draft model")
-        self.read()
+        self._join()  # of a call that came to no end
         if self._glimpse is not None:
             self._glimpse.begin(target.model)
         self._ready = None
@@ -104,7 +109,7 @@ class Parallel(Schedule):
         assert isinstance(drafter, NodeDrafter)
         self._sizes |= {growth.row: (len(growth.ids), growth.tree.drafted) for growth in growths}
         now = perf_counter()
-        chains = [growth for growth in growths if growth.tree and growth.tree.is_chain]
+        chains = [growth for growth in growths if growth.tree.without_asides]
         further = {growth.row: self._longer(growth) for growth in chains}
         run = Ahead(further, {row: len(row.ids) for row in further}, Round(now))
         run.thread = Thread(target=self._draft, args=(run, shape, drafter), name=THREAD, daemon=True)
@@ -116,9 +121,10 @@ class Parallel(Schedule):
     def _longer(self, growth: Growth) -> Growth:
         """The same chain, with room for more; all of its own."""
         left = growth.row.spec.max_tokens - growth.row.count - 1
-        longer = Growth(growth.row, min(left, len(growth.tree) + 1 + self.ahead))
-        longer.most = len(growth.tree) + self.branches * (1 + self.ahead)
-        longer.add_run(growth.tree.tokens)
+        chain = growth.tree.without_asides.tokens
+        longer = Growth(growth.row, min(left, len(chain) + 1 + self.ahead))
+        longer.most = len(chain) + self.branches * (1 + self.ahead)
+        longer.add_run(chain)
         return longer
 
     def _draft(self, run: Ahead, shape: Shape, drafter: NodeDrafter) -> None:
@@ -136,6 +142,7 @@ class Parallel(Schedule):
                     (g, child)
                     for (g, node), candidates in pairs
                     for child in children(shape, g, node, candidates, width)
+                    if not step or goes_on(shape, g, child, candidates)  # the first one is the target's
                 ]
         except Exception as error:
             run.errors.append(error)
@@ -154,17 +161,22 @@ class Parallel(Schedule):
         return found
 
     def read(self) -> None:
+        """Raises what the drafter has raised in its thread; what it has drafted before is of use all the same."""
+        run = self._join()
+        self._ready = run or self._ready
+        if run is not None and run.errors:
+            raise run.errors[0]
+
+    def _join(self) -> Ahead | None:
         run, self._running = self._running, None
         if run is None:
-            return
+            return None
         run.trace.reading = run.trace.began, perf_counter()
         if self._glimpse is not None:
             self._glimpse.stop()
         run.thread.join()
         self.trace.append(run.trace)
-        if run.errors:
-            raise run.errors[0]
-        self._ready = run
+        return run
 
     def drop(self, row: Row) -> None:
         self._sizes.pop(row, None)
@@ -191,4 +203,6 @@ def take(growth: Growth, ready: Ahead) -> int:
         if growth.add(ahead.tree.tokens[child], growth.tip) is None:
             break
         node, taken = child, taken + 1
+        if node in ahead.chances:
+            growth.chances[growth.tip] = ahead.chances[node]
     return taken

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.arguments import check_function
+
 from .schedule import Schedule
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Rooms(Schedule):
     limits_rooms = True
 
     def __init__(self, of: Callable[[Sequence[Row]], Sequence[int]] | None = None):
+        check_function("of", of)
         self.of = of or self._by_fate
         self._fates: dict[Row, Fate] = {}
 

@@ -16,6 +16,7 @@ class Schedule:
     """By default each row drafts as many tokens as it has room for, before the target reads."""
 
     pool = 1  # of many prompts so many batches have begun and not ended; `choose` says which of their rows read next
+    needs_chain = False
     limits_rooms = False  # are rooms bounds, also of what costs nothing to draft?
 
     def begin(self, target: Target, drafter: Drafter) -> None:
