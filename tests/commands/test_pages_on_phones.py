@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.commands.command_line import call
-from tests.commands.test_bench_page import needs_browser, report, shown
+from tests.commands.pages import needs_browser, report, shown
 
 pytest.importorskip("transformers")
 

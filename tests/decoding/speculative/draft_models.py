@@ -128,3 +128,34 @@ def prompts(count: int, seed: int) -> list[list[int]]:
         prompt = rng.integers(2, STOP, int(rng.integers(1, 10))).tolist()
         found.append(prompt * 2 + prompt[:1] if number % 2 else prompt)
     return found
+
+
+def deep(kind="Llama"):
+    """Six layers, of which the last four change little: an exit after two is often right."""
+    sliding = {"sliding_window": 6} if kind in ("Mistral", "Gemma3Text") else {}
+    model = random_model(
+        kind, WIDTH, num_hidden_layers=6, eos_token_id=STOP, tie_word_embeddings=False, **sliding
+    ).double()
+    with torch.no_grad():
+        for layer in (model.model.layers if hasattr(model, "model") else model.transformer.h)[2:]:
+            for name, weight in layer.named_parameters():
+                if name.endswith(("o_proj.weight", "down_proj.weight", "c_proj.weight")):
+                    weight.data *= 0.2
+        model.get_output_embeddings().weight *= 3
+    return model
+
+
+def random_ahead(seed):
+    """A small recurrent network with random weights: of all states, and what has been said since."""
+    generator = torch.Generator().manual_seed(seed)
+    mix, embed = (torch.randn(*size, generator=generator, dtype=torch.float64) for size in ((32, 32), (WIDTH, 32)))
+
+    def ahead(seen, said):
+        state = (seen.states[-1] + 0.1 * seen.states.mean(0)).expand(len(said), -1)
+        if seen.after is not None:
+            state = state + seen.after.sum(0)
+        for ids in said.T:
+            state = torch.tanh(state @ mix + embed[ids])
+        return state
+
+    return ahead

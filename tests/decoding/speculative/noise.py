@@ -154,3 +154,16 @@ def answer_law(model, members, make_draft, monkeypatch, **options) -> tuple[dict
         found[text] += probability
         ways += 1
     return dict(found), ways
+
+
+def furthest(found, expected) -> float:
+    return max(abs(found.get(text, 0.0) - expected.get(text, 0.0)) for text in {*found, *expected})
+
+
+TARGET = Table(1)
+PLAIN = texts([(A, B), (A, B, C), (A, B)])
+LONG = texts([(A, B)] * 4)
+ENDS = texts([(A, B), (A, B)]) | {(A,), (C, A, B), (C,), (C, A, C)}  # some answers begin others
+SHORT = texts([(A, B)] * 3)
+LATE = texts([(A,), (A,), (A,), (A, B), (A, B)])  # the first forward drafts a chain; here trees come where it matters
+LANGUAGES = {"plain": PLAIN, "long": LONG, "ends": ENDS, "late": LATE}

@@ -6,7 +6,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.readers.split import SplitReader
 from tests.decoding.random_models import random_model
-from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, transformers_model
+from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, deep, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers, written
 from tests.rounding import assert_logits
 
@@ -15,21 +15,6 @@ torch = pytest.importorskip("torch")
 COUNT = [3, pytest.param(60, marks=pytest.mark.proof)]
 PROMPT, LENGTH, AHEAD = [5, 6, 7], 40, 4
 ENOUGH = 0.9 * (AHEAD + 1) * LENGTH / (LENGTH + AHEAD)
-
-
-def deep(kind="Llama"):
-    """Six layers, of which the last four change little: an exit after two is often right."""
-    sliding = {"sliding_window": 6} if kind in ("Mistral", "Gemma3Text") else {}
-    model = random_model(
-        kind, WIDTH, num_hidden_layers=6, eos_token_id=STOP, tie_word_embeddings=False, **sliding
-    ).double()
-    with torch.no_grad():
-        for layer in (model.model.layers if hasattr(model, "model") else model.transformer.h)[2:]:
-            for name, weight in layer.named_parameters():
-                if name.endswith(("o_proj.weight", "down_proj.weight", "c_proj.weight")):
-                    weight.data *= 0.2
-        model.get_output_embeddings().weight *= 3
-    return model
 
 
 class Positions:

@@ -17,15 +17,23 @@ from grammarlm.decoding.speculative.drafters.strided import Strided
 from grammarlm.decoding.speculative.schedule.parallel import Parallel
 from grammarlm.decoding.speculative.schedule.rooms import Rooms
 from tests.decoding.speculative import noise
-from tests.decoding.speculative.noise import A, B, C, Interval, Table, answer_law, member_law, texts
-
-TARGET = Table(1)
-PLAIN = texts([(A, B), (A, B, C), (A, B)])
-LONG = texts([(A, B)] * 4)
-ENDS = texts([(A, B), (A, B)]) | {(A,), (C, A, B), (C,), (C, A, C)}  # some answers begin others
-SHORT = texts([(A, B)] * 3)
-LATE = texts([(A,), (A,), (A,), (A, B), (A, B)])  # the first forward drafts a chain; here trees come where it matters
-LANGUAGES = {"plain": PLAIN, "long": LONG, "ends": ENDS, "late": LATE}
+from tests.decoding.speculative.noise import (
+    ENDS,
+    LANGUAGES,
+    LONG,
+    PLAIN,
+    SHORT,
+    TARGET,
+    A,
+    B,
+    C,
+    Interval,
+    Table,
+    answer_law,
+    furthest,
+    member_law,
+    texts,
+)
 
 
 def drafted(drafter, **options):
@@ -62,10 +70,6 @@ SYSTEMS = {
     "FASER, ratio": lambda: gl.Draft(Table(2), acceptance="ratio", schedule=Rooms()),
     "stopped": drafted(small, length=3, acceptance="ratio", stop=0.5),
 }
-
-
-def furthest(found, expected) -> float:
-    return max(abs(found.get(text, 0.0) - expected.get(text, 0.0)) for text in {*found, *expected})
 
 
 @pytest.mark.parametrize(

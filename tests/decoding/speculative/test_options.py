@@ -20,9 +20,7 @@ from grammarlm.decoding.speculative.schedule.memory import Memory
 from grammarlm.decoding.speculative.schedule.parallel import Parallel
 from grammarlm.decoding.speculative.schedule.rooms import Rooms
 from tests.decoding.speculative.byte_ngrams import BYTES
-from tests.decoding.speculative.draft_models import GRAMMARS, VOCAB, WIDTH, Agreeing, HashModel
-from tests.decoding.speculative.test_exits import deep
-from tests.decoding.speculative.test_rows import random_ahead
+from tests.decoding.speculative.draft_models import GRAMMARS, VOCAB, WIDTH, Agreeing, HashModel, deep, random_ahead
 
 torch = pytest.importorskip("torch")
 

@@ -11,7 +11,7 @@ from grammarlm.decoding.readers.ephemeral import Ephemeral
 from grammarlm.decoding.speculative.drafters.rows import Rows, hidden_transfer, prompt_tokens
 from grammarlm.decoding.speculative.drafters.tree_tuner import tune_tree
 from tests.decoding.random_models import Forwards
-from tests.decoding.speculative.draft_models import VOCAB, WIDTH, HashModel, transformers_model
+from tests.decoding.speculative.draft_models import VOCAB, WIDTH, HashModel, random_ahead, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers, written
 from tests.rounding import assert_logits
 
@@ -25,22 +25,6 @@ ENOUGH = 0.9 * (AHEAD + 1) * LENGTH / (LENGTH + AHEAD + 1)  # the first round dr
 @pytest.fixture(scope="module")
 def llama():
     return transformers_model("Llama")
-
-
-def random_ahead(seed):
-    """A small recurrent network with random weights: of all states, and what has been said since."""
-    generator = torch.Generator().manual_seed(seed)
-    mix, embed = (torch.randn(*size, generator=generator, dtype=torch.float64) for size in ((32, 32), (WIDTH, 32)))
-
-    def ahead(seen, said):
-        state = (seen.states[-1] + 0.1 * seen.states.mean(0)).expand(len(said), -1)
-        if seen.after is not None:
-            state = state + seen.after.sum(0)
-        for ids in said.T:
-            state = torch.tanh(state @ mix + embed[ids])
-        return state
-
-    return ahead
 
 
 def forwards_of(out):
