@@ -17,6 +17,7 @@ class CanonicalReport:
     """What canonical_only did so far."""
 
     rows_left_whole: int = 0  # rows not reduced: no token that the grammar allows was canonical there
+    texts: int | None = None  # of a grammar that has few, each of which has one tokenization; None: more, or endless
 
 
 @dataclass(frozen=True, repr=False)
