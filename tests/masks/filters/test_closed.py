@@ -138,6 +138,10 @@ def test_bytes_read_budgets_and_snapshots() -> None:
     constraint = gl.compile(gl.Choices(["the cat sat", "that's it"]), vocab, canonical_only=True)
     tokens = vocab.encode("the cat sat")
     matcher = constraint.matcher()
+    assert (
+        matcher.explain(vocab.encode("t")[0])
+        == "allowed by the grammar, but the tokenizer cuts every text that begins so in another way"
+    )
     assert matcher.forced_tokens() in ([], vocab.encode("th"))
     assert matcher.advance(tokens[0])
     assert matcher.forced_tokens() == tokens[1:]
