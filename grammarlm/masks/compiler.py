@@ -112,7 +112,7 @@ class Compiler:
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError(
-            "a Compiler belongs to its process, with its threads: make one in each; its constraints and its vocabulary can be pickled"
+            "a Compiler belongs to its process, with its threads: make one in each; its constraints and its vocabulary are pickled"
         )
 
     # ------------------------------------------------------------------ compile

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.readers.mask_facts import CAUSAL, MASKED
-from grammarlm.decoding.readers.model_facts import device_of
+from grammarlm.decoding.readers.model_facts import device_of, width_of
 from grammarlm.masks.canvas.device_scores import is_on_device
 
 from .device_logits import DeviceLogits
@@ -48,6 +49,8 @@ class Denoiser:
 
     def answers(self, logits: torch.Tensor) -> Sequence[Logits]:
         """Of the model's logits those of the rows, as wide as the vocabulary."""
+        if self.calls == 1 and width_of(self.model) is None:  # of a bare callable it is known only now
+            warn_of_width(self.width, logits.shape[2])
         kept = logits[:, len(self.prompt) :, : self.width].detach()
         if kept.numel() and not bool((kept.amax(2) < np.inf).all()):  # NaN where there is one
             raise ValueError("the model's logits hold NaN or inf; check its weights and dtype")
