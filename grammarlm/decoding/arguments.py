@@ -183,7 +183,9 @@ def instead_of(prompt: Any) -> str:
             "padding"
         )
     if isinstance(prompt, (list, tuple)) and any(isinstance(one, str) for one in prompt):
-        at = next(at for at, one in enumerate(prompt) if not isinstance(one, str))
+        at = next((at for at, one in enumerate(prompt) if not isinstance(one, str)), None)
+        if at is None:
+            return "it takes one prompt here, a text (str) or a list of token ids"
         return f"number {at} is {type(prompt[at]).__name__}; a list of prompts has a text (str) or a list of token ids for each"
     if hasattr(prompt, "ids"):
         return "pass its ids: prompt.ids"

@@ -167,6 +167,8 @@ def compile(
         raise TypeError(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
+    if not isinstance(canonical_only, bool):
+        raise TypeError(f"compile(canonical_only=...) takes True or False, not {brief(canonical_only)}")
     check_size(grammar, limits)
     canonical = _canonical_tokens(vocab) if canonical_only else None
     entries.load("masks")  # the kernels: now, and not in the middle of a text

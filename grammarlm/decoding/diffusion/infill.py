@@ -19,7 +19,7 @@ from grammarlm.decoding.fit import count_of, warn_of_width
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.output import as_written
 from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of, mask_id_of
-from grammarlm.decoding.readers.model_facts import width_of
+from grammarlm.decoding.readers.model_facts import check_no_tokenizer, width_of
 from grammarlm.decoding.request import compiled_output
 from grammarlm.decoding.result import Result
 from grammarlm.kernels import entries
@@ -110,6 +110,7 @@ def infill(
 
 
 def checked_kind(model: Any) -> str:
+    check_no_tokenizer("model", model, "the model comes first, then the row; its tokenizer is tokenizer=")
     if not callable(model):
         raise TypeError(f"model is {type(model).__name__}; pass a callable from ids [B, L] to logits [B, L, V]")
     return kind_of(model)

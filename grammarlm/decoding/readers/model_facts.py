@@ -13,9 +13,7 @@ def check_model(model: Any) -> None:
     """TypeError where the model cannot generate text."""
     check_no_tokenizer("model", model, "the model comes first, then the prompt; its tokenizer is tokenizer=")
     if isinstance(model, type):
-        raise TypeError(
-            f"model is the class {model.__name__}; pass a model, loaded by {model.__name__}.from_pretrained(...)"
-        )
+        raise TypeError(f"model is the class {model.__name__}; pass a model itself, such as from_pretrained() returns")
     if is_transformers_model(model):
         if hasattr(model, "can_generate") and not model.can_generate():
             fit = "AutoModelForSeq2SeqLM" if is_encoder_decoder(model) else "AutoModelForCausalLM"
