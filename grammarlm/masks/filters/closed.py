@@ -115,7 +115,7 @@ def _walk(epoch: Epoch, start: int) -> list[Text] | None:
     while path:
         state = path[-1]
         if state not in nexts:
-            nexts[state] = _next_states(epoch, state)
+            nexts[state] = next_states(epoch, state)
         ahead = next((after for _, after in nexts[state] if after not in counts), None)
         if ahead is not None:
             if ahead in nexts or (len(path) > LONGEST and not epoch.has_table):
@@ -143,7 +143,7 @@ def _longer(text: Text, part: bytes | int) -> Text:
     return (*text, part)
 
 
-def _next_states(epoch: Epoch, state: int) -> list[tuple[bytes | int, int]]:
+def next_states(epoch: Epoch, state: int) -> list[tuple[bytes | int, int]]:
     """Each byte and each special token that may come, and the state after it."""
     bytes_ = [bytes([byte]) for byte in np.flatnonzero(_next_bytes(epoch, state)).tolist()]
     found: list[tuple[bytes | int, int]] = [(byte, epoch.after_bytes(state, byte)) for byte in bytes_]

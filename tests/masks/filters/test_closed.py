@@ -152,6 +152,11 @@ def test_bytes_read_budgets_and_snapshots() -> None:
     assert constraint.matcher(max_tokens=len(tokens) + 1).validate([*tokens, vocab.stop_ids[0]]) == len(tokens) + 1
 
 
+def test_what_is_no_text_is_not_encoded() -> None:
+    with pytest.raises(TypeError, match=r"encode.text. takes a str, not bytes"):
+        vocabulary(TOKENIZERS["gpt2"]()).encode(b"a")  # type: ignore[arg-type]
+
+
 def test_special_tokens_between_texts() -> None:
     """A text begins after each: what stands before and after it is encoded separately."""
     tokenizer = TOKENIZERS["composed"]()
@@ -183,8 +188,8 @@ def test_many_texts_are_left_to_pairs_of_tokens(grammar: gl.Regex, monkeypatch: 
         states += 1
         return next_states(*args)
 
-    next_states = closed._next_states
-    monkeypatch.setattr(closed, "_next_states", counted)
+    next_states = closed.next_states
+    monkeypatch.setattr(closed, "next_states", counted)
     constraint = gl.compile(grammar, vocabulary(TOKENIZERS["gpt2"]()), canonical_only=True)
     assert constraint.report.canonical is not None
     assert constraint.report.canonical.texts is None
