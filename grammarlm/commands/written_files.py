@@ -37,9 +37,10 @@ def locked(name: str, resumes: bool) -> Iterator[IO[bytes]]:
             raise ValueError(f"--out {name}: another run is writing it; wait for its end, or name another file")
         try:
             yield file
-        finally:
-            if mode == "x+b" and not os.fstat(file.fileno()).st_size:  # nothing was written
+        except BaseException:
+            if mode == "x+b" and not os.fstat(file.fileno()).st_size:  # it failed before the first line
                 os.unlink(name)
+            raise
 
 
 def lock(file: IO[bytes]) -> bool:

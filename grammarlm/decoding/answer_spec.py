@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from grammarlm.decoding.logits.sampling import Sampling
-from grammarlm.errors import UnsupportedFeature
+from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.matcher import Matcher
 from grammarlm.masks.token_facts import pack_ids
@@ -68,4 +68,10 @@ class AnswerSpec:
                 return self.constraint.matcher(max_tokens=self.max_tokens), True
             except UnsupportedFeature:  # a schema combined with other grammars has no budgets: stats.closes says so
                 pass
+            except GrammarError:
+                raise
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}; raise max_tokens, or pass close=False, and a text that is not finished by then is cut"
+                ) from None
         return self.constraint.matcher(), False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from os import PathLike
 from typing import TypeAlias, TypeVar
 
@@ -27,5 +28,5 @@ Schema: TypeAlias = object
 Pattern: TypeAlias = str | bytes
 Items: TypeAlias = Tokens | Iterable[Ids] | Iterable[str] | np.ndarray | torch.Tensor | PathLike[str]
 AnyGrammar: TypeAlias = Grammar | Constraint
-Choice: TypeAlias = str | int
+Choice: TypeAlias = str | int | Enum  # an Enum class holds its members
 Where: TypeAlias = Callable[[str], bool]  # of the text so far: may it go on? Of "": may that be the whole answer?

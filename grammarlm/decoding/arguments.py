@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
+from grammarlm.errors import brief
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .argument_types import Prompt, Prompts, Tokenizer
@@ -57,11 +58,19 @@ def check_choice(name: str, value: object, accepted: Iterable[object]) -> None:
         raise ValueError(f"{name}={value!r:.60}; it takes {listed_names}")
 
 
+# How an answer is held to any of several descriptions.
+EITHER = {
+    "schema": "; one answer under either of two: grammar=gl.JsonSchema(a) | gl.JsonSchema(b), or of two types schema=A | B",
+    "regex": "; one answer that matches either of two: regex='(a)|(b)'",
+    "grammar": "; one answer under either of two: grammar=a | b",
+    "choices": "; one answer of all of them: one list",
+}
+
+
 def is_batch(prompt: Prompts) -> TypeGuard[Sequence[Prompt]]:
-    """Several prompts: a list of texts, or of lists of ids. One list of ids is one prompt."""
+    """Several prompts: a list of texts, or of lists of ids; an empty list, too. One list of ids is one prompt."""
     return (
         isinstance(prompt, (list, tuple))
-        and len(prompt) > 0
         and all(
             isinstance(one, str) or (not isinstance(one, (bytes, Mapping)) and hasattr(one, "__len__"))
             for one in prompt
@@ -73,6 +82,8 @@ def is_batch(prompt: Prompts) -> TypeGuard[Sequence[Prompt]]:
 def per_prompt(name: str, value: object, count: int | None) -> list[Any]:
     """An argument for each prompt: a list has one each, anything else is for all. `count` None: there is one prompt."""
     each = value if isinstance(value, (list, tuple)) else ()
+    if count == 0 and isinstance(value, (list, tuple)) and not value:  # one for each of no prompts
+        return [None]
     if name in ("choices", "items") and not all(  # for one prompt these are a list themselves
         one is None or (name == "choices" and is_collection(one)) for one in each
     ):
@@ -80,7 +91,9 @@ def per_prompt(name: str, value: object, count: int | None) -> list[Any]:
     if not each:
         return [value] * (count or 1)
     if count is None:
-        raise TypeError(f"{name} is a list of {len(each)}, but there is one prompt; a list goes with a list of prompts")
+        raise TypeError(
+            f"{name} is a list of {len(each)}, but there is one prompt; a list goes with a list of prompts{EITHER.get(name, '')}"
+        )
     if len(each) != count:
         raise ValueError(
             f"{name} is a list of {len(each)}, but there are {count} prompts; give one for each (None: without)"
@@ -96,6 +109,10 @@ def check_vocabulary(tokenizer: Tokenizer, vocab: object) -> None:
     """One of the two must define what the model's ids mean."""
     if vocab is not None and not isinstance(vocab, Vocabulary):
         raise TypeError(f"vocab is {type(vocab).__name__}; pass a gl.Vocabulary, or the tokenizer as tokenizer=")
+    if isinstance(tokenizer, Vocabulary):
+        raise TypeError("tokenizer is a gl.Vocabulary; pass it as vocab=")
+    if hasattr(tokenizer, "forward"):
+        raise TypeError(f"tokenizer is {type(tokenizer).__name__}, a model; pass the tokenizer that belongs to it")
     if tokenizer is None and vocab is None:
         raise ValueError(
             "nothing says what the model's token ids mean, and no tokenizer lies where the model was loaded from; "
@@ -103,22 +120,24 @@ def check_vocabulary(tokenizer: Tokenizer, vocab: object) -> None:
         )
 
 
-def prompt_ids(prompt: Prompt, tokenizer: Tokenizer, vocab: Vocabulary | None, width: int | None) -> list[int]:
+def prompt_ids(
+    prompt: Prompt, tokenizer: Tokenizer, vocab: Vocabulary | None, width: int | None, name: str = "the prompt"
+) -> list[int]:
     """The ids of the prompt: those given, or the tokenizer's own with the special tokens that it usually adds."""
     if isinstance(prompt, str):
-        check_text(prompt, "the prompt")
+        check_text(prompt, name)
         ids = encode(prompt, tokenizer, vocab)
     else:
-        ids = listed(prompt)
+        ids = listed(prompt, name)
     if not ids:
         raise ValueError(
-            "the prompt has no ids, and a model needs at least one; "
+            f"{name} has no ids, and a model needs at least one; "
             "give some text, or the id that begins a text, for example [tokenizer.bos_token_id]"
         )
     outside = next((i for i in ids if not 0 <= i < (MOST_IDS + 1 if width is None else width)), None)
     if outside is not None:
         known = f"ids are from 0 to {MOST_IDS:,}" if width is None else f"the model knows ids from 0 to {width - 1}"
-        raise ValueError(f"the prompt has the id {outside!r:.30}; {known}. Was another model's tokenizer used?")
+        raise ValueError(f"{name} has the id {outside!r:.30}; {known}. Was another model's tokenizer used?")
     return ids
 
 
@@ -144,7 +163,7 @@ def encode(prompt: str, tokenizer: Any, vocab: Vocabulary | None) -> list[int]:
     return (vocab or Vocabulary.from_tokenizer(tokenizer)).encode(prompt)
 
 
-def listed(prompt: Any) -> list[int]:
+def listed(prompt: Any, name: str = "the prompt") -> list[int]:
     """A list, tuple, array or one-dimensional tensor of ids."""
     if not isinstance(prompt, (bytes, bytearray, Mapping)):
         try:
@@ -153,7 +172,30 @@ def listed(prompt: Any) -> list[int]:
                 return ids
         except TypeError:
             pass
-    raise TypeError(
-        f"prompt is {type(prompt).__name__}: {prompt!s:.60}; it takes one text (str) or one list of token ids, or a list of such "
-        "prompts"
-    )
+    raise TypeError(f"{name} is {type(prompt).__name__}: {brief(prompt, 60)}; {instead_of(prompt)}")
+
+
+def instead_of(prompt: Any) -> str:
+    """What to pass in place of something that is no prompt."""
+    of_list = prompt[0] if isinstance(prompt, (list, tuple)) and prompt else None
+    of_list = of_list[0] if isinstance(of_list, (list, tuple)) and of_list else of_list
+    if isinstance(prompt, Mapping) and "input_ids" in prompt:
+        return "pass the text itself, or its ids: prompt['input_ids'], of a tensor the row prompt['input_ids'][0], without padding"
+    if any(isinstance(one, Mapping) and "content" in one for one in (prompt, of_list)):
+        return (
+            "chat messages become a prompt by the model's template: "
+            "tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)"
+        )
+    if len(getattr(prompt, "shape", ())) > 1:
+        return (
+            f"its shape is {list(prompt.shape)}: one prompt is one row of ids (ids[0]), several are a list of rows without their "
+            "padding"
+        )
+    if isinstance(prompt, (list, tuple)) and any(isinstance(one, str) for one in prompt):
+        at = next((at for at, one in enumerate(prompt) if not isinstance(one, str)), None)
+        if at is None:
+            return "it takes one prompt here, a text (str) or a list of token ids"
+        return f"number {at} is {type(prompt[at]).__name__}; a list of prompts has a text (str) or a list of token ids for each"
+    if hasattr(prompt, "ids"):
+        return "pass its ids: prompt.ids"
+    return "it takes one text (str) or one list of token ids, or a list of such prompts"

@@ -69,8 +69,8 @@ def generate(
     model        a transformers model that generates (causal or encoder-decoder), or any callable from ids [B, T] to logits [B, T,
                  V]; one call is one forward
     prompt       a text, encoded with the special tokens that the tokenizer usually adds, or a list of ids, taken as they are;
-                 or a list of such prompts, which share their forwards: at most `batch_size` texts at a time; where answers end the
-                 next prompts take their places
+                 or a list of such prompts (of none: no answers), which share their forwards: at most `batch_size` texts
+                 at a time; where answers end the next prompts take their places
     tokenizer    encodes the prompt and defines what the ids mean; default: the one stored where the model was loaded from
                  (nothing is downloaded). Its vocabulary becomes as wide as the model's logits, and a text ends at every
                  end-of-sequence id of the tokenizer or the model's configs
@@ -85,7 +85,7 @@ def generate(
                  Literal, list[T], or a function, which stands for its arguments. Then `out.value` is an instance
     regex        Python's syntax; the whole answer matches
     grammar      any grammar object, or one compiled by gl.compile for the model's vocabulary
-    choices      texts, of which the answer is one; or integers, which are then its value
+    choices      texts, of which the answer is one; or integers, which are then its value; or an Enum class
     items        sequences of token ids, of which the answer is one; or a gl.Tokens
     unknown      keywords and formats of a schema that nobody has defined, misspelt ones for instance: "warn": a gl.SchemaWarning,
                  once a schema; "refuse": an error
@@ -155,6 +155,8 @@ def generate(
         progress=progress,
     )
     request = prepare(model, prompt, asked)
+    if not request.prompts:
+        return []
     if method != "diffusion":  # its canvas knows exactly whether max_tokens are enough
         request.check_budgets()
     at_once = max(1, asked.batch_size // request.n)

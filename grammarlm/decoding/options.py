@@ -9,6 +9,7 @@ from typing import Any
 
 from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.decoding.readers.model_facts import check_no_tokenizer
 from grammarlm.decoding.readers.reader import CACHES
 from grammarlm.errors import unknown_argument
 from grammarlm.grammars.json_schema.schema import UNKNOWN
@@ -73,6 +74,7 @@ class Options:
             self._check_draft()
 
     def _check_draft(self) -> None:
+        check_no_tokenizer("draft", self.draft, "it takes a drafter's name, a smaller model or a gl.Draft")
         if self.heal:
             raise ValueError(
                 "heal=True takes no draft: while the prompt's end is spelled again nothing is drafted; leave one of both out"

@@ -14,11 +14,13 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from enum import Enum
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
+from grammarlm.errors import brief
 from grammarlm.grammars.choices import Choices
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.generated import as_generated
@@ -89,6 +91,13 @@ def check_argument(name: str, value: object) -> None:
     if isinstance(value, (Grammar, Constraint)) and not isinstance(value, own):
         kind = "compiled constraint" if isinstance(value, Constraint) else f"gl.{type(value).__name__}"
         raise TypeError(f"{name} is a {kind}; pass it as grammar=")
+    if name == "grammar" and isinstance(value, type) and issubclass(value, Grammar):
+        raise TypeError(f"grammar is the class gl.{value.__name__}; pass one of its grammars: gl.{value.__name__}(...)")
+    if name == "grammar" and isinstance(value, os.PathLike):
+        raise TypeError(
+            f"grammar is the path {os.fspath(value)!r:.80}, and a file does not say what it is written in: "
+            "gl.Lark(path.read_text()), gl.Gbnf(...) or gl.Ebnf(...)"
+        )
     if name == "grammar" and (isinstance(value, (dict, bool)) or is_python_type(value)):
         raise TypeError(f"grammar is {type_and_value(value)}; a JSON schema or a Python type is schema=")
     if name == "grammar" and isinstance(value, str):
@@ -125,14 +134,28 @@ def of_schema(schema: Schema) -> Output:
         return Output(schema, json_value if kind is None else reader_of(kind))
     if isinstance(schema, os.PathLike):
         return Output(JsonSchema(read_schema(schema)), json_value)
+    if isinstance(schema, dict) and (within := wrapped(schema)):
+        raise ValueError(f"schema is OpenAI's {schema['type']!r}, which holds a schema; pass that: {within}")
     if isinstance(schema, (dict, bool, str)):
         return Output(JsonSchema(schema), json_value)
     if is_python_type(schema) or inspect.isroutine(schema):
         return Output(JsonSchema(schema), reader_of(schema))
+    kind = type(schema).__name__
+    if is_python_type(type(schema)) and type(schema).__module__ != "builtins":
+        raise TypeError(f"schema is an instance of {kind}: {brief(schema, 60)}; pass the class: schema={kind}")
     raise TypeError(
-        f"schema is {type(schema).__name__}: {schema!s:.60}; it takes a dict, JSON text, a pathlib.Path, a Python type such as "
+        f"schema is {kind}: {schema!s:.60}; it takes a dict, JSON text, a pathlib.Path, a Python type such as "
         "a pydantic model, or a function whose arguments are meant"
     )
+
+
+def wrapped(schema: dict[str, Any]) -> str:
+    """Where the schema lies in an OpenAI tool or response format; empty in a schema."""
+    if schema.get("type") == "function":
+        return "schema['function']['parameters']" if "function" in schema else "schema['parameters']"
+    if schema.get("type") == "json_schema":
+        return "schema['json_schema']['schema']" if "json_schema" in schema else "schema['schema']"
+    return ""
 
 
 def json_value(text: str) -> Any:
@@ -161,10 +184,15 @@ def of_regex(pattern: Pattern) -> Output:
 
 
 def of_choices(choices: Iterable[Choice]) -> Output:
-    """Texts; and integers, which are written as Python does and are their own value."""
+    """Texts; and integers, which are written as Python does and are their own value. Of an Enum class, or some of its members: what
+    these stand for, and the member is the value."""
+    if get_origin(choices) is Literal:
+        choices = get_args(choices)
     if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
         return Output(Choices(choices))  # type: ignore[arg-type]  # which says what is wrong
     listed: list[Any] = list(choices)
+    if listed and all(isinstance(one, Enum) for one in listed):
+        return of_members(listed)
     numbers = {str(one): one for one in listed if is_integer(one)}
     if not numbers:
         return Output(Choices(listed))
@@ -173,6 +201,20 @@ def of_choices(choices: Iterable[Choice]) -> Output:
         raise ValueError(f"choices holds {both!r} and {numbers[both]!r}, which are one text; give one of them")
     texts = [str(one) if is_integer(one) else one for one in listed]
     return Output(Choices(texts), lambda text: numbers.get(text, text))
+
+
+def of_members(listed: list[Enum]) -> Output:
+    members: dict[str, Enum] = {}
+    for member in listed:
+        kind = type(member).__name__
+        if not isinstance(member.value, str) and not is_integer(member.value):
+            raise TypeError(
+                f"choices holds {brief(member, 80)}, which stands for neither a text nor an integer; schema={kind} has answers "
+                "that are JSON"
+            )
+        if members.setdefault(str(member.value), member) is not member:
+            raise ValueError(f"choices holds {brief(member)} and another one with the same text; give one of them")
+    return Output(Choices(members), members.__getitem__)
 
 
 def is_integer(value: object) -> bool:

@@ -24,6 +24,7 @@ from .answer_spec import AnswerSpec, Compiled
 from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
+from .fit import check_positions, count_of, warn_of_width
 from .options import Options
 from .output import Output, one_output
 
@@ -72,14 +73,19 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
     check_vocabulary(tokenizer, vocab)
     prompts = list(prompt) if is_batch(prompt) else None
     is_list, count = prompts is not None, None if prompts is None else len(prompts)
-    prompts = prompts or [cast(Prompt, prompt)]
+    prompts = [cast(Prompt, prompt)] if prompts is None else prompts
+    names = [f"prompt {at} of the list" if is_list else "the prompt" for at in range(len(prompts))]
     outputs = outputs_of(options.forms, count)
     predicates = [checked_predicate(one) for one in per_prompt("where", options.where, count)]
     width = width_of(model)
-    ids = [prompt_ids(one, tokenizer, vocab, width) for one in prompts]
+    ids = [prompt_ids(one, tokenizer, vocab, width, name) for one, name in zip(prompts, names, strict=True)]
+    check_positions(model, ids, options.max_tokens)
 
     start = perf_counter()
+    tokens = None if vocab is None else vocab.size
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
+    if width is not None:
+        warn_of_width(tokens or count_of(tokenizer, vocab), width, stacklevel=3)
     entries.load("masks", "logits")
     compiled = [compiled_output(output, vocab, options.limits, options.unknown) for output in outputs]
     seconds = perf_counter() - start
@@ -99,7 +105,7 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
             prompt=() if is_encoder_decoder(model) else tuple(one),
             compile_seconds=seconds,
         )
-        for given, predicate, (one, rest) in zip(zip(outputs, compiled, strict=True), predicates, healed, strict=True)
+        for given, predicate, (one, rest) in zip(zip(outputs, compiled), predicates, healed)  # noqa: B905 - without prompts none
     ]
     draft = as_draft(options.draft)
     return Request(model, [one for one, _ in healed], specs, options.n, options.cache, tokenizer, is_list, draft)

@@ -108,7 +108,9 @@ def stream(
     )
     request = prepare(model, prompt, asked)
     batches = request.batches(max(1, asked.batch_size // request.n))
-    first = next(batches)
+    first = next(batches, None)
+    if first is None:
+        return iter([Event("end", result=[])])
     return events(
         request, chain([(first, begin(first, **options))], ((batch, begin(batch, **options)) for batch in batches))
     )

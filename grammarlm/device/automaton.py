@@ -75,6 +75,11 @@ class DeviceAutomaton:
     def __repr__(self) -> str:
         return f"<DeviceAutomaton on {self.device}, {self.vocab.size:,} tokens>"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError(
+            "a DeviceAutomaton lives on its device: pickle the constraint, or save() it where it is complete, and load() it there"
+        )
+
     @classmethod
     def load(
         cls, path: str | os.PathLike[str], vocab: Vocabulary, *, device: str | torch.device = "cpu"

@@ -14,6 +14,7 @@ text.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -66,6 +67,11 @@ def check_grammar(grammar: object, taker: str) -> None:
         str: "gl.Regex(text), gl.Lark(text), gl.Gbnf(text)",
     }
     made = f"; see {way[type(grammar)]}" if type(grammar) in way else ""
+    if isinstance(grammar, type):
+        is_ours = issubclass(grammar, Grammar)
+        made = f", a class; write gl.{grammar.__name__}(...)" if is_ours else ", a class; see gl.JsonSchema(type)"
+    elif isinstance(grammar, os.PathLike):
+        made = "; see gl.Lark(path.read_text()), gl.JsonSchema(path.read_text())"
     raise TypeError(f"{taker} takes a grammar such as gl.Regex or gl.JsonSchema, not {type(grammar).__name__}{made}")
 
 

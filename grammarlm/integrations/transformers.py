@@ -25,6 +25,7 @@ import numpy as np
 import torch
 import transformers
 
+from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.logits.apply_mask import apply_mask_
 from grammarlm.errors import brief
 from grammarlm.masks.batch import fill_masks
@@ -114,6 +115,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
         ids = input_ids.cpu().numpy()
         try:
             self._follow(ids)
+            if ids.shape[1] == self._prompt:  # new prompts
+                warn_of_width(self._vocab.size, scores.shape[1])
             self._fill(ids.shape[1] - self._prompt)
         except BaseException:  # some rows have advanced, others have not
             self.reset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -28,6 +28,8 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     after a short time by as many as the machine has cores. If a row cannot be made within its limits it allows the stop
     ids only, the other rows are filled nevertheless, and the first such LimitExceeded is raised.
     """
+    if not isinstance(matchers, Iterable):
+        raise TypeError(f"fill_masks(matchers, mask) takes a list of matchers, not {type(matchers).__name__}")
     matchers = list(matchers)
     for matcher in matchers:
         if matcher is not None and not isinstance(matcher, Matcher):

@@ -110,6 +110,11 @@ class Compiler:
         stats = self.stats
         return f"<Compiler of {self.vocab.size:,} tokens: {stats.constraints:,} constraints, {stats.nbytes:,} bytes>"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError(
+            "a Compiler belongs to its process, with its threads: make one in each; its constraints and its vocabulary are pickled"
+        )
+
     # ------------------------------------------------------------------ compile
 
     def compile(self, grammar: Grammar, *, limits: Limits | None = None, canonical_only: bool = False) -> Constraint:

@@ -33,6 +33,7 @@ from .report import Report
 
 if TYPE_CHECKING:
     from grammarlm.masks.filters.canonical import Canonical
+    from grammarlm.masks.filters.closed import ClosedTexts
 
     from .canvas.canvas import Canvas
     from .canvas.protocol import View
@@ -45,9 +46,16 @@ USUAL_LIMITS = Limits()
 class Constraint:
     """A compiled grammar, shared by any number of matchers and threads."""
 
-    def __init__(self, automaton: Automaton, report: Report, grammar: Grammar, canonical: Canonical | None = None):
+    def __init__(
+        self,
+        automaton: Automaton,
+        report: Report,
+        grammar: Grammar,
+        canonical: Canonical | None = None,
+        closed: ClosedTexts | None = None,
+    ):
         self._automaton = automaton
-        self._canonical = canonical
+        self._canonical, self._closed = canonical, closed
         self.report = report
         self.grammar = grammar
 
@@ -142,8 +150,9 @@ def compile(
 ) -> Constraint:
     """Checks everything that can be refused, and makes the first state; other states are made during decoding.
 
-    `canonical_only`: of the token sequences that spell a text, only those that the tokenizer would produce; not all
-    others are forbidden, see masks/filters/canonical.py. For BPE tokenizers whose merges are available.
+    `canonical_only`: of the token sequences that spell a text, only those that the tokenizer would produce. Where the
+    grammar's texts are few that is exact (`report.canonical.texts`); elsewhere each token is compared with the one before it,
+    and not all others are forbidden, see masks/filters/. For BPE tokenizers whose merges are available.
 
     Raises GrammarError (and its subclasses) only: the text is broken, a construct is not supported, nothing matches, a
     limit is reached.
@@ -158,6 +167,8 @@ def compile(
         raise TypeError(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
+    if not isinstance(canonical_only, bool):
+        raise TypeError(f"compile(canonical_only=...) takes True or False, not {brief(canonical_only)}")
     check_size(grammar, limits)
     canonical = _canonical_tokens(vocab) if canonical_only else None
     entries.load("masks")  # the kernels: now, and not in the middle of a text
@@ -165,6 +176,7 @@ def compile(
     try:
         with PATIENT:
             automaton, report = compiled(grammar, vocab, limits, canonical_only)
+            closed = None if canonical is None else _closed_texts(automaton, report, canonical)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
     except GrammarError as error:
@@ -173,7 +185,7 @@ def compile(
         raise
     if LOGGER.isEnabledFor(logging.DEBUG):
         LOGGER.debug("compiled %s in %.2f ms", brief(grammar, 100), (perf_counter() - start) * 1e3)
-    return Constraint(automaton, report, grammar, canonical)
+    return Constraint(automaton, report, grammar, canonical, closed)
 
 
 def _canonical_tokens(vocab: Vocabulary) -> Canonical:
@@ -183,3 +195,12 @@ def _canonical_tokens(vocab: Vocabulary) -> Canonical:
         return canonical_of(vocab)
     except TokenizerError as error:
         raise UnsupportedFeature(f"canonical_only=True is not supported for this tokenizer: {error}") from None
+
+
+def _closed_texts(automaton: Automaton, report: Report, canonical: Canonical) -> ClosedTexts | None:
+    from grammarlm.masks.filters.closed import closed_texts  # imported on first use: it loads kernels
+
+    found = closed_texts(automaton, canonical)
+    if found is not None and report.canonical is not None:
+        report.canonical.texts = found.count
+    return found

@@ -35,7 +35,8 @@ def _reason(matcher: Matcher, token: int) -> str:
         return f"the text may not end here; expected {_expected(matcher, b'')}"
     if matcher._made(row_of)[token >> 5] >> (token & 31) & 1:
         if (kept := matcher._canonical_row()) is not None and not kept[token >> 5] >> (token & 31) & 1:
-            return "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
+            cut = "the last token and this one" if matcher._constraint._closed is None else "every text that begins so"
+            return f"allowed by the grammar, but the tokenizer cuts {cut} in another way"
         return "allowed by the grammar, but after it the tokens that are left might not be enough to end the text"
     if reason := matcher._made(lambda epoch, state: epoch.refusal(state, token)):
         return reason

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from grammarlm.masks.runtime.limits import Limits
 
@@ -17,6 +18,7 @@ class CanonicalReport:
     """What canonical_only did so far."""
 
     rows_left_whole: int = 0  # rows not reduced: no token that the grammar allows was canonical there
+    texts: int | None = None  # of a grammar that has few, each of which has one tokenization; None: more, or endless
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +39,11 @@ class Report:
     keywords: Callable[..., Iterable[KeywordReport]] | None = (
         None  # for a JSON schema: every keyword met, where, and how it is treated
     )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled and copied with the lines of its keywords, without the schema that they are computed of."""
+        lines = None if self.keywords is None else partial(tuple, tuple(self.keywords()))
+        return {**self.__dict__, "keywords": lines}
 
     def __repr__(self) -> str:
         counts = f"relaxed: {len(self.relaxed)}, caps: {len(self.caps)}"

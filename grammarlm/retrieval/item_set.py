@@ -54,6 +54,11 @@ class ItemSet:
         self.ids: np.ndarray | None = tokens.ids
         self.labels = {name: _labels(name, values, len(tokens)) for name, values in (groups or {}).items()}
 
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError(
+            "an ItemSet is not pickled: save(folder) it, and ItemSet.load(folder) maps its arrays, in any number of processes"
+        )
+
     @property
     def nbytes(self) -> int:
         return sum(segment.nbytes for segment in self.segments)

@@ -138,6 +138,8 @@ class Vocabulary:
             raise TokenizerError(
                 "this vocabulary has no tokenizer to encode with: make it with Vocabulary.from_tokenizer"
             )
+        if not isinstance(text, str):
+            raise TypeError(f"encode(text) takes a str, not {type(text).__name__}")
         return self._encoder(text)
 
     @property

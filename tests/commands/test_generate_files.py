@@ -39,6 +39,21 @@ def test_its_own_output_is_read_back_whatever_characters_it_holds(capsys, given,
     assert Path(given[-1]).read_bytes() == whole
 
 
+@pytest.mark.parametrize("lines", ["", "\n \n"])
+def test_no_lines_make_an_empty_file(capsys, given, tmp_path, lines) -> None:
+    write(tmp_path / "lines.jsonl", lines)
+    for resumed in ((), ("--resume",)):
+        code, out, err = call_generate(capsys, *given, *resumed)
+        assert (code, out, err) == (0, "", "grammarlm: 0 lines, 0 answered\n")
+        assert Path(given[-1]).read_bytes() == b""
+
+
+def test_a_run_that_fails_before_its_first_line_leaves_no_file(capsys, given, tmp_path) -> None:
+    code, _, err = call_generate(capsys, "--model", str(tmp_path / "nowhere"), *given[2:])
+    assert (code, "there is no such folder" in err) == (1, True)
+    assert not Path(given[-1]).exists()
+
+
 def test_a_file_that_was_cut_anywhere_is_completed(capsys, given, whole) -> None:
     out, draw = Path(given[-1]), random.Random(3)
     for end in [*sorted(draw.sample(range(len(whole) - 1), 20)), 0, 1, len(whole)]:

@@ -1,9 +1,11 @@
 """What is passed to the wrong place, or misspelled: told apart, with what was meant."""
 
 import re
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from enum import Enum, IntEnum
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -175,3 +177,90 @@ def test_limits():
         with pytest.raises(gl.LimitExceeded):
             call(gl.Limits(max_depth=1, max_states=1, max_ms=1e-6))
     assert generate(limits=gl.Limits(max_ms=20_000), regex="[0-9]{2}").value == "00"
+
+
+class Colour(Enum):
+    RED, NIGHT = "red", "midnight blue"
+
+
+class Level(IntEnum):
+    LOW, HIGH = 1, 10
+
+
+class Mixed(Enum):
+    A, B = "a", 1.5
+
+
+def test_choices_of_an_enum():
+    for choices in (Colour, list(Colour), Literal["red"]):
+        out = generate(choices=choices)
+        assert out.value == (Colour.RED if choices is not Literal["red"] else "red") or out.value is Colour.NIGHT
+        assert out.text in ("red", "midnight blue")
+    assert {one.value for one in generate(choices=Colour, temperature=9.0, seed=1, n=40)} == set(Colour)
+    assert generate(choices=Level).value is Level.HIGH
+    first, _ = gl.generate(model, [[65], [66]], vocab=BYTES, choices=[Level, Colour])
+    assert first.value is Level.HIGH
+    row = gl.infill(model, [-1] * 2, vocab=BYTES, mask_id=0, choices=Level)
+    assert row.value is Level.HIGH
+    with pytest.raises(TypeError, match=r"choices holds <Mixed.B: 1.5>, which stands for neither .* schema=Mixed"):
+        generate(choices=Mixed)
+    with pytest.raises(ValueError, match="another one with the same text"):
+        generate(choices=[Level.LOW, Enum("One", {"A": "1"}).A])
+
+
+@dataclass
+class Person:
+    name: str
+
+
+class FakeTokenizer:
+    def convert_tokens_to_ids(self, tokens):
+        raise AssertionError
+
+    def __call__(self, text):
+        raise AssertionError
+
+
+MESSAGES = [{"role": "user", "content": "hi"}]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: generate(schema=[int, str]), "schema is a list of 2, but there is one prompt; a list goes with a list of"),
+        (lambda: generate(schema=[len, print]), "grammar=gl.JsonSchema(a) | gl.JsonSchema(b)"),
+        (lambda: generate(schema=Person("Ada")), "instance of Person: Person(name='Ada'); pass the class: schema=Person"),
+        (lambda: generate(schema={"type": "function", "function": {}}), "pass that: schema['function']['parameters']"),
+        (lambda: generate(schema={"type": "json_schema", "json_schema": {}}), "pass that: schema['json_schema']['schema']"),
+        (lambda: generate(grammar=gl.Regex), "grammar is the class gl.Regex; pass one of its grammars: gl.Regex(...)"),
+        (lambda: generate(grammar=Path("a.lark")), "gl.Lark(path.read_text())"),
+        (lambda: gl.generate(model, MESSAGES, vocab=BYTES), "tokenizer.apply_chat_template(messages, add_generation_prompt=True"),
+        (lambda: gl.generate(model, [MESSAGES], vocab=BYTES), "prompt 0 of the list is list: [{'role'"),
+        (lambda: gl.generate(model, {"input_ids": [65]}, vocab=BYTES), "or its ids: prompt['input_ids']"),
+        (lambda: gl.generate(model, torch.zeros(1, 7).long(), vocab=BYTES), "its shape is [1, 7]: one prompt is one row"),
+        (lambda: gl.generate(model, ["a", None], vocab=BYTES), "number 1 is NoneType; a list of prompts has a text"),
+        (lambda: gl.generate(model, [[65], [66, 10**6]], vocab=BYTES, regex="a", where=3), "where is int"),
+        (lambda: gl.generate(model, [[65], []], vocab=BYTES), "prompt 1 of the list has no ids"),
+        (lambda: gl.generate(FakeTokenizer(), [65], vocab=BYTES), "model is FakeTokenizer, a tokenizer; the model comes first"),
+        (lambda: gl.generate(torch.nn.Linear, [65], vocab=BYTES), "model is the class Linear; pass a model"),
+        (lambda: gl.infill(FakeTokenizer(), [-1], vocab=BYTES, mask_id=0), "model is FakeTokenizer, a tokenizer"),
+        (lambda: gl.infill(model, [-1], vocab=BYTES, mask_id=0, prompt=["a", "b"]), "it takes one prompt here"),
+        (lambda: gl.compile(gl.Regex("a"), BYTES, canonical_only="no"), "canonical_only=...) takes True or False, not 'no'"),
+        (lambda: gl.compile(Person, BYTES), "not type, a class; see gl.JsonSchema(type)"),
+        (lambda: gl.compile(gl.Regex, BYTES), "not type, a class; write gl.Regex(...)"),
+        (lambda: gl.compile(Path("a.lark"), BYTES), "gl.Lark(path.read_text())"),
+        (lambda: gl.fill_masks(gl.compile(gl.Regex("a"), BYTES).matcher(), None), "takes a list of matchers, not Matcher"),
+        (lambda: gl.generate(model, [65], tokenizer=torch.nn.Linear(1, 1)), "tokenizer is Linear, a model"),
+        (lambda: gl.generate(model, [65], tokenizer=BYTES), "tokenizer is a gl.Vocabulary; pass it as vocab="),
+        (lambda: generate(draft=FakeTokenizer()), "draft is FakeTokenizer, a tokenizer"),
+    ],
+)  # fmt: skip
+def test_what_an_application_passes_by_mistake(call, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)) as caught:
+        call()
+    assert len(str(caught.value)) <= 500
+
+
+def test_a_tensor_of_ids_is_a_prompt():
+    for prompt in (torch.tensor([65, 66]), torch.tensor([65, 66]).numpy(), (65, 66)):
+        assert gl.generate(model, prompt, vocab=BYTES, choices=[7, 12]).value == 12

@@ -361,7 +361,11 @@ VOCAB = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
         ({"prompt": [True]}, TypeError, "prompt is list"),
         ({"prompt": torch.zeros(1, 2, dtype=torch.long)}, TypeError, "prompt is Tensor"),
         ({"prompt": "a"}, gl.TokenizerError, "no tokenizer to encode with"),
-        ({"prompt": []}, ValueError, "the prompt has no ids, and a model needs at least one; give some text"),
+        (
+            {"prompt": torch.zeros(0, dtype=torch.long)},
+            ValueError,
+            "the prompt has no ids, and a model needs at least one; give",
+        ),
         ({"prompt": [-1]}, ValueError, "the prompt has the id -1"),
         ({"max_tokens": 0}, ValueError, "max_tokens=0; it takes an integer of 1 or more"),
         ({"max_tokens": 2.5}, TypeError, "max_tokens is 2.5"),

@@ -180,9 +180,9 @@ def test_rows_without_a_constraint_are_untouched():
 
 
 def test_what_counts_as_several_prompts():
-    for prompt in (["a", "b"], [[1, 2], [3]], ["a", [1]], [torch.tensor([1, 2])], ("a",)):
+    for prompt in (["a", "b"], [[1, 2], [3]], ["a", [1]], [torch.tensor([1, 2])], ("a",), []):
         assert is_batch(prompt)
-    for prompt in ("a", [1, 2], [], (1,), torch.tensor([[1, 2]]), [torch.zeros(2, 2)], [b"a"], [{"role": "user"}]):
+    for prompt in ("a", [1, 2], (1,), torch.tensor([[1, 2]]), [torch.zeros(2, 2)], [b"a"], [{"role": "user"}]):
         assert not is_batch(prompt)
     assert per_prompt("regex", "a", 3) == ["a", "a", "a"]
     with pytest.raises(ValueError, match="regex is a list of 2, but there are 3 prompts"):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from grammarlm.decoding.arguments import MOST_IDS, check_integer
+from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.readers.mask_facts import CAUSAL, MASKED, mask_id_of
 from grammarlm.decoding.readers.model_facts import device_of, width_of
 from grammarlm.masks.canvas.device_scores import is_on_device
@@ -50,6 +51,8 @@ class Denoiser:
 
     def answers(self, logits: torch.Tensor) -> Sequence[Logits]:
         """Of the model's logits those of the rows, as wide as the vocabulary."""
+        if self.calls == 1 and width_of(self.model) is None:  # of a bare callable it is known only now
+            warn_of_width(self.width, logits.shape[2])
         kept = logits[:, len(self.prompt) :, : self.width].detach()
         if kept.numel() and not bool((kept.amax(2) < np.inf).all()):  # NaN where there is one
             raise ValueError("the model's logits hold NaN or inf; check its weights and dtype")

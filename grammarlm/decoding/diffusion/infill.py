@@ -15,10 +15,11 @@ from typing import Any
 from grammarlm.decoding.argument_types import AnyGrammar, Choice, Items, Model, Pattern, Prompt, Schema, Tokenizer
 from grammarlm.decoding.arguments import check_choice, check_integer, check_vocabulary, prompt_ids
 from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
+from grammarlm.decoding.fit import count_of, warn_of_width
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.output import as_written
 from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of
-from grammarlm.decoding.readers.model_facts import width_of
+from grammarlm.decoding.readers.model_facts import check_no_tokenizer, width_of
 from grammarlm.decoding.request import compiled_output
 from grammarlm.decoding.result import Result
 from grammarlm.grammars.json_schema.schema import UNKNOWN
@@ -97,11 +98,14 @@ def infill(
     plan = one_by_one(sampler, block, options) if kind == CAUSAL else Plan.of(sampler or "confidence", block, options)
     output = as_written(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
     start = perf_counter()
-    vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
+    width, tokens = width_of(model), None if vocab is None else vocab.size
+    vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
+    if width is not None:
+        warn_of_width(tokens or count_of(tokenizer, vocab), width)
     entries.load("masks", "logits")
     compiled = compiled_output(output, vocab, limits, unknown)
     seconds = perf_counter() - start
-    before = [] if prompt is None else prompt_ids(prompt, tokenizer, vocab, width_of(model))
+    before = [] if prompt is None else prompt_ids(prompt, tokenizer, vocab, width)
     mask_id = checked_mask(mask_id, model, tokenizer, kind)
     reader = Denoiser(model, vocab.size, mask_id, before or first_ids(kind, tokenizer), kind)
     never = () if kind == CAUSAL else (mask_id,)
@@ -117,6 +121,7 @@ def infill(
 
 
 def checked_kind(model: Any) -> str:
+    check_no_tokenizer("model", model, "the model comes first, then the row; its tokenizer is tokenizer=")
     if not callable(model):
         raise TypeError(f"model is {type(model).__name__}; pass a callable from ids [B, L] to logits [B, L, V]")
     return kind_of(model)

@@ -24,6 +24,7 @@ import torch
 
 from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, no_distribution
+from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.logits.apply_mask import apply_mask_
 from grammarlm.decoding.logits.log_sums import LogSums
 from grammarlm.decoding.readers.draft_tree import DraftTree
@@ -110,6 +111,7 @@ class Decoding:
         self._steps: deque[Step] = deque()
         self._preparing = 0.0  # seconds before this forward, drafts left out
         self._log_sums = LogSums()
+        self._knows_width = False
 
     @property
     def stats(self) -> Stats:
@@ -235,6 +237,9 @@ class Decoding:
         self._cost.note(
             len(rows) * max(len(chunk) + len(tree) for chunk, tree in zip(chunks, trees, strict=True)), seconds
         )
+        if rows[0].width is None and not self._knows_width:  # of a bare callable
+            warn_of_width(self.vocab.size, logits.shape[1])
+        self._knows_width = True
         lengths = []
         for row, chunk, tree in zip(rows, chunks, trees, strict=True):
             row.stats.forwards += 1

@@ -11,6 +11,9 @@ KEEP_LOGITS = ("logits_to_keep", "num_logits_to_keep")  # the option's name from
 
 def check_model(model: Any) -> None:
     """TypeError where the model cannot generate text."""
+    check_no_tokenizer("model", model, "the model comes first, then the prompt; its tokenizer is tokenizer=")
+    if isinstance(model, type):
+        raise TypeError(f"model is the class {model.__name__}; pass a model itself, such as from_pretrained() returns")
     if is_transformers_model(model):
         if hasattr(model, "can_generate") and not model.can_generate():
             fit = "AutoModelForSeq2SeqLM" if is_encoder_decoder(model) else "AutoModelForCausalLM"
@@ -20,6 +23,12 @@ def check_model(model: Any) -> None:
             f"model is {type(model).__name__}; pass a transformers model that generates, or a callable from ids [B, T] to "
             "logits [B, T, V]"
         )
+
+
+def check_no_tokenizer(name: str, value: Any, instead: str) -> None:
+    """TypeError where something is a tokenizer: many can be called, as models can."""
+    if hasattr(value, "convert_tokens_to_ids") or hasattr(value, "token_to_id"):
+        raise TypeError(f"{name} is {type(value).__name__}, a tokenizer; {instead}")
 
 
 def is_transformers_model(model: Any) -> bool:

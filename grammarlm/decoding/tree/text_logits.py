@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.readers.reader import Reader, open_reader
 
 from .text_node import TextNode
@@ -41,7 +42,10 @@ class TextLogits:
             )
             chunks = [text.tokens(prefix.length) for text, prefix in zip(texts, prefixes, strict=True)]
         self._texts = texts
-        return self._reader.read(chunks, [1] * len(texts)).numpy()
+        logits = self._reader.read(chunks, [1] * len(texts)).numpy()
+        if self.forwards == 1 and self._reader.width is None:  # of a bare callable it is known only now
+            warn_of_width(self._request.specs[0].vocab.size, logits.shape[1])
+        return logits
 
     def _shared(self, texts: Sequence[TextNode]) -> list[tuple[int, TextNode]] | None:
         """For each text the row that has read the longest part of it, and this part, which is never the whole text: its last token

@@ -50,6 +50,12 @@ class Canvas:
         self._classes = self._grid.classes
         self._last: Passes | None = None
         self._rows: dict[bytes, np.ndarray] = {}
+        self._made_from = constraint, None if after is None else after.fork()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled as what it was made from: unpickling makes it again."""
+        constraint, after = self._made_from
+        return _made_again, (constraint, self.length, after, self.room)
 
     # ------------------------------------------------------------------ answers
 
@@ -245,6 +251,10 @@ def _with(row: list[int], setting: list[tuple[int, int]]) -> list[int]:
     for place, token in setting:
         after[place] = token
     return after
+
+
+def _made_again(constraint: Constraint, length: int, after: Matcher | None, room: int) -> Canvas:
+    return constraint.canvas(length, after=after, room=room)
 
 
 def _count(value: int, what: str, least: int) -> int:

@@ -2,7 +2,7 @@
 
 Many token sequences spell one text; a tokenizer produces one of them. After the token a the token b is **canonical**
 iff the tokenizer encodes their bytes as [a, b]. That forbids most other sequences, though not all: only pairs of tokens
-are checked.
+are checked, and none ahead. Where a grammar has few texts these are encoded instead (closed.py).
 
 There is one row for each last token, in an LRU cache. A row needs no encoding of 128,000 pairs: the pre-tokenizer is
 asked once for each pair of text shapes (vocab/tokenizers/shapes.py), and which tokens BPE would merge is computed from the merges

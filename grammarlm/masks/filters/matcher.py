@@ -6,10 +6,10 @@
 holds after it, and there is always one: the first token of a plan that ends the text. While the budget is far from used
 up all this costs one lookup, and the ordinary row is used (budget.py). Stop ids cost nothing.
 
-**Canonical tokens** (`compile(canonical_only=True)`): a row is reduced to the tokens that the tokenizer could have
-produced after the last one (canonical.py); stop ids and special tokens stay. Where nothing would stay the row is not
-reduced, and the constraint's report counts it. After bytes that were read as bytes the last token is not known, so the
-next row is not reduced either.
+**Canonical tokens** (`compile(canonical_only=True)`): where the grammar has few texts a row is reduced to the tokens of
+their encodings (closed.py), elsewhere to those that the tokenizer could have produced after the last one (canonical.py);
+stop ids and special tokens stay. Where nothing would stay the row is not reduced, and the constraint's report counts it.
+After bytes that were read as bytes the last token is not known, so the next row is not reduced either.
 """
 
 from __future__ import annotations
@@ -162,12 +162,33 @@ class FilteredMatcher(Matcher):
         canonical = self._constraint._canonical
         if canonical is None:
             return None
+        if (kept := self._closed_row()) is not None:
+            return kept
         head: Head | None = self._head
         while head is not None and head[3] == b"":
             head = before(head)
         if head is None or head[2] == FINISHED or isinstance(head[3], bytes):
             return None
         return canonical.row(head[3])
+
+    def _closed_row(self) -> np.ndarray | None:
+        """The tokens that go on with the encoding of a text; None where the texts are many, or none is written so."""
+        if self._constraint._closed is None or self._head[2] == FINISHED:
+            return None
+        head: Head | None = self._head
+        read: list[int | bytes] = []
+        while head is not None and head[3] is not None:
+            if head[3] != b"":
+                read.append(head[3])
+            head = before(head)
+        return self._constraint._closed.row(reversed(read))
+
+    @property
+    def is_accepting(self) -> bool:
+        """Is a stop id allowed now? Not where the text is complete, but the tokenizer writes it otherwise."""
+        if not super().is_accepting:
+            return False
+        return self._closed_row() is None or any(has(self._row(), stop) for stop in self._stops)
 
     # ------------------------------------------------------------------ reading
 
