@@ -58,6 +58,15 @@ def check_triples(seed: str, count: int, **options: Any) -> Counter[str]:
         # What stands below `not` has evaluated nothing.
         ({"not": {"not": {"unevaluatedItems": {"type": "string"}}}, "unevaluatedItems": False}, '["ab"]'),
         ({"not": {"not": {"unevaluatedProperties": {"type": "string"}}}, "unevaluatedProperties": False}, '{"a":"a"}'),
+        # What is closed declares no more for an unevaluated keyword outside.
+        (
+            {
+                "$ref": "#/$defs/held",
+                "unevaluatedProperties": False,
+                "$defs": {"held": {"if": {"required": ["c"]}, "then": {"properties": {"a": True}}}},
+            },
+            '{"c":1}',
+        ),
     ],
     ids=str,
 )

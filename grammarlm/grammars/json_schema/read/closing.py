@@ -118,7 +118,8 @@ class _Closing:
             return ENTRY
         if keyword == "oneOf" and not told_apart(schema["oneOf"]):
             return CONDITION
-        alone = not (schema.keys() & (APPLICATORS | {"properties", "if"})) - {keyword}
+        # An unevaluated keyword looks at what the other says: there it must declare no more than it did.
+        alone = not (schema.keys() & (APPLICATORS | {"properties", "if", "unevaluatedProperties"})) - {keyword}
         return ENTRY if role == ENTRY and alone and keyword in ("anyOf", "oneOf", "$ref") else APPLIED
 
     def _close(self, location: Location) -> None:

@@ -2,7 +2,8 @@
 
 reader.py       reads texts in an epoch of its own
 languages.py    strings of a language
-lexemes.py      strings, numbers, literals, words
+numbers.py      numbers
+lexemes.py      strings, literals, words, and those
 objects.py      keys that must come
 arrays.py       items that must come
 values.py       the shortest values of nodes, from all of these
