@@ -229,7 +229,7 @@ def test_a_row_that_waits_long_is_read(is_ragged):
 
 def test_what_cannot_join_is_refused_or_waits():
     """Readers that belong to their batch: equal lengths are refused by name, and other prompts are batch after batch."""
-    with pytest.raises(ValueError, match="pool=1, patience=64: two batches"):
+    with pytest.raises(ValueError, match="pool=1; it takes an integer of 2 or more"):
         Lengths(1)
     model = transformers_model("Llama")
     options = {"vocab": VOCAB, "max_tokens": 12, "batch_size": 2}

@@ -11,6 +11,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.acceptance.by_probability import ByTarget
 from grammarlm.decoding.speculative.acceptance.confidence import BigLittle, Confident
 from grammarlm.decoding.speculative.acceptance.iterations import Iterations
 from grammarlm.decoding.speculative.acceptance.judge import Judge
@@ -169,6 +170,23 @@ FREE = {"vocab": VOCAB, "max_tokens": 40, "close": False}
 
 def planted(seed, count):
     return np.random.default_rng(seed).permutation(np.arange(130, 257))[:count].tolist()
+
+
+@pytest.mark.parametrize("tree", gl.Draft.TREES)
+@pytest.mark.parametrize("rule", ["typical", "lenient"])
+def test_what_the_target_finds_probable_enough_is_taken(rule, tree):
+    """Medusa's typical acceptance, DistillSpec's lenience: sampled, more of the same drafts is accepted than is drawn by itself."""
+    rates = []
+    for acceptance in (ByTarget(lambda p, drafted: None), rule):
+        accepted = drafted = 0
+        for seed in range(4):
+            draft = gl.Draft(HashModel(5, 2), tree=tree, acceptance=acceptance, length=4)
+            target = HashModel(5, 2)
+            target.table = target.table + HashModel(9, 2).table  # it agrees half
+            out = gl.generate(target, [5, 6], **FREE, temperature=1.0, seed=seed, draft=draft)
+            accepted, drafted = accepted + out.stats.accepted_tokens, drafted + out.stats.forwards
+        rates.append(accepted / drafted)
+    assert rates[1] > 1.1 * rates[0]
 
 
 def test_a_judge_takes_what_its_head_likes():

@@ -128,7 +128,7 @@ def test_children_without_replacement_accept_more_than_draws_that_repeat(count):
     options = {"temperature": 1.0, "seed": 3}
 
     def rate(rule, tree, width):
-        accepted = forwards = 0
+        accepted = forwards = drafted = 0
         for seed in range(count):
             target = HashModel(seed, 3)
             draft = gl.Draft(
@@ -136,6 +136,9 @@ def test_children_without_replacement_accept_more_than_draws_that_repeat(count):
             )
             out = gl.generate(target, [5, 6, 7], draft=draft, **FREE, **options)
             accepted, forwards = accepted + out.stats.accepted_tokens, forwards + out.stats.forwards
+            drafted += out.stats.draft_tokens
+        # Without replacement all children differ (the first draft, beside the prompt, is a chain, and the last place has none).
+        assert tree == "fixed" or drafted >= width * (forwards - 2 * count)
         return accepted / forwards
 
     distinct = [rate("recursive", "distinct", width) for width in (1, 3, 8)]
