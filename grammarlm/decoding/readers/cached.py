@@ -38,13 +38,9 @@ from .realign import has_many_holes, realign
 from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
-CAN_BE_STATIC = (
-    "_can_compile_fullgraph"  # of a model: what transformers' own generate asks before it makes a static cache
-)
+CAN_BE_STATIC = "_can_compile_fullgraph"  # of a model: can transformers compile it, which needs a static cache?
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # layers whose attention uses only position ids and the mask
-STATE_LAYERS = frozenset(
-    {"LinearAttentionLayer"}
-)  # layers with a state and no attention: their masks are of the new ids alone
+STATE_LAYERS = frozenset({"LinearAttentionLayer"})  # a state and no attention: their masks are of the new ids alone
 # Models whose dynamic cache has been seen to be of such layers: a draft can follow their prompts in the first forward.
 HAVE_PLAIN_CACHES: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
