@@ -78,7 +78,6 @@ class NumberEndings:
 
     def __init__(self, reader: Reader):
         self._reader, self._rows = reader, reader.rows
-        self.tried = 0  # texts that the machine has read
 
     def shortest(self, c: int, x: int, y: int) -> bytes | None:
         """The rest of a number: of the shortest ones, in digits and with an exponent, that with the fewest tokens."""
@@ -124,7 +123,6 @@ class NumberEndings:
                     break
 
     def _read(self, c: int, x: int, y: int, text: bytes) -> bool:
-        self.tried += 1
         with self._reader.scratch():
             record = self._reader.record(c, x, y, 0)
             after = self._reader.read(record, text) if text else record
