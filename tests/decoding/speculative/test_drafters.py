@@ -550,7 +550,7 @@ def test_features_follow_the_text_through_what_is_forced():
     known = [after for before, after in zip([seen[0], *seen], seen, strict=False) if len(after) <= len(before)]
     assert len(known) > 5
     for found in known:
-        assert_logits(found, states[: len(found)])
+        assert torch.allclose(found, states[: len(found)], atol=1e-9)
 
 
 def test_one_draft_serves_two_targets_at_once():

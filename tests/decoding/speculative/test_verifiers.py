@@ -82,13 +82,13 @@ def test_trees_get_the_same_logits_from_both(both):
     rng, texts = np.random.default_rng(2), [[5, 6], [7, 8, 9, 10], [11]]
     readers = [open_reader(model, texts, 300) for model in both]
     first = [reader.read(texts, [1] * 3) for reader in readers]
-    assert_logits(*first)
+    torch.testing.assert_close(*first, atol=1e-5, rtol=0)
     texts = [list(text) for text in texts]
     for _ in range(12):
         chunks = [rng.integers(2, 200, int(rng.integers(1, 3))).tolist() for _ in texts]
         trees = [random_tree(rng) for _ in texts]
         logits = [reader.read_trees(chunks, [1] * 3, trees) for reader in readers]
-        assert_logits(*logits)
+        torch.testing.assert_close(*logits, atol=1e-5, rtol=0)
         paths = [path_of(rng, tree) for tree in trees]
         for reader in readers:
             reader.keep(paths)
@@ -146,7 +146,7 @@ def test_a_state_is_as_good_as_reading_again(rounds):
     reader, stock = RecurrentReader(model, texts), CallableReader(model.__call__, texts)
     readers = (reader, stock)
     assert isinstance(open_reader(model, texts, 9), RecurrentReader)
-    assert_logits(*(each.read(texts, [1] * 3) for each in readers))
+    torch.testing.assert_close(*(each.read(texts, [1] * 3) for each in readers), atol=1e-5, rtol=0)
     lengths = [len(text) for text in texts]
     for turn in range(rounds):
         chunks = [rng.integers(2, 200, int(rng.integers(0, 4))).tolist() for _ in lengths]
@@ -155,13 +155,13 @@ def test_a_state_is_as_good_as_reading_again(rounds):
         scored[0] = max(scored[0], 1)
         trees = [random_tree(rng) for _ in lengths]
         if turn % 2 and any(trees):
-            assert_logits(*(each.read_trees(chunks, scored, trees) for each in readers))
+            torch.testing.assert_close(*(each.read_trees(chunks, scored, trees) for each in readers), atol=1e-5, rtol=0)
             paths = [path_of(rng, tree) for tree in trees]
             for each in readers:
                 each.keep(paths)
             lengths = [length + len(path) for length, path in zip(lengths, paths, strict=True)]
         else:
-            assert_logits(*(each.read(chunks, scored) for each in readers))
+            torch.testing.assert_close(*(each.read(chunks, scored) for each in readers), atol=1e-5, rtol=0)
         lengths = [length + len(chunk) for length, chunk in zip(lengths, chunks, strict=True)]
         if turn % 3:
             back = [int(rng.integers(0, min(5, length - 3))) if length > 4 else 0 for length in lengths]
