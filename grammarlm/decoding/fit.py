@@ -15,10 +15,7 @@ import torch
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, text_config
 from grammarlm.vocab.vocabulary import Vocabulary
 
-PADDING, SHARE = (
-    512,
-    20,
-)  # logits beyond the tokens, or tokens beyond the logits, that are usual: so many, or a 20th of both
+PADDING, SHARE = 512, 20  # tokens and logits of one model differ by so many, or by a 20th of them
 
 
 def count_of(tokenizer: Any, vocab: Vocabulary) -> int:
