@@ -76,7 +76,7 @@ def test_progress_is_shown(model, tokenizer, monkeypatch):
 def test_what_is_refused(model, tokenizer):
     options = {"tokenizer": tokenizer, "regex": "[a-z]{3}"}
     for changed, kind, message in (
-        ({"n": 0}, ValueError, "n=0; it takes an integer of 1 or more"),
+        ({"n": 0}, ValueError, "n=0; it takes an integer from 1 to "),
         ({"batch_size": 0}, ValueError, "batch_size=0"),
         ({"forced": "skip"}, ValueError, "forced='skip'; it takes 'score' or 'off'"),
         ({"cache": "paged"}, ValueError, "cache='paged'; it takes None, 'dynamic', 'static' or 'off'"),

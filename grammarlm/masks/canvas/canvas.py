@@ -57,6 +57,12 @@ class Canvas:
         constraint, after = self._made_from
         return _made_again, (constraint, self.length, after, self.room)
 
+    def __copy__(self) -> Canvas:
+        """Another one with the passes that this one has made: they are replaced, and never changed."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        return made
+
     # ------------------------------------------------------------------ answers
 
     def allowed(self, tokens: Sequence[int]) -> Allowed:

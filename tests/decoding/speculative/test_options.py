@@ -181,7 +181,9 @@ def outcome(drafter, tree, option):
 
 
 def is_none_of_its_business(drafter, tree, option):
-    """A rule that is the own draw there: of tokens that were not drawn, or were chosen among draws."""
+    """A rule that is the own draw there: of tokens that were not drawn, or were chosen among draws; or what it has anyway."""
+    if option == "vocab":
+        return drafter == "other vocabulary"
     return option in LOSSLESS and (drafter not in DRAW or tree == "best_first")
 
 
