@@ -16,7 +16,6 @@ A model that has no cache to be passed back in is read as with "off", and a warn
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -31,7 +30,7 @@ from .cache_rows import empty_rows, has_recurrence, joined, padded, taken
 from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
 from .last_states import caught_states
-from .model_cache import cache_name, go_without, grows, returned_cache, why_not
+from .model_cache import cache_name, go_without, grows, returned_cache, taken_by, why_not
 from .model_facts import KEEP_LOGITS, text_config
 from .prefix_and_tree import NAME as PREFIX_AND_TREE
 from .realign import has_many_holes, realign
@@ -50,8 +49,8 @@ class CachedReader(CallableReader):
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None):
         super().__init__(model, prompts)
-        self._options = inspect.signature(model.forward).parameters
-        self._asked, self._name = cache, cache_name(model)
+        self._options = taken_by(model)
+        self._asked, self._name = cache, cache_name(self._options)
         self._is_cached = cache != "off" and self._name is not None
         if self._name is None:
             self._go_without("its forward takes none")

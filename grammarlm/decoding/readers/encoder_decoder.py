@@ -16,7 +16,7 @@ import torch
 from .cached import reorder
 from .callable import Branches, picked, rows_of
 from .draft_tree import DraftTree
-from .model_cache import cache_name, go_without, grows, returned_cache, why_not
+from .model_cache import cache_name, go_without, grows, returned_cache, taken_by, why_not
 from .model_facts import device_of, width_of
 
 
@@ -29,7 +29,7 @@ class EncoderDecoderReader:
     rollback_is_cheap = False
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], cache: str | None = None):
-        self._asked, self._name = cache, cache_name(model)
+        self._asked, self._name = cache, cache_name(taken_by(model))
         self._is_cached = cache != "off" and self._name is not None
         if cache == "static":
             go_without(model, cache, "answers of an encoder-decoder model have a dynamic one")

@@ -1,6 +1,6 @@
 """The key-value cache of a transformers model's forward: the name that it is passed in by, and what comes back.
 
-    name = cache_name(model)                                # "cache"; None: its forward takes none
+    name = cache_name(taken_by(model))                      # "cache"; None: its forward takes none
     output = model(input_ids=ids, **{name: cache}, use_cache=True)
     cache = returned_cache(output)
 
@@ -13,6 +13,7 @@ Where there is none, all texts are read again for each token. That is refused wh
 from __future__ import annotations
 
 import inspect
+from collections.abc import Container, Mapping
 from functools import cache as remembered
 from typing import Any
 
@@ -23,9 +24,13 @@ NAMES = ("past_key_values", "cache", "cache_params")
 ASKED = ("dynamic", "static")  # of `cache=`: whoever says so wants one
 
 
-def cache_name(model: Any) -> str | None:
-    """The argument of its forward that takes a cache; None where there is none."""
-    taken = inspect.signature(model.forward).parameters
+def taken_by(model: Any) -> Mapping[str, inspect.Parameter]:
+    """The arguments of its forward."""
+    return inspect.signature(model.forward).parameters
+
+
+def cache_name(taken: Container[str]) -> str | None:
+    """The one of these arguments that takes a cache; None where there is none."""
     return next((name for name in NAMES if name in taken), None)
 
 

@@ -8,7 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.readers import model_cache
 from grammarlm.decoding.readers.cached import static_caches_are_right
-from grammarlm.decoding.readers.model_cache import cache_name
+from grammarlm.decoding.readers.model_cache import cache_name, taken_by
 from grammarlm.decoding.readers.reader import open_reader
 from tests.decoding.random_models import encoder_decoder, given_cache, random_model
 from tests.decoding.readers.sources import CAUSAL, WIDTH, bare
@@ -21,7 +21,7 @@ PROMPT = [5, 6, 7, 8, 9]
 TOKENS = 48
 LETTERS = [bytes([letter]) for letter in range(ord("a"), ord("z") + 1)]
 VOCAB = gl.Vocabulary([b"", b"", b"", *LETTERS], stop_ids=[2], special_ids=[0, 1, 2], size=WIDTH)
-NATIVE = cache_name(transformers.LlamaForCausalLM)
+NATIVE = cache_name(taken_by(transformers.LlamaForCausalLM))
 NEO = {"num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]], "window_size": 4}
 
 
