@@ -70,7 +70,7 @@ def blocks(texts, block):
     return [near()(torch.tensor([[*text, *[99] * block]]))[0, -block:] for text in texts]
 
 
-RANKS = [(0,), (1,), (0, 0), (1, 0), (0, 1)]
+RANKS = [(0,), (1,), (0, 0), (1, 0), (0, 1), (0, 0, 0)]
 BARE = {  # "auto" drafts by the clock: two runs may differ
     **{name: (lambda name=name: (name, {})) for name in gl.Draft.DRAFTERS if name not in ("skip", "exit")},
     "a model": lambda: (near(), {}),
