@@ -22,9 +22,9 @@ def count_of(tokenizer: Any, vocab: Vocabulary) -> int:
     """The number of tokens; a vocabulary made as wide as the logits knows only those that the logits have."""
     if hasattr(tokenizer, "get_vocab_size"):
         return int(tokenizer.get_vocab_size())
-    return (
-        len(tokenizer) if hasattr(tokenizer, "__len__") and not isinstance(tokenizer, str) else len(vocab.offsets) - 1
-    )
+    if hasattr(tokenizer, "__len__") and not isinstance(tokenizer, str):
+        return len(tokenizer)
+    return len(vocab.offsets) - 1
 
 
 def warn_of_width(tokens: int, width: int, stacklevel: int = 2) -> None:

@@ -120,9 +120,8 @@ def both(a: NumberShape, b: NumberShape) -> NumberShape:
         return b
     if b is EVERY_NUMBER:
         return a
-    if a.plain != b.plain and not (
-        a.integer and b.integer
-    ):  # one speaks of how a number is written, the other of its value
+    # One speaks of how a number is written, the other of its value.
+    if a.plain != b.plain and not (a.integer and b.integer):
         a, b = (a, _by_value(b)) if a.plain else (_by_value(a), b)
     low, low_open = a.low, a.low_open
     if b.low is not None and (low is None or b.low > low or (b.low == low and b.low_open)):
