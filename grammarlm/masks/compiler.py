@@ -11,7 +11,8 @@ Grammars that were refused are remembered by their errors, so that a client that
 limit are tried again.
 
 The bytes of a constraint are those of its arrays and of its Python objects (object_sizes.py), without what all constraints over the
-vocabulary share. They are counted in the background after compile, and again when its arrays have grown by a quarter.
+vocabulary share. They are counted in the background after compile, and again when its arrays have grown by a quarter or canvases
+have been made of it: when it is asked for once more, and whenever another grammar is compiled.
 """
 
 from __future__ import annotations
@@ -51,11 +52,18 @@ class Key(NamedTuple):
 
 @dataclass
 class Entry:
-    """A constraint, its bytes, and the bytes of its arrays when it was counted."""
+    """A constraint and its bytes, with what was known of it when they were counted."""
 
     constraint: Constraint
-    nbytes: int
-    arrays: int
+    nbytes: int = 0
+    arrays: int = 0  # the bytes of its arrays
+    canvases: int = 0  # made of it
+    is_growing: bool = False  # a canvas fills its tables while it is used: counted until two counts agree
+
+    @property
+    def is_outdated(self) -> bool:
+        constraint = self.constraint
+        return self.is_growing or constraint.nbytes > GROWN * self.arrays or constraint.canvases > self.canvases
 
 
 @dataclass(frozen=True)
@@ -186,7 +194,7 @@ class Compiler:
                 self._running[key] = future
                 return future, True
             self._count(hits=1)
-        if entry and entry.constraint.nbytes > GROWN * entry.arrays:
+        if entry and entry.is_outdated:
             self._pool.submit(self._weigh, key, entry.constraint)
         return future, False
 
@@ -213,7 +221,7 @@ class Compiler:
             return None
         with self._lock:
             del self._running[key]
-            self._held[key] = Entry(made, 0, 0)
+            self._held[key] = Entry(made)
             self._count_compile(start, compiled=1)
         future.set_result(made)
         return made
@@ -244,11 +252,17 @@ class Compiler:
         return own.keys() | reachable(token_facts(self.vocab), own.keys()).keys()
 
     def _weigh(self, key: Key, constraint: Constraint) -> None:
-        """Counts the bytes of a constraint, and drops those used longest ago where all are too many."""
-        arrays, nbytes = constraint.nbytes, sum(reachable(constraint, self._shared).values())
+        """Counts the bytes of a constraint and of all that have grown, and drops those used longest ago where all are too many."""
         with self._lock:
-            if key in self._held:
-                self._held[key] = Entry(constraint, nbytes, arrays)
+            outdated = {other: entry.constraint for other, entry in self._held.items() if entry.is_outdated}
+        for each, held in {**outdated, key: constraint}.items():
+            canvases, arrays = held.canvases, held.nbytes
+            nbytes = sum(reachable(held, self._shared).values())
+            with self._lock:
+                if each in self._held:
+                    before = self._held[each].nbytes
+                    self._held[each] = Entry(held, nbytes, arrays, canvases, canvases > 0 and nbytes != before)
+        with self._lock:
             total = sum(entry.nbytes for entry in self._held.values())
             while total > self.max_bytes:
                 _, dropped = self._held.popitem(last=False)

@@ -58,6 +58,7 @@ class Constraint:
         self._canonical, self._closed = canonical, closed
         self.report = report
         self.grammar = grammar
+        self.canvases = 0  # made so far: their tables stay
 
     @property
     def vocab(self) -> Vocabulary:
@@ -70,7 +71,7 @@ class Constraint:
 
     @property
     def nbytes(self) -> int:
-        """Current memory of states and rows; bounded by limits.max_bytes."""
+        """Current memory of states and rows; bounded by limits.max_bytes. The tables of canvases come beside."""
         return self._automaton.epoch.nbytes
 
     def matcher(self, max_tokens: int | None = None) -> Matcher:
@@ -92,6 +93,7 @@ class Constraint:
         """
         from .canvas.canvas import Canvas  # imported on first use: most constraints have none
 
+        self.canvases += 1
         with PATIENT:
             return Canvas(self, self._view, length, after, room)
 

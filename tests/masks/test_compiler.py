@@ -151,6 +151,22 @@ def test_memory_stays_in_bounds_over_many_schemas(count: int) -> None:
     assert compiler.stats.dropped > count // 3
 
 
+def test_tables_of_canvases_are_counted() -> None:
+    """Also of a constraint that nobody asks for again: whenever another grammar is compiled."""
+    compiler = gl.Compiler(VOCAB)
+    constraint = compiler.compile(schema(0))
+    before = settled(compiler).stats.nbytes
+    canvas = constraint.canvas(12)
+    assert canvas.is_completable([-1] * 12)
+    compiler.compile(schema(1))
+    assert settled(compiler).stats.nbytes > 4 * before
+    small = gl.Compiler(VOCAB, max_bytes=8 * before)
+    small.compile(schema(0)).canvas(12).is_completable([-1] * 12)
+    small.compile(schema(1))
+    assert settled(small).stats.dropped == 1
+    assert small.held(schema(0)) is None
+
+
 def allocated(grammar: Any) -> tuple[int, int]:
     """What a compile of it leaves allocated, and what the compiler says that it holds of it."""
     compiler = gl.Compiler(VOCAB)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -111,10 +111,25 @@ def why_none(canvas: Canvas, row: np.ndarray, vocab: Vocabulary) -> str:
 
 
 class MaskedRows(threading.local):
-    """The canvas of the latest row without known ids, of each constraint, and its length."""
+    """The canvases of the latest rows without known ids, one of each of the latest constraints.
+
+    They keep their constraints, and a weak key that its own value keeps is kept for ever: hence a number of them.
+    """
+
+    MOST = 4
 
     def __init__(self) -> None:
-        self.of: WeakKeyDictionary[Constraint, tuple[int, Canvas]] = WeakKeyDictionary()
+        self._of: OrderedDict[Constraint, Canvas] = OrderedDict()
+
+    def get(self, constraint: Constraint, length: int) -> Canvas | None:
+        found = self._of.get(constraint)
+        return found if found is not None and found.length == length else None
+
+    def keep(self, constraint: Constraint, canvas: Canvas) -> None:
+        self._of[constraint] = canvas
+        self._of.move_to_end(constraint)
+        if len(self._of) > self.MOST:
+            self._of.popitem(last=False)
 
 
 MASKED_ROWS = MaskedRows()  # by thread: canvases of one constraint are filled in by one thread each
@@ -160,15 +175,15 @@ class Filling:
         return canvas_of(self.compiled.constraint, length)
 
     def masked_canvas(self, length: int) -> Canvas:
-        """As `canvas`, for a row without known ids: its passes hang on nothing else, so they are made once."""
+        """As `canvas`, for a row without known ids: its passes depend only on the length, so they are kept."""
         constraint = self.compiled.constraint
         if constraint is None:
             return self.canvas(length)
-        known, kept = MASKED_ROWS.of.get(constraint, (0, None))
-        if kept is None or known != length:
+        kept = MASKED_ROWS.get(constraint, length)
+        if kept is None:
             kept = canvas_of(constraint, length)
             kept.is_completable([MASKED] * length)
-            MASKED_ROWS.of[constraint] = length, kept
+        MASKED_ROWS.keep(constraint, kept)
         return copy(kept)  # canvases replace the passes of their last row, and never change them
 
     def result(self, output: Output, run: Run) -> Result:

@@ -1,6 +1,7 @@
 """gl.infill as a whole: models, rows, pieces, what is returned, what is refused."""
 
 import dataclasses
+import gc
 import json
 import re
 
@@ -9,8 +10,9 @@ import pytest
 import torch
 
 import grammarlm as gl
+from grammarlm.decoding.compiled_caches import compiler_of
 from grammarlm.decoding.diffusion import SAMPLERS
-from grammarlm.decoding.diffusion.filling import Filling
+from grammarlm.decoding.diffusion.filling import MASKED_ROWS, Filling
 from grammarlm.decoding.diffusion.free import FreeCanvas
 from grammarlm.decoding.diffusion.names import SAMPLERS as NAMES
 from grammarlm.models.network import Network, Shape
@@ -456,3 +458,18 @@ def test_the_matcher_is_the_arbiter(monkeypatch):
         monkeypatch.setattr(Filling, name, lambda self, length: FreeCanvas(length, self.vocab))
     with pytest.raises(gl.LimitExceeded, match="no text of the constraint"):
         infill(Adversary(WIDTH, [], 3), [-1] * 4, regex="(ab){2}")
+
+
+def test_constraints_that_nobody_holds_are_dropped(network, tokenizer) -> None:
+    """Of the latest rows without known ids a few are kept, with their constraints; all others go with the cache of constraints."""
+
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(each, gl.Constraint) for each in gc.get_objects())
+
+    for grammar in (gl.Regex("[a-f]+"), *(gl.Regex(f"[a-f{number}]+") for number in range(8))):
+        out = gl.infill(network, [gl.Hole(8)], tokenizer=tokenizer, grammar=grammar)
+        assert re.fullmatch(grammar.pattern, out.text)
+    many = alive()
+    compiler_of.cache_clear()
+    assert alive() <= many - 9 + MASKED_ROWS.MOST
