@@ -119,14 +119,14 @@ class MaskedRows(threading.local):
     MOST = 4
 
     def __init__(self) -> None:
-        self._of: OrderedDict[Constraint, Canvas] = OrderedDict()
+        self._of: OrderedDict[Constraint, tuple[int, Canvas]] = OrderedDict()
 
     def get(self, constraint: Constraint, length: int) -> Canvas | None:
-        found = self._of.get(constraint)
-        return found if found is not None and found.length == length else None
+        known, canvas = self._of.get(constraint, (0, None))
+        return canvas if known == length else None
 
-    def keep(self, constraint: Constraint, canvas: Canvas) -> None:
-        self._of[constraint] = canvas
+    def keep(self, constraint: Constraint, length: int, canvas: Canvas) -> None:
+        self._of[constraint] = length, canvas
         self._of.move_to_end(constraint)
         if len(self._of) > self.MOST:
             self._of.popitem(last=False)
@@ -183,7 +183,7 @@ class Filling:
         if kept is None:
             kept = canvas_of(constraint, length)
             kept.is_completable([MASKED] * length)
-        MASKED_ROWS.keep(constraint, kept)
+        MASKED_ROWS.keep(constraint, length, kept)
         return copy(kept)  # canvases replace the passes of their last row, and never change them
 
     def result(self, output: Output, run: Run) -> Result:
