@@ -10,6 +10,9 @@ repaired by another token in one of the two keys; where that doesn't help, other
 unless they follow many or the row is short; else one masked token is given each value that it may have, depth first. If none of
 these rows has a witness, that is a proof; beyond WORK tries the row is Undecided.
 
+Where tokens may follow the row, keys in these must differ as well. A witness behind which the machine knows an end that is short
+enough shows that they do; else the row is asked of together with what may follow it, masked.
+
 The empty key is the one that no token varies: where draws have it twice, states that know it (States.keys) are asked from then on.
 """
 
@@ -82,6 +85,8 @@ class Witness:
         found = None if known is None else self._like(known)
         if found is None:
             found = self._drawn(known)
+        if found is not None and not grid.may_end_after(found):
+            found = grid.read_with_room(self._passes.tokens)
         if found is not None:
             grid.latest_read = found
             grid.shown.add(found)

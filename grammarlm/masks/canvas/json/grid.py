@@ -82,6 +82,7 @@ class JsonGrid:
         self._plain: list[PlainTokens] = []
         self._bytes: tuple[list[int], list[bytes]] | None = None  # of the row asked for last
         self._others: dict[int, JsonGrid] = {}
+        self._with_room: JsonGrid | None = None  # rows with all that may follow them
         self._needless: dict[int, tuple[StackGrid, Needless]] = {}
 
     def grid(self, states: States) -> StackGrid:
@@ -157,6 +158,20 @@ class JsonGrid:
         if self._after is not None and self._after.is_finished:
             return not text
         return self._view.reads(self._after, text, ends or not self.room)
+
+    def may_end_after(self, row: Sequence[int]) -> bool:
+        """Of a row that is read: does the machine know an end within the tokens that may follow? There may be one if not."""
+        text = self.text(row)
+        is_over = len(text) < len(row) or (self._after is not None and self._after.is_finished)
+        return not self.room or is_over or self._view.fewest_after(self._after, text) <= self.room
+
+    def read_with_room(self, tokens: Sequence[int]) -> list[int] | None:
+        """A completion of a row that was read with an end after it."""
+        if self._with_room is None:
+            self._with_room = JsonGrid(self._view, self.length + self.room, self._after, 0, self.check)
+        whole, row = self._with_room, [*tokens, *[MASKED] * self.room]
+        is_completable = settled(JsonPasses(whole, row, whole._needed(row))).is_completable
+        return whole.latest_read[: self.length] if is_completable and whole.latest_read is not None else None
 
     def begins(self, text: Sequence[int]) -> bool:
         """Does some text begin with these tokens, whatever its length?"""

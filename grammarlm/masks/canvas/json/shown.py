@@ -13,7 +13,7 @@ import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED, Undecided
 
-from .apart import Refused, Witness
+from .apart import Refused, Witness, Work
 
 if TYPE_CHECKING:
     from .answers import Answer
@@ -40,33 +40,34 @@ class ShownRows:
 
 def only_shown(passes: JsonPasses, position: int, found: Answer) -> Answer:
     """What may stand at a masked position, without tokens that no completion has."""
-    classes, refused = passes.classes, list[np.ndarray]()
+    classes, refused, work = passes.classes, list[np.ndarray](), Work()
     known = set(passes.grid.shown.of(np.array(passes.tokens))[:, position].tolist())
     known_classes = {int(classes.of[token]) for token in known}
     for one in np.flatnonzero(found.classes & (classes.sizes > 0)).tolist():
         members = classes.members(one)
         if len(members) <= MOST_ASKED:
             left = members[~np.isin(members, found.refused)].tolist()
-            lost = [token for token in left if token not in known and not is_shown(passes, position, token)]
+            lost = [token for token in left if token not in known and not is_shown(passes, position, token, work)]
         else:
-            lost = [] if one in known_classes or is_any_shown(passes, position, members) else members.tolist()
+            lost = [] if one in known_classes or is_any_shown(passes, position, members, work) else members.tolist()
         if lost:
             refused.append(np.array(lost, np.int64))
     return replace(found, refused=np.union1d(found.refused, np.concatenate(refused)), shown=None) if refused else found
 
 
-def is_any_shown(passes: JsonPasses, position: int, members: np.ndarray) -> bool:
+def is_any_shown(passes: JsonPasses, position: int, members: np.ndarray, work: Work) -> bool:
     """Of a class with more members than there may be keys: if some may stand there, one of the first may."""
     keys = Witness(passes).different(members)
-    return len(keys) > MOST_ASKED or any(is_shown(passes, position, token) for token in keys.tolist())
+    return len(keys) > MOST_ASKED or any(is_shown(passes, position, token, work) for token in keys.tolist())
 
 
-def is_shown(passes: JsonPasses, position: int, token: int) -> bool:
-    """Is a completion read that has the token? Yes where that is not decided: a commit decides it."""
+def is_shown(passes: JsonPasses, position: int, token: int, work: Work) -> bool:
+    """Is a completion read that has the token? Yes where the work, which all tokens of the position share, doesn't decide it:
+    a commit does."""
     child = passes.with_token(position, token)
     if not child.is_completable or child.has_apart_keys() is False:
         return False
     try:
-        return Witness(child).row() is not None
+        return Witness(child, work).row() is not None
     except (Undecided, Refused):
         return True

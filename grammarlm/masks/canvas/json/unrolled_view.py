@@ -11,7 +11,8 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.protocol import TokenGrid, Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
-from grammarlm.masks.protocol import FINISHED
+from grammarlm.masks.filters.budget import costs_of
+from grammarlm.masks.protocol import FINISHED, Epoch
 
 from .capped import long_blanks
 from .explored import SHORT, States
@@ -79,16 +80,33 @@ class UnrolledView:
 
     def reads(self, after: Matcher | None, tokens: Sequence[int], ends: bool) -> bool:
         """Does the machine itself read these tokens, after what a matcher has read? `ends`: and may the text end there?"""
-        program = self._automaton.program
         with self._automaton.lock:
-            program.clock.begin_call()
-            term = program.start if after is None else after._head[1].terms[after._head[2]]
+            epoch, state = self._read(after, tokens)
+            return state != DEAD and (not ends or bool(epoch.accepting[state]))
+
+    def fewest_after(self, after: Matcher | None, tokens: Sequence[int]) -> int:
+        """So many more tokens are enough to end a text that begins with these."""
+        with self._automaton.lock:
+            epoch, state = self._read(after, tokens)
+            return costs_of(epoch).falling(epoch, state)
+
+    def _read(self, after: Matcher | None, tokens: Sequence[int]) -> tuple[Epoch, int]:
+        """The state after these tokens, or DEAD. An epoch that many completions have filled is renewed once."""
+        program = self._automaton.program
+        program.clock.begin_call()
+        term = program.start if after is None else after._head[1].terms[after._head[2]]
+        for is_last in (False, True):
             epoch, state = self._automaton.renew(term)
-            for token in tokens:
-                state = epoch.after_token(state, token)
-                if state == DEAD:
-                    return False
-            return not ends or bool(epoch.accepting[state])
+            try:
+                for token in tokens:
+                    state = epoch.after_token(state, token)
+                    if state == DEAD:
+                        break
+                return epoch, state
+            except LimitExceeded:
+                if is_last or not epoch.is_full:
+                    raise
+        raise AssertionError
 
     # ------------------------------------------------------------------ what a row needs
 
