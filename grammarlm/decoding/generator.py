@@ -16,9 +16,9 @@ from .arguments import check_vocabulary
 from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from .events import Event
 from .generate import generate
-from .options import check_names
 from .output import one_output
 from .request import compiled_output
+from .settings import check_names
 from .stream import stream
 
 

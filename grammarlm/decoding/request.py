@@ -25,8 +25,8 @@ from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
 from .fit import check_positions, count_of, warn_of_width
-from .options import Options
 from .output import Output, one_output
+from .settings import Settings
 
 
 @dataclass(frozen=True)
@@ -65,21 +65,21 @@ class Request:
             yield replace(self, prompts=self.prompts[part], specs=self.specs[part], at_once=None)
 
 
-def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
+def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
     """Checks what generate() is asked for, and makes vocabulary and constraints."""
-    check_prepared(model, options)
-    tokenizer, vocab = options.tokenizer, options.vocab
+    check_prepared(model, settings)
+    tokenizer, vocab = settings.tokenizer, settings.vocab
     tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
     check_vocabulary(tokenizer, vocab)
     prompts = list(prompt) if is_batch(prompt) else None
     is_list, count = prompts is not None, None if prompts is None else len(prompts)
     prompts = [cast(Prompt, prompt)] if prompts is None else prompts
     names = [f"prompt {at} of the list" if is_list else "the prompt" for at in range(len(prompts))]
-    outputs = outputs_of(options.forms, count)
-    predicates = [checked_predicate(one) for one in per_prompt("where", options.where, count)]
+    outputs = outputs_of(settings.forms, count)
+    predicates = [checked_predicate(one) for one in per_prompt("where", settings.where, count)]
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width, name) for one, name in zip(prompts, names, strict=True)]
-    check_positions(model, ids, options.max_tokens)
+    check_positions(model, ids, settings.max_tokens)
 
     start = perf_counter()
     tokens = None if vocab is None else vocab.size
@@ -87,19 +87,19 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
     if width is not None:
         warn_of_width(tokens or count_of(tokenizer, vocab), width, stacklevel=3)
     entries.load("masks", "logits")
-    compiled = [compiled_output(output, vocab, options.limits, options.unknown) for output in outputs]
+    compiled = [compiled_output(output, vocab, settings.limits, settings.unknown) for output in outputs]
     seconds = perf_counter() - start
-    if options.heal:
+    if settings.heal:
         check_healing(model, prompts, outputs)
-    healed = [take_back(one, vocab) if options.heal else (one, b"") for one in ids]
+    healed = [take_back(one, vocab) if settings.heal else (one, b"") for one in ids]
     specs = [
         AnswerSpec(
             vocab,
             *given,
-            options.sampling,
-            options.max_tokens,
-            close=options.close,
-            scores_forced=options.forced == "score",
+            settings.sampling,
+            settings.max_tokens,
+            close=settings.close,
+            scores_forced=settings.forced == "score",
             where=predicate,
             rest=rest,
             prompt=() if is_encoder_decoder(model) else tuple(one),
@@ -107,13 +107,13 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
         )
         for given, predicate, (one, rest) in zip(zip(outputs, compiled), predicates, healed)  # noqa: B905 - without prompts none
     ]
-    draft = as_draft(options.draft)
-    return Request(model, [one for one, _ in healed], specs, options.n, options.cache, tokenizer, is_list, draft)
+    draft = as_draft(settings.draft)
+    return Request(model, [one for one, _ in healed], specs, settings.n, settings.cache, tokenizer, is_list, draft)
 
 
-def check_prepared(model: Model, options: Options) -> None:
+def check_prepared(model: Model, settings: Settings) -> None:
     """A model of the method's kind."""
-    if options.method == "diffusion":
+    if settings.method == "diffusion":
         kind_of(model)
     elif fills_masks(model):
         raise TypeError(
