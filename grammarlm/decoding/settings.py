@@ -6,7 +6,7 @@ generate(), stream() and gl.Generator take them as keywords; `with_settings` giv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
@@ -19,9 +19,9 @@ from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .answer_format import CONSTRAINED_BY
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
 from .arguments import MOST_ANSWERS, check_choice, check_integer
-from .output import FORMS
 from .result import Result
 
 FORCED = ("score", "off")
@@ -90,9 +90,13 @@ class Settings:
             raise ValueError(f"method={self.method!r} takes no draft; {' and '.join(map(repr, WITH_DRAFTS))} do")
 
     @property
-    def forms(self) -> dict[str, Any]:
-        """The five forms of a constraint, by name; None where one is not given."""
-        return {name: getattr(self, name) for name in FORMS}
+    def constrained_by(self) -> dict[str, Any]:
+        """What describes the constraint, by the keyword; None where one is not given."""
+        return {name: getattr(self, name) for name in CONSTRAINED_BY}
+
+    def warm(self) -> Settings:
+        """For methods that must sample."""
+        return replace(self, **vars(self.sampling.warm()))
 
     @property
     def at_once(self) -> int:
@@ -142,6 +146,6 @@ def with_settings(function: Function) -> Function:
         for one in fields(Settings)
         if one.init
     ]
-    rest = Parameter("options", Parameter.VAR_KEYWORD, annotation="object")
-    function.__signature__ = own.replace(parameters=[*others, *settings, rest])  # type: ignore[attr-defined]
+    further = Parameter("options", Parameter.VAR_KEYWORD, annotation="object")
+    function.__signature__ = own.replace(parameters=[*others, *settings, further])  # type: ignore[attr-defined]
     return function

@@ -82,7 +82,7 @@ class AnswerEvents:
     def __init__(self, row: int, spec: AnswerSpec):
         self._row = row
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._reader = JsonEvents(row) if isinstance(spec.output.grammar, JsonSchema) else None
+        self._reader = JsonEvents(row) if isinstance(spec.form.grammar, JsonSchema) else None
 
     def more(self, data: bytes) -> Iterator[Event]:
         """The events of these further bytes."""
