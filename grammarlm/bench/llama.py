@@ -111,8 +111,8 @@ class Candidates:
 
 def load_vocabulary(library: Any, size: int, first: dict[bytes, int], stop: int) -> Any:
     """llama.cpp's vocabulary, by way of a file; ids that nobody asks about get names that no byte-level token can have."""
-    from grammarlm.models.gguf import write_vocabulary
     from grammarlm.vocab.tokenizers.byte_level import byte_level_text
+    from training.gguf import write_vocabulary
 
     named = {token: byte_level_text(data) for data, token in first.items()}
     tokens = [named.get(token, f"\u3010{token}\u3011") for token in range(size)]

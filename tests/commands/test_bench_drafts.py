@@ -5,8 +5,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.bench.drafts import masks, peers, rows
-from grammarlm.models.corpus import example
 from tests.rounding import assert_logits, embedded_model
+from training.corpus import example
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -5,10 +5,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from grammarlm.models.drafters import FeatureDrafter, Heads  # noqa: E402
-from grammarlm.models.export import as_llama  # noqa: E402
 from grammarlm.models.network import Network, Shape  # noqa: E402
 from grammarlm.models.tiny import FOLDER, load_tokenizer  # noqa: E402
 from tests.rounding import assert_logits  # noqa: E402
+from training.export import as_llama  # noqa: E402
 
 SMALL = Shape(vocabulary=50, hidden=64, layers=3)
 

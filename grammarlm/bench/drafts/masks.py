@@ -24,7 +24,7 @@ import numpy as np
 
 import grammarlm as gl
 from grammarlm.bench.markdown import Table
-from grammarlm.models.corpus import words
+from training.corpus import words
 
 NODES, BRANCHES = 64, 8
 ROUNDS = 30

@@ -27,8 +27,8 @@ import grammarlm as gl
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter
 from grammarlm.decoding.speculative.growth import Growth
-from grammarlm.models.corpus import Example, constraint
 from grammarlm.models.tiny import folder_of
+from training.corpus import Example, constraint
 
 LOOKED_UP = 10  # tokens that a look-up proposes: as many as "copy" does
 MORE = 8  # ids of the shuffled vocabulary

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.models.corpus import Example, constraint, example
 from grammarlm.models.tiny import folder_of
+from training.corpus import Example, constraint, example
 
 from .peers import PEERS, ArcticSuffix, by_transformers, missing, options_of, shuffled
 

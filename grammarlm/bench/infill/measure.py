@@ -15,7 +15,7 @@ import grammarlm as gl
 from grammarlm.decoding.compiled_caches import stop_ids_of, vocabulary_of
 from grammarlm.decoding.output import one_output
 from grammarlm.masks.constraint import Constraint
-from grammarlm.models.corpus import Example, constraint, example
+from training.corpus import Example, constraint, example
 
 from .remembered import Remembered
 

@@ -8,13 +8,13 @@ vocabulary: any text can be encoded.
 
 from typing import TYPE_CHECKING
 
-from grammarlm.models.corpus import example
+from grammarlm.models.tiny import VOCABULARY_SIZE
+from training.corpus import example
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 PAD, END, MASK = "<|pad|>", "<|end|>", "<|mask|>"
-VOCABULARY_SIZE = 2048
 CONTEXT = 2048  # what the models take; training rows have up to 512 tokens
 PIECES = r"\p{N}|\p{Lu}{3,}| ?\p{Ll}[\p{Ll}_]*|\p{Lu}[\p{Ll}\p{M}]*|[\p{L}\p{M}]+|\s|[^\s\p{L}\p{M}\p{N}]+"
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from grammarlm.models.corpus.calls import call, calls
-from grammarlm.models.corpus.draw import Draw
-from grammarlm.models.corpus.records import RECORDS, Record, drawn_record
-from grammarlm.models.corpus.short import arithmetic, items, plain
-from grammarlm.models.corpus.sql import sql
-from grammarlm.models.corpus.turns import edit, next_call, repeat, to_json
+from training.corpus.calls import call, calls
+from training.corpus.draw import Draw
+from training.corpus.records import RECORDS, Record, drawn_record
+from training.corpus.short import arithmetic, items, plain
+from training.corpus.sql import sql
+from training.corpus.turns import edit, next_call, repeat, to_json
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ on from any index, and the splits draw from separate random streams.
 - "hard": foreign name pieces, unseen wordings, or more of everything than any training text has (`draw.HARDSHIPS`).
 """
 
-from grammarlm.models.corpus.examples import TASKS, Example, example
-from grammarlm.models.corpus.forms import constraint
-from grammarlm.models.corpus.turns import to_json
+from training.corpus.examples import TASKS, Example, example
+from training.corpus.forms import constraint
+from training.corpus.turns import to_json
 
 __all__ = ["TASKS", "Example", "constraint", "example", "to_json"]

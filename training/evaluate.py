@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import grammarlm as gl
-from grammarlm.models.corpus import Example, constraint, example
+from training.corpus import Example, constraint, example
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, TypeVar
 
-from grammarlm.models.corpus import words
+from training.corpus import words
 
 One = TypeVar("One")
 # What a text of the hard split has one of, and how often each of its names, wordings or lists is so.

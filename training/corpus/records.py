@@ -10,8 +10,8 @@ number words, dates and `paid` have to be rewritten.
 from collections.abc import Callable
 from typing import Any
 
-from grammarlm.models.corpus import words
-from grammarlm.models.corpus.draw import Draw, as_sentence, listed, with_article
+from training.corpus import words
+from training.corpus.draw import Draw, as_sentence, listed, with_article
 
 Record = dict[str, Any]
 

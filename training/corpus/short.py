@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from grammarlm.models.corpus import words
-from grammarlm.models.corpus.draw import Draw, as_sentence, listed
+from training.corpus import words
+from training.corpus.draw import Draw, as_sentence, listed
 
 SUMS = ("{} {} {}", "what is {} {} {}?", "{} {} {} =")
 UNSEEN_SUMS = ("calculate {} {} {}, please.",)

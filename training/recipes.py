@@ -1,19 +1,17 @@
 """What each embedded model is, and how it is trained."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from grammarlm.models.drafters import FeatureDrafter, Heads, frozen
-from grammarlm.models.network import Network, Shape
-from grammarlm.models.tokenizer import VOCABULARY_SIZE
-from grammarlm.models.training import losses
-from grammarlm.models.training.batching import Batch
+from grammarlm.models.network import Network
+from grammarlm.models.tiny import untrained
+from training import losses
+from training.batching import Batch
 
 Loss = Callable[[nn.Module, Batch], tuple[Tensor, float]]
-SHAPE = Shape(VOCABULARY_SIZE)
 
 
 @dataclass(frozen=True)
@@ -30,13 +28,11 @@ class Recipe:
 
 
 RECIPES = {
-    "causal": Recipe(6000, 4096, lambda: Network(SHAPE), losses.causal),
-    "draft": Recipe(3000, 4096, lambda: Network(replace(SHAPE, layers=1)), losses.causal),
-    "heads": Recipe(3000, 4096, lambda: Heads(SHAPE), losses.heads, needs_trunk=True),
-    "features": Recipe(2000, 4096, lambda: FeatureDrafter(SHAPE), losses.features, needs_trunk=True),
-    "diffusion": Recipe(
-        7000, 4096, lambda: Network(replace(SHAPE, causal=False)), losses.diffusion, begins_causal=True, rate=0.3
-    ),
+    "causal": Recipe(6000, 4096, lambda: untrained("causal"), losses.causal),
+    "draft": Recipe(3000, 4096, lambda: untrained("draft"), losses.causal),
+    "heads": Recipe(3000, 4096, lambda: untrained("heads"), losses.heads, needs_trunk=True),
+    "features": Recipe(2000, 4096, lambda: untrained("features"), losses.features, needs_trunk=True),
+    "diffusion": Recipe(7000, 4096, lambda: untrained("diffusion"), losses.diffusion, begins_causal=True, rate=0.3),
 }
 
 
@@ -49,7 +45,7 @@ def loss_of(name: str, mask: int, trunk: Network | None) -> Loss:
     """The loss of a model on a batch, with what it needs beside both."""
     loss = RECIPES[name].loss
     if RECIPES[name].needs_trunk and trunk is not None:
-        network = frozen(trunk)
+        network = trunk.requires_grad_(False).eval()
         return lambda model, batch: loss(model, network, batch)
     if name == "diffusion":
         return lambda model, batch: loss(model, batch, mask)

@@ -8,11 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import grammarlm as gl  # noqa: E402
-from grammarlm.models.planted import (  # noqa: E402
-    HiddenReward,
+from tests.decoding.planted import (  # noqa: E402
     JointLaw,
-    LeadingPrompt,
-    Memoriser,
     Planted,
     noise,
 )
@@ -57,23 +54,6 @@ def test_a_share_is_right_in_so_many_tokens():
     assert torch.equal(model(ids), Planted(noise(WIDTH), {(0,): text}, share=0.7, seed=1)(ids))
 
 
-def test_a_memoriser_goes_on_after_the_longest_suffix_it_knows():
-    model = Memoriser(noise(WIDTH), [[1, 2, 3, 4, STOP], [9, 2, 3, 5, STOP]])
-    assert written(model, [1, 2, 3]) == [4]
-    assert written(model, [9, 2, 3]) == [5]
-    assert written(model, [7, 9, 2]) == [3, 5]
-    ids = torch.tensor([[8]])
-    assert torch.equal(model(ids), noise(WIDTH)(ids))
-
-
-def test_a_leading_prompt_decides_row_by_row():
-    led, base = noise(WIDTH, seed=1), noise(WIDTH, seed=2)
-    model = LeadingPrompt(base, led, [3, 3])
-    ids = torch.tensor([[3, 3, 1], [3, 1, 3]])
-    assert torch.equal(model(ids)[0], led(ids)[0])
-    assert torch.equal(model(ids)[1], base(ids)[1])
-
-
 LAW = {(1, 2): 0.5, (1, 3): 0.2, (4, 2): 0.3}
 
 
@@ -95,10 +75,3 @@ def test_on_a_canvas_it_gives_the_law_of_each_position():
         for at, token in itertools.product(range(2), range(WIDTH)):
             expected = sum(mass for text, mass in fits.items() if text[at] == token) / (sum(fits.values()) or 1)
             assert math.isclose(given[at, token], expected if fits else 1 / WIDTH, abs_tol=1e-6)
-
-
-def test_a_hidden_reward_is_in_no_logit():
-    model = HiddenReward(noise(WIDTH), reward=sum)
-    ids = torch.tensor([[1, 2]])
-    assert torch.equal(model(ids), noise(WIDTH)(ids))
-    assert (model.reward([1, 2]), model.asked) == (3, 1)

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from grammarlm.models.corpus import words
-from grammarlm.models.corpus.calls import Call, agent
-from grammarlm.models.corpus.draw import Draw, as_sentence, listed
-from grammarlm.models.corpus.records import Record, drawn_record
+from training.corpus import words
+from training.corpus.calls import Call, agent
+from training.corpus.draw import Draw, as_sentence, listed
+from training.corpus.records import Record, drawn_record
 
 
 def to_json(value: Any) -> str:

@@ -6,8 +6,8 @@ The name of all people with age over 30, by city.
 SELECT name FROM people WHERE age > 30 ORDER BY city;
 """
 
-from grammarlm.models.corpus import words
-from grammarlm.models.corpus.draw import Draw, as_sentence
+from training.corpus import words
+from training.corpus.draw import Draw, as_sentence
 
 TABLES = {
     "people": ("name", "age", "city", "job", "height"),

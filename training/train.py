@@ -1,9 +1,9 @@
-"""Train an embedded model from scratch: `python -m grammarlm.models.train causal`, draft, heads, features or diffusion.
+"""Train an embedded model from scratch: `python -m training.train causal`, draft, heads, features or diffusion.
 
 The text is generated during training (`corpus/`), so nothing is downloaded and no example is used twice. A batch is a function of
 its number alone and a checkpoint holds the model and its optimizers: `--resume` continues a stopped run to the same weights, bit
 for bit; with a checkpoint at the last step it only writes the model. heads and features need the causal model, trained before;
-diffusion begins with its weights. `training/recipes.py` has sizes and steps, `training/losses.py` what is learned. Muon needs
+diffusion begins with its weights. `recipes.py` has steps and losses, `losses.py` what is learned. Muon needs
 torch 2.9; using the models does not.
 """
 
@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grammarlm.models.export import export
 from grammarlm.models.network import Network
-from grammarlm.models.tokenizer import train_tokenizer
-from grammarlm.models.training import checkpoint
-from grammarlm.models.training.batching import batches
-from grammarlm.models.training.checkpoint import Run
-from grammarlm.models.training.optimizers import build_optimizers, rate
-from grammarlm.models.training.recipes import RECIPES, SHAPE, build, loss_of
+from grammarlm.models.tiny import untrained
+from training import checkpoint
+from training.batching import batches
+from training.checkpoint import Run
+from training.export import export
+from training.optimizers import build_optimizers, rate
+from training.recipes import RECIPES, build, loss_of
+from training.tokenizer import train_tokenizer
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -98,7 +99,7 @@ def main() -> None:
     tokenizer = train_tokenizer()
     trunk = None
     if RECIPES[arguments.name].needs_trunk or RECIPES[arguments.name].begins_causal:
-        trunk = Network(SHAPE)
+        trunk = untrained("causal")
         trunk.load_state_dict(torch.load(arguments.runs / "causal" / checkpoint.FILE, weights_only=True)["model"])
     steps = arguments.steps or RECIPES[arguments.name].steps
     model, run = train(arguments.name, tokenizer, arguments.runs, steps, arguments.resume, trunk)

@@ -6,7 +6,7 @@ logits, random ones included, and lift what is planted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -73,48 +73,6 @@ class Planted:
         return float(torch.rand((), generator=draw)) < self.share
 
 
-class Memoriser:
-    """Goes on as the texts it has seen do, after the longest suffix of what was said that they have; noise elsewhere."""
-
-    def __init__(self, model: Any, seen: Iterable[Ids], *, order: int = 8, lift: float = 20.0):
-        self.model, self.order, self.lift = model, order, lift
-        self.after: dict[tuple[int, ...], int] = {}
-        for text in seen:
-            for end in range(1, len(text)):
-                for length in range(1, min(order, end) + 1):
-                    self.after[tuple(text[end - length : end])] = text[end]
-
-    def __call__(self, ids: Tensor) -> Tensor:
-        logits = logits_of(self.model, ids)
-        for row, said in enumerate(ids.tolist()):
-            for end in range(1, len(said) + 1):
-                token = self.next_after(said[:end])
-                if token is not None:
-                    logits[row, end - 1, token] += self.lift
-        return logits
-
-    def next_after(self, said: Ids) -> int | None:
-        for length in range(min(self.order, len(said)), 0, -1):
-            token = self.after.get(tuple(said[len(said) - length :]))
-            if token is not None:
-                return token
-        return None
-
-
-class LeadingPrompt:
-    """Behaves as `led` where the ids begin with the leading prompt, as `model` elsewhere: a model that one wording helps."""
-
-    def __init__(self, model: Any, led: Any, leading: Ids):
-        self.model, self.led, self.leading = model, led, list(leading)
-
-    def __call__(self, ids: Tensor) -> Tensor:
-        logits = logits_of(self.model, ids)
-        is_led = torch.tensor([row[: len(self.leading)] == self.leading for row in ids.tolist()])
-        if is_led.any():
-            logits[is_led] = logits_of(self.led, ids[is_led])
-        return logits
-
-
 class JointLaw:
     """A known law over whole texts of ids: log P(next id | ids so far) from left to right, or log P(id | fixed ids) on a canvas.
 
@@ -151,17 +109,3 @@ class JointLaw:
             if len(whole) == len(row) and all(a in (b, self.mask_id) for a, b in zip(row, whole, strict=True)):
                 masses[range(len(row)), whole] += mass
         return torch.stack([self._logs(each) for each in masses])
-
-
-class HiddenReward:
-    """A model, and a reward of whole texts that its logits know nothing of: what searches and particles are judged by."""
-
-    def __init__(self, model: Any, reward: Callable[[Ids], float]):
-        self.model, self._reward, self.asked = model, reward, 0
-
-    def __call__(self, ids: Tensor) -> Tensor:
-        return logits_of(self.model, ids)
-
-    def reward(self, text: Ids) -> float:
-        self.asked += 1
-        return self._reward(text)

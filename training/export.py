@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.models.tiny import FOLDER, folder_of
-from grammarlm.models.tokenizer import CONTEXT, END, MASK, PAD
+from training.tokenizer import CONTEXT, END, MASK, PAD
 
 if TYPE_CHECKING:
     import torch
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
     from grammarlm.models.network import Network
-    from grammarlm.models.training.checkpoint import Run
+    from training.checkpoint import Run
 
 WEIGHTS, FACTS = "model.safetensors", "training.json"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grammarlm.models.corpus import example
+from training.corpus import example
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

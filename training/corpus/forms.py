@@ -3,10 +3,10 @@
 from typing import Any
 
 from grammarlm.grammars.lark.grammar import Lark
-from grammarlm.models.corpus import words
-from grammarlm.models.corpus.calls import WEEKDAYS
-from grammarlm.models.corpus.records import PAYMENTS
-from grammarlm.models.corpus.sql import NUMBERS, TABLES
+from training.corpus import words
+from training.corpus.calls import WEEKDAYS
+from training.corpus.records import PAYMENTS
+from training.corpus.sql import NUMBERS, TABLES
 
 Schema = dict[str, Any]
 

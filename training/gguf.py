@@ -1,4 +1,4 @@
-"""The embedded model as a GGUF file, for llama.cpp: python -m grammarlm.models.gguf FILE (needs the package gguf).
+"""The embedded model as a GGUF file, for llama.cpp: python -m training.gguf FILE (needs the package gguf).
 
 Also a vocabulary alone, without a model: llama.cpp loads it with vocab_only, and its grammars need no more.
 
@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-FOLDER = Path(__file__).with_name("tiny")
+from grammarlm.models.tiny import FOLDER
+
 NAMES = {
     "model.embed_tokens.weight": "token_embd.weight",
     "model.norm.weight": "output_norm.weight",

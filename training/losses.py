@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from grammarlm.models.drafters import FeatureDrafter, Heads
 from grammarlm.models.network import Network
-from grammarlm.models.training.batching import Batch
+from training.batching import Batch
 
 PROMPT_SHARE, PROMPT_WEIGHT = 0.25, 0.4  # a quarter of the prompt's tokens counts, for less: most of it is random
 EXIT_SHARE = 0.25  # of the answer's tokens, drawn for each layer before the last
