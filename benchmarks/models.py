@@ -19,10 +19,10 @@ import torch
 
 import grammarlm as gl
 from benchmarks.canvas_tables import canvas_tables, draw_canvases
+from benchmarks.drafts.rows import TRAINED, measure, trained
 from benchmarks.model_card import write_card
 from benchmarks.report import FIGURES, RESULTS, machine, table, write
-from grammarlm.bench.drafts.rows import TRAINED, measure, trained
-from grammarlm.bench.infill import measure as filling
+from benchmarks.samplers import answers as filling
 from grammarlm.models.tiny import folder_of
 from training import evaluate
 from training.corpus import TASKS, constraint

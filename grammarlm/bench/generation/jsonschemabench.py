@@ -16,7 +16,7 @@ from grammarlm.bench import cases
 from grammarlm.bench.cases import BrokenCase, Case
 from grammarlm.bench.comparison import Comparison, runs_of
 from grammarlm.bench.driver import Finish, Run, Worker
-from grammarlm.bench.engines import GENERATING
+from grammarlm.bench.engines import GENERATING, note_of
 from grammarlm.bench.record import Record
 from grammarlm.bench.tokenizer import find_tokenizer, load_tokenizer
 
@@ -41,10 +41,6 @@ NOTES = (
     "Times per schema; an interval is the 95 % bootstrap of the median. Compile: the schema alone, kernels and tables of the "
     "tokenizer loaded before. First token: compile, prompt, mask and draw. Per output token: all later ones, the model included.",
     "grammarlm closes: a text of at most so many tokens comes to its end within them. Without that it is a row of its own.",
-)
-LLAMA_NOTES = (
-    "llamacpp: grammars by llama-cpp-python's converter, which passes over numeric bounds and others, masks by llama.cpp. Its "
-    "times are those of whole masks, where llama.cpp itself asks for one only after a sampled token was refused.",
 )
 SERVER_NOTES = (
     "Servers get the schema as response_format, and compile it before the first token: that time has all of it, and the network.",
@@ -104,8 +100,8 @@ def by_engines(options: argparse.Namespace, every: list[Case], generation: dict[
     found, passed_over = chosen(every, options.sample, *room)
     runs, absent = runs_of(options.engines, tokenizer, options.limit + GRACE, catalogue=GENERATING, task="generate")
     runs = [dataclasses.replace(run, options={**run.options, "generation": generation}) for run in runs]
-    notes = LLAMA_NOTES if any(run.engine == "llamacpp" for run in runs) else ()
-    return Plan(found, passed_over, runs, absent, notes)
+    notes = dict.fromkeys(note for run in runs if (note := note_of(run.engine)))
+    return Plan(found, passed_over, runs, absent, tuple(notes))
 
 
 def on_servers(options: argparse.Namespace, every: list[Case], generation: dict[str, Any]) -> Plan:

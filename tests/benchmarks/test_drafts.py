@@ -1,10 +1,10 @@
-"""`grammarlm bench drafts`: rows of other packages answer as ours, and count what they read; masks that are wrong are not timed."""
+"""Rows of other packages answer as ours, and count what they read; masks that are wrong are not timed."""
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.bench.drafts import masks, peers, rows
+from benchmarks.drafts import masks, peers, rows
 from tests.rounding import assert_logits, embedded_model
 from training.corpus import example
 

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.models.tiny import folder_of
 from training.corpus import Example, constraint, example
 
 from .peers import PEERS, ArcticSuffix, by_transformers, missing, options_of, shuffled
@@ -62,8 +61,7 @@ def ways(names: Sequence[str], peers: Sequence[str] = ()) -> dict[str, Callable[
         "forced runs": partial(answering, {}),
     }
     for name in names:
-        if name not in TRAINED or (folder_of(name) / "model.safetensors").exists():
-            found[name] = partial(way, name)
+        found[name] = partial(way, name)
     if "universal" in peers and not missing(PEERS["universal"]):
         found["draft, other vocabulary"] = other_vocabulary
     for peer in peers:

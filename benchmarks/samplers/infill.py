@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
+from typing import Any
 
-import torch
+from benchmarks.report import table as markdown
+from grammarlm.bench.markdown import digits
 
-import grammarlm as gl
-from grammarlm.bench.markdown import Table, digits, markdown
+from .answers import LENGTH, PATIENCE, Filled, Way, measure, prompts, together, ways
 
-from .measure import LENGTH, PATIENCE, Filled, Way, measure, prompts, together, ways
-from .pictures import draw
-
+TITLE = f"Samplers on the embedded diffusion model: {{}} prompts a task, {LENGTH} places"
 Found = dict[str, list[Filled]]  # by task
 
 
-def run(options: argparse.Namespace) -> int:
-    torch.set_num_threads(1)
-    model, tokenizer = gl.load_tiny(diffusion=True)
+def measured(
+    model: Any, tokenizer: Any, tasks: Sequence[str], samplers: Sequence[str], steps: Sequence[int], count: int
+) -> Found:
     found: Found = {}
-    for task in options.tasks:
-        asked = prompts(tokenizer, task, options.count)
+    for task in tasks:
+        asked = prompts(tokenizer, task, count)
         measure(model, tokenizer, asked, [Way("fixed", 1, True)])  # what is compiled once is nobody's time
-        found[task] = measure(model, tokenizer, asked, ways(options.samplers, options.steps))
+        found[task] = measure(model, tokenizer, asked, ways(samplers, steps))
         print(f"{task} is measured", flush=True)
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    figures = {task: [asdict(one) for one in each] for task, each in found.items()}
-    (out / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    report = report_of(found, options.count)
-    (out / "report.md").write_text(report, encoding="utf-8")
-    print(report)
-    try:
-        draw(out / "infill.png", next(iter(with_all(found).values())))
-    except ImportError:
-        print("without a picture: pip install matplotlib")
-    return 0
+    return found
+
+
+def as_json(found: Found) -> dict[str, list[dict[str, Any]]]:
+    return {task: [asdict(one) for one in each] for task, each in found.items()}
 
 
 def with_all(found: Mapping[str, Sequence[Filled]]) -> dict[str, Sequence[Filled]]:
@@ -49,9 +38,8 @@ def with_all(found: Mapping[str, Sequence[Filled]]) -> dict[str, Sequence[Filled
     return {"all tasks": [together(each) for each in zip(*found.values(), strict=True)], **found}
 
 
-def report_of(found: Mapping[str, Sequence[Filled]], count: int) -> str:
+def report_of(found: Mapping[str, Sequence[Filled]]) -> str:
     parts = [
-        f"# Samplers on the embedded diffusion model: {count} prompts a task, {LENGTH} places",
         "Right: % of the answers that are right to the letter, under the grammar / without it; in brackets the % that are no text "
         "of the grammar without it. Under the grammar none is invalid."
         + refusals(found)
@@ -60,9 +48,9 @@ def report_of(found: Mapping[str, Sequence[Filled]], count: int) -> str:
     ]
     for task, each in with_all(found).items():
         model_ms = digits(together(each).model_ms)
-        parts += [f"## {task}", markdown(table("right", each, right)), f"The model: {model_ms} ms a step and row."]
-        parts += [markdown(table("canvas, ms", each, canvas))]
-    return "\n\n".join(parts) + "\n"
+        parts += [f"## {task}", markdown(*table("right", each, right)), f"The model: {model_ms} ms a step and row."]
+        parts += [markdown(*table("canvas, ms", each, canvas))]
+    return "\n\n".join(parts)
 
 
 def refusals(found: Mapping[str, Sequence[Filled]]) -> str:
@@ -76,7 +64,7 @@ def refusals(found: Mapping[str, Sequence[Filled]]) -> str:
     )
 
 
-def table(head: str, each: Sequence[Filled], shown: object) -> Table:
+def table(head: str, each: Sequence[Filled], shown: object) -> tuple[list[str], list[list[str]]]:
     steps = sorted({one.steps for one in each})
     by = {(one.sampler, one.steps, one.constrained): one for one in each}
     rows = []

@@ -15,8 +15,8 @@ from grammarlm.decoding.diffusion.filling import Filling, Plan
 from grammarlm.decoding.diffusion.holes import MASKED, Holes
 from grammarlm.masks.constraint import Constraint
 
+from .laws import MASK, TASKS, Model, Row
 from .outcomes import ScriptedDraws, distance, outcomes
-from .tasks import MASK, TASKS, Model, Row
 
 # What a sampler is measured with; blocks and windows are smaller than the rows, or they would change nothing.
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -1,16 +1,15 @@
-"""`grammarlm bench parallel`: exact figures, checked where they can be worked out by hand."""
+"""`python -m benchmarks.samplers --parts parallel`: exact figures, checked where they can be worked out by hand."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from grammarlm.bench.parallel.measure import measure
-from grammarlm.bench.parallel.tasks import MASK, TASKS, Model
+from benchmarks.samplers import parallel
+from benchmarks.samplers.exact import measure
+from benchmarks.samplers.laws import MASK, TASKS, Model
 from grammarlm.decoding.diffusion.names import SAMPLERS
-from tests.commands.command_line import call
 
 CHANGE_THE_LAW = ("credit", "history")  # their ids come from other distributions than the model's, by definition
 
@@ -61,16 +60,14 @@ def test_verification_keeps_the_law_with_several_tokens_a_step() -> None:
         assert found.tokens_a_step > 2
 
 
-def test_the_command_writes_figures_a_report_and_a_picture(capsys, tmp_path) -> None:
+def test_figures_a_report_and_a_picture(tmp_path) -> None:
     pytest.importorskip("matplotlib")
-    given = ("--tasks", "independent,replace", "--samplers", "fixed,s2d2", "--out", str(tmp_path))
-    code, out, _ = call(capsys, "bench", "parallel", *given)
-    assert code == 0
-    assert "## replace: a list of four with one item replaced" in out
-    assert (tmp_path / "report.md").read_text(encoding="utf-8") == out.rstrip("\n") + "\n"
+    tasks, samplers = ["independent", "replace"], ["fixed", "s2d2"]
+    curves = parallel.measured(tasks, samplers)
+    assert "## replace: a list of four with one item replaced" in parallel.report_of(curves, tasks, samplers)
+    parallel.draw(tmp_path / "parallel.png", curves, tasks, samplers)
     assert (tmp_path / "parallel.png").stat().st_size > 10_000
-    figures = json.loads((tmp_path / "figures.json").read_text())
+    figures = parallel.as_json(curves)
     assert len(figures) == 8
     assert all(one["invalid"] == 0 for row in figures if row["constrained"] for one in row["figures"])
     assert np.mean([one["invalid"] for row in figures if not row["constrained"] for one in row["figures"]]) > 0.05
-    assert call(capsys, "bench", "parallel", "--samplers", "all")[0] == 2

@@ -1,17 +1,15 @@
-"""`grammarlm bench infill`: on a network without training, which is right about nothing and never invalid under a grammar."""
-
-import json
+"""The part infill, on a network without training: it is right about nothing and never invalid under a grammar."""
 
 import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.bench.infill import measure as measuring
-from grammarlm.bench.infill.bench import report_of, with_all
-from grammarlm.bench.infill.measure import Filled, Way, measure, prompts, together
-from grammarlm.bench.infill.remembered import Remembered
+from benchmarks.samplers import answers as measuring
+from benchmarks.samplers.answers import Filled, Way, measure, prompts, together
+from benchmarks.samplers.infill import measured, report_of, with_all
+from benchmarks.samplers.infill_picture import draw
+from benchmarks.samplers.remembered import Remembered
 from grammarlm.models.network import Network, Shape
-from tests.commands.command_line import call
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +28,17 @@ def test_figures_of_one_sampler(pair) -> None:
     assert held.canvas_ms > 0
 
 
-def test_the_command(pair, capsys, tmp_path, monkeypatch) -> None:
+def test_figures_a_report_and_a_picture(pair, tmp_path) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(gl, "load_tiny", lambda **_: pair)
-    given = ("--tasks", "arithmetic", "--samplers", "confidence,blocks", "--steps", "2,4", "--count", "1")
-    code, out, _ = call(capsys, "bench", "infill", *given, "--out", str(tmp_path))
-    assert code == 0
-    assert "| right      |" in out
-    assert "| canvas, ms |" in out
-    assert out.count("| blocks     |") == 2
-    assert "0 / 0 (100)" in out  # nothing is right; without the grammar all is invalid
-    assert len(json.loads((tmp_path / "figures.json").read_text())["arithmetic"]) == 8
+    found = measured(*pair, ["arithmetic"], ["confidence", "blocks"], [2, 4], 1)
+    report = report_of(found)
+    assert "| right |" in report
+    assert "| canvas, ms |" in report
+    assert report.count("| blocks |") == 2
+    assert "0 / 0 (100)" in report  # nothing is right; without the grammar all is invalid
+    assert len(found["arithmetic"]) == 8
+    draw(tmp_path / "infill.png", found["arithmetic"])
     assert (tmp_path / "infill.png").stat().st_size > 5_000
-    assert call(capsys, "bench", "infill", "--steps", "none")[0] == 2
 
 
 def test_answers_are_those_that_a_prompt_gets_alone(pair) -> None:
@@ -78,7 +74,7 @@ def test_a_row_is_read_once_and_the_oldest_are_forgotten(monkeypatch) -> None:
         assert torch.equal(remembered(rows), rows[..., None].float().expand(3, 2, 5))
     assert read == [[1, 2], [3, 4]] or sorted(read) == [[1, 2], [3, 4]]
     assert remembered.rows == 2
-    monkeypatch.setattr("grammarlm.bench.infill.remembered.MOST_BYTES", 2 * 2 * 5 * 4)
+    monkeypatch.setattr("benchmarks.samplers.remembered.MOST_BYTES", 2 * 2 * 5 * 4)
     remembered(torch.tensor([[5, 6]]))
     remembered(torch.tensor([[1, 2]]))  # the oldest but one: still known
     assert remembered.rows == 3
@@ -92,7 +88,7 @@ def test_a_grammar_without_a_canvas_is_said_to_have_none(pair, monkeypatch) -> N
     held, free = measure(*pair, asked, [Way("fixed", 2, True), Way("fixed", 2, False)])
     assert (held.answers, held.refused, held.right, held.invalid) == (2, 2, 0, 0)
     assert free.refused == 0
-    report = report_of({"arithmetic": [held, free]}, 2)
+    report = report_of({"arithmetic": [held, free]})
     assert "at most: arithmetic 2." in report
     assert "| fixed |" in report
     assert "- / 0 (100)" in report

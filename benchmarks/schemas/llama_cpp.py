@@ -24,7 +24,12 @@ class LlamaCpp:
     that llama.cpp knows as the name of an end, such as </s>, ends a text there, and is not asked about.
     """
 
+    title = "llamacpp"
     package = "llama-cpp-python"
+    note = (
+        "llamacpp: grammars by llama-cpp-python's converter, which passes over numeric bounds and others, masks by llama.cpp. Its "
+        "times are those of whole masks, where llama.cpp itself asks for one only after a sampled token was refused."
+    )
     installation = "llama-cpp-python gguf"
     refusals: tuple[type[Exception], ...] = (Exception,)
 

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
+from benchmarks.report import table as markdown
 
-from grammarlm.bench.markdown import Table, markdown
-
-from .measure import Figure, measure
-from .tasks import TASKS, Task
+from .exact import Figure, measure
+from .laws import TASKS, Task
 
 Curves = dict[tuple[str, str, bool], list[Figure]]  # by task, sampler, is it constrained
 NO_MASS = 1e-12
-
-
-def run(options: argparse.Namespace) -> int:
-    torch.set_num_threads(1)
-    curves = measured(options.tasks, options.samplers)
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    report = report_of(curves, options.tasks, options.samplers)
-    (out / "report.md").write_text(report, encoding="utf-8")
-    (out / "figures.json").write_text(json.dumps(as_json(curves), indent=1) + "\n", encoding="utf-8")
-    print(report)
-    try:
-        draw(out / "parallel.png", curves, options.tasks, options.samplers)
-    except ImportError:
-        print("without a picture: pip install matplotlib")
-    return 0
 
 
 def measured(tasks: Iterable[str], samplers: Sequence[str]) -> Curves:
@@ -56,17 +36,16 @@ def steps_of(task: Task) -> list[int]:
 
 def report_of(curves: Curves, tasks: Sequence[str], samplers: Sequence[str]) -> str:
     parts = [
-        "# Several tokens a step",
         "Exact, by enumeration of all draws at temperature 1. Of each sampler and number of steps asked for: tokens a step, total "
         "variation between the law of what it writes and the task's, in brackets the probability of rows outside of the language. "
         "Under the constraint none is outside.",
     ]
     for task in tasks:
-        parts += [f"## {task}: {TASKS[task].about}", markdown(table(curves, task, samplers))]
-    return "\n\n".join(parts) + "\n"
+        parts += [f"## {task}: {TASKS[task].about}", markdown(*table(curves, task, samplers))]
+    return "\n\n".join(parts)
 
 
-def table(curves: Curves, task: str, samplers: Sequence[str]) -> Table:
+def table(curves: Curves, task: str, samplers: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     steps = steps_of(TASKS[task])
     header = ["sampler", *(f"{n} steps, {how}" for n in steps for how in ("held", "free"))]
     rows = []

@@ -1,4 +1,4 @@
-"""The picture of `grammarlm bench infill`; ImportError where matplotlib is missing."""
+"""The picture of the part infill."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .measure import Filled, together
+from .answers import Filled, together
 
 ACROSS = 5
 HELD, FREE, OTHERS = "#1f5fa8", "#d1495b", "#d8d8d8"

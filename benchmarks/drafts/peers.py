@@ -1,4 +1,4 @@
-"""Drafters of other packages on the same prompts: rows of `grammarlm bench drafts`.
+"""Drafters of other packages on the same prompts: rows of `python -m benchmarks.drafts`.
 
     transformers, look-up        generate(prompt_lookup_num_tokens=...)
     transformers, assisted       generate(assistant_model=...) with the embedded draft model
@@ -27,7 +27,6 @@ import grammarlm as gl
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter
 from grammarlm.decoding.speculative.growth import Growth
-from grammarlm.models.tiny import folder_of
 from training.corpus import Example, constraint
 
 LOOKED_UP = 10  # tokens that a look-up proposes: as many as "copy" does
@@ -190,8 +189,6 @@ def missing(name: str) -> str:
             import arctic_inference.suffix_decoding  # noqa: F401
         except ImportError as error:
             return f"arctic-inference's store cannot be imported ({error})"
-    elif name != "transformers, look-up" and not (folder_of("draft") / "model.safetensors").exists():
-        return "there is no embedded draft model"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Masks of draft trees by several engines: a part of `grammarlm bench drafts`.
+"""Masks of draft trees by several engines: a part of `python -m benchmarks.drafts`.
 
 Each engine has read the same beginning of a record under the same schema; the draft is the tokens of records that go on otherwise,
 merged into a tree of 64 nodes, or those of one record as a chain. An engine's masks must allow each of these tokens where it
@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 import grammarlm as gl
-from grammarlm.bench.markdown import Table
 from training.corpus import words
 
 NODES, BRANCHES = 64, 8
@@ -213,7 +212,7 @@ def checked(fill: Callable[[], Any], mask: np.ndarray, rows: list[int], tree: Tr
     return fill
 
 
-def table(found: dict[str, dict[str, dict[str, float]]]) -> Table:
+def table(found: dict[str, dict[str, dict[str, float]]]) -> tuple[list[str], list[list[str]]]:
     """A row for each vocabulary and shape."""
     names = [kind.name for kind in ENGINES]
     rows = []
