@@ -41,15 +41,13 @@ def add_jsonschemabench(benches: Any) -> None:
         metavar="M",
         help="tiny (the embedded one), a transformers model's folder, or scripted: one that knows a labelled instance (tiny)",
     )
-    parser.add_argument(
-        "--url",
-        action="append",
-        metavar="[NAME=]URL",
-        help="an OpenAI-compatible server instead, with the model of that name: http://host:8000/v1; several are rows of one table",
-    )
-    parser.add_argument(
-        "--completions", action="store_true", help="of a server: the prompt as plain text, not as a chat"
-    )
+    add_generation(parser)
+    parser.set_defaults(command=run_jsonschemabench)
+    add_common(parser, "grammarlm-jsonschemabench", GENERATING_ENGINES, limit=40.0, tokenizer=None)
+
+
+def add_generation(parser: argparse.ArgumentParser) -> None:
+    """Which schemas, and how texts are written for them."""
     parser.add_argument("--sample", type=positive(int), metavar="N", help="a mixed sample of so many schemas (all)")
     parser.add_argument("--split", metavar="FILE", help="only the schemas whose names stand in this file, one a line")
     parser.add_argument(
@@ -59,8 +57,6 @@ def add_jsonschemabench(benches: Any) -> None:
     parser.add_argument("--samples", type=positive(int), default=1, metavar="N", help="texts for each schema (1)")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--max-tokens", type=positive(int), default=512, metavar="N", help="of a text (512)")
-    parser.set_defaults(command=run_jsonschemabench)
-    add_common(parser, "grammarlm-jsonschemabench", GENERATING_ENGINES, limit=40.0, tokenizer=None)
 
 
 def add_common(

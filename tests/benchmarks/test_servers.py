@@ -1,4 +1,4 @@
-"""`grammarlm bench jsonschemabench --url`: what servers answer, where they are not there, several in one table."""
+"""JSONSchemaBench on servers: what servers answer, where they are not there, several in one table."""
 
 import json
 import re
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.schemas import servers
 from grammarlm.bench.generation.validation import VALID
 from tests.commands.bench_cases import case_of, records_of, write_cases
-from tests.commands.command_line import call
 
 pytest.importorskip("jsonschema")
 
@@ -102,8 +102,8 @@ def test_a_server(capsys, tmp_path, route) -> None:
     out = tmp_path / "out"
     with listening(Server) as url:
         more = ("--url", url, "--model", "m", "--limit", "1", *route)
-        code, printed, _ = call(capsys, "bench", "jsonschemabench", str(folder), "--out", str(out), *more)
-    assert code == 0
+        assert servers.main([str(folder), "--out", str(out), *more]) == 0
+    printed = capsys.readouterr().out
     found = {name.partition("---")[2]: record for name, record in records_of(out / "server.jsonl").items()}
     assert {name: record.worst() for name, record in found.items()} == {
         "good": "passing", "wrong": "invalid", "cut": "cut", "refused": "refused", "refused later": "refused",
@@ -123,9 +123,8 @@ def test_several_servers(capsys, tmp_path) -> None:
     with listening(Talkative) as one, listening(Server) as two:
         urls = ("--url", f"one={one}/v1", "--url", f"two={two}/v1/", "--url", "three=http://127.0.0.1:9/v1")
         more = ("--model", "m", "--max-tokens", "500", "--shots", "0", "--out", str(tmp_path / "out"), *urls)
-        code, printed, _ = call(capsys, "bench", "jsonschemabench", str(folder), *more)
-        assert code == 0
-    printed = re.sub(" +", " ", printed)
+        assert servers.main([str(folder), *more]) == 0
+    printed = re.sub(" +", " ", capsys.readouterr().out)
     for name in ("one", "two"):
         assert f"| {name} | 1 | 1 (100.00%) | 1 (100.00%)" in printed
         assert list(records_of(tmp_path / "out" / f"{name}.jsonl")) == ["Snowplow---good"]
@@ -147,6 +146,7 @@ def test_servers_that_are_not_there(capsys, tmp_path, urls, message) -> None:
     with listening(Talkative) as url:
         given = [part for each in urls for part in ("--url", each.format(url))]
         more = ("--model", "other", "--out", str(tmp_path / "out"), *given)
-        code, out, err = call(capsys, "bench", "jsonschemabench", str(folder), *more)
-    assert (code, out) == (1, "")
+        assert servers.main([str(folder), *more]) == 1
+    out, err = capsys.readouterr()
+    assert not out
     assert message in err

@@ -10,11 +10,11 @@ from time import perf_counter_ns
 from typing import Any
 
 from grammarlm.bench.cases import Case
+from grammarlm.bench.generation.prompts import examples
+from grammarlm.bench.generation.record import LENGTH, STOP, Generated, Output
 from grammarlm.bench.tasks import Step
 
 from .endpoint import Endpoint
-from .prompts import examples
-from .record import LENGTH, STOP, Generated, Output
 
 REFUSED = (400, 422)  # statuses: the server does not take the schema
 
@@ -31,6 +31,8 @@ class Ask:
     """Options: `url`, `model`, `temperature`, `samples`, `most`, `limit`, `seed`, `shots` and `examples`, and `completions`: the
     prompt as plain text instead of a chat.
     """
+
+    record = Generated
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._options = settings["options"]["generation"]

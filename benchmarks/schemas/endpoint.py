@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .prompts import Example, messages_of, prompt_of
+from grammarlm.bench.generation.prompts import Example, messages_of, prompt_of
 
 PATIENCE = 10.0  # seconds for an answer about itself
 NAMED = re.compile(r"([\w .,+-]+)=(https?://.*)")
