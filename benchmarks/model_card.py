@@ -50,7 +50,8 @@ A prompt is one or several lines and a newline; the answer is compact JSON, a qu
 
 {models}
 
-Stored as float16, trained in float32 with bfloat16 matrix products. The tokenizer is a byte-level BPE of {vocabulary} tokens that
+Stored as float16, the diffusion model's matrices as whole numbers of 8 bits with a step a row; trained in float32 with bfloat16
+matrix products. The tokenizer is a byte-level BPE of {vocabulary} tokens that
 holds all 256 bytes; every digit is a token. Training rows have up to 512 tokens; {context} are taken, the rest of them untried.
 
 `python -m training.train NAME`, in grammarlm's repository, generates the text while it trains (split "train", seeded).

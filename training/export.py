@@ -1,4 +1,4 @@
-"""Writes trained models where `load_tiny` finds them: weights as float16, the facts of the run, the hash of the weights."""
+"""Writes trained models where `load_tiny` finds them: weights as float16 (the diffusion model's as whole numbers), the facts of the run, the hash of the weights."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grammarlm.models.tiny import FOLDER, folder_of
+from grammarlm.models.tiny import FOLDER, STEP, folder_of
 from training.tokenizer import CONTEXT, END, MASK, PAD
 
 if TYPE_CHECKING:
@@ -30,10 +30,28 @@ def export(name: str, model: "torch.nn.Module", tokenizer: "PreTrainedTokenizerF
     else:
         from safetensors.torch import save_file
 
-        save_file({key: value.half().contiguous() for key, value in model.state_dict().items()}, folder / WEIGHTS)
+        state = model.state_dict()
+        save_file(in_steps(state) if name == "diffusion" else halved(state), folder / WEIGHTS)
     if name == "causal":
         write_tokenizer(tokenizer, FOLDER)
     (folder / FACTS).write_text(json.dumps(facts(folder, model, run, threads), indent=1) + "\n", encoding="utf-8")
+
+
+def halved(state: "dict[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
+    return {name: value.half().contiguous() for name, value in state.items()}
+
+
+def in_steps(state: "dict[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
+    """Matrices as whole numbers of 8 bits, each row in steps of its own: half the size, for the model that the package ships."""
+    stored = {}
+    for name, value in state.items():
+        if value.ndim == 2:
+            step = (value.abs().amax(1, keepdim=True) / 127).clamp(min=1e-6).half()
+            stored[name] = (value / step.float()).round().clamp(-127, 127).char()
+            stored[f"{name}{STEP}"] = step
+        else:
+            stored[name] = value.half().contiguous()
+    return stored
 
 
 def as_llama(network: "Network", tokenizer: "PreTrainedTokenizerFast") -> "LlamaForCausalLM":

@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent / "tiny"
 SIBLINGS = Path(__file__).parents[2] / "training" / "siblings"  # of a checkout
 KINDS = ("causal", "draft", "heads", "features", "diffusion")
 VOCABULARY_SIZE = 2048
+STEP = ".step"
 Folder = str | os.PathLike[str] | None
 
 
@@ -100,8 +101,17 @@ def load_ours(name: str, folder: Path) -> Any:
 
     with torch.random.fork_rng(devices=[]):  # first weights are drawn, which the caller's generator must not notice
         model = untrained(name)
-    model.load_state_dict({key: value.float() for key, value in load_file(folder / "model.safetensors").items()})
+    model.load_state_dict(widened(load_file(folder / "model.safetensors")))
     return model.requires_grad_(False).eval()
+
+
+def widened(stored: "dict[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
+    """Float32 weights. A matrix of whole numbers is one in steps: NAME.step has the step of each row."""
+    return {
+        name: value.float() * stored[f"{name}{STEP}"].float() if f"{name}{STEP}" in stored else value.float()
+        for name, value in stored.items()
+        if not name.endswith(STEP)
+    }
 
 
 def untrained(name: str) -> "torch.nn.Module":
