@@ -1,4 +1,4 @@
-"""Writes trained models where `load_tiny` finds them: weights as float16 (the diffusion model's as whole numbers), the facts of the run, the hash of the weights."""
+"""Writes trained models where `load_tiny` finds them: weights in 16 or 8 bits, the facts of the run, the hash of the weights."""
 
 import hashlib
 import json
