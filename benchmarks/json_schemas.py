@@ -14,14 +14,14 @@ $GRAMMARLM_DATA has maskbench/, json-schema-test-suite/ and tokenizers/llama3_1/
 """
 
 import argparse
-import json
 import os
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.report import FIGURES, RESULTS, fill, show
+from benchmarks import front_page
+from benchmarks.report import FIGURES, RESULTS, show
 from benchmarks.schemas import pictures, suite
 from grammarlm.bench.arguments import ENGINES
 from grammarlm.cli import main as grammarlm
@@ -53,26 +53,8 @@ def run(name: str, command: str, *given: str) -> int:
         show(name, f"{report}\n![{name}]({name}.png)\n")
         shutil.copy(Path(out) / "figures.json", RESULTS / f"{name}.json")
         if name == "maskbench":
-            for words, said in maskbench_words().items():
-                fill(words, said)
+            front_page.main()
     return 0
-
-
-def maskbench_words() -> dict[str, str]:
-    """What README and docs/reference/support.md say of the last run over all of MaskBench."""
-    found = json.loads((RESULTS / "maskbench.json").read_text(encoding="utf-8"))["all"]
-    ours, cases = found["grammarlm"]["counts"], found["grammarlm"]["cases"]
-    passing = {name: each["counts"]["passing"] / each["cases"] for name, each in found.items()}
-
-    def share(count: int) -> str:
-        return f"{count:,} ({100 * count / cases:.2f} %)"
-
-    return {
-        "maskbench.passing": f"**{100 * passing['grammarlm']:.2f} %** | {100 * passing['llguidance']:.2f} %",
-        "maskbench.in_order": f"{100 * passing['grammarlm, schema order']:.2f} %",
-        "maskbench.compiled": f"{share(cases - ours['refused'])} compile, {share(ours['passing'])} pass, "
-        f"{share(ours['refused'])} are refused by name.",
-    }
 
 
 def main() -> int:
