@@ -26,8 +26,8 @@ import grammarlm as gl
 from benchmarks.report import table, write
 from grammarlm.decoding.logits.exponential_race import ExponentialRace
 from grammarlm.decoding.logits.rejection import NO_TOKEN, Rejection
-from grammarlm.models.corpus import Example, constraint, example
-from grammarlm.models.training.evaluate import Share
+from training.corpus import Example, constraint, example
+from training.evaluate import Share
 
 V, LARGE_V = 20_000, 128_256
 

@@ -9,7 +9,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.speculative.drafters.blocks import Blocks, Fill
 from grammarlm.decoding.speculative.drafters.lattice import Lattice, best_paths
-from grammarlm.models.planted import JointLaw, Planted, noise
+from tests.decoding.planted import JointLaw, Planted, noise
 from tests.decoding.speculative.draft_models import GRAMMARS, STOP, VOCAB, WIDTH, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
 from tests.rounding import embedded_model

@@ -14,8 +14,8 @@ from grammarlm.decoding.speculative.drafters.blocks import Blocks
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.drafters.features import Features
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter, transferred
-from grammarlm.models.planted import Planted, noise
 from tests.decoding.enumeration import outcomes
+from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, prompts, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers

@@ -15,7 +15,7 @@ from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.decoding.speculative.drafters.recycle import Recycle
 from grammarlm.decoding.speculative.drafters.rows import Rows
 from grammarlm.decoding.speculative.schedule.parallel import Parallel
-from grammarlm.models.planted import Planted, noise
+from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, Sure, transformers_model
 from tests.rounding import assert_logits
 

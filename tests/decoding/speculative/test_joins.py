@@ -12,7 +12,7 @@ from grammarlm.decoding.speculative.schedule.lengths import Lengths
 from grammarlm.decoding.speculative.schedule.memory import Memory
 from grammarlm.decoding.speculative.schedule.parallel import Parallel
 from grammarlm.decoding.speculative.schedule.rooms import Rooms
-from grammarlm.models.planted import Planted, noise
+from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import given_cache
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,

@@ -18,7 +18,7 @@ from grammarlm.decoding.speculative.acceptance.judge import Judge
 from grammarlm.decoding.speculative.acceptance.reflective import Reflective
 from grammarlm.decoding.speculative.acceptance.steps import Steps
 from grammarlm.decoding.speculative.drafters.heads import Heads
-from grammarlm.models.planted import Planted, noise
+from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     SCHEMA,

@@ -8,7 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.speculative.drafters.drafter import Target
 from grammarlm.decoding.speculative.drafters.other_vocabulary import OtherVocabulary
-from grammarlm.models.planted import Planted, noise
+from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.byte_ngrams import BYTES, ByteNgrams
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, transformers_model

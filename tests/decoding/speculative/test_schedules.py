@@ -19,7 +19,7 @@ from grammarlm.decoding.speculative.schedule.memory import Memory
 from grammarlm.decoding.speculative.schedule.parallel import THREAD, Parallel
 from grammarlm.decoding.speculative.schedule.rooms import MOST, Rooms
 from grammarlm.masks.draft_tree import MaskTree
-from grammarlm.models.planted import Planted, noise
+from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import given_cache, random_model
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
