@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from grammarlm.decoding.diffusion.names import SAMPLERS
 from grammarlm.decoding.speculative.names import DRAFTERS
+from grammarlm.decoding.systems import SAMPLERS
 
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
 GENERATING_ENGINES = f"{ENGINES},formatron,grid,llamacpp,none"

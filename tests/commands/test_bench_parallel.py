@@ -9,7 +9,7 @@ import torch
 
 from grammarlm.bench.parallel.measure import measure
 from grammarlm.bench.parallel.tasks import MASK, TASKS, Model
-from grammarlm.decoding.diffusion.names import SAMPLERS
+from grammarlm.decoding.systems import SAMPLERS
 from tests.commands.command_line import call
 
 CHANGE_THE_LAW = ("credit", "history")  # their ids come from other distributions than the model's, by definition

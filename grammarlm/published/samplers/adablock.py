@@ -1,4 +1,8 @@
-"""Blocks that end where the model predicts a delimiter (AdaBlock-dLLM)."""
+"""AdaBlock-dLLM (Semantic-Aware Diffusion LLM Inference via Adaptive Block Size): blocks that end at a predicted delimiter.
+
+A block that ends with a line or a sentence holds what belongs together. It costs a look at the texts of the best ids of each new
+block. Of no use where no delimiter is likely: then all blocks have one size.
+"""
 
 from collections.abc import Sequence
 
@@ -29,11 +33,8 @@ def adablock(
         start = int(look.positions[0])
         found = delimiter(look, start, window, tau_d, delimiters)
         end = start + block if found is None else found + 1
-    inside = look.positions < end
-    order = look.by_confidence()
-    order = order[inside[order]]
-    sure = int((look.reading.confidence[order] >= tau).sum())
-    return look.choose(order, max(sure, look.share), memory={"block": (start, end)}, notes={"block": [start, end]})
+    is_sure, inside = look.reading.confidence >= tau, look.positions < end
+    return look.choose_where(is_sure, inside, memory={"block": (start, end)}, notes={"block": [start, end]})
 
 
 def delimiter(look: Look, start: int, window: float, tau_d: float, delimiters: Sequence[str]) -> int | None:

@@ -1,4 +1,8 @@
-"""A function of the confidences says which positions are final (Learn2PD), and the text's end cuts off what follows it."""
+"""Learn2PD (Learning to Parallel): a function of the confidences says which positions are final, and the text's end cuts the rest.
+
+The function is a small trained filter; without one the confidence is asked. Once a stop id is sure, nothing after it is read again.
+It costs what the function costs. Of no use untrained where texts fill their rows: then it is `confidence`.
+"""
 
 from collections.abc import Callable
 
@@ -26,9 +30,7 @@ def policy(look: Look, *, policy: Policy | None = None, tau: float = 0.9, end: f
             f"policy= returned {list(said.shape)} for {len(look.positions)} positions; it returns one answer for each"
         )
     final = said.astype(bool) if said.dtype == bool else said >= tau
-    order = look.by_confidence()
-    chosen = np.concatenate([order[final[order]], order[~final[order]]])
-    return look.choose(chosen, max(int(final.sum()), look.share))
+    return look.choose_where(final)
 
 
 def ended(look: Look, end: float) -> Choice | None:

@@ -1,4 +1,8 @@
-"""Confidence in the mean of the latest predictions (CCD): an id counts that several steps agree on."""
+"""CCD (Beyond Confidence: Adaptive and Coherent Decoding for Diffusion Language Models): an id counts that several steps agree on.
+
+Confidence is that of the mean of the latest predictions. It keeps their logits, `window` rows of the vocabulary a position, which
+on long rows is most of the memory. Of no use where few steps are taken; the law of draws is another one.
+"""
 
 from collections.abc import Sequence
 
@@ -17,7 +21,7 @@ def history(look: Look, *, window: int = 3, tau: float = 0.9) -> Choice:
     count = max(int((reading.confidence >= tau).sum()), look.share)
     kept = (*past, (look.positions, look.table[look.positions]))[1 - window :] if window > 1 else ()
     memory = {"past": kept}
-    return look.choose(look.by_confidence(reading), count, reading=reading, memory=memory, notes={"budget": count})
+    return look.choose_where(reading.confidence >= tau, reading=reading, memory=memory, notes={"budget": count})
 
 
 def averaged(look: Look, index: int, past: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""Several regions grow at the same time, each by a token or more at every step (NAP)."""
+"""NAP (Why Diffusion Language Models Struggle with Truly Parallel Decoding): regions that grow at the same time.
+
+Each open region gains a token or more at every step, so that several lines of thought go on side by side. It costs nothing beside
+`confidence`. Of no use for a model whose texts go from left to right: it was trained on data with independent regions.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,8 @@
-"""Streaming (WeDLM): a fixed number of masked places in flight behind a prefix that grows to the right."""
+"""WeDLM (Reconciling Diffusion Language Models with Standard Causal Attention for Fast Inference): masks in flight behind a prefix.
+
+A fixed number of masked places is read behind a prefix that grows to the right, so that a cache of the prefix stays good. It costs
+as many calls as `confidence`, over shorter rows. Of no use for a model that must see the end of its row.
+"""
 
 from grammarlm.decoding.diffusion.look import Rule
 from grammarlm.decoding.diffusion.run import Asking, Run

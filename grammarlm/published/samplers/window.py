@@ -1,4 +1,8 @@
-"""Window-Diffusion: the model reads the next few masked positions, and nothing of those farther away."""
+"""Window-Diffusion (Accelerating Diffusion Language Model Inference with Windowed Token Pruning and Caching): near masks alone.
+
+The model reads the next few masked positions, and nothing of those farther away, which it has little to say of. It costs as many
+calls, over shorter rows. Of no use where the row is not much longer than the window.
+"""
 
 from grammarlm.decoding.diffusion.look import Rule
 from grammarlm.decoding.diffusion.run import Asking, Run

@@ -1,4 +1,9 @@
-"""Draft and verify over a static schedule (FreeDave): its row exactly, with fewer calls one after another."""
+"""FreeDave (Free Draft-and-Verification: Toward Lossless Parallel Decoding for Diffusion Large Language Models).
+
+From one prediction the next steps of a schedule are drafted, and read in one call, a row each: as far as they come out as drafted
+that many calls are saved, and the row is exactly the schedule's. It costs up to `d` rows a call. Of no use where a call is bound by
+what it computes: `d` rows cost `d` times as much.
+"""
 
 import numpy as np
 

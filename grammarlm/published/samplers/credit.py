@@ -1,4 +1,8 @@
-"""Confidence with credit for ids that were the best one at earlier steps (CreditDecoding)."""
+"""CreditDecoding (Accelerating Parallel Decoding in Diffusion Large Language Models with Trace Credits): trust in what stays best.
+
+An id that was the best one at several steps is probably right, though the model is not yet sure: it gains credit, which is added to
+its logit. It costs a few numbers a position. Of no use where one step commits nearly all; the law of draws is another one.
+"""
 
 from collections.abc import Mapping
 
@@ -15,9 +19,8 @@ def credit(look: Look, *, alpha: float = 0.6, beta: float = 0.7, gamma: float = 
     """
     credits = updated(look, beta, gamma)
     reading = look.with_values(lambda index: fused(look, index, credits, alpha)) if alpha else look.reading
-    sure = int((reading.confidence >= tau).sum())
     memory = {"credit": {**look.memory.get("credit", {}), **credits}}
-    return look.choose(look.by_confidence(reading), max(sure, look.share), reading=reading, memory=memory)
+    return look.choose_where(reading.confidence >= tau, reading=reading, memory=memory)
 
 
 def fused(look: Look, index: int, credits: Mapping[int, Mapping[int, float]], alpha: float) -> np.ndarray:

@@ -1,11 +1,13 @@
-"""A static schedule that ends as soon as the answer is known, by thresholds that fall in three phases (Prophet)."""
+"""Prophet (Diffusion Language Models Know the Answer Before Decoding): a static schedule that ends once the answer is known.
+
+The best id is often settled long before the last step: once the gap to the second best is wide enough everywhere, all that is left
+is committed. It costs one more sum a step, and at the end a best joint fill. Of no use where each call already commits much.
+"""
 
 from collections.abc import Sequence
 
 from grammarlm.decoding.diffusion.look import Choice, Look
-
-from .fixed import fixed
-from .sched import mean_margin
+from grammarlm.decoding.diffusion.samplers import fixed
 
 
 def prophet(look: Look, *, gaps: Sequence[float] = (7.5, 5.0, 2.5)) -> Choice:
@@ -14,5 +16,5 @@ def prophet(look: Look, *, gaps: Sequence[float] = (7.5, 5.0, 2.5)) -> Choice:
     gaps   for the first, second and last third of the steps
     """
     phase = min(int(look.progress * len(gaps)), len(gaps) - 1)
-    margin = mean_margin(look)
+    margin = look.reading.mean_margin
     return look.fill({"margin": margin, "threshold": gaps[phase]}) if margin >= gaps[phase] else fixed(look)

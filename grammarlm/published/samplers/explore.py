@@ -1,4 +1,8 @@
-"""Confidence, and where that says little, the position that would say most (ETE)."""
+"""ETE (From Bits to Rounds: Parallel Decoding with Exploration for Diffusion Language Models): ask where the answer says most.
+
+A row needs as many rounds as it has bits, divided by what a round commits: where the confident positions carry few bits, an
+uncertain one is fixed, too, which may settle many others. It costs a sum a step. Of no use where no position depends on another.
+"""
 
 import numpy as np
 
