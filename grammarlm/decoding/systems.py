@@ -39,3 +39,19 @@ DRIVERS = {
     "s2d2": "published.samplers.s2d2:s2d2",
 }
 SAMPLERS = (*RULES, *DRIVERS)
+
+# gl.Draft(acceptance=): a rule, or a class of rules; True: the law of the answers is the target's
+ACCEPTANCE = {
+    "exact": ("decoding.speculative.acceptance:Exact", True),
+    "ratio": ("published.acceptance.ratio:RATIO", True),
+    "recursive": ("published.acceptance.recursive:RECURSIVE", True),
+    "kseq": ("published.acceptance.kseq:KSEQ", True),
+    "typical": ("published.acceptance.typical:TYPICAL", False),
+    "lenient": ("published.acceptance.lenient:LENIENT", False),
+    "judge": ("published.acceptance.judge:Judge", False),
+    "reflective": ("published.acceptance.reflective:Reflective", False),
+    "steps": ("published.acceptance.steps:Steps", False),
+    "confident": ("published.acceptance.confident:Confident", False),
+    "big_little": ("published.acceptance.big_little:BigLittle", False),
+    "iterations": ("published.acceptance.iterations:Iterations", False),
+}

@@ -15,10 +15,10 @@ from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.arguments import check_integer, check_number, check_vocabulary
 from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.systems import ACCEPTANCE
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .acceptance.registry import LOSSLESS, name_of, rule_of
-from .acceptance.rule import Rule
+from .acceptance import Rule, name_of, rule_of
 from .combinations import check_combination
 from .drafters.combined import Combined, leaves
 from .drafters.drafter import Target
@@ -27,7 +27,7 @@ from .draws import Shape
 from .making import check_name, drafter_of
 from .names import AUTO, DRAFTERS
 from .saving import Saving
-from .schedule.schedule import Schedule
+from .schedule import Schedule
 from .shapes import SHAPES
 
 OWN = ("tree", "length", "widths", "acceptance", "schedule", "stop", "vocab", "tokenizer")  # arguments of any draft
@@ -53,7 +53,7 @@ class Draft:
 
     DRAFTERS: ClassVar[Mapping[str, str]] = DRAFTERS
     TREES: ClassVar[Sequence[str]] = tuple(SHAPES)
-    ACCEPTANCE: ClassVar[Mapping[str, bool]] = LOSSLESS
+    ACCEPTANCE: ClassVar[Mapping[str, bool]] = {name: lossless for name, (_, lossless) in ACCEPTANCE.items()}
 
     def __init__(
         self,

@@ -17,13 +17,13 @@ from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.reader import Reader
 
-from .acceptance.rule import Rule
+from .acceptance import Rule
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter, told, trying
 from .draws import Shape
 from .growth import Growth
 from .saving import Saving
-from .schedule.schedule import Schedule
+from .schedule import Schedule
 from .shapes import grow
 
 NOBODY = -1  # proposed a node that the grammar forces

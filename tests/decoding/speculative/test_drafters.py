@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.acceptance.confidence import BigLittle, Confident
 from grammarlm.decoding.speculative.drafters.cascade import Cascade, Nested
 from grammarlm.decoding.speculative.drafters.drafter import Drafter
 from grammarlm.decoding.speculative.drafters.features import Features
@@ -14,8 +13,10 @@ from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.decoding.speculative.drafters.recycle import Recycle
 from grammarlm.decoding.speculative.drafters.rows import Rows
-from grammarlm.decoding.speculative.schedule.parallel import Parallel
 from grammarlm.models.planted import Planted, noise
+from grammarlm.published.acceptance.big_little import BigLittle
+from grammarlm.published.acceptance.confident import Confident
+from grammarlm.published.schedules.parallel import Parallel
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, Sure, transformers_model
 from tests.rounding import assert_logits
 

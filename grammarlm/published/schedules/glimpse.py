@@ -1,22 +1,27 @@
-"""What the target's first layers say of the next token, while its other layers go on (Mirror-SD)."""
+"""Mirror-SD: what the target's first layers say of the next token, while its other layers go on; for Parallel(layers=).
+
+The model's output, on what its first layers have made of the last ids, gives the candidates with which the draft goes on
+meanwhile. It costs one product with the output matrix. Of no use where the first layers decide little.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Event, current_thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from grammarlm.decoding.readers.model_layers import layers_of
+from grammarlm.decoding.speculative.drafters.drafter import Candidates
 
-NORMS = (
-    "norm",
-    "ln_f",
-    "norm_f",
-    "final_layernorm",
-    "final_layer_norm",
-)  # what models call the one before their output
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.growth import Growth
+
+# What models call the one before their output
+NORMS = ("norm", "ln_f", "norm_f", "final_layernorm", "final_layer_norm")
 
 
 class Glimpse:
@@ -60,10 +65,14 @@ class Glimpse:
 
         self._hook = self._layer.register_forward_hook(see)
 
-    def wait(self) -> np.ndarray | None:
-        """float32 [rows, V]; None where the forward has ended without."""
+    def likely(self, tips: Sequence[tuple[Growth, int]], rows: Sequence[Row]) -> list[Candidates] | None:
+        """What may come after these nodes, once the layers have read; None where the forward of these rows ends without."""
         self._came.wait()
-        return self._logits
+        logits = self._logits
+        if logits is None or len(logits) != len(rows):  # rows that have nothing more to choose are read, too
+            return None
+        masked = [growth.masked(logits[rows.index(growth.row)], node) for growth, node in tips]
+        return [Candidates((), ()) if each is None else Candidates((), (), each) for each in masked]
 
     def stop(self) -> None:
         """The forward has ended."""

@@ -1,4 +1,8 @@
-"""Drafts within a budget of memory (SpecMemo)."""
+"""SpecMemo (Speculative Decoding is in Your Pocket): drafts within a budget of memory.
+
+What one node of a draft holds is known beforehand, so that each row may have so many. It costs nothing. Of no use where memory is
+not short: drafts get shorter.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,7 @@ import torch
 
 from grammarlm.decoding.arguments import check_number
 from grammarlm.decoding.readers.model_facts import text_config
-
-from .schedule import Schedule
+from grammarlm.decoding.speculative.schedule import Schedule
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row

@@ -1,8 +1,9 @@
-"""A drafted token that the target would draw on second thoughts: the draft is read twice (Reflective Verification).
+"""Reflective Verification: a drafted token that the target would draw on second thoughts; the draft is read twice.
 
 After the draft the target reads a prompt that asks it to look again, and the draft once more. The logits at the copy are its second
 opinion on each token; mixed with the first opinion they decide about the drafted tokens. Prompt and copy are asides of the
-draft: they are in no text, no cache and no matcher afterwards.
+draft: they are in no text, no cache and no matcher afterwards. Lossy. It costs twice the ids of each draft. Of no use for a model
+that does not follow the prompt.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import numpy as np
 from grammarlm.decoding.arguments import check_number
 from grammarlm.decoding.logits.sampling import draw
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
-
-from .rule import Rule
+from grammarlm.decoding.speculative.acceptance import Rule
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Reflective(Rule):
     """`prompt`: a text, or ids; `weight`: of the second opinion, from 0 (none) to 1 (nothing else). Drafts that are chains."""
 
-    needs_chain = adds_asides = True
+    name, needs_chain, adds_asides = "reflective", True, True
 
     def __init__(self, prompt: str | Sequence[int], weight: float = 0.5):
         check_number("weight", weight, lambda share: 0 <= share <= 1, "from 0 to 1")

@@ -1,4 +1,8 @@
-"""Whole steps of an answer, each written by the draft or by the target, as a router says (Arbitrage)."""
+"""Arbitrage (Efficient Reasoning via Advantage-Aware Speculation): whole steps, each by the draft or by the target.
+
+A trained router says whether the draft's step is kept; one that is not is forgotten before the target reads it. Lossy. It costs the
+router's call a step. Of no use where answers have no steps, or without a router that knows something.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.decoding.arguments import check_function
+from grammarlm.decoding.speculative.acceptance import Rule, first_allowed
 from grammarlm.errors import brief
-
-from .rule import Rule, first_allowed
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
@@ -24,7 +27,7 @@ class Steps(Rule):
     reads any of it, and the target writes up to the next `ends` by itself.
     """
 
-    needs_chain = True  # in a tree several steps may be kept, of which the text takes one
+    name, needs_chain = "steps", True  # in a tree several steps may be kept, of which the text takes one
 
     def __init__(self, router: Callable[[bytes, bytes], bool], ends: bytes = b"\n"):
         check_function("router", router, optional=False)

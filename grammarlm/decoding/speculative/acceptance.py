@@ -1,4 +1,4 @@
-"""The interface of acceptance rules.
+"""Rules by which a drafted token becomes the token that is drawn: their interface, and the exact one.
 
 A rule is asked at each place of a draft, with the target's logits there, after the grammar's mask: it takes one of the
 drafted tokens, or leaves the draw to the row. So the grammar holds whatever a rule says. A lossless rule leaves the law of the
@@ -7,11 +7,13 @@ answers as it is.
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.systems import ACCEPTANCE, system
 
 if TYPE_CHECKING:
     import torch
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 class Rule:
     """By default the target's own draw, with its own noise: what was drafted changes nothing."""
 
+    name = ""  # in gl.Draft.ACCEPTANCE
     lossless = False
     draws = "coupled"  # how a draft model draws for it: draws.py
     above = 0.0  # a path of the draft ends where the draft itself gives a token no more than this probability
@@ -66,7 +69,26 @@ class Rule:
 
 
 class Exact(Rule):
-    lossless = True
+    name, lossless = "exact", True
+
+
+def name_of(rule: Rule) -> str:
+    """The name that it has in the table, or that of its class."""
+    return rule.name or type(rule).__name__
+
+
+def rule_of(name: str) -> Rule:
+    """ValueError where the rule cannot be made from its name alone."""
+    place, _ = ACCEPTANCE[name]
+    found = system(place)
+    if isinstance(found, Rule):
+        return found
+    needed = [each.name for each in signature(found).parameters.values() if each.default is Parameter.empty]
+    if needed:
+        own = f"{found.__module__}.{found.__name__}({', '.join(needed)})"
+        raise ValueError(f"the acceptance rule {name!r} needs an object: acceptance={own}")
+    made: Rule = found()
+    return made
 
 
 def first_allowed(row: Row, logits: np.ndarray) -> int | None:

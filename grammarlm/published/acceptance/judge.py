@@ -1,4 +1,8 @@
-"""A drafted token that a head on the target's states calls right (Judge Decoding)."""
+"""Judge Decoding (Faster Speculative Sampling Requires Going Beyond Model Alignment): a head says which tokens are right.
+
+A trained head on the target's states calls a drafted token right, though the target would have drawn another one. Lossy. It costs
+the head, over the states of the draft. Of no use untrained.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,7 @@ import numpy as np
 from grammarlm.decoding.arguments import check_function, check_number
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model
-
-from .rule import Rule
+from grammarlm.decoding.speculative.acceptance import Rule
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +29,7 @@ class Judge(Rule):
     The states are the target's last ones at these tokens. Where the head is not sure enough the row draws by itself.
     """
 
-    needs_states = True
+    name, needs_states = "judge", True
 
     def __init__(self, head: Callable[[torch.Tensor], Any], threshold: float = 0.5):
         check_function("head", head, optional=False)

@@ -1,11 +1,11 @@
-"""Rows of equal length read together, out of more rows than a batch has (EXSPEC).
+"""EXSPEC (Batch Speculative Decoding Done Right): rows of equal length read together, out of more rows than a batch has.
 
 Rows of a batch accept different numbers of drafted tokens, so that their lengths drift apart, and what is shorter than the longest
 is padded in each forward. With more rows begun than share a forward there are nearly always enough that are equally long.
 
     gl.generate(model, prompts, batch_size=8, draft=gl.Draft("suffix", schedule=Lengths(pool=4)))
 
-The caches of `pool` batches are held. A row that has waited for `patience` turns is of the next batch.
+It costs the caches of `pool` batches. A row that has waited for `patience` turns is of the next batch. Of no use for one batch.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_integer
-
-from .schedule import Schedule
+from grammarlm.decoding.speculative.schedule import Schedule
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from grammarlm.decoding.speculative.acceptance import by_probability
-from grammarlm.decoding.speculative.acceptance.registry import RULES
+from grammarlm.decoding.speculative.acceptance import rule_of
+from grammarlm.published.acceptance import by_probability
 from tests.decoding.enumeration import outcomes
 from tests.decoding.speculative.noise import Chance
 
@@ -63,7 +63,7 @@ FEW = ([0.5, 0.3, 0.2], [0.9, 0.05, 0.05], [0.0, 0.35, 0.65])
 )
 def test_a_lossless_rule_draws_from_the_target(name, three, count, monkeypatch):
     """For one to eight drafted tokens (RSD, SpecTr); of four tokens, then of three or two, at last of two."""
-    rule, by_size = RULES[name], {1: PAIRS, 2: PAIRS, 3: PAIRS}
+    rule, by_size = rule_of(name), {1: PAIRS, 2: PAIRS, 3: PAIRS}
     few = [
         pair
         for size in (3, 2)[count > three :]
@@ -103,7 +103,7 @@ def test_wrong_rules_are_told_apart(mutant, how, monkeypatch):
 def test_a_rule_needs_the_draws_that_it_says(monkeypatch):
     """Tokens without replacement under the rule for independent ones, and the other way round: another law."""
     for name, how in (("kseq", "distinct"), ("recursive", "iid")):
-        laws = [(p, law(RULES[name].function, p, q, 2, how, monkeypatch)) for p, q in PAIRS]
+        laws = [(p, law(rule_of(name).function, p, q, 2, how, monkeypatch)) for p, q in PAIRS]
         assert max(abs(a - b) for p, found in laws for a, b in zip(found, p, strict=True)) > 0.01
 
 
@@ -175,8 +175,8 @@ def test_the_cut_is_the_flow():
 def test_more_draws_accept_more(count, monkeypatch):
     """SpecTr: kseq accepts at least what one ratio test does, and 1 - 1/e of the best possible; one draw accepts all of that."""
     for p, q in PAIRS:
-        one = accepted(RULES["ratio"].function, p, q, 1, monkeypatch)
-        several, possible = accepted(RULES["kseq"].function, p, q, count, monkeypatch), best_possible(p, q, count)
+        one = accepted(rule_of("ratio").function, p, q, 1, monkeypatch)
+        several, possible = accepted(rule_of("kseq").function, p, q, count, monkeypatch), best_possible(p, q, count)
         assert one - 1e-9 <= several <= possible + 1e-9
         assert several >= (1 - 1 / math.e) * possible - 1e-9
         assert count > 1 or several == pytest.approx(possible)
@@ -185,11 +185,11 @@ def test_more_draws_accept_more(count, monkeypatch):
 def test_lossy_rules_return_drafted_tokens_or_none():
     p = np.array([0.6, 0.3, 0.1, 0.0])
     for name in ("typical", "lenient"):
-        assert not RULES[name].lossless
-        assert RULES[name].function(p, [1]) == 1
-        assert RULES[name].function(p, [3]) is None
-    assert RULES["lenient"].function(p, [2, 1]) == 1
-    assert RULES["typical"].function(p, [2, 1]) == 2  # .1 is above .09
+        assert not rule_of(name).lossless
+        assert rule_of(name).function(p, [1]) == 1
+        assert rule_of(name).function(p, [3]) is None
+    assert rule_of("lenient").function(p, [2, 1]) == 1
+    assert rule_of("typical").function(p, [2, 1]) == 2  # .1 is above .09
 
 
 @pytest.mark.parametrize("name", ["ratio", "recursive", "kseq"])
@@ -198,4 +198,4 @@ def test_of_what_was_not_drawn_a_rule_takes_as_much_as_the_own_draw(name, monkey
     for p in LAWS:
         for token in range(TOKENS):
             q = [float(other == token) for other in range(TOKENS)]
-            assert accepted(RULES[name].function, p, q, 1, monkeypatch) == pytest.approx(p[token], abs=1e-12)
+            assert accepted(rule_of(name).function, p, q, 1, monkeypatch) == pytest.approx(p[token], abs=1e-12)

@@ -11,14 +11,15 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.loop.row import Row
-from grammarlm.decoding.speculative.acceptance.by_probability import ByTarget
-from grammarlm.decoding.speculative.acceptance.confidence import BigLittle, Confident
-from grammarlm.decoding.speculative.acceptance.iterations import Iterations
-from grammarlm.decoding.speculative.acceptance.judge import Judge
-from grammarlm.decoding.speculative.acceptance.reflective import Reflective
-from grammarlm.decoding.speculative.acceptance.steps import Steps
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.models.planted import Planted, noise
+from grammarlm.published.acceptance.big_little import BigLittle
+from grammarlm.published.acceptance.by_probability import ByTarget
+from grammarlm.published.acceptance.confident import Confident
+from grammarlm.published.acceptance.iterations import Iterations
+from grammarlm.published.acceptance.judge import Judge
+from grammarlm.published.acceptance.reflective import Reflective
+from grammarlm.published.acceptance.steps import Steps
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     SCHEMA,
