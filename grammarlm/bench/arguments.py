@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from grammarlm.decoding.speculative.names import DRAFTERS
-from grammarlm.decoding.systems import SAMPLERS
+from grammarlm.decoding.systems import DRAFTERS, SAMPLERS
 
 ENGINES = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
 GENERATING_ENGINES = f"{ENGINES},formatron,grid,llamacpp,none"

@@ -40,6 +40,48 @@ DRIVERS = {
 }
 SAMPLERS = (*RULES, *DRIVERS)
 
+# gl.Draft(drafter): those that have a name, and what is made of something of the caller's
+DRAFTERS = {
+    "copy": "decoding.speculative.drafters.copying:Copy",
+    "suffix": "decoding.speculative.drafters.suffix:Suffix",
+    "recycle": "published.drafters.recycle:Recycle",
+    "trigram": "published.drafters.trigram:Trigram",
+    "skeleton": "decoding.speculative.drafters.skeleton:Skeleton",
+    "jacobi": "published.drafters.jacobi:Jacobi",
+    "pool": "published.drafters.pool:Pool",
+    "skip": "published.drafters.layers:Skip",
+    "exit": "published.drafters.exits:early_exit",
+}
+AUTO = "auto"  # those of AUTO_MEMBERS, as far as they pay
+AUTO_MEMBERS = ("skeleton", "suffix", "copy")
+MODEL = "decoding.speculative.drafters.model:ModelDrafter"
+OTHER_VOCABULARY = "published.drafters.other_vocabulary:OtherVocabulary"  # a model whose ids mean something else
+TRANSFER = "published.drafters.transfer:Transfer"  # a model that moves the target's law
+OBJECTS = {
+    "Blocks": "published.drafters.blocks:Blocks",
+    "Cascade": "published.drafters.cascade:Cascade",
+    "Datastore": "published.drafters.datastore:Datastore",
+    "Features": "published.drafters.features:Features",
+    "Fill": "published.drafters.fill:Fill",
+    "Heads": "decoding.speculative.drafters.heads:Heads",
+    "ModelDrafter": MODEL,
+    "Nested": "published.drafters.nested:Nested",
+    "OtherVocabulary": OTHER_VOCABULARY,
+    "Rows": "published.drafters.rows:Rows",
+    "Strided": "published.drafters.strided:Strided",
+    "hidden_transfer": "published.drafters.ahead:hidden_transfer",
+    "prompt_tokens": "published.drafters.ahead:prompt_tokens",
+    "tune_tree": "published.trees.tree_tuner:tune_tree",
+}
+
+# gl.Draft(tree=): how what may follow a node becomes nodes
+TREES = {
+    "chain": "decoding.speculative.shapes:chain",
+    "fixed": "decoding.speculative.shapes:fixed",
+    "best_first": "published.trees.best_first:best_first",
+    "distinct": "published.trees.distinct:distinct",
+}
+
 # gl.Draft(acceptance=): a rule, or a class of rules; True: the law of the answers is the target's
 ACCEPTANCE = {
     "exact": ("decoding.speculative.acceptance:Exact", True),
@@ -55,3 +97,8 @@ ACCEPTANCE = {
     "big_little": ("published.acceptance.big_little:BigLittle", False),
     "iterations": ("published.acceptance.iterations:Iterations", False),
 }
+
+# Models that are read by their state: with methods of their own, and of transformers by config.model_type
+RECURRENT = "published.readers.recurrent:RecurrentReader"
+STATE_SPACES = {"mamba": "published.readers.mamba:Mamba", "mamba2": "published.readers.mamba2:Mamba2"}
+STATE_SPACE_MODEL = "published.readers.state_space:StateSpaceModel"

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from grammarlm.decoding.logits.rejection import NO_TOKEN, Rejection
-from grammarlm.decoding.methods.particles import Extension
+from grammarlm.published.methods.particles import Extension
 
 from .enumeration import EnumeratedRace
 

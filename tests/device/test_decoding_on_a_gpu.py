@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.drafters.features import Features
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.models.corpus import constraint, example
+from grammarlm.published.drafters.features import Features
 from tests.rounding import embedded_model
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import torch
 
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
     from grammarlm.decoding.speculative.drafters.drafter import Target
-    from grammarlm.decoding.speculative.growth import Growth
 
 
 class Rule:
@@ -42,7 +42,7 @@ class Rule:
         """How many tokens may be drafted, of the `room` that there is."""
         return room
 
-    def finish(self, growth: Growth) -> None:
+    def finish(self, growth: DraftBuilder) -> None:
         """The draft is made, and may be cut, or get asides, before the target reads it."""
 
     @property

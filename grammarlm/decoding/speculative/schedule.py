@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
     from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
     from grammarlm.decoding.speculative.draws import Shape
-    from grammarlm.decoding.speculative.growth import Growth
 
 
 class Schedule:
@@ -33,10 +33,10 @@ class Schedule:
         """How many tokens each row may draft now, of the room that it has."""
         return rooms
 
-    def begin_round(self, rows: Sequence[Row], growths: Sequence[Growth]) -> None:
+    def begin_round(self, rows: Sequence[Row], growths: Sequence[DraftBuilder]) -> None:
         """A batch of these rows; trees are drafted for some of them next."""
 
-    def drafted(self, shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
+    def drafted(self, shape: Shape, drafter: Drafter, growths: Sequence[DraftBuilder]) -> None:
         """Their drafts are made; the target reads next."""
 
     def read(self) -> None:

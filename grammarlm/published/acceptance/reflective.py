@@ -20,8 +20,8 @@ from grammarlm.decoding.speculative.acceptance import Rule
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
     from grammarlm.decoding.speculative.drafters.drafter import Target
-    from grammarlm.decoding.speculative.growth import Growth
 
 
 class Reflective(Rule):
@@ -41,7 +41,7 @@ class Reflective(Rule):
         if not self._ids:
             raise ValueError("the acceptance rule 'reflective' needs a prompt of one token at least")
 
-    def finish(self, growth: Growth) -> None:
+    def finish(self, growth: DraftBuilder) -> None:
         tree = growth.tree
         if not self.weight or not tree or not tree.is_chain:
             return

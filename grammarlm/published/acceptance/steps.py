@@ -17,7 +17,7 @@ from grammarlm.errors import brief
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Steps(Rule):
@@ -41,7 +41,7 @@ class Steps(Rule):
             del self._own[row]
         return 0 if row in self._own else room
 
-    def finish(self, growth: Growth) -> None:
+    def finish(self, growth: DraftBuilder) -> None:
         step = bytearray()
         for count, token in enumerate(growth.tree.tokens_to(growth.tip), 1):
             step += growth.row.spec.bytes_of(token)

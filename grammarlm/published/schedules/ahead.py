@@ -9,16 +9,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from grammarlm.decoding.readers.draft_tree import ROOT
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.draws import goes_on
-from grammarlm.decoding.speculative.growth import Growth
 from grammarlm.decoding.speculative.shapes import children
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.draws import Shape
 
-Tips = list[tuple[Growth, int]]
+Tips = list[tuple[DraftBuilder, int]]
 Likely = Callable[[Tips], "list[Candidates] | None"]
 
 
@@ -37,7 +37,7 @@ class Round:
 class Ahead:
     """What one thread drafts."""
 
-    growths: dict[Row, Growth]
+    growths: dict[Row, DraftBuilder]
     lengths: dict[Row, int]  # ids of the text
     trace: Round
     thread: Thread = field(default_factory=Thread)
@@ -65,7 +65,7 @@ class Ahead:
         self.trace.drafting = began, perf_counter()
         self.trace.drafted = sum(len(growth.tree) for growth in self.growths.values()) - size
 
-    def begin(self, growth: Growth) -> None:
+    def begin(self, growth: DraftBuilder) -> None:
         """Begins a chain with what was drafted for its row, where the text has gone the same way."""
         ahead, node = self.growths.get(growth.row), ROOT
         if ahead is None:

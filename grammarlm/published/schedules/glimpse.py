@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from grammarlm.decoding.readers.model_layers import layers_of
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
+from grammarlm.published.readers.model_layers import layers_of
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 # What models call the one before their output
 NORMS = ("norm", "ln_f", "norm_f", "final_layernorm", "final_layer_norm")
@@ -65,7 +65,7 @@ class Glimpse:
 
         self._hook = self._layer.register_forward_hook(see)
 
-    def likely(self, tips: Sequence[tuple[Growth, int]], rows: Sequence[Row]) -> list[Candidates] | None:
+    def likely(self, tips: Sequence[tuple[DraftBuilder, int]], rows: Sequence[Row]) -> list[Candidates] | None:
         """What may come after these nodes, once the layers have read; None where the forward of these rows ends without."""
         self._came.wait()
         logits = self._logits

@@ -18,8 +18,8 @@ from grammarlm.decoding.speculative.schedule import Schedule
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
     from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
-    from grammarlm.decoding.speculative.growth import Growth
 
 COPIES = 3  # of a node's logits in float32: those of the target, of the draft, and masked
 OBJECTS = 1024  # bytes of a node's entries in lists, and of its matcher
@@ -50,7 +50,7 @@ class Memory(Schedule):
         share = self._share(rows)
         return [min(room, share) for room in rooms]
 
-    def begin_round(self, rows: Sequence[Row], growths: Sequence[Growth]) -> None:
+    def begin_round(self, rows: Sequence[Row], growths: Sequence[DraftBuilder]) -> None:
         share = self._share(rows)
         for growth in growths:
             growth.most = min(growth.most, share)

@@ -15,9 +15,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.drafters.several import Several
-from grammarlm.decoding.speculative.growth import Growth
 from grammarlm.decoding.speculative.schedule import Schedule
 
 from .ahead import Ahead, Round, Tips
@@ -64,14 +64,14 @@ class Parallel(Schedule):
         ids, nodes = self._sizes.get(row, (0, 0))
         return nodes > 0 and len(row.ids) <= ids + nodes
 
-    def begin_round(self, rows: Sequence[Row], growths: Sequence[Growth]) -> None:
+    def begin_round(self, rows: Sequence[Row], growths: Sequence[DraftBuilder]) -> None:
         """Chains begin with what was drafted ahead, where that has come."""
         self._rows = list(rows)
         ready, self._ready = self._ready, None
         for growth in growths if ready is not None else ():
             ready.begin(growth)
 
-    def drafted(self, shape: Shape, drafter: Drafter, growths: Sequence[Growth]) -> None:
+    def drafted(self, shape: Shape, drafter: Drafter, growths: Sequence[DraftBuilder]) -> None:
         self._sizes |= {growth.row: (len(growth.ids), growth.tree.drafted) for growth in growths}
         began = Round(perf_counter())
         further = {growth.row: self._longer(growth) for growth in growths if growth.tree.without_asides}
@@ -83,10 +83,10 @@ class Parallel(Schedule):
             self._glimpse.watch(THREAD)
         run.thread.start()
 
-    def _longer(self, growth: Growth) -> Growth:
+    def _longer(self, growth: DraftBuilder) -> DraftBuilder:
         """The same chain, with room for more; all of its own."""
         left, chain = growth.row.spec.max_tokens - growth.row.count - 1, growth.tree.without_asides.tokens
-        longer = Growth(growth.row, min(left, len(chain) + 1 + self.ahead))
+        longer = DraftBuilder(growth.row, min(left, len(chain) + 1 + self.ahead))
         longer.most = len(chain) + self.branches * (1 + self.ahead)
         longer.add_run(chain)
         return longer

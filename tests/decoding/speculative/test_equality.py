@@ -6,7 +6,7 @@ import random
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.drafters.strided import Strided
+from grammarlm.published.drafters.strided import Strided
 from grammarlm.published.schedules.memory import Memory
 from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import Rooms

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.copying import Copy
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.decoding.speculative.growth import Growth
 from grammarlm.masks.draft_tree import MaskTree
 from grammarlm.models.planted import Planted, noise
 from grammarlm.published.schedules.memory import Memory
@@ -163,7 +163,7 @@ def test_random_delays_change_no_answer(branches):
             kept.append(draft)
     gc.collect()
     # By type: isinstance asks an object for its class, and dead proxies of other tests cannot answer.
-    assert not [each for each in gc.get_objects() if issubclass(type(each), (Growth, MaskTree))]
+    assert not [each for each in gc.get_objects() if issubclass(type(each), (DraftBuilder, MaskTree))]
     assert not [each for each in threading.enumerate() if each.name == THREAD]
 
 
