@@ -85,7 +85,7 @@ class Parallel(Schedule):
 
     def _longer(self, growth: DraftBuilder) -> DraftBuilder:
         """The same chain, with room for more; all of its own."""
-        left, chain = growth.row.spec.max_tokens - growth.row.count - 1, growth.tree.without_asides.tokens
+        left, chain = growth.row.spec.settings.max_tokens - growth.row.count - 1, growth.tree.without_asides.tokens
         longer = DraftBuilder(growth.row, min(left, len(chain) + 1 + self.ahead))
         longer.most = len(chain) + self.branches * (1 + self.ahead)
         longer.add_run(chain)
