@@ -60,10 +60,6 @@ class Rule:
         """One of `row.unread.proposed`, or None: the row draws by itself. `logits` are masked, and are not written to."""
         return None
 
-    def is_last_read(self, row: Row) -> bool:
-        """Is the rest of this draft drawn from the logits that are here, even where another token was drawn before?"""
-        return False
-
     def drop(self, row: Row) -> None:
         """The answer has ended."""
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from grammarlm.decoding.arguments import check_integer
-from grammarlm.decoding.speculative.acceptance import Rule
+from grammarlm.decoding.speculative.acceptance import Rule, first_allowed
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
@@ -25,9 +27,10 @@ class Block:
 class Iterations(Rule):
     """The answer is made in blocks, of as many tokens as a draft has, and one more; a block is read at most `most` times.
 
-    The last time all of its places are drawn at once, each with the mask of what was drawn before it, and with the logits
-    after what had been drafted there. With as many reads as a block has tokens that never differs from the exact rule.
+    The last time the guesses of the read before are taken as they are, each held to the grammar after those before it. With as many reads as a block has tokens none is left to be guessed then, and answers are those of the exact rule.
     """
+
+    name = "iterations"
 
     def __init__(self, most: int = 2):
         check_integer("most", most, 1)
@@ -41,8 +44,8 @@ class Iterations(Rule):
         block.reads += 1
         return min(room, block.end - row.count - 1)
 
-    def is_last_read(self, row: Row) -> bool:
-        return self._blocks[row].reads >= self.most
+    def choose(self, row: Row, logits: np.ndarray) -> int | None:
+        return first_allowed(row, logits) if self._blocks[row].reads >= self.most else None
 
     def drop(self, row: Row) -> None:
         self._blocks.pop(row, None)

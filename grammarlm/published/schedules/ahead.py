@@ -43,6 +43,18 @@ class Ahead:
     thread: Thread = field(default_factory=Thread)
     errors: list[Exception] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, growths: Sequence[DraftBuilder], ahead: int, branches: int, trace: Round) -> Ahead:
+        """The same chains, all of its own, with room for so many tokens after the next one."""
+        further: dict[Row, DraftBuilder] = {}
+        for growth in growths:
+            left, chain = growth.row.spec.settings.max_tokens - growth.row.count - 1, growth.tree.without_asides.tokens
+            if chain:
+                longer = further[growth.row] = DraftBuilder(growth.row, min(left, len(chain) + 1 + ahead))
+                longer.most = len(chain) + branches * (1 + ahead)
+                longer.add_run(chain)
+        return cls(further, {row: len(row.ids) for row in further}, trace)
+
     def draft(self, shape: Shape, drafter: NodeDrafter, steps: int, branches: int, likely: Likely) -> None:
         """So many tokens from the end of each chain, the first in so many branches: by `likely`, or where it is None the draft."""
         began, size = perf_counter(), sum(len(growth.tree) for growth in self.growths.values())

@@ -68,28 +68,20 @@ class Parallel(Schedule):
         """Chains begin with what was drafted ahead, where that has come."""
         self._rows = list(rows)
         ready, self._ready = self._ready, None
-        for growth in growths if ready is not None else ():
-            ready.begin(growth)
+        for growth in growths:
+            if ready is not None:
+                ready.begin(growth)
 
     def drafted(self, shape: Shape, drafter: Drafter, growths: Sequence[DraftBuilder]) -> None:
         self._sizes |= {growth.row: (len(growth.ids), growth.tree.drafted) for growth in growths}
         began = Round(perf_counter())
-        further = {growth.row: self._longer(growth) for growth in growths if growth.tree.without_asides}
-        run = Ahead(further, {row: len(row.ids) for row in further}, began)
+        run = Ahead.of(growths, self.ahead, self.branches, began)
         given = shape, drafter, 1 + self.ahead, self.branches, self._likely
         run.thread = Thread(target=run.draft, args=given, name=THREAD, daemon=True)
         self._running = run
         if self._glimpse is not None:
             self._glimpse.watch(THREAD)
         run.thread.start()
-
-    def _longer(self, growth: DraftBuilder) -> DraftBuilder:
-        """The same chain, with room for more; all of its own."""
-        left, chain = growth.row.spec.settings.max_tokens - growth.row.count - 1, growth.tree.without_asides.tokens
-        longer = DraftBuilder(growth.row, min(left, len(chain) + 1 + self.ahead))
-        longer.most = len(chain) + self.branches * (1 + self.ahead)
-        longer.add_run(chain)
-        return longer
 
     def _likely(self, tips: Tips) -> list[Candidates] | None:
         return None if self._glimpse is None else self._glimpse.likely(tips, self._rows)
