@@ -42,8 +42,7 @@ class Drafting:
         saving: DraftBudget | None = None,
     ):
         """`saving`: drafts only what pays by the cost of a forward."""
-        self.pool = schedule.pool
-        self.choose = schedule.choose if schedule.pool > 1 else None
+        self.pool, self.choose = schedule.pool, schedule.choose
         self._drafter, self._shape, self._rule, self._schedule, self._room = drafter, shape, rule, schedule, room
         self._saving = saving
         self._is_shown = drafter.observes or rule.observes or self.needs_states

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.loop.turns import new_first
+
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.speculative.draft_builder import DraftBuilder
@@ -27,7 +29,7 @@ class Schedule:
 
         is_ragged   may they differ in length at no more cost than pads? Else rows that differ are read as whole texts
         """
-        raise NotImplementedError
+        return new_first(rows, size, is_ragged)
 
     def rooms(self, rows: Sequence[Row], rooms: Sequence[int]) -> Sequence[int]:
         """How many tokens each row may draft now, of the room that it has."""

@@ -27,7 +27,8 @@ class Block:
 class Iterations(Rule):
     """The answer is made in blocks, of as many tokens as a draft has, and one more; a block is read at most `most` times.
 
-    The last time the guesses of the read before are taken as they are, each held to the grammar after those before it. With as many reads as a block has tokens none is left to be guessed then, and answers are those of the exact rule.
+    The last time the guesses of the read before are taken as they are, each held to the grammar after those before it. With as many
+    reads as a block has tokens none is left to be guessed then, and answers are those of the exact rule.
     """
 
     name = "iterations"

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.methods.searches import check_whole_distribution
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.branches import Branches
+from grammarlm.published.methods.rejection import Rejection
 
-from .draws import Draws
+from .draws import FURTHER, Draws
 from .particles import run_particles
 
 if TYPE_CHECKING:
@@ -47,3 +47,6 @@ def awrs(request: Request, **options: Any) -> list[Result]:
         result = draws.result(text, slot, ending=draws.endings.get(slot))
         results.append(replace(result, log_weight=log_weight if is_weighted else None))
     return results
+
+
+awrs.further = FURTHER  # type: ignore[attr-defined]

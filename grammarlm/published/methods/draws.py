@@ -8,19 +8,19 @@ allows. The questions of all texts are batched, each asked once.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from grammarlm.decoding.failures import Ending
-from grammarlm.decoding.logits.exponential_race import ExponentialRace
-from grammarlm.decoding.logits.rejection import NO_TOKEN, Drawn, Rejection, run_together
 from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.decoding.tree.steps import Dead, Steps
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.kernels import entries
+from grammarlm.published.methods.exponential_race import ExponentialRace
+from grammarlm.published.methods.rejection import NO_TOKEN, Drawn, Rejection, run_together
 
 from .particles import Extension
 
@@ -29,6 +29,9 @@ def generator(seed: int | None, position: int) -> np.random.Generator:
     """Random numbers independent of the race's, also a function of seed and position alone."""
     assert seed is not None
     return np.random.Generator(np.random.Philox(key=np.array([seed, position], np.uint64)))
+
+
+FURTHER = frozenset(one.name for one in fields(Rejection))  # options of methods that pass them on
 
 
 class Draws:

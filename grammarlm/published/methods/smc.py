@@ -17,15 +17,15 @@ import numpy as np
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
 from grammarlm.decoding.failures import Ending, message_of
-from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.methods.searches import search
 from grammarlm.decoding.result import Population, Result
 from grammarlm.decoding.tree.steps import Dead
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree
 from grammarlm.errors import shorten
+from grammarlm.published.methods.rejection import Rejection
 
-from .draws import Draws, generator
+from .draws import FURTHER, Draws, generator
 from .particles import Particles, check_threshold, run_particles, systematic
 
 RESAMPLING = 2**63  # above any position: seeds resampling and the choice among particles
@@ -73,6 +73,9 @@ def smc(
         critic=score if critic is not None else None,
     )
     return answers_of(found, draws, n, noise if is_drawn else None)
+
+
+smc.further = FURTHER  # type: ignore[attr-defined]
 
 
 def answers_of(found: Particles[TextNode], draws: Draws, n: int, noise: np.random.Generator | None) -> list[Result]:

@@ -17,11 +17,11 @@ from typing import TypeAlias
 import numpy as np
 
 from grammarlm.decoding.failures import Ending
-from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.steps import Steps, log_sum
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree
+from grammarlm.published.methods.rejection import Rejection
 
 from .draws import Draws
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.published.methods.particles import (
     Extension,
     effective_size,
@@ -15,6 +14,7 @@ from grammarlm.published.methods.particles import (
     run_particles,
     systematic,
 )
+from grammarlm.published.methods.rejection import Rejection
 from tests.decoding.enumeration import outcomes
 from tests.decoding.toy_language import LANGUAGES, masked_extension, offsets, rejecting_extension
 

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from grammarlm.decoding.logits.exponential_race import ExponentialRace
-from grammarlm.decoding.logits.rejection import NO_TOKEN, Drawn, Rejection, run_together
 from grammarlm.decoding.logits.sampling import Sampling, draw
+from grammarlm.published.methods.exponential_race import ExponentialRace
+from grammarlm.published.methods.rejection import NO_TOKEN, Drawn, Rejection, run_together
 from tests.decoding.enumeration import EnumeratedRace, outcomes
 
 SMALL = [[0.5, 0.3, 0.2], [0.98, 0.015, 0.005], [0.4, 0.3, 0.2, 0.1], [0.25] * 4, [0.9, 1e-6, 0.1 - 2e-6, 1e-6]]
