@@ -24,8 +24,8 @@ import numpy as np
 
 import grammarlm as gl
 from benchmarks.report import table, write
-from grammarlm.decoding.logits.exponential_race import ExponentialRace
-from grammarlm.decoding.logits.rejection import NO_TOKEN, Rejection
+from grammarlm.published.methods.exponential_race import ExponentialRace
+from grammarlm.published.methods.rejection import NO_TOKEN, Rejection
 from training.corpus import Example, constraint, example
 from training.evaluate import Share
 

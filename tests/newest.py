@@ -12,13 +12,13 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ALL = ["decoding", "integrations", "commands"]
+ALL = ["decoding", "published", "integrations", "commands"]
 SHORT = [
     "decoding/readers",
     "decoding/test_batches.py",
     "decoding/test_shared_forwards.py",
-    "decoding/speculative/test_exits.py",
-    "decoding/speculative/test_other_vocabulary.py",
+    "published/drafters/test_exits.py",
+    "published/drafters/test_other_vocabulary.py",
     "integrations",
     "commands/test_bench_generation.py",
     "commands/test_bench_cli.py",

@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.report import FIGURES, table, write
 from grammarlm.bench.tokenizer import load_tokenizer
-from grammarlm.decoding.speculative.names import DRAFTERS
+from grammarlm.decoding.systems import DRAFTERS
 
 from . import masks
 from .peers import PEERS, missing

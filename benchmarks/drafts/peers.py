@@ -25,8 +25,8 @@ import transformers
 
 import grammarlm as gl
 from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter
-from grammarlm.decoding.speculative.growth import Growth
 from training.corpus import Example, constraint
 
 LOOKED_UP = 10  # tokens that a look-up proposes: as many as "copy" does
@@ -58,7 +58,7 @@ class ArcticSuffix(RunDrafter):
     def drop(self, row: Row) -> None:
         self._cache.stop_request(self._requests.pop(row))
 
-    def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
+    def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
         said = np.array(growth.ids[-self._cache.max_tree_depth :], np.int32)
         most = length if count == 1 else growth.most
         draft = self._cache.speculate(

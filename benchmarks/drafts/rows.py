@@ -44,8 +44,8 @@ class Cost:
 
 def trained(name: str) -> Any:
     """One of the embedded model's own drafters."""
-    from grammarlm.decoding.speculative.drafters.features import Features
     from grammarlm.decoding.speculative.drafters.heads import Heads
+    from grammarlm.published.drafters.features import Features
 
     model, _ = gl.load_tiny(**{name: True})  # type: ignore[call-overload]
     return {"draft": lambda: model, "heads": lambda: Heads(model), "features": lambda: Features(model)}[name]()

@@ -17,7 +17,7 @@ from benchmarks.report import FIGURES, write
 from benchmarks.samplers import infill, parallel
 from benchmarks.samplers.infill_picture import draw as draw_infill
 from benchmarks.samplers.laws import TASKS
-from grammarlm.decoding.diffusion.names import SAMPLERS
+from grammarlm.decoding.systems import SAMPLERS
 
 INFILLED = ("record", "edit", "call", "calls", "list", "sql")
 STEPS = (4, 8, 16, 32, 64)

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from grammarlm.decoding.methods.names import METHODS
-from grammarlm.decoding.speculative.names import AUTO, DRAFTERS
+from grammarlm.decoding.systems import AUTO, DRAFTERS
 
 from .generate_io import files_read, load_model, read_grammar, read_prompt, show
 from .grammar_arguments import add_unknown

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from grammarlm.decoding.diffusion.names import SAMPLERS
+from grammarlm.decoding.systems import SAMPLERS
 from grammarlm.errors import shorten
 
 from .generate import add_held

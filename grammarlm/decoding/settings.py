@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields, replace
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.readers.model_facts import check_no_tokenizer
 from grammarlm.decoding.readers.reader import CACHES
@@ -127,13 +126,11 @@ def check_names(function: str, given: Iterable[str], find: Callable[..., Any] | 
 
 
 def option_names(find: Callable[..., Any]) -> set[str]:
-    """The options of a method: its keyword-only arguments, and where it passes further ones on, its `further` names or the fields
-    of `Rejection`.
-    """
+    """The options of a method: its keyword-only arguments, and its `further` names, where it passes further ones on."""
     parameters = signature(find).parameters.values()
     names = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        names |= set(getattr(find, "further", [one.name for one in fields(Rejection)]))
+        names |= set(getattr(find, "further", ()))
     return names
 
 

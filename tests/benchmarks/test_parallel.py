@@ -9,7 +9,7 @@ import torch
 from benchmarks.samplers import parallel
 from benchmarks.samplers.exact import measure
 from benchmarks.samplers.laws import MASK, TASKS, Model
-from grammarlm.decoding.diffusion.names import SAMPLERS
+from grammarlm.decoding.systems import SAMPLERS
 
 CHANGE_THE_LAW = ("credit", "history")  # their ids come from other distributions than the model's, by definition
 

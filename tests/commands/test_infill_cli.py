@@ -7,8 +7,8 @@ import re
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.diffusion.names import SAMPLERS
 from grammarlm.decoding.diffusion.report import frames
+from grammarlm.decoding.systems import SAMPLERS
 from tests.commands.command_line import call, write
 
 torch = pytest.importorskip("torch")

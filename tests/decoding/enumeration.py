@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from grammarlm.decoding.logits.exponential_race import Arrival
+from grammarlm.published.methods.exponential_race import Arrival
 
 Result = TypeVar("Result")
 TINY = 1e-15

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from grammarlm.decoding.logits.rejection import NO_TOKEN, Rejection
-from grammarlm.decoding.methods.particles import Extension
+from grammarlm.published.methods.particles import Extension
+from grammarlm.published.methods.rejection import NO_TOKEN, Rejection
 
 from .enumeration import EnumeratedRace
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.drafters.features import Features
 from grammarlm.decoding.speculative.drafters.heads import Heads
+from grammarlm.published.drafters.features import Features
 from tests.rounding import embedded_model
 from training.corpus import constraint, example
 

@@ -1,7 +1,7 @@
 """Diffusion language models under a constraint: rows with masked positions, filled in any order, several a step.
 
-    look.py       what a sampler sees (Look) and says (Choice): pure functions, one a file in samplers/
-    drivers/      which part of the row the model reads and the sampler sees; they own model calls and commits
+    look.py       what a sampler sees (Look) and says (Choice)
+    samplers.py   the core's samplers, and drivers, which say which part of the row the model reads; others are published ones
     run.py        one row being filled: calls of the model, joint commits, the trace
     boards.py     the canvas of a row, or of a part of it behind a matcher; free.py: without a grammar
     denoiser.py   a model: rows with masks in, logits of every position out
@@ -13,20 +13,18 @@
 `SAMPLERS` has every sampler and driver under its name, as `gl.infill(sampler=)` takes it.
 """
 
-from importlib import import_module
 from typing import Any
 
-from .names import DRIVERS, RULES
+from grammarlm.decoding.systems import DRIVERS, RULES, system
 
 __all__ = ["SAMPLERS", "Choice", "Look"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "SAMPLERS":
-        places = {key: place.partition(":") for key, place in (RULES | DRIVERS).items()}
-        found: Any = {key: getattr(import_module(f"{__name__}.{at}"), what) for key, (at, _, what) in places.items()}
+        found: Any = {key: system(place) for key, place in (RULES | DRIVERS).items()}
     elif name in ("Choice", "Look"):
-        found = getattr(import_module(f"{__name__}.look"), name)
+        found = system(f"decoding.diffusion.look:{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; there are {', '.join(__all__)}")
     globals()[name] = found

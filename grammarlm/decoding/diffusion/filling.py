@@ -15,19 +15,19 @@ import numpy as np
 
 from grammarlm.decoding.answer_format import AnswerFormat
 from grammarlm.decoding.result import Result, Stats
+from grammarlm.decoding.systems import DRIVERS, RULES
 from grammarlm.errors import LimitExceeded, brief, unknown_argument
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from . import SAMPLERS
 from .boards import Boards, Canvas
 from .draws import Draws
-from .drivers.full import full
 from .free import FreeCanvas
 from .holes import MASKED, Holes
 from .look import Rule
-from .names import DRIVERS, RULES
 from .options import checked_options, names_of
 from .run import Asking, Run
+from .samplers import full
 from .several import canvas_of
 from .shrinking import ShrinkingCanvas, ShrinkingReader
 from .together import Reader, fill_together

@@ -1,8 +1,7 @@
 """What a sampler sees and says: a pure function from a Look to a Choice.
 
     def confidence(look, *, tau=0.9):
-        sure = look.reading.confidence >= tau
-        return look.choose(look.by_confidence(), max(int(sure.sum()), look.share))
+        return look.choose_where(look.reading.confidence >= tau)
 
 A sampler draws nothing, calls no model and keeps nothing: what it wants to know at the next step it returns as the choice's memory.
 What the model says is that of the distribution which the constraint leaves (reading.py).
@@ -128,6 +127,15 @@ class Look:
         ids = [(reading or self.reading).id_at(index) for index in taken]
         least = min(self.share if least is None else least, len(taken))
         return Choice([int(self.positions[i]) for i in taken], ids, max(1, least), memory or {}, notes or {})
+
+    def choose_where(
+        self, is_sure: np.ndarray, among: np.ndarray | None = None, reading: Reading | None = None, **said: Any
+    ) -> Choice:
+        """The positions that are sure, and as many others as the look's share asks for, the most confident first; `among` these."""
+        order = self.by_confidence(reading)
+        order = order if among is None else order[among[order]]
+        chosen = np.concatenate([order[is_sure[order]], order[~is_sure[order]]])
+        return self.choose(chosen, max(int(is_sure[order].sum()), self.share), reading=reading, **said)
 
     def fill(self, notes: dict[str, Any] | None = None) -> Choice:
         """All positions at once, by the best joint fill."""

@@ -69,6 +69,12 @@ class Reading:
             found[index] = values[place] - others
         return found
 
+    @property
+    def mean_margin(self) -> float:
+        """Over the positions where more than one id is possible; inf where there are none."""
+        open_ones = self.margin[np.isfinite(self.margin)]
+        return float(open_ones.mean()) if len(open_ones) else np.inf
+
     @cached_property
     def entropy(self) -> np.ndarray:
         """In nats."""

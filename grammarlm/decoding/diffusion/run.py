@@ -155,9 +155,34 @@ class Run:
         look = self.look(state, logits, positions, schedule, board)
         choice = chosen_by(choose, look)
         row, order, rejected = self.committed(look, choice, board)
-        log_p = {p: look.reading.log_p(int(np.searchsorted(positions, p)), int(row[p])) for p in order}
-        after = State(row, state.step + 1, choice.memory)
-        return Outcome(after, order, [int(row[p]) for p in order], rejected, log_p, choice.notes)
+        return self.finished(look, row, order, rejected, choice.notes, choice.memory, board=board)
+
+    def finished(
+        self,
+        look: Look,
+        row: np.ndarray,
+        order: list[int],
+        rejected: list[int],
+        notes: dict[str, Any],
+        memory: Mapping[str, Any],
+        log_p: Mapping[int, float] | None = None,
+        board: Board | None = None,
+    ) -> Outcome:
+        """The outcome of a step that has committed the positions `order`, with as many more of the look's positions as the steps
+        that are left ask for, the most confident first.
+
+        log_p   of what was committed, where it is not that of the look
+        """
+        if len(order) < look.share:
+            for position in look.positions[look.by_confidence()].tolist():
+                if row[position] < 0 and len(order) < look.share:
+                    row = self._with_best(look, row, position, board or self.boards.whole)
+                    order.append(position)
+        found = dict(log_p or {})
+        for p in order:
+            if p not in found:
+                found[p] = look.reading.log_p(int(np.searchsorted(look.positions, p)), int(row[p]))
+        return Outcome(State(row, look.step + 1, memory), order, [int(row[p]) for p in order], rejected, found, notes)
 
     def look(
         self, state: State, logits: Logits, positions: np.ndarray, schedule: Schedule, board: Board | None = None
@@ -190,17 +215,7 @@ class Run:
             if row[position] < 0:
                 row = self._with_best(look, row, position, board)
                 order.append(position)
-        return self.with_share(look, row, order, board), order, rejected
-
-    def with_share(self, look: Look, row: np.ndarray, order: list[int], board: Board | None = None) -> np.ndarray:
-        """The row with as many of the look's positions as the steps that are left ask for, the most confident first: what a step
-        has committed, in `order`, may be less, and then more is added to it."""
-        if len(order) < look.share:
-            for position in look.positions[look.by_confidence()].tolist():
-                if row[position] < 0 and len(order) < look.share:
-                    row = self._with_best(look, row, position, board or self.boards.whole)
-                    order.append(position)
-        return row
+        return row, order, rejected
 
     def _with_best(self, look: Look, row: np.ndarray, position: int, board: Board) -> np.ndarray:
         """The row with what is now the best id at a position that completes it: of a few, a canvas finds out only by committing.

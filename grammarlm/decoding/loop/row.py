@@ -48,9 +48,6 @@ class DraftRule(Protocol):
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         """An allowed token, by masked logits and `row.unread.proposed`; None: the row draws by itself."""
 
-    def is_last_read(self, row: Row) -> bool:
-        """Is the rest drawn from the logits that are here, even where another token than the draft's was drawn?"""
-
 
 class Row:
     """The state of one text of a batch."""
@@ -157,12 +154,9 @@ class Row:
         if self.finish_reason or not self.unread.tree:
             return None
         node = self.unread.follow(self.tokens[-1])
-        if node is not None:
-            self.stats.accepted_tokens += 1
-        elif self.rule is not None and self.rule.is_last_read(self):
-            node = self.unread.stray()
         if node is None:
             return None
+        self.stats.accepted_tokens += 1
         self.prepare(in_draft=True)
         return node if self.finish_reason is None else None
 

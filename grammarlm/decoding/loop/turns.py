@@ -20,6 +20,11 @@ from grammarlm.decoding.readers.reader import Reader
 from .row import Row
 
 
+def new_first(rows: Sequence[Row], size: int, is_ragged: bool) -> Sequence[Row]:
+    """Those that read their prompts next, where there are some; else all."""
+    return [row for row in rows if not row.has_begun] or rows
+
+
 @dataclass(frozen=True)
 class Intake:
     """Prompts that wait."""
@@ -27,7 +32,7 @@ class Intake:
     open: Callable[[Sequence[int]], Reader]  # a reader of the prompts with these numbers
     size: int  # prompts that share a forward
     pool: int = 1  # so many times that many have begun and not ended
-    choose: Callable[[Sequence[Row], int, bool], Sequence[Row]] | None = None  # those of the next forward: schedule.py
+    choose: Callable[[Sequence[Row], int, bool], Sequence[Row]] = new_first  # those of the next forward: schedule.py
 
 
 class Turns:
@@ -77,14 +82,11 @@ class Turns:
         self.live = [*self.live, *self._begun(intake.open(numbers), numbers)]
 
     def _may_join(self, intake: Intake) -> bool:
-        return intake.choose is not None or self.reader.unequal_is_cheap
+        return intake.pool > 1 or self.reader.unequal_is_cheap
 
     def _chosen(self, intake: Intake) -> list[Row]:
-        if intake.choose is not None:
-            return (
-                list(intake.choose(self.live, intake.size * self._n, self.reader.unequal_is_cheap)) if self.live else []
-            )
-        return [row for row in self.live if not row.has_begun] or self.live
+        size, is_ragged = intake.size * self._n, self.reader.unequal_is_cheap
+        return list(intake.choose(self.live, size, is_ragged)) if self.live else []
 
     @property
     def is_first(self) -> bool:

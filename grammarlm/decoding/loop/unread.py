@@ -17,7 +17,6 @@ class Unread:
     skip: int  # the logits of the first `skip` of them are not needed
     tree: DraftTree = field(default_factory=DraftTree)  # proposed for the next choices, read after `ids`
     path: list[int] = field(default_factory=list)  # nodes of the tree that were drawn
-    astray: int | None = None  # the last node that was passed by another token, where its logits are used all the same
 
     @classmethod
     def beginning(cls, ids: list[int]) -> Unread:
@@ -40,38 +39,30 @@ class Unread:
 
     def then(self, token: int) -> None:
         """A token has been drawn."""
-        self.ids = [token] if self.astray is None else [*self.ids, token]
-        self.skip = len(self.ids) - 1
+        self.ids, self.skip = [token], 0
 
     @property
     def tip(self) -> int:
         """The node whose logits the next choice is made from."""
-        return self.astray if self.astray is not None else self.path[-1] if self.path else ROOT
+        return self.path[-1] if self.path else ROOT
 
     def follow(self, drawn: int) -> int | None:
         """The node of the drawn token, which has been read with its tree; None where the tree has no such node."""
-        node = self.tree.child(self.tip, drawn) if self.astray is None else None
+        node = self.tree.child(self.tip, drawn)
         if node is not None:
             self.path.append(node)
             self.ids = []
         return node
 
-    def stray(self) -> int | None:
-        """The first node after the last, whatever was drawn instead, which stays to be read; None where the draft ends."""
-        self.astray = next(self.tree.children(self.tip), None)
-        return self.astray
-
     @property
     def proposed(self) -> list[tuple[int, int]]:
-        """(node, token) of the draft for the next choice; none after another token was drawn."""
-        if self.astray is not None:
-            return []
+        """(node, token) of the draft for the next choice."""
         return [(node, self.tree.tokens[node]) for node in self.tree.children(self.tip)]
 
     @property
     def drawn(self) -> tuple[list[int], np.ndarray] | None:
         """The draft tokens for the next choice, and what they were drawn from; None where they were not drawn."""
-        return None if self.astray is not None else self.tree.drawn.get(self.tip)
+        return self.tree.drawn.get(self.tip)
 
     def forget_tree(self) -> None:
-        self.tree, self.path, self.astray = DraftTree(), [], None
+        self.tree, self.path = DraftTree(), []

@@ -56,6 +56,7 @@ def start(request: Request) -> Decoding:
         if drafting is not None:
             reader = drafting.reader(reader)
         return Decoding(reader, request.specs, request.n, drafting, cost=cost)
-    pool, choose = (1, None) if drafting is None else (drafting.pool, drafting.choose)
-    intake = Intake(request.reader, size, pool, choose)
+    intake = Intake(request.reader, size)
+    if drafting is not None:
+        intake = Intake(request.reader, size, drafting.pool, drafting.choose)
     return Decoding(request.reader(range(size)), request.specs, request.n, drafting, intake, cost)

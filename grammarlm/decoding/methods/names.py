@@ -3,11 +3,11 @@
 # name -> "module:name"
 METHODS = {
     "masked": "grammarlm.decoding.methods.masked:masked",
-    "awrs": "grammarlm.decoding.methods.weighted:awrs",
-    "smc": "grammarlm.decoding.methods.weighted:smc",
+    "awrs": "grammarlm.published.methods.awrs:awrs",
+    "smc": "grammarlm.published.methods.smc:smc",
     "best_of": "grammarlm.decoding.methods.best_of:best_of",
     "beam": "grammarlm.decoding.methods.grammar_beam:beam",
-    "lookahead": "grammarlm.decoding.methods.lookahead:lookahead",
+    "lookahead": "grammarlm.published.methods.lookahead:lookahead",
     "diffusion": "grammarlm.decoding.diffusion.written:diffusion",
-    "trials": "grammarlm.decoding.methods.lookahead:trials",
+    "trials": "grammarlm.published.methods.trials:trials",
 }

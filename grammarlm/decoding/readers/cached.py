@@ -32,12 +32,16 @@ from .draft_tree import DraftTree
 from .last_states import caught_states
 from .model_cache import cache_name, go_without, grows, returned_cache, taken_by, why_not
 from .model_facts import KEEP_LOGITS, text_config
-from .prefix_and_tree import NAME as PREFIX_AND_TREE
 from .realign import has_many_holes, realign
 from .tree_mask import depths, layout, tree_mask
 
 FIRST_STATIC = (5, 4)  # the version of transformers
 CAN_BE_STATIC = "_can_compile_fullgraph"  # of a model: can transformers compile it, which needs a static cache?
+TAKE_MASKS = (
+    "eager",
+    "sdpa",
+    "prefix_and_tree",
+)  # attention that takes a mask of four dimensions; the last is LongSpec's
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # layers whose attention uses only position ids and the mask
 STATE_LAYERS = frozenset({"LinearAttentionLayer"})  # a state and no attention: their masks are of the new ids alone
 # Models whose dynamic cache has been seen to be of such layers: a draft can follow their prompts in the first forward.
@@ -60,7 +64,7 @@ class CachedReader(CallableReader):
         self._longest = max(map(len, prompts)) + room if is_static else None
         self._dtype = next((each.dtype for each in model.parameters() if each.is_floating_point()), torch.float32)
         attention = getattr(text_config(model), "_attn_implementation", None)
-        self._takes_masks = attention in ("eager", "sdpa", PREFIX_AND_TREE) and "position_ids" in self._options
+        self._takes_masks = attention in TAKE_MASKS and "position_ids" in self._options
         self._start_over()
 
     def _start_over(self) -> None:

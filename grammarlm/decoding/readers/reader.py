@@ -20,8 +20,8 @@ reader to this. What differs is the cost:
                           cannot see
     CachedReader          (cached.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
-    RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft; of Mamba and Mamba 2 by
-                          their weights (state_space.py)
+    RecurrentReader       (published/readers/recurrent.py) reads by a state, and reads again what was drawn after a draft; of
+                          Mamba and Mamba 2 by their weights
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
 """
 
@@ -32,12 +32,12 @@ from typing import Any, Protocol
 
 import torch
 
+from grammarlm.decoding.systems import RECURRENT, STATE_SPACE_MODEL, STATE_SPACES, system
+
 from .callable import CallableReader
 from .draft_tree import DraftTree
 from .model_cache import go_without
 from .model_facts import is_encoder_decoder, is_transformers_model
-from .recurrent import RecurrentModel, RecurrentReader
-from .state_space import is_state_space
 
 CACHES = ("dynamic", "static", "off")  # of a transformers model; what they mean is in cached.py
 
@@ -102,10 +102,11 @@ class Reader(Protocol):
 
 def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
     """A new reader of these prompts, with room for `room` ids after each of them."""
-    if isinstance(model, RecurrentModel):
+    if hasattr(model, "read_trees"):  # it is read by its state (published/readers/recurrent.py)
         if cache == "static":
             go_without(model, cache, "it is read by its state")
-        return RecurrentReader(model, prompts)
+        by_state: Reader = system(RECURRENT)(model, prompts)
+        return by_state
     if not is_transformers_model(model):
         if cache is not None:
             go_without(model, cache, "a callable from ids to logits has none")
@@ -115,9 +116,13 @@ def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: 
 
         return EncoderDecoderReader(model, prompts, cache)
     if is_state_space(model) and cache in (None, "dynamic"):
-        from .state_space import StateSpaceModel
-
-        return RecurrentReader(StateSpaceModel(model), prompts)
+        return open_reader(system(STATE_SPACE_MODEL)(model), prompts, room)
     from .cached import CachedReader
 
     return CachedReader(model, prompts, room, cache)
+
+
+def is_state_space(model: Any) -> bool:
+    """Is it of a kind that is read by its state? Not where its layers are on several devices."""
+    devices = set(getattr(model, "hf_device_map", {}).values())
+    return model.config.model_type in STATE_SPACES and hasattr(model, "backbone") and len(devices) < 2

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .acceptance.registry import name_of
-from .acceptance.rule import Rule
+from .acceptance import Rule, name_of
 from .drafters.combined import leaves
 from .drafters.drafter import Drafter, NodeDrafter
-from .schedule.schedule import Schedule
+from .schedule import Schedule
 
 PROBABLE = "needs a drafter that says how probable its tokens are, such as a draft model; {} does not"
 CHAIN = "needs tree='chain', and drafters that make one"

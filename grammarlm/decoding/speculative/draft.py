@@ -15,20 +15,18 @@ from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.arguments import check_integer, check_number, check_vocabulary
 from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.systems import ACCEPTANCE, AUTO, DRAFTERS, TREES
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .acceptance.registry import LOSSLESS, name_of, rule_of
-from .acceptance.rule import Rule
+from .acceptance import Rule, name_of, rule_of
 from .combinations import check_combination
+from .draft_budget import DraftBudget
 from .drafters.combined import Combined, leaves
 from .drafters.drafter import Target
 from .drafting import Drafting
 from .draws import Shape
 from .making import check_name, drafter_of
-from .names import AUTO, DRAFTERS
-from .saving import Saving
-from .schedule.schedule import Schedule
-from .shapes import SHAPES
+from .schedule import Schedule
 
 OWN = ("tree", "length", "widths", "acceptance", "schedule", "stop", "vocab", "tokenizer")  # arguments of any draft
 
@@ -52,8 +50,8 @@ class Draft:
     """
 
     DRAFTERS: ClassVar[Mapping[str, str]] = DRAFTERS
-    TREES: ClassVar[Sequence[str]] = tuple(SHAPES)
-    ACCEPTANCE: ClassVar[Mapping[str, bool]] = LOSSLESS
+    TREES: ClassVar[Sequence[str]] = tuple(TREES)
+    ACCEPTANCE: ClassVar[Mapping[str, bool]] = {name: lossless for name, (_, lossless) in ACCEPTANCE.items()}
 
     def __init__(
         self,
@@ -98,7 +96,7 @@ class Draft:
         shape = Shape(self.tree, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
         saving = None
         if self._saves and isinstance(self.drafter, Combined):
-            saving = Saving(self.drafter, cost)
+            saving = DraftBudget(self.drafter, cost)
         return Drafting(self.drafter, shape, self.rule, self.schedule, self._room, saving)
 
     @property

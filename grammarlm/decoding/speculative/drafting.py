@@ -17,13 +17,13 @@ from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.reader import Reader
 
-from .acceptance.rule import Rule
+from .acceptance import Rule
+from .draft_budget import DraftBudget
+from .draft_builder import DraftBuilder
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter, told, trying
 from .draws import Shape
-from .growth import Growth
-from .saving import Saving
-from .schedule.schedule import Schedule
+from .schedule import Schedule
 from .shapes import grow
 
 NOBODY = -1  # proposed a node that the grammar forces
@@ -39,16 +39,15 @@ class Drafting:
         rule: Rule,
         schedule: Schedule,
         room: Callable[[Row], int],
-        saving: Saving | None = None,
+        saving: DraftBudget | None = None,
     ):
         """`saving`: drafts only what pays by the cost of a forward."""
-        self.pool = schedule.pool
-        self.choose = schedule.choose if schedule.pool > 1 else None
+        self.pool, self.choose = schedule.pool, schedule.choose
         self._drafter, self._shape, self._rule, self._schedule, self._room = drafter, shape, rule, schedule, room
         self._saving = saving
         self._is_shown = drafter.observes or rule.observes or self.needs_states
         self._known: dict[Row, int] = {}  # how many ids of a row the drafter has been told
-        self._growths: dict[Row, Growth] = {}
+        self._growths: dict[Row, DraftBuilder] = {}
 
     def propose(self, rows: Sequence[Row]) -> list[DraftTree]:
         told = list(self._growths)
@@ -65,7 +64,7 @@ class Drafting:
             if row not in told:
                 self._tell(row)
         rooms = self._schedule.rooms(rows, [max(0, self._room_by_rule(row)) for row in rows])
-        growths = {row: Growth(row, room) for row, room in zip(rows, rooms, strict=True)}
+        growths = {row: DraftBuilder(row, room) for row, room in zip(rows, rooms, strict=True)}
         wanted = [growth for growth in growths.values() if growth.room > 0]
         self._schedule.begin_round(rows, wanted)
         # Whole prompts are read without a mask for trees, which would be as large as their square.
@@ -90,12 +89,12 @@ class Drafting:
             return self._rule.room(row, self._room(row))
         return 0
 
-    def _finish(self, growth: Growth) -> None:
+    def _finish(self, growth: DraftBuilder) -> None:
         with failing(growth.row):
             self._rule.finish(growth)
         told(self._drafter, lambda drafter: drafter.finish(growth))
 
-    def _glance(self, saving: Saving, rows: Sequence[Row]) -> None:
+    def _glance(self, saving: DraftBudget, rows: Sequence[Row]) -> None:
         """What one row's draft would be, now and then."""
         row = saving.glances_at(rows)
         if row is None or self._room(row) < 1:
@@ -103,11 +102,11 @@ class Drafting:
         start = perf_counter()
         if len(row.ids) > self._known.get(row, 0):
             self._tell(row)
-        growth = Growth(row, self._room(row))
+        growth = DraftBuilder(row, self._room(row))
         grow(replace(self._shape, name="chain"), self._drafter, [growth])
         saving.glanced(growth, perf_counter() - start)
 
-    def _add_forced(self, growth: Growth) -> None:
+    def _add_forced(self, growth: DraftBuilder) -> None:
         """Where a drafter finds nothing there is what the grammar forces."""
         if not growth.tree:
             growth.drafter, forced = NOBODY, forced_draft(growth.row)
@@ -132,7 +131,7 @@ class Drafting:
             for number, run in growth.others:
                 self._drafter.compare(number, run, row.ids[known:])
 
-    def _count(self, growth: Growth, drafter: Combined, path: set[int]) -> None:
+    def _count(self, growth: DraftBuilder, drafter: Combined, path: set[int]) -> None:
         """Who proposed what has been drawn."""
         for number in set(growth.drafters) - {NOBODY}:
             own = {at for at, who in enumerate(growth.drafters) if who == number}
@@ -170,9 +169,7 @@ class Drafting:
         before = [*row.ids[len(row.ids) - count :], *tree.tokens[: tree.drafted]]
 
         def show(drafter: Drafter) -> None:
-            drafter.observe(row, tree.without_asides, before, logits[: len(before)])
-            if tree.asides:
-                drafter.observe_asides(row, logits[len(before) :])
+            drafter.observe(row, tree.without_asides, before, logits)
             if states is not None and drafter.needs_states:
                 drafter.observe_states(row, tree.without_asides, states[: len(states) - tree.asides])
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from grammarlm.decoding.logits.sampling import uniform_of
 
-from .growth import Growth
+from .draft_builder import DraftBuilder
 
 SEVERAL = 1 << 40  # the offset between positions of independent noise
 
@@ -21,6 +21,15 @@ class Candidates(NamedTuple):
     tokens: Sequence[int]
     log_p: Sequence[float]
     row: np.ndarray | None = None  # the draft's masked logits, where it is a model
+
+    @classmethod
+    def of(cls, growth: DraftBuilder, node: int, logits: np.ndarray | None) -> Candidates:
+        """What may come after the node, of a draft model's logits there; nothing where it has none."""
+        masked = None if logits is None else growth.masked(logits, node)
+        return NOTHING if masked is None else cls((), (), masked)
+
+
+NOTHING = Candidates((), ())
 
 
 @dataclass(frozen=True)
@@ -33,13 +42,13 @@ class Shape:
     widths: Sequence[int] | None = None  # children of the best node at each depth of a tree; None: those of its name
 
 
-def log_softmax(row: np.ndarray, growth: Growth) -> np.ndarray:
+def log_softmax(row: np.ndarray, growth: DraftBuilder) -> np.ndarray:
     """log q of a draft's masked logits, at the answer's temperature."""
     scaled = (row - row.max()) / np.float32(growth.row.sampling.warmth)
     return scaled - np.log(np.exp(scaled).sum())
 
 
-def picked(shape: Shape, growth: Growth, node: int, row: np.ndarray, width: int) -> list[int]:
+def picked(shape: Shape, growth: DraftBuilder, node: int, row: np.ndarray, width: int) -> list[int]:
     """`width` tokens of a draft model's masked logits.
 
     Greedy: the best ones. Coupled: in the order in which they arrive in the race that the target holds there, so that two models
@@ -64,7 +73,7 @@ def picked(shape: Shape, growth: Growth, node: int, row: np.ndarray, width: int)
     return tokens
 
 
-def taken(shape: Shape, growth: Growth, node: int, candidates: Candidates, width: int) -> Sequence[int]:
+def taken(shape: Shape, growth: DraftBuilder, node: int, candidates: Candidates, width: int) -> Sequence[int]:
     """The tokens that may follow a node, best first: those of the draft's own choice that are probable enough."""
     row = candidates.row
     tokens = candidates.tokens if row is None else picked(shape, growth, node, row, width)
@@ -74,7 +83,7 @@ def taken(shape: Shape, growth: Growth, node: int, candidates: Candidates, width
     return [token for token, chance in zip(tokens, chances, strict=True) if chance > shape.above]
 
 
-def log_chances(growth: Growth, tokens: Sequence[int], candidates: Candidates) -> list[float]:
+def log_chances(growth: DraftBuilder, tokens: Sequence[int], candidates: Candidates) -> list[float]:
     """How probable the draft itself finds some of its candidates."""
     if candidates.row is None:
         known = dict(zip(candidates.tokens, candidates.log_p, strict=True))
@@ -83,7 +92,7 @@ def log_chances(growth: Growth, tokens: Sequence[int], candidates: Candidates) -
     return [float(log_q[token]) for token in tokens]
 
 
-def goes_on(shape: Shape, growth: Growth, child: int, candidates: Candidates) -> bool:
+def goes_on(shape: Shape, growth: DraftBuilder, child: int, candidates: Candidates) -> bool:
     """May more follow this node? Its path ends where it is too probable that some token of it is refused."""
     if shape.stop is None:
         return True

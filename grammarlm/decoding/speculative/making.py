@@ -6,17 +6,15 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
-from importlib import import_module
 from typing import Any
 
+from grammarlm.decoding.systems import AUTO, AUTO_MEMBERS, DRAFTERS, MODEL, OTHER_VOCABULARY, TRANSFER, system
 from grammarlm.errors import brief
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter
-from .names import AUTO, AUTO_MEMBERS, DRAFTERS
 
-HOME = "grammarlm.decoding.speculative.drafters"
 Make = Callable[..., Drafter]
 
 
@@ -34,7 +32,7 @@ def drafter_of(drafter: Any, vocab: Vocabulary | None, options: Mapping[str, Any
             if not one:
                 raise ValueError("a list of drafters needs at least one: names or models")
             return Combined([build(member) for member in one])
-        make = named(one) if isinstance(one, str) else of_model(one, vocab)
+        make = named(one) if isinstance(one, str) else of_model(one, vocab, options)
         own = set(inspect.signature(make).parameters)
         known.update(own)
         used.update({"vocab"} if not isinstance(one, str) else (), own & set(options))
@@ -51,21 +49,16 @@ def drafter_of(drafter: Any, vocab: Vocabulary | None, options: Mapping[str, Any
 
 def named(name: str) -> Make:
     check_name("drafter", name, (*DRAFTERS, AUTO))
-    module, _, kind = DRAFTERS[name].partition(":")
-    make: Make = getattr(import_module(f"{HOME}.{module}"), kind)
+    make: Make = system(DRAFTERS[name])
     return make
 
 
-def of_model(model: Any, vocab: Vocabulary | None) -> Make:
+def of_model(model: Any, vocab: Vocabulary | None, options: Mapping[str, Any]) -> Make:
     if not callable(model):
         raise TypeError(f"a drafter is a name, a model or a list of these, not {type(model).__name__}")
     if vocab is not None:
-        from .drafters.other_vocabulary import OtherVocabulary
-
-        return partial(OtherVocabulary, model, vocab)
-    from .drafters.model import ModelDrafter
-
-    return partial(ModelDrafter, model)
+        return partial(system(OTHER_VOCABULARY), model, vocab)
+    return partial(system(TRANSFER if options.get("transfer") else MODEL), model)
 
 
 def unknown_option(drafter: Any, name: str, known: Sequence[str], others: Iterable[str]) -> ValueError:

@@ -14,7 +14,7 @@ from grammarlm.decoding.compiled_caches import compiler_of
 from grammarlm.decoding.diffusion import SAMPLERS
 from grammarlm.decoding.diffusion.filling import MASKED_ROWS, Filling
 from grammarlm.decoding.diffusion.free import FreeCanvas
-from grammarlm.decoding.diffusion.names import SAMPLERS as NAMES
+from grammarlm.decoding.systems import SAMPLERS as NAMES
 from grammarlm.models.network import Network, Shape
 from tests.decoding.diffusion.languages import LANGUAGES
 from tests.decoding.diffusion.mock_models import (

@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.diffusion import SAMPLERS
-from grammarlm.decoding.diffusion.names import DRIVERS
+from grammarlm.decoding.systems import DRIVERS
 from tests.decoding.diffusion.languages import LANGUAGES
 from tests.decoding.diffusion.mock_models import STOP, Adversary, Context, Fixed, infill, random_holes
 

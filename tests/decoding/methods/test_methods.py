@@ -11,13 +11,13 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling
-from grammarlm.decoding.methods.weighted import heaviest
 from grammarlm.decoding.readers.cached import static_caches_are_right
 from grammarlm.decoding.request import prepare
 from grammarlm.decoding.result import Population
 from grammarlm.decoding.settings import Settings
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.decoding.tree.text_node import TextNode
+from grammarlm.published.methods.smc import heaviest
 from tests.decoding.left_to_right import LEFT_TO_RIGHT
 from tests.decoding.toy_language import LANGUAGES, LONGEST, STOP, next_token
 from tests.rounding import LOG_P

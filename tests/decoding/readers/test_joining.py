@@ -6,10 +6,10 @@ import pytest
 
 from grammarlm.decoding.readers.cached import static_caches_are_right
 from grammarlm.decoding.readers.draft_tree import DraftTree
-from grammarlm.decoding.readers.ephemeral import Ephemeral, EphemeralReader
 from grammarlm.decoding.readers.reader import open_reader
-from grammarlm.decoding.readers.recurrent import RecurrentReader
-from grammarlm.decoding.readers.split import SplitReader
+from grammarlm.published.readers.ephemeral import Ephemeral, EphemeralReader
+from grammarlm.published.readers.recurrent import RecurrentReader
+from grammarlm.published.readers.split import SplitReader
 from tests.decoding.random_models import Forwards, random_model
 from tests.decoding.readers.sources import SOURCES, WIDTH, Source, check, go_back, more, reorder, some_tree
 from tests.decoding.speculative.state_space import LinearStates

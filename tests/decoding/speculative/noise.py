@@ -16,7 +16,7 @@ import grammarlm as gl
 from grammarlm.decoding.logits.sampling import distribution
 from grammarlm.decoding.loop import row as row_module
 from grammarlm.decoding.speculative import draws
-from grammarlm.decoding.speculative.acceptance import by_probability
+from grammarlm.published.acceptance import by_probability
 from tests.decoding.enumeration import Choices, outcomes
 
 torch = pytest.importorskip("torch")

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.schedule.parallel import Parallel
+from grammarlm.published.schedules.parallel import Parallel
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     SCHEMA,

@@ -9,11 +9,12 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.loop import row as row_module
-from grammarlm.decoding.readers.with_embeddings import with_embeddings
-from grammarlm.decoding.speculative.drafters.blocks import Blocks
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-from grammarlm.decoding.speculative.drafters.features import Features
-from grammarlm.decoding.speculative.drafters.model import ModelDrafter, transferred
+from grammarlm.decoding.speculative.drafters.model import ModelDrafter
+from grammarlm.published.drafters.blocks import Blocks
+from grammarlm.published.drafters.features import Features
+from grammarlm.published.drafters.transfer import transferred
+from grammarlm.published.readers.with_embeddings import with_embeddings
 from tests.decoding.enumeration import outcomes
 from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model

@@ -10,17 +10,18 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.loop.cost import FLAT, MARGIN, SLOPE, Cost, cost_of
 from grammarlm.decoding.speculative import drafters
-from grammarlm.decoding.speculative.acceptance.confidence import BigLittle, Confident
-from grammarlm.decoding.speculative.acceptance.iterations import Iterations
-from grammarlm.decoding.speculative.acceptance.judge import Judge
-from grammarlm.decoding.speculative.acceptance.reflective import Reflective
-from grammarlm.decoding.speculative.acceptance.steps import Steps
 from grammarlm.decoding.speculative.drafters.combined import Combined
 from grammarlm.decoding.speculative.drafters.copying import Copy
-from grammarlm.decoding.speculative.schedule.lengths import Lengths
-from grammarlm.decoding.speculative.schedule.memory import Memory
-from grammarlm.decoding.speculative.schedule.parallel import Parallel
-from grammarlm.decoding.speculative.schedule.rooms import Rooms
+from grammarlm.published.acceptance.big_little import BigLittle
+from grammarlm.published.acceptance.confident import Confident
+from grammarlm.published.acceptance.iterations import Iterations
+from grammarlm.published.acceptance.judge import Judge
+from grammarlm.published.acceptance.reflective import Reflective
+from grammarlm.published.acceptance.steps import Steps
+from grammarlm.published.schedules.lengths import Lengths
+from grammarlm.published.schedules.memory import Memory
+from grammarlm.published.schedules.parallel import Parallel
+from grammarlm.published.schedules.rooms import Rooms
 from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.acceptance.confidence import BigLittle, Confident
-from grammarlm.decoding.speculative.drafters.cascade import Cascade, Nested
 from grammarlm.decoding.speculative.drafters.drafter import Drafter
-from grammarlm.decoding.speculative.drafters.features import Features
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.decoding.speculative.drafters.recycle import Recycle
-from grammarlm.decoding.speculative.drafters.rows import Rows
-from grammarlm.decoding.speculative.schedule.parallel import Parallel
+from grammarlm.published.acceptance.big_little import BigLittle
+from grammarlm.published.acceptance.confident import Confident
+from grammarlm.published.drafters.cascade import Cascade
+from grammarlm.published.drafters.features import Features
+from grammarlm.published.drafters.nested import Nested
+from grammarlm.published.drafters.recycle import Recycle
+from grammarlm.published.drafters.rows import Rows
+from grammarlm.published.schedules.parallel import Parallel
 from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, Sure, transformers_model
 from tests.rounding import assert_logits
@@ -339,8 +341,8 @@ def test_a_copy_ends_where_the_grammar_does():
 
 def test_a_datastore_is_looked_up_beside_a_model():
     """RASD: retrieval and a draft model in one tree; equal nodes are one, and the tree keeps its size."""
-    from grammarlm.decoding.speculative.drafters.datastore import Datastore
-    from grammarlm.decoding.speculative.growth import NODES
+    from grammarlm.decoding.speculative.draft_builder import NODES
+    from grammarlm.published.drafters.datastore import Datastore
 
     text, prompt = fresh(30, 60), [5, 6, 7]
     model = Planted(noise(WIDTH), {tuple(prompt): [*text, STOP]})

@@ -6,10 +6,10 @@ import random
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.drafters.strided import Strided
-from grammarlm.decoding.speculative.schedule.memory import Memory
-from grammarlm.decoding.speculative.schedule.parallel import Parallel
-from grammarlm.decoding.speculative.schedule.rooms import Rooms
+from grammarlm.published.drafters.strided import Strided
+from grammarlm.published.schedules.memory import Memory
+from grammarlm.published.schedules.parallel import Parallel
+from grammarlm.published.schedules.rooms import Rooms
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     STOP,

@@ -7,14 +7,14 @@ import warnings
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.acceptance.judge import Judge
-from grammarlm.decoding.speculative.acceptance.rule import Rule
-from grammarlm.decoding.speculative.acceptance.steps import Steps
-from grammarlm.decoding.speculative.drafters.cascade import Cascade
+from grammarlm.decoding.speculative.acceptance import Rule
 from grammarlm.decoding.speculative.drafters.copying import Copy
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.decoding.speculative.drafters.recycle import Recycle
-from grammarlm.decoding.speculative.schedule.parallel import THREAD, Parallel
+from grammarlm.published.acceptance.judge import Judge
+from grammarlm.published.acceptance.steps import Steps
+from grammarlm.published.drafters.cascade import Cascade
+from grammarlm.published.drafters.recycle import Recycle
+from grammarlm.published.schedules.parallel import THREAD, Parallel
 from tests.decoding.speculative.byte_ngrams import BYTES
 from tests.decoding.speculative.draft_models import VOCAB, Agreeing, HashModel, transformers_model
 from tests.decoding.speculative.noise import LANGUAGES, TARGET, Table, answer_law, furthest, member_law

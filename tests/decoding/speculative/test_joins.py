@@ -8,10 +8,10 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.loop.unread import Unread
-from grammarlm.decoding.speculative.schedule.lengths import Lengths
-from grammarlm.decoding.speculative.schedule.memory import Memory
-from grammarlm.decoding.speculative.schedule.parallel import Parallel
-from grammarlm.decoding.speculative.schedule.rooms import Rooms
+from grammarlm.published.schedules.lengths import Lengths
+from grammarlm.published.schedules.memory import Memory
+from grammarlm.published.schedules.parallel import Parallel
+from grammarlm.published.schedules.rooms import Rooms
 from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import given_cache
 from tests.decoding.speculative.draft_models import (

@@ -10,12 +10,13 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.speculative import draws
-from grammarlm.decoding.speculative.acceptance import by_probability
-from grammarlm.decoding.speculative.drafters.cascade import Cascade, Nested
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.decoding.speculative.drafters.strided import Strided
-from grammarlm.decoding.speculative.schedule.parallel import Parallel
-from grammarlm.decoding.speculative.schedule.rooms import Rooms
+from grammarlm.published.acceptance import by_probability
+from grammarlm.published.drafters.cascade import Cascade
+from grammarlm.published.drafters.nested import Nested
+from grammarlm.published.drafters.strided import Strided
+from grammarlm.published.schedules.parallel import Parallel
+from grammarlm.published.schedules.rooms import Rooms
 from tests.decoding.speculative import noise
 from tests.decoding.speculative.noise import (
     ENDS,

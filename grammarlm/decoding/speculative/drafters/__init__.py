@@ -1,4 +1,4 @@
-"""Where drafts come from: one mechanism a file.
+"""Where drafts come from: one mechanism a file, the core's here, others in `grammarlm.published.drafters`.
 
 Those that need nothing of yours have a name in `gl.Draft.DRAFTERS`. The others are made here and passed to `gl.Draft`:
 
@@ -8,32 +8,16 @@ Those that need nothing of yours have a name in `gl.Draft.DRAFTERS`. The others 
     gl.Draft(drafters.Heads(heads), tree="fixed")
 """
 
-from importlib import import_module
 from typing import Any
 
-HOMES = {
-    "Blocks": "blocks",
-    "Cascade": "cascade",
-    "Datastore": "datastore",
-    "Features": "features",
-    "Fill": "blocks",
-    "Heads": "heads",
-    "ModelDrafter": "model",
-    "Nested": "cascade",
-    "OtherVocabulary": "other_vocabulary",
-    "Rows": "rows",
-    "Strided": "strided",
-    "hidden_transfer": "rows",
-    "prompt_tokens": "rows",
-    "tune_tree": "tree_tuner",
-}
+from grammarlm.decoding.systems import OBJECTS, system
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
+    if name not in OBJECTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+    return system(OBJECTS[name])
 
 
 def __dir__() -> list[str]:
-    return sorted(HOMES)
+    return sorted(OBJECTS)

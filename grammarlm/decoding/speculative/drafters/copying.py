@@ -16,7 +16,7 @@ from .drafter import RunDrafter
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 PLACES = 7  # where the last pair of tokens has been before are looked at
 LONGEST = 32  # tokens are compared backwards
@@ -92,7 +92,7 @@ class Copy(RunDrafter):
         self._texts.pop(row, None)
         self._sources.pop(row, None)
 
-    def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
+    def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
         index = self._texts[growth.row]
         places = [at for common, at in index.matches() if common >= self.least]
         source = self._sources.get(growth.row)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.readers.reader import Reader
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
     from grammarlm.decoding.speculative.draws import Shape
-    from grammarlm.decoding.speculative.growth import Growth
     from grammarlm.vocab.vocabulary import Vocabulary
 
 __all__ = ["Candidates", "Drafter", "NodeDrafter", "RunDrafter", "Target", "told", "trying"]
@@ -50,6 +50,7 @@ class Drafter:
     has_probabilities = False  # does it say how probable its tokens are?
     own_shape: str | None = None  # "chain" or "tree": it makes one in a way of its own, in place of any other
     adds_asides = False
+    has_reader = False  # of its own, around the target's: then no prompt joins a batch that runs
     drafts_by_reader = False  # the target's reader, which cannot read meanwhile
     has_failed = False  # in this call; it is asked nothing more
     # Tokens that are drawn, of so many, where that is known before the first draft.
@@ -59,11 +60,6 @@ class Drafter:
 
     def begin(self, target: Target) -> None:
         """A call begins. ValueError ("needs ...") where the target does not offer what this drafter needs."""
-
-    @property
-    def has_reader(self) -> bool:
-        """Is there a reader of its own around the target's? Then no prompt joins a batch that runs."""
-        return False
 
     def reader(self, reader: Reader) -> Reader:
         """What reads the answers of this call: the target's own reader, or one around it that reads more."""
@@ -75,13 +71,11 @@ class Drafter:
     @property
     def observes(self) -> bool:
         """Does it look at logits?"""
-        return type(self).observe is not Drafter.observe or type(self).observe_asides is not Drafter.observe_asides
+        return type(self).observe is not Drafter.observe
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
-        """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes."""
-
-    def observe_asides(self, row: Row, logits: np.ndarray) -> None:
-        """What follows the asides of the last tree, in their order."""
+        """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes; what comes
+        behind these are logits after the tree's asides, in their order."""
 
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
         """The last hidden states of all ids that were read, then of the tree's nodes."""
@@ -95,7 +89,7 @@ class Drafter:
     def drop(self, row: Row) -> None:
         """The answer has ended."""
 
-    def finish(self, growth: Growth) -> None:
+    def finish(self, growth: DraftBuilder) -> None:
         """The tree is made, and may get asides: ids that the target reads beside it."""
 
 
@@ -123,10 +117,10 @@ def told(drafter: Drafter, tell: Callable[[Drafter], None]) -> None:
 
 
 class RunDrafter(Drafter):
-    def open(self, growths: Sequence[Growth]) -> None:
+    def open(self, growths: Sequence[DraftBuilder]) -> None:
         """Runs for these answers are asked for next."""
 
-    def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
+    def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
         """At most `count` continuations of at most `length` tokens, the likeliest first."""
         raise NotImplementedError
 
@@ -135,16 +129,16 @@ class NodeDrafter(Drafter):
     length = 4
     has_probabilities = True
 
-    def open(self, growths: Sequence[Growth]) -> None:
+    def open(self, growths: Sequence[DraftBuilder]) -> None:
         """Trees for these answers are drafted next."""
 
-    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         """What may follow each (answer, node): at most `width` tokens each, or all where there is a row."""
         raise NotImplementedError
 
-    def in_own_shape(self, shape: Shape, growths: Sequence[Growth]) -> None:
+    def in_own_shape(self, shape: Shape, growths: Sequence[DraftBuilder]) -> None:
         """Drafts in the way that `own_shape` promises, where no chain has been begun."""
         raise NotImplementedError
 
-    def close(self, growths: Sequence[Growth]) -> None:
+    def close(self, growths: Sequence[DraftBuilder]) -> None:
         """The trees are finished."""

@@ -23,7 +23,7 @@ from .known_states import KnownStates
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Heads(NodeDrafter):
@@ -69,14 +69,13 @@ class Heads(NodeDrafter):
         self._known.drop(row)
         self._logits.pop(row, None)
 
-    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         found = []
         for growth, node in asked:
             place, logits = self._logits.get(growth.row, (0, []))
             # Head 0 is for the second token after the state; the first is in the text, and so may be others that were forced.
             head = len(growth.ids) - place - 2 + growth.depth(node)
-            masked = growth.masked(logits[head], node) if 0 <= head < len(logits) else None
-            found.append(Candidates((), ()) if masked is None else Candidates((), (), masked))
+            found.append(Candidates.of(growth, node, logits[head] if 0 <= head < len(logits) else None))
         return found
 
 

@@ -1,8 +1,7 @@
 """A smaller model as a drafter, with a cache of its own that follows the answers.
 
 gl.Draft(small)
-gl.Draft(small, context=retrieve)                   # it gets a prompt of its own: shorter, or what was found for it
-gl.Draft(large, context=retrieve, transfer=0.5)     # lossy: the answers follow the target's law moved towards the draft's (RAPID)
+gl.Draft(small, context=retrieve)     # it gets a prompt of its own: shorter, or what was found for it
 """
 
 from __future__ import annotations
@@ -11,43 +10,35 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from grammarlm.decoding.arguments import check_number
-from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model, width_of
-from grammarlm.decoding.readers.reader import Reader, open_reader
 
 from .contexts import Context, Contexts
 from .drafter import Candidates, NodeDrafter, Target
-from .follower import ROOM, Follower
+from .follower import Follower
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class ModelDrafter(NodeDrafter):
     """`model`: a causal transformers model, or a callable from ids [B, T] to logits [B, T, V].
 
     context    of a prompt: the ids that it gets instead
-    transfer   how far its law moves the target's, at every token, drafted or not: 0 is lossless
+    transfer   must be 0; what moves the target's law is another drafter (decoding/systems.py: TRANSFER)
     """
 
     def __init__(self, model: Any, cache: str | None = None, *, context: Context | None = None, transfer: float = 0.0):
-        check_number("transfer", transfer, lambda rate: rate >= 0, "0 or more")
         if is_transformers_model(model) and is_encoder_decoder(model):
             raise ValueError("a draft model needs to go on with a text; an encoder-decoder model answers a prompt")
-        self.model, self.cache, self.transfer = model, cache, transfer
-        self.is_lossless = not transfer
-        self._contexts, self._warmth = Contexts(context), 1.0
+        self.model, self.cache, self._contexts = model, cache, Contexts(context)
         self._follower = Follower(model, cache)
         self._roots: dict[Row, np.ndarray] = {}
 
     def begin(self, target: Target) -> None:
         self._follower.begin()
-        self._warmth = target.temperature or 1.0
         width = width_of(self.model)
         known = target.vocab.size
         if width is not None and width < max(target.vocab.text_ids, default=0) + 1 and self.model is not target.model:
@@ -56,43 +47,28 @@ class ModelDrafter(NodeDrafter):
                 "gl.Draft(model, tokenizer=...) that says what the ids mean"
             )
 
-    @property
-    def has_reader(self) -> bool:
-        return bool(self.transfer)
-
-    def reader(self, reader: Reader) -> Reader:
-        """With `transfer` both models read the answers, each after its own prompt."""
-        if not self.transfer:
-            return reader
-        own = open_reader(self.model, [self._contexts.prompt(ids) for ids in reader.beginnings], ROOM, self.cache)
-        return BlendedReader([reader, own], self._transferred, "transfer")
-
-    def _transferred(self, target: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
-        return transferred(target, draft, self.transfer, self._warmth)
-
     def drop(self, row: Row) -> None:
         self._roots.pop(row, None)
         self._contexts.drop(row)
         self._follower.drop(row)
 
-    def open(self, growths: Sequence[Growth]) -> None:
+    def open(self, growths: Sequence[DraftBuilder]) -> None:
         """Reads the answers up to their ends; the logits there are those of the roots."""
         rows = [growth.row for growth in growths]
         texts = [self._contexts.text(growth.row, growth.ids) for growth in growths]
         logits = self._follower.read(rows, texts).numpy()
         self._roots = dict(zip(rows, logits, strict=True))
 
-    def after(self, asked: Sequence[tuple[Growth, int]], width: int) -> list[Candidates]:
+    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         below = [(growth, node) for growth, node in asked if node != ROOT]
         logits = self._logits_below(below) if below else {}
         found = []
         for growth, node in asked:
             row = self._roots[growth.row] if node == ROOT else logits[growth, node]
-            masked = growth.masked(row, node)
-            found.append(Candidates((), ()) if masked is None else Candidates((), (), masked))
+            found.append(Candidates.of(growth, node, row))
         return found
 
-    def _logits_below(self, asked: list[tuple[Growth, int]]) -> dict[tuple[Growth, int], np.ndarray]:
+    def _logits_below(self, asked: list[tuple[DraftBuilder, int]]) -> dict[tuple[DraftBuilder, int], np.ndarray]:
         """Reads the trees as they have grown; the texts stay what they are."""
         growths = {growth.row: growth for growth, _ in asked}
         wanted: dict[Row, list[int]] = {row: [] for row in growths}
@@ -109,9 +85,3 @@ class ModelDrafter(NodeDrafter):
                 found[growths[row], node] = logits[first + 1 + node]
             first += 1 + len(tree)
         return found
-
-
-def transferred(target: torch.Tensor, draft: torch.Tensor, rate: float, warmth: float) -> torch.Tensor:
-    """Logits whose law is the target's after a step towards the draft's: z + rate T (q - p), p and q at temperature T (RAPID)."""
-    p, q = torch.softmax(target / warmth, -1), torch.softmax(draft / warmth, -1)
-    return target + rate * warmth * (q - p)

@@ -9,14 +9,14 @@ import numpy as np
 
 from grammarlm.decoding.readers.draft_tree import DraftTree
 
-from .drafter import Drafter, Target
+from .drafter import Drafter, NodeDrafter, Target
 
 if TYPE_CHECKING:
     import torch
 
     from grammarlm.decoding.loop.row import Row
     from grammarlm.decoding.readers.reader import Reader
-    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Several(Drafter):
@@ -34,7 +34,7 @@ class Several(Drafter):
             member.begin(target)
 
     @property
-    def has_reader(self) -> bool:
+    def has_reader(self) -> bool:  # type: ignore[override]
         return any(member.has_reader for member in self.members)
 
     def reader(self, reader: Reader) -> Reader:
@@ -52,10 +52,7 @@ class Several(Drafter):
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         self.each(lambda member: member.observe(row, tree, before, logits))
 
-    def observe_asides(self, row: Row, logits: np.ndarray) -> None:
-        self.each(lambda member: member.observe_asides(row, logits))
-
-    def finish(self, growth: Growth) -> None:
+    def finish(self, growth: DraftBuilder) -> None:
         self.each(lambda member: member.finish(growth))
 
     @property
@@ -73,3 +70,19 @@ class Several(Drafter):
 
     def drop(self, row: Row) -> None:
         self.each(lambda member: member.drop(row))
+
+
+class SeveralOfNodes(Several, NodeDrafter):
+    """Made of drafters of nodes, which all draft for the same trees."""
+
+    def __init__(self, members: Sequence[NodeDrafter]):
+        super().__init__(members)
+        self._drafters = list(members)
+
+    def open(self, growths: Sequence[DraftBuilder]) -> None:
+        for member in self._drafters:
+            member.open(growths)
+
+    def close(self, growths: Sequence[DraftBuilder]) -> None:
+        for member in self._drafters:
+            member.close(growths)

@@ -9,12 +9,12 @@ from grammarlm.decoding.loop.forced_draft import MOST_TOKENS, USUAL, forced_text
 from .drafter import RunDrafter
 
 if TYPE_CHECKING:
-    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Skeleton(RunDrafter):
     length, usual, needs_grammar = MOST_TOKENS, USUAL, True
 
-    def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
+    def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
         found = forced_text(growth.row)
         return [found[:length]] if found else []

@@ -12,7 +12,7 @@ from .drafter import RunDrafter
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.growth import Growth
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 MOST_TOKENS = 1 << 17  # of finished answers
 MOST_OWN = 1 << 16  # of a running text
@@ -56,7 +56,7 @@ class Suffix(RunDrafter):
         if text:
             self._finished.add(text)
 
-    def runs(self, growth: Growth, length: int, count: int) -> list[list[int]]:
+    def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
         own = self._own[growth.row]
         return self._proposals.runs(own, self._finished, length, count, self.chance, growth.most)
 

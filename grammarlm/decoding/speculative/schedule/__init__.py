@@ -1,1 +1,0 @@
-"""When and how far to draft: gl.Draft(..., schedule=)."""

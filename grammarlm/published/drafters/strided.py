@@ -1,0 +1,67 @@
+"""I-DLM (Introspective Diffusion Language Models): one model verifies a stride of tokens and proposes the next in one forward.
+
+The model is one that predicts behind masks, too. After each token of the stride, and after the text, it reads `stride - 1` masks
+beside the draft: the first stands for the token that is drawn there, and the logits after the i-th are those of the i-th token
+after that. So wherever the stride ends, the next one is there. With acceptance="ratio" the law is that of one token after another.
+It costs `stride - 1` ids more for each token read. Of no use for a model that was not trained to predict behind masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.loop.row import Row
+    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+
+
+class Strided(NodeDrafter):
+    """`mask`: its id; `stride`: tokens of a step at most, 1: one after another."""
+
+    adds_asides = True
+
+    def __init__(self, mask: int, stride: int = 3):
+        check_integer("mask", mask, 0)
+        check_integer("stride", stride, 1)
+        self.mask, self.length = mask, stride - 1
+        self._read: dict[Row, tuple[int, np.ndarray]] = {}  # (ids of the text, logits after all masks)
+        self._next: dict[Row, tuple[int, np.ndarray]] = {}  # (ids before the first place, logits of the places)
+
+    def finish(self, growth: DraftBuilder) -> None:
+        if growth.tree.asides:  # of an acceptance rule
+            return
+        for node in range(ROOT, len(growth.tree)):
+            last = node
+            for _ in range(self.length):
+                last = growth.tree.add_aside(self.mask, last)
+
+    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
+        if len(logits) > len(before):
+            self._read[row] = len(row.ids), logits[len(before) :].copy()
+
+    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
+        self._next.pop(row, None)
+        if row in self._read:
+            length, logits = self._read.pop(row)
+            first = (nodes[-1] + 1 if nodes else 0) * self.length
+            self._next[row] = length + len(nodes) + 1, logits[first : first + self.length]
+
+    def drop(self, row: Row) -> None:
+        self._read.pop(row, None)
+        self._next.pop(row, None)
+
+    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
+        found = []
+        for growth, node in asked:
+            place, logits = self._next.get(growth.row, (0, None))
+            at = len(growth.ids) + growth.depth(node) - place
+            known = logits is not None and 0 <= at < len(logits)
+            found.append(Candidates.of(growth, node, logits[at] if known and logits is not None else None))
+        return found

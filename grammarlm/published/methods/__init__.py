@@ -1,0 +1,1 @@
+"""Published decoding methods, by the names of `gl.generate(method=)`."""

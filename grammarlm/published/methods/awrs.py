@@ -1,0 +1,52 @@
+"""AWRS (Fast Controlled Generation from Language Models with Adaptive Weighted Rejection Sampling): independent weighted draws.
+
+    out = gl.generate(model, prompt, regex="...", where=compiles, method="awrs", temperature=1.0)
+    out.log_weight                               # log of an unbiased estimate of the mass that the constraint left on the way
+
+It draws from the model's whole distribution at the temperature. It costs one or two checks of where= more than the tokens that it
+refuses. Of no use without where= or a use for weights: "masked" draws the same answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammarlm.decoding.methods.searches import check_whole_distribution
+from grammarlm.decoding.result import Result
+from grammarlm.decoding.tree.branches import Branches
+from grammarlm.published.methods.rejection import Rejection
+
+from .draws import FURTHER, Draws
+from .particles import run_particles
+
+if TYPE_CHECKING:
+    from grammarlm.decoding.request import Request
+
+
+def awrs(request: Request, **options: Any) -> list[Result]:
+    """Independent weighted draws; the options are the fields of `Rejection`. At temperature 0 nothing is drawn: the most probable
+    token that where= accepts is taken, and there is no weight.
+
+    A text that where= does not let go on has weight 0, and no value ("unsatisfied").
+    """
+    how = Rejection(**options)
+    sampling = request.specs[0].settings.sampling
+    how = how if sampling.temperature else replace(how, weights="none")
+    check_whole_distribution(sampling, "awrs")
+    branches = Branches(request, sampling)
+    starts = [text for text in branches.beginnings() for _ in range(request.n)]
+    seeds = [sampling.of_sample(slot % request.n) for slot in range(len(starts))]
+    draws = Draws(branches, seeds, how, are_independent=True)
+    found = run_particles(starts, draws, np.copy, threshold=0)
+    is_weighted = how.weights != "none"
+    results = []
+    for slot, (text, log_weight) in enumerate(zip(found.texts, found.log_weights.tolist(), strict=True)):
+        result = draws.result(text, slot, ending=draws.endings.get(slot))
+        results.append(replace(result, log_weight=log_weight if is_weighted else None))
+    return results
+
+
+awrs.further = FURTHER  # type: ignore[attr-defined]

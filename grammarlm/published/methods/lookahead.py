@@ -1,0 +1,53 @@
+"""AdaDec (Towards Better Code Generation: Adaptive Decoding with Uncertainty Guidance): look ahead where the model is uncertain.
+
+    gl.generate(model, prompt, schema=Person, method="lookahead", entropy=1.0, width=3, depth=5)
+
+Where the entropy of the masked distribution (in nats) exceeds a threshold, each of the `width` most probable tokens is continued
+greedily by `depth` tokens, and the token is taken whose continuation is the most probable, by its mean log-probability. Elsewhere
+the next token is chosen as usual. It costs `depth` forwards of `width` rows at such a place. Of no use where any of the tokens
+would do, as in names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer, check_number
+from grammarlm.decoding.methods.searches import search
+from grammarlm.decoding.result import Result
+from grammarlm.decoding.tree.steps import Dead, Steps
+from grammarlm.decoding.tree.tree import Tree, came_to_nothing, ended, grown
+
+from .stepped import GREEDY, Continuation, SteppedAnswer, entropy_of
+
+
+@search(is_independent=True)
+def lookahead(tree: Tree, n: int, *, entropy: float = 1.0, width: int = 3, depth: int = 5) -> list[Result]:
+    """Where the entropy exceeds `entropy` nats: of the `width` most probable tokens, the one with the best continuation."""
+    check_number("entropy", entropy, lambda h: h >= 0, "0 (at every choice) or more")
+    check_integer("width", width, 1, MOST_ANSWERS)
+    check_integer("depth", depth, 0, MOST_ANSWERS)
+
+    def advance(answer: SteppedAnswer, here: Continuation, steps: Steps) -> Continuation:
+        if entropy_of(steps.allowed[0]) <= entropy:
+            return answer.certain(here, steps)
+        return looked_at(answer, steps, width, depth)
+
+    return SteppedAnswer(tree).run(advance)
+
+
+def looked_at(answer: SteppedAnswer, steps: Steps, width: int, depth: int) -> Continuation:
+    """The best of the most probable tokens, with the distributions after it that are known by now."""
+    scores, text, left = steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
+    rivals = sorted(ended(answer.branches, steps, scores) + grown(answer.branches, steps, scores, width))
+    if not rivals:
+        raise Dead(text, came_to_nothing(answer.branches, steps, left))
+    continuations = []
+    for one in rivals[:width]:
+        has_ended = one.text == text
+        own = steps.log_end(0, answer.branches.stops) if has_ended else float(steps.model[0, one.text.token])
+        continuations.append(Continuation(one.text, own, 1, one.is_over))
+    starts = {id(one): (one.text, one.is_over) for one in continuations}
+    best = answer.continued(continuations, [GREEDY] * len(continuations), depth)
+    start, is_over = starts[id(best)]
+    return Continuation(start, is_over=is_over, known=best.known)

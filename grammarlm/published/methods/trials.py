@@ -1,0 +1,40 @@
+"""Trials: as many short continuations as the model finds equally good, of which the least surprising is kept as a whole.
+
+    gl.generate(model, prompt, schema=Person, method="trials", most=6, depth=8)
+
+exp(entropy), the perplexity of the choice, is the number of equally probable tokens with this entropy. That many continuations of
+`depth` tokens are drawn, at most `most`, and the one with the least perplexity is kept. Where the model is certain it is a single
+token. It costs `depth` forwards of so many rows. Of no use where answers must follow the model's law.
+"""
+
+from __future__ import annotations
+
+import math
+
+from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
+from grammarlm.decoding.methods.searches import search
+from grammarlm.decoding.result import Result
+from grammarlm.decoding.tree.steps import Steps
+from grammarlm.decoding.tree.tree import Tree
+
+from .stepped import ANSWER, Continuation, SteppedAnswer, entropy_of
+
+
+@search(is_independent=True)
+def trials(tree: Tree, n: int, *, most: int = 6, depth: int = 8) -> list[Result]:
+    """Of exp(entropy) continuations, at most `most`, the one with the least perplexity. At temperature 0 one of them is greedy,
+    and the others are drawn at temperature 1.
+    """
+    check_integer("most", most, 1, MOST_ANSWERS)
+    check_integer("depth", depth, 1, MOST_ANSWERS)
+
+    def advance(answer: SteppedAnswer, here: Continuation, steps: Steps) -> Continuation:
+        count = min(most, round(math.exp(min(entropy_of(steps.allowed[0]), 50.0))))
+        if count < 2:
+            return answer.certain(here, steps)
+        continuations = [Continuation(steps.texts[0], known={steps.texts[0]: steps}) for _ in range(count)]
+        best = answer.continued(continuations, list(range(ANSWER, ANSWER + count)), depth)
+        best.known = {}  # the whole continuation is taken
+        return best
+
+    return SteppedAnswer(tree, most).run(advance)

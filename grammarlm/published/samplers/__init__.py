@@ -1,0 +1,1 @@
+"""Samplers and drivers of infilling, by the names of `gl.infill(sampler=)`."""

@@ -1,0 +1,281 @@
+"""Rejection sampling is proved by going through all of its outcomes: E[w 1{t = a}] = p(a) f(a) for every token a."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from grammarlm.decoding.logits.sampling import Sampling, draw
+from grammarlm.published.methods.exponential_race import ExponentialRace
+from grammarlm.published.methods.rejection import NO_TOKEN, Drawn, Rejection, run_together
+from tests.decoding.enumeration import EnumeratedRace, outcomes
+
+SMALL = [[0.5, 0.3, 0.2], [0.98, 0.015, 0.005], [0.4, 0.3, 0.2, 0.1], [0.25] * 4, [0.9, 1e-6, 0.1 - 2e-6, 1e-6]]
+FIVE, SIX = [0.1, 0.15, 0.2, 0.25, 0.3], [0.35, 0.25, 0.2, 0.1, 0.06, 0.04]
+CLIPS = (None, 1, 2, 3)
+# Every variant whose outcomes are finitely many.
+FINITE = [
+    *(
+        Rejection(extra=extra, share=0, clip=clip, batch=batch)
+        for extra in (1, 2, 3)
+        for clip in CLIPS
+        for batch in (1, 2, 3)
+    ),
+    *(Rejection(extra=1, share=share, clip=clip) for share in (0.5, 2) for clip in (None, 3)),
+    *(Rejection("simple", clip=clip) for clip in CLIPS),
+    *(Rejection("geometric", accepts=accepts, clip=clip) for accepts in (2, 3) for clip in (1, 2, 3)),
+]
+
+
+def name(how):
+    used = {"des_raj": ("extra", "share", "batch"), "geometric": ("accepts",), "simple": ()}[how.weights]
+    return "-".join([how.weights, *(f"{field}{getattr(how, field)}" for field in used), f"clip{how.clip}"])
+
+
+def answered(questions, f):
+    """What the sampler returns where the predicate is f; and all it asked about, in order."""
+    asked, answers = [], None
+    try:
+        while True:
+            tokens = questions.send(answers)
+            asked += tokens
+            answers = [bool(f[token]) for token in tokens]
+    except StopIteration as end:
+        return end.value, asked
+
+
+def weighted_law(p, f, how, total=1.0):
+    """For each token E[w 1{t = a}], and the probability of all outcomes together."""
+    law, whole = np.zeros(len(p)), 0.0
+    for probability, (drawn, asked) in outcomes(
+        lambda choices: answered(how.draw(EnumeratedRace(p, choices, total)), f)
+    ):
+        whole += probability
+        assert drawn.checks == len(asked) == len(set(asked))  # nothing is asked twice
+        if drawn.token == NO_TOKEN:
+            assert drawn.log_weight == -math.inf
+        else:
+            assert f[drawn.token]
+            assert drawn.log_p == pytest.approx(math.log(p[drawn.token] / total), abs=1e-12)
+            law[drawn.token] += probability * math.exp(drawn.log_weight)
+    return law, whole
+
+
+def assert_proper(p, how, predicates, total=1.0):
+    for f in predicates:
+        law, whole = weighted_law(p, f, how, total)
+        assert whole == pytest.approx(1, abs=1e-12)
+        assert law == pytest.approx(np.multiply(p, f) / total, abs=1e-12), (p, f)
+
+
+def all_predicates(size):
+    return itertools.product((0, 1), repeat=size)
+
+
+@pytest.mark.parametrize("how", FINITE, ids=name)
+def test_every_variant_is_properly_weighted(how):
+    for p in SMALL:
+        assert_proper(p, how, all_predicates(len(p)))
+
+
+@pytest.mark.parametrize("how", [how for how in FINITE if how.clip is None], ids=name)
+def test_five_tokens_under_a_mask(how):
+    """A grammar's mask leaves five of seven tokens; the weights count what it took away, too."""
+    assert_proper(FIVE, how, [(1, 0, 1, 0, 1), (0, 0, 0, 1, 0), (0, 1, 1, 1, 1), (0, 0, 0, 0, 0)], total=1.6)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("how", FINITE, ids=name)
+def test_every_variant_on_more_tokens(how, record_property):
+    sizes = [FIVE] if how.weights == "geometric" else [FIVE, SIX]
+    for p in sizes:
+        assert_proper(p, how, all_predicates(len(p)))
+    record_property("cases", sum(2 ** len(p) for p in sizes))
+
+
+@pytest.mark.parametrize("p", [[0.6, 0.4], [0.85, 0.1, 0.05]], ids=len)
+def test_geometric_weights_without_an_end(p):
+    """Infinitely many outcomes: those less probable than 1e-15 are left out, so most of the mass must be accepted."""
+    assert_proper(p, Rejection("geometric"), [f for f in all_predicates(len(p)) if f[0]])
+
+
+@pytest.mark.parametrize("p", [*SMALL, FIVE], ids=str)
+def test_how_many_checks_the_first_acceptance_takes(p):
+    for f in all_predicates(len(p)):
+        if not any(f):
+            continue
+        z = np.dot(p, f)
+        formula = 1 + sum(x / (x + z) for x, fine in zip(p, f, strict=True) if not fine)
+        runs = outcomes(lambda choices, f=f: answered(Rejection("none").draw(EnumeratedRace(p, choices)), f))
+        found = [(probability, drawn) for probability, (drawn, _) in runs]
+        assert sum(probability * drawn.checks for probability, drawn in found) == pytest.approx(formula, abs=1e-12)
+        for token, fine in enumerate(f):  # and the token is an exact draw from what the predicate leaves
+            law = sum(probability for probability, drawn in found if drawn.token == token)
+            assert law == pytest.approx(p[token] / z if fine else 0, abs=1e-12)
+        assert all(drawn.log_weight == 0 for _, drawn in found)
+
+
+def test_a_wrong_weight_is_noticed():
+    """The enumeration can fail: a second round that starts afresh, for which the simple weight is biased."""
+
+    def fresh(race):
+        first = yield from Rejection("none").draw(race)
+        if first.token == NO_TOKEN:
+            return first
+        gone = first.checks - 1
+        mass = math.log(
+            sum(race.p) - sum(race.p[i] for i, runs in enumerate(race.runs) if not runs and i != first.token)
+        )
+        race.runs = [True] * len(race.runs)
+        second = yield from Rejection("none").draw(race)
+        return Drawn(first.token, mass - math.log(gone + second.checks), first.log_p, first.checks + second.checks)
+
+    p, f = SMALL[0], (0, 1, 1)
+    law = np.zeros(3)
+    for probability, (drawn, _) in outcomes(lambda choices: answered(fresh(EnumeratedRace(p, choices)), f)):
+        law[drawn.token] += probability * math.exp(drawn.log_weight)
+    assert abs(law.sum() - 0.5) > 0.01
+
+
+def test_extra_checks_lower_the_variance():
+    p, f = SIX, (0, 1, 0, 1, 1, 0)
+    variances = []
+    for extra in (1, 2, 3):
+        runs = list(
+            outcomes(lambda choices, e=extra: answered(Rejection(extra=e, share=0).draw(EnumeratedRace(p, choices)), f))
+        )
+        variances.append(sum(q * math.exp(2 * drawn.log_weight) for q, (drawn, _) in runs))
+    assert variances == sorted(variances, reverse=True)
+    assert variances[0] > 1.1 * variances[2]
+
+
+def noise(logits, seed, position):
+    """Log-probabilities, and the uniform numbers of the race."""
+    from grammarlm.kernels.entries import fill_uniform
+
+    words = np.empty(-(-len(logits) // 4) * 4, np.float32)
+    fill_uniform(words.ctypes.data, len(words) // 4, seed, position)
+    top = logits.max()
+    return logits - top - np.log(np.exp(logits - top).sum()), words[: len(logits)]
+
+
+def race(logits, seed=0, position=0):
+    return ExponentialRace(*noise(logits, seed, position), lambda: np.random.default_rng([seed, position]))
+
+
+def test_under_a_mask_as_its_predicate_the_token_is_the_masked_one():
+    """The same noise, the same race: rejection draws what masking with the same set of tokens draws."""
+    rng = np.random.default_rng(3)
+    for case in range(60):
+        logits = rng.normal(0, 3, int(rng.integers(2, 3000))).astype(np.float32)
+        f = rng.random(len(logits)) < rng.choice([0.02, 0.5, 0.95])
+        f[rng.integers(len(f))] = True
+        expected, _ = draw(np.where(f, logits, np.float32(-np.inf)), Sampling(1.0, seed=11), case)
+        for how in (Rejection(), Rejection("simple"), Rejection("geometric"), Rejection("none", batch=3)):
+            found, asked = answered(how.draw(race(logits, 11, case)), f)
+            assert found.token == expected
+            assert found.checks == len(asked)
+
+
+@pytest.mark.parametrize(
+    "how", [Rejection(), Rejection(extra=1, share=0), Rejection("geometric"), Rejection("simple")], ids=name
+)
+@pytest.mark.parametrize("log_z", [-14, -40, -500])
+def test_a_predicate_that_takes_nearly_all_of_the_mass(how, log_z):
+    """1 - (sum of what is rejected) would be nothing but rounding from 1e-7 on, and the weight 0."""
+    logits = np.array([5.0, 4.0, 4.5] + [log_z + 5.0] * 3)
+    f = [False] * 3 + [True] * 3
+    log_whole = math.log(sum(math.exp(x) for x in logits))
+    for position in range(20):
+        drawn, _ = answered(how.draw(race(logits, 1, position)), f)
+        # All that are left are accepted, which des_raj finds out; simple divides by up to four, geometric by misses.
+        away = {"des_raj": 1e-9, "simple": math.log(4) + 1e-9, "geometric": 12}[how.weights]
+        assert drawn.log_weight == pytest.approx(math.log(3) + log_z + 5.0 - log_whole, abs=away)
+
+
+def test_a_race_comes_in_the_order_of_all_arrivals():
+    """Against all arrivals, computed and sorted; and each mass against the sum of what is left."""
+    rng = np.random.default_rng(4)
+    for spread in (0.0, 1.0, 8.0, 40.0):
+        logits = rng.normal(0, spread, 700)
+        logits[rng.random(700) < 0.3] = -np.inf
+        running = race(logits, 5, int(spread))
+        log_p, uniform = noise(logits, 5, int(spread))
+        with np.errstate(invalid="ignore"):
+            arrivals = np.where(log_p > -np.inf, np.log(-np.log1p(-uniform.astype(float))) - log_p, np.inf)
+        left = sorted(log_p[log_p > -np.inf].tolist())
+        for token in np.argsort(arrivals, kind="stable")[: len(left)].tolist():
+            arrival = running.next()
+            assert arrival.token == token
+            mass = left[-1] + math.log(math.fsum(math.exp(x - left[-1]) for x in left))
+            assert arrival.log_mass == pytest.approx(mass, abs=1e-9)
+            left.remove(arrival.log_p)
+        assert running.next() is None
+        assert running.log_mass() == -math.inf
+
+
+def test_who_is_put_back_comes_as_in_a_draw_with_replacement():
+    """Two tokens leave, the others come again and again: counts against their law, and misses against theirs."""
+    p = np.array([0.4, 0.05, 0.2, 0.3, 0.05])
+    running = race(np.log(p), 8)
+    counts, misses, gone = np.zeros(5), [], {0, 1}
+    left = set(gone)
+    while left:
+        token = running.next().token
+        left.discard(token)
+        if token not in gone:
+            running.put_back(token)
+    for _ in range(3000):
+        misses.append(running.misses(math.inf))
+        token = running.next().token
+        counts[token] += 1
+        running.put_back(token)
+    expected = 3000 * np.where(np.arange(5) < 2, 0, p) / 0.55
+    assert counts[:2].sum() == 0
+    assert ((counts[2:] - expected[2:]) ** 2 / expected[2:]).sum() < 2 + 5 * 2
+    assert np.mean(misses) == pytest.approx(0.45 / 0.55, abs=5 * math.sqrt(0.45) / 0.55 / math.sqrt(3000))
+    assert max(running.misses(1) for _ in range(50)) == 1
+
+
+def test_no_sort_of_the_vocabulary(monkeypatch):
+    """A draw in a large vocabulary lists a few hundred tokens, not all."""
+    logits = np.random.default_rng(0).normal(0, 2, 100_000).astype(np.float32)
+    listed = []
+    for position in range(20):
+        running = race(logits, 2, position)
+        drawn, _ = answered(Rejection().draw(running), np.arange(100_000) % 3 == 0)
+        assert drawn.token % 3 == 0
+        listed.append(len(running._listed) + drawn.checks)
+    assert max(listed) < 400
+
+
+def test_samplers_together_ask_each_question_once_and_return_what_each_returns_alone():
+    rng = np.random.default_rng(9)
+    logits = {state: rng.normal(0, 2, 50) for state in "ab"}
+    fine = {state: rng.random(50) < 0.3 for state in "ab"}
+    asked = []
+
+    def check(pairs):
+        asked.append(pairs)
+        return [fine[state][token] for state, token in pairs]
+
+    states, how = "abbaabba", Rejection(extra=3)
+    drawn = run_together([(state, how.draw(race(logits[state], seed))) for seed, state in enumerate(states)], check)
+    alone = [answered(how.draw(race(logits[state], seed)), fine[state])[0] for seed, state in enumerate(states)]
+    assert [(one.token, one.log_weight) for one in drawn] == [(one.token, one.log_weight) for one in alone]
+    pairs = [pair for call in asked for pair in call]
+    assert len(pairs) == len(set(pairs)) == sum(one.checks for one in drawn) < sum(one.checks for one in alone)
+    assert len(asked[0]) > 1  # the first question of all is one call
+    assert run_together([], check) == []
+
+
+def test_a_predicate_that_gives_too_few_answers():
+    with pytest.raises(ValueError, match=r"asked about 1 texts and gave 0 answers"):
+        run_together([("", Rejection().draw(race(np.zeros(4))))], lambda pairs: [])
+
+
+def test_arguments():
+    for options in ({"extra": 0}, {"share": -1}, {"accepts": 1}, {"clip": 0}, {"batch": 0}, {"weights": "exact"}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            Rejection(**options)
