@@ -1,7 +1,9 @@
 """The public names for type checkers and editors: at run time __init__.py resolves them on first use."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypedDict, overload
+
+from typing_extensions import Unpack
 
 from .decoding.argument_types import (
     AnyGrammar,
@@ -23,7 +25,6 @@ from .decoding.generator import Generator as Generator
 from .decoding.logits.apply_mask import apply_mask_ as apply_mask_
 from .decoding.result import Result as Result
 from .decoding.speculative.draft import Draft as Draft
-from .decoding.stream import stream as stream
 from .device.automaton import DeviceAutomaton as DeviceAutomaton
 from .device.loop import DeviceLoop as DeviceLoop
 from .errors import GrammarError as GrammarError
@@ -65,106 +66,48 @@ from .vocab.vocabulary import Vocabulary as Vocabulary
 __version__: str
 __all__: list[str]
 
-# A number of answers that is not known to be 1 is taken for several. `generate.__doc__` says what each argument means.
+class _Settings(TypedDict, total=False):
+    """Of generate(), whose docstring says what each means; all but `n`, on which the type of the answer depends."""
+
+    tokenizer: Tokenizer
+    vocab: Vocabulary | None
+    schema: Schema
+    regex: OneOrEach[Pattern]
+    grammar: OneOrEach[AnyGrammar]
+    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None
+    items: OneOrEach[Items]
+    where: OneOrEach[Where]
+    max_tokens: int
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    typical_p: float | None
+    repetition_penalty: float
+    seed: int | None
+    close: bool
+    heal: bool
+    forced: str
+    draft: object
+    cache: str | None
+    limits: Limits | None
+    unknown: str
+    method: str | Callable[..., list[Result]]
+    batch_size: int
+    progress: bool | None
+
+# A number of answers that is not known to be 1 is taken for several. With options of a method the answer is not typed: list them
+# after `method=` or `sampler=`.
 @overload
 def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts as well: the first that fits is meant
-    model: Model,
-    prompt: Prompt,
-    *,
-    tokenizer: Tokenizer = None,
-    vocab: Vocabulary | None = None,
-    schema: Schema = None,
-    regex: OneOrEach[Pattern] = None,
-    grammar: OneOrEach[AnyGrammar] = None,
-    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None,
-    items: OneOrEach[Items] = None,
-    where: OneOrEach[Where] = None,
-    max_tokens: int = 256,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    typical_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    seed: int | None = None,
-    n: Literal[1] = 1,
-    close: bool = True,
-    heal: bool = False,
-    forced: str = "score",
-    draft: object = None,
-    cache: str | None = None,
-    limits: Limits | None = None,
-    unknown: str = "warn",
-    method: str | Callable[..., list[Result]] = "masked",
-    batch_size: int = ...,
-    progress: bool | None = None,
-    **options: object,
+    model: Model, prompt: Prompt, *, n: Literal[1] = 1, **settings: Unpack[_Settings]
 ) -> Result: ...
 @overload
-def generate(
-    model: Model,
-    prompt: Sequence[Prompt],
-    *,
-    tokenizer: Tokenizer = None,
-    vocab: Vocabulary | None = None,
-    schema: Schema = None,
-    regex: OneOrEach[Pattern] = None,
-    grammar: OneOrEach[AnyGrammar] = None,
-    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None,
-    items: OneOrEach[Items] = None,
-    where: OneOrEach[Where] = None,
-    max_tokens: int = 256,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    typical_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    seed: int | None = None,
-    n: int = 1,
-    close: bool = True,
-    heal: bool = False,
-    forced: str = "score",
-    draft: object = None,
-    cache: str | None = None,
-    limits: Limits | None = None,
-    unknown: str = "warn",
-    method: str | Callable[..., list[Result]] = "masked",
-    batch_size: int = ...,
-    progress: bool | None = None,
-    **options: object,
-) -> list[Result]: ...
+def generate(model: Model, prompt: Sequence[Prompt], *, n: int = 1, **settings: Unpack[_Settings]) -> list[Result]: ...
 @overload
-def generate(
-    model: Model,
-    prompt: Prompts,
-    *,
-    tokenizer: Tokenizer = None,
-    vocab: Vocabulary | None = None,
-    schema: Schema = None,
-    regex: OneOrEach[Pattern] = None,
-    grammar: OneOrEach[AnyGrammar] = None,
-    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None,
-    items: OneOrEach[Items] = None,
-    where: OneOrEach[Where] = None,
-    max_tokens: int = 256,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    typical_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    seed: int | None = None,
-    n: int,
-    close: bool = True,
-    heal: bool = False,
-    forced: str = "score",
-    draft: object = None,
-    cache: str | None = None,
-    limits: Limits | None = None,
-    unknown: str = "warn",
-    method: str | Callable[..., list[Result]] = "masked",
-    batch_size: int = ...,
-    progress: bool | None = None,
-    **options: object,
-) -> list[Result]: ...
+def generate(model: Model, prompt: Prompts, *, n: int, **settings: Unpack[_Settings]) -> list[Result]: ...
+@overload
+def generate(model: Model, prompt: Prompts, *, method: str | Callable[..., list[Result]], **options: Any) -> Any: ...
+@overload
+def generate(model: Model, prompt: Prompts, *, sampler: object, **options: Any) -> Any: ...
+def stream(model: Model, prompt: Prompts, *, n: int = 1, **settings: Unpack[_Settings]) -> Iterator[Event]: ...

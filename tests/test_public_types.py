@@ -4,8 +4,6 @@ import ast
 import inspect
 from pathlib import Path
 
-import pytest
-
 import grammarlm as gl
 
 STUB = ast.parse(Path(gl.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
@@ -16,20 +14,16 @@ def test_the_same_names_from_the_same_modules() -> None:
     for node in STUB.body:
         if isinstance(node, ast.ImportFrom) and node.level:
             found |= {alias.asname: f"{node.module}.{alias.name}" for alias in node.names if alias.asname}
-    found["generate"] = "decoding.generate.generate"
+    found |= {name: f"decoding.{name}.{name}" for name in ("generate", "stream")}
     homes = {name: f"{home.removeprefix('.')}.{name}" for name, home in gl._HOME.items()}
     assert found == homes
 
 
-@pytest.mark.parametrize("overload", [node for node in STUB.body if isinstance(node, ast.FunctionDef)])
-def test_overloads_have_the_arguments_of_the_function(overload: ast.FunctionDef) -> None:
-    assert overload.name == "generate"
-    signature = inspect.signature(gl.generate)
-    arguments = overload.args
-    names = [one.arg for one in (*arguments.args, *arguments.kwonlyargs, arguments.kwarg) if one is not None]
-    assert names == list(signature.parameters)
-    for name, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if isinstance(default, ast.Constant) and default.value is not ...:
-            assert default.value == signature.parameters[name.arg].default, name.arg
-        annotation = signature.parameters[name.arg].annotation
-        assert name.arg == "n" or ast.unparse(name.annotation) == annotation, name.arg  # type: ignore[arg-type]
+def test_the_settings_are_those_of_the_function() -> None:
+    [settings] = [node for node in STUB.body if isinstance(node, ast.ClassDef) and node.name == "_Settings"]
+    types = {node.target.id: ast.unparse(node.annotation) for node in settings.body if isinstance(node, ast.AnnAssign)}
+    for function in (gl.generate, gl.stream):
+        parameters = inspect.signature(function).parameters.values()
+        assert types == {
+            one.name: one.annotation for one in parameters if one.kind is one.KEYWORD_ONLY and one.name != "n"
+        }

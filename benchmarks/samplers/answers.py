@@ -12,8 +12,8 @@ from functools import cache, partial
 from typing import Any
 
 import grammarlm as gl
+from grammarlm.decoding.answer_format import read_format
 from grammarlm.decoding.compiled_caches import stop_ids_of, vocabulary_of
-from grammarlm.decoding.output import one_output
 from grammarlm.masks.constraint import Constraint
 from training.corpus import Example, constraint, example
 
@@ -75,7 +75,7 @@ def prompts(tokenizer: Any, task: str, count: int, split: str = "heldout") -> li
 
 @cache
 def compiled(form: str, vocab: gl.Vocabulary) -> Constraint:
-    grammar = one_output(**constraint(form)).grammar
+    grammar = read_format(**constraint(form)).grammar
     assert grammar is not None
     return gl.compile(grammar, vocab, limits=PATIENCE)
 

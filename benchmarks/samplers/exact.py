@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import grammarlm as gl
-from grammarlm.decoding.answer_spec import Compiled
 from grammarlm.decoding.diffusion.denoiser import Denoiser
 from grammarlm.decoding.diffusion.filling import Filling, Plan
 from grammarlm.decoding.diffusion.holes import MASKED, Holes
@@ -54,12 +53,12 @@ def measure(task: str, sampler: str, steps: int, *, constrained: bool) -> Figure
     """Exact: no sampling."""
     one = TASKS[task]
     plan = Plan.of(sampler, None, OPTIONS.get(sampler, {}))
-    compiled = Compiled(constraint_of(task) if constrained else None)
+    constraint = constraint_of(task) if constrained else None
     model = Model(one)
 
     def play(draws: ScriptedDraws) -> tuple[Row, int, int]:
         reader = Denoiser(model, one.vocab.size, MASK)
-        run = Filling(reader, one.vocab, compiled, draws, plan, steps).run(Holes(np.full(one.length, MASKED)))
+        run = Filling(reader, one.vocab, constraint, draws, plan, steps).run(Holes(np.full(one.length, MASKED)))
         return tuple(run.row.tolist()), len(run.trace), reader.calls
 
     found = outcomes(play)

@@ -137,7 +137,6 @@ def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | No
         from transformers import LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: F401
     with measured(times, "import grammarlm"):
         from grammarlm.decoding.generate import start
-        from grammarlm.decoding.logits.sampling import Sampling
         from grammarlm.models.tiny import load_tiny
     with measured(times, "load the model"):
         model, tokenizer = (load or load_tiny)()
@@ -150,7 +149,8 @@ def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | No
             example.prompt,
             tokenizer=tokenizer,
             grammar=example.grammar,
-            sampling=Sampling(example.temperature, seed=SEED),
+            temperature=example.temperature,
+            seed=SEED,
         )
         first_mask = show_steps(console, decoding)
         result = decoding.result()

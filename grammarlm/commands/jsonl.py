@@ -120,14 +120,14 @@ def prompt_of(line: dict[str, Any]) -> str:
 
 def own_grammar(line: dict[str, Any]) -> Grammar | None:
     """The line's own grammar. Its schema is never a file name: a line cannot make this program read a file."""
-    from grammarlm.decoding.output import one_output
+    from grammarlm.decoding.answer_format import read_format
 
     given = {name: line[name] for name in OWN if line.get(name) is not None}
     for name, value in given.items():
         if not isinstance(value, OWN[name]):
             wanted = {"schema": "an object", "regex": "a string", "choices": "a list of strings"}[name]
             raise ValueError(f"the line's {name} is {type(value).__name__}; it takes {wanted}")
-    return one_output(**given).grammar
+    return read_format(**given).grammar
 
 
 def checked(grammar: Grammar | None) -> Grammar:

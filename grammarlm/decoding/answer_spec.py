@@ -8,23 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.matcher import Matcher
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .output import Output
+from .answer_format import AnswerFormat
 from .predicate import Predicate
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A constraint (None: any text), and whether it was cached."""
-
-    constraint: Constraint | None = None
-    was_cached: bool = False
+from .settings import Settings
 
 
 @dataclass(frozen=True)
@@ -32,20 +24,14 @@ class AnswerSpec:
     """The constraint of the answers to one prompt, and how they are drawn."""
 
     vocab: Vocabulary
-    output: Output
-    compiled: Compiled
-    sampling: Sampling
-    max_tokens: int
-    close: bool = True
-    scores_forced: bool = True
+    settings: Settings
+    form: AnswerFormat
+    constraint: Constraint | None  # of the form's grammar; None: any text
     where: Callable[[str], bool] | None = None
-    rest: bytes = b""  # the end of the prompt, to be generated again (healing.py)
+    healed_suffix: bytes = b""  # the end of the prompt, to be generated again (healing.py)
     prompt: tuple[int, ...] = ()  # ids that the repetition penalty counts besides the answer
+    was_cached: bool = False  # the constraint
     compile_seconds: float = 0.0
-
-    @property
-    def constraint(self) -> Constraint | None:
-        return self.compiled.constraint
 
     @cached_property
     def stop_row(self) -> np.ndarray:
@@ -63,9 +49,9 @@ class AnswerSpec:
         """A matcher at the start, and whether it keeps the budget; ValueError where the constraint needs more tokens than that."""
         if self.constraint is None:
             return None, False
-        if self.close:
+        if self.settings.close:
             try:
-                return self.constraint.matcher(max_tokens=self.max_tokens), True
+                return self.constraint.matcher(max_tokens=self.settings.max_tokens), True
             except UnsupportedFeature:  # a schema combined with other grammars has no budgets: stats.closes says so
                 pass
             except GrammarError:

@@ -10,58 +10,22 @@ gl.generate(model, prompts, schema=[Person, None])                    # each wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.masked import masked
 from grammarlm.decoding.methods.masked import start as start_masked
 from grammarlm.decoding.methods.registry import method_for, method_of
-from grammarlm.masks.runtime.limits import Limits
-from grammarlm.vocab.vocabulary import Vocabulary
 
-from .argument_types import AnyGrammar, Choice, Items, Model, OneOrEach, Pattern, Prompts, Schema, Tokenizer, Where
-from .options import BATCH, Options, check_names, options_of
+from .argument_types import Model, Prompts
 from .progress import bar_of
 from .request import prepare
-from .result import Result
+from .settings import settings_of, with_settings
 
 
-def generate(
-    model: Model,
-    prompt: Prompts,
-    *,
-    tokenizer: Tokenizer = None,
-    vocab: Vocabulary | None = None,
-    schema: Schema = None,
-    regex: OneOrEach[Pattern] = None,
-    grammar: OneOrEach[AnyGrammar] = None,
-    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None,
-    items: OneOrEach[Items] = None,
-    where: OneOrEach[Where] = None,
-    max_tokens: int = 256,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    typical_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    seed: int | None = None,
-    n: int = 1,
-    close: bool = True,
-    heal: bool = False,
-    forced: str = "score",
-    draft: object = None,
-    cache: str | None = None,
-    limits: Limits | None = None,
-    unknown: str = "warn",
-    method: str | Callable[..., list[Result]] = "masked",
-    batch_size: int = BATCH,
-    progress: bool | None = None,
-    **options: object,
-) -> Any:
+@with_settings
+def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     """The answer to a prompt; a list of answers where there are several prompts, or n > 1.
 
     **The model**
@@ -128,52 +92,25 @@ def generate(
 
     The vocabulary and the constraints are cached: another call with the same grammar compiles nothing.
     """
-    method = method_for(model, method)
+    method = method_for(model, settings.get("method", "masked"))
     find = method_of(method)
-    check_names("generate", options, find, are_bound=True)
-    asked = Options(
-        tokenizer=tokenizer,
-        vocab=vocab,
-        limits=limits,
-        cache=cache,
-        schema=schema,
-        regex=regex,
-        grammar=grammar,
-        choices=choices,
-        items=items,
-        where=where,
-        sampling=Sampling(temperature, top_k, top_p, min_p, typical_p, repetition_penalty, seed),
-        n=n,
-        max_tokens=max_tokens,
-        close=close,
-        heal=heal,
-        forced=forced,
-        draft=draft,
-        unknown=unknown,
-        method=method,
-        batch_size=batch_size,
-        progress=progress,
-    )
+    asked, options = settings_of("generate", {**settings, "method": method}, find)
     request = prepare(model, prompt, asked)
     if not request.prompts:
         return []
     if method != "diffusion":  # its canvas knows exactly whether max_tokens are enough
         request.check_budgets()
-    at_once = max(1, asked.batch_size // request.n)
-    with bar_of(len(request.prompts), at_once, asked.progress) as show:
+    with bar_of(len(request.prompts), asked.at_once, asked.progress) as show:
         if find is masked:
-            results = masked(replace(request, at_once=at_once), show)
+            results = masked(replace(request, at_once=asked.at_once), show)
         else:
             results = []
-            for batch in request.batches(at_once):
+            for batch in request.batches(asked.at_once):
                 results += find(batch, **options)
                 show(len(results) // request.n)
-    return results if request.is_list or n > 1 else results[0]
+    return results if request.is_list or request.n > 1 else results[0]
 
 
-def start(model: Model, prompt: Prompts, *, sampling: Sampling | None = None, **arguments: Any) -> Decoding:
-    """All that comes before the first token, as one batch; iterating over the returned Decoding generates.
-
-    Takes generate()'s arguments; those of sampling one by one or as a Sampling.
-    """
-    return start_masked(prepare(model, prompt, options_of("start", arguments, sampling)))
+def start(model: Model, prompt: Prompts, **settings: Any) -> Decoding:
+    """All that comes before the first token, as one batch; iterating over the returned Decoding generates."""
+    return start_masked(prepare(model, prompt, settings_of("start", settings)[0]))

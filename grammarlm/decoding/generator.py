@@ -11,14 +11,14 @@ from grammarlm.errors import brief
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.constraint import Constraint
 
+from .answer_format import read_format
 from .argument_types import Model, Prompts, Schema
 from .arguments import check_vocabulary
 from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from .events import Event
 from .generate import generate
-from .options import check_names
-from .output import one_output
-from .request import compiled_output
+from .request import compile_format
+from .settings import check_names
 from .stream import stream
 
 
@@ -49,7 +49,7 @@ class Generator:
         if output_type is not None:
             vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
             unknown = arguments.get("unknown", "warn")
-            compiled_output(one_output(**self._held), vocab, arguments.get("limits"), unknown)
+            compile_format(read_format(**self._held), vocab, arguments.get("limits"), unknown)
 
     def __call__(self, prompt: Prompts, **arguments: Any) -> Any:
         """As generate(): a Result, or a list of them."""

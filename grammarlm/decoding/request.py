@@ -16,17 +16,18 @@ from grammarlm.decoding.speculative.draft import Draft, as_draft
 from grammarlm.decoding.speculative.drafting import Drafting
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.kernels import entries
+from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.unknown_words import check_unknown
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .answer_spec import AnswerSpec, Compiled
+from .answer_format import AnswerFormat, read_format
+from .answer_spec import AnswerSpec
 from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
 from .fit import check_positions, count_of, warn_of_width
-from .options import Options
-from .output import Output, one_output
+from .settings import Settings
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Request:
 
     def reader(self, numbers: Sequence[int] | None = None) -> Reader:
         """A new reader of the prompts, or of those with these numbers."""
-        room = max(spec.max_tokens + len(spec.rest) for spec in self.specs)
+        room = max(spec.settings.max_tokens + len(spec.healed_suffix) for spec in self.specs)
         prompts = self.prompts if numbers is None else [self.prompts[number] for number in numbers]
         return open_reader(self.model, prompts, room, self.cache)
 
@@ -65,21 +66,21 @@ class Request:
             yield replace(self, prompts=self.prompts[part], specs=self.specs[part], at_once=None)
 
 
-def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
+def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
     """Checks what generate() is asked for, and makes vocabulary and constraints."""
-    check_prepared(model, options)
-    tokenizer, vocab = options.tokenizer, options.vocab
+    check_prepared(model, settings)
+    tokenizer, vocab = settings.tokenizer, settings.vocab
     tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
     check_vocabulary(tokenizer, vocab)
     prompts = list(prompt) if is_batch(prompt) else None
     is_list, count = prompts is not None, None if prompts is None else len(prompts)
     prompts = [cast(Prompt, prompt)] if prompts is None else prompts
     names = [f"prompt {at} of the list" if is_list else "the prompt" for at in range(len(prompts))]
-    outputs = outputs_of(options.forms, count)
-    predicates = [checked_predicate(one) for one in per_prompt("where", options.where, count)]
+    forms = formats_of(settings.constrained_by, count)
+    predicates = [checked_predicate(one) for one in per_prompt("where", settings.where, count)]
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width, name) for one, name in zip(prompts, names, strict=True)]
-    check_positions(model, ids, options.max_tokens)
+    check_positions(model, ids, settings.max_tokens)
 
     start = perf_counter()
     tokens = None if vocab is None else vocab.size
@@ -87,33 +88,32 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
     if width is not None:
         warn_of_width(tokens or count_of(tokenizer, vocab), width, stacklevel=3)
     entries.load("masks", "logits")
-    compiled = [compiled_output(output, vocab, options.limits, options.unknown) for output in outputs]
+    compiled = [compile_format(form, vocab, settings.limits, settings.unknown) for form in forms]
     seconds = perf_counter() - start
-    if options.heal:
-        check_healing(model, prompts, outputs)
-    healed = [take_back(one, vocab) if options.heal else (one, b"") for one in ids]
+    if settings.heal:
+        check_healing(model, prompts, forms)
+    healed = [take_back(one, vocab) if settings.heal else (one, b"") for one in ids]
     specs = [
         AnswerSpec(
             vocab,
-            *given,
-            options.sampling,
-            options.max_tokens,
-            close=options.close,
-            scores_forced=options.forced == "score",
+            settings,
+            form,
+            constraint,
             where=predicate,
-            rest=rest,
+            healed_suffix=suffix,
             prompt=() if is_encoder_decoder(model) else tuple(one),
+            was_cached=was_cached,
             compile_seconds=seconds,
         )
-        for given, predicate, (one, rest) in zip(zip(outputs, compiled), predicates, healed)  # noqa: B905 - without prompts none
+        for form, (constraint, was_cached), predicate, (one, suffix) in zip(forms, compiled, predicates, healed)  # noqa: B905 - without prompts none
     ]
-    draft = as_draft(options.draft)
-    return Request(model, [one for one, _ in healed], specs, options.n, options.cache, tokenizer, is_list, draft)
+    draft = as_draft(settings.draft)
+    return Request(model, [one for one, _ in healed], specs, settings.n, settings.cache, tokenizer, is_list, draft)
 
 
-def check_prepared(model: Model, options: Options) -> None:
+def check_prepared(model: Model, settings: Settings) -> None:
     """A model of the method's kind."""
-    if options.method == "diffusion":
+    if settings.method == "diffusion":
         kind_of(model)
     elif fills_masks(model):
         raise TypeError(
@@ -124,7 +124,7 @@ def check_prepared(model: Model, options: Options) -> None:
         check_model(model)
 
 
-def check_healing(model: Model, prompts: Sequence[Prompt], outputs: list[Output]) -> None:
+def check_healing(model: Model, prompts: Sequence[Prompt], forms: list[AnswerFormat]) -> None:
     """ValueError unless the prompts are texts, and the answers continue them."""
     if is_encoder_decoder(model):
         raise ValueError("heal=True is for models that go on with their prompt; an encoder-decoder model answers it")
@@ -134,40 +134,42 @@ def check_healing(model: Model, prompts: Sequence[Prompt], outputs: list[Output]
             raise ValueError(
                 f"heal=True is for prompts that are texts; this one is a {found} of ids, taken as they are"
             )
-    if any(isinstance(output.grammar, Tokens) for output in outputs):
+    if any(isinstance(form.grammar, Tokens) for form in forms):
         raise ValueError(
             "heal=True is for answers that are texts; an item is its tokens, none of which begins in the prompt"
         )
 
 
-def outputs_of(forms: dict[str, object], count: int | None) -> list[Output]:
-    """The Output of each prompt; equal descriptions are read once."""
-    spread = {name: per_prompt(name, value, count) for name, value in forms.items()}
+def formats_of(descriptions: dict[str, object], count: int | None) -> list[AnswerFormat]:
+    """The format of each answer; equal descriptions are read once."""
+    spread = {name: per_prompt(name, value, count) for name, value in descriptions.items()}
     if all(value is values[0] for values in spread.values() for value in values):
-        return [one_output(**{name: values[0] for name, values in spread.items()})] * (count or 1)
-    return [one_output(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
+        return [read_format(**{name: values[0] for name, values in spread.items()})] * (count or 1)
+    return [read_format(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
 
 
-def compiled_output(output: Output, vocab: Vocabulary, limits: Limits | None = None, unknown: str = "warn") -> Compiled:
-    if output.grammar is None:
-        return Compiled()
-    if output.constraint is None:
-        made = Compiled(*constraint_of(output.grammar, vocab, limits))
-        assert made.constraint is not None
-        check_unknown(made.constraint, unknown)
-        return made
+def compile_format(
+    form: AnswerFormat, vocab: Vocabulary, limits: Limits | None = None, unknown: str = "warn"
+) -> tuple[Constraint | None, bool]:
+    """The constraint of an answer's grammar, None where there is none; and whether it was cached."""
+    if form.grammar is None:
+        return None, False
+    if form.constraint is None:
+        made, was_cached = constraint_of(form.grammar, vocab, limits)
+        check_unknown(made, unknown)
+        return made, was_cached
     if limits is not None:
         raise ValueError(
             "limits= is for what is compiled here; a compiled constraint has its own, of gl.compile(limits=)"
         )
-    known = output.constraint.vocab
+    known = form.constraint.vocab
     if known != vocab:
         raise ValueError(
             f"the constraint is compiled for {known!r}, and the model's is {vocab!r}; pass vocab=constraint.vocab if its ids are "
             "this model's, or the grammar itself, which is compiled here"
         )
-    check_unknown(output.constraint, unknown)
-    return Compiled(output.constraint, True)
+    check_unknown(form.constraint, unknown)
+    return form.constraint, True
 
 
 def checked_predicate(where: Where | None) -> Where | None:

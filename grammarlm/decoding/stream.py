@@ -14,61 +14,28 @@ Each token becomes a delta of the text and, where the answer is JSON, the events
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
-from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.blends import Blended
 from grammarlm.decoding.methods.masked import start
 from grammarlm.decoding.methods.registry import method_of
 from grammarlm.grammars.json_schema.schema import JsonSchema
-from grammarlm.masks.runtime.limits import Limits
-from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answer_spec import AnswerSpec
-from .argument_types import AnyGrammar, Choice, Items, Model, OneOrEach, Pattern, Prompts, Schema, Tokenizer, Where
+from .argument_types import Model, Prompts
 from .arguments import check_choice
 from .events import Event
 from .json_events import JsonEvents
-from .options import BATCH, Options, check_names
 from .request import Request, prepare
 from .result import COMPLETE, Result
+from .settings import settings_of, with_settings
 
 
-def stream(
-    model: Model,
-    prompt: Prompts,
-    *,
-    tokenizer: Tokenizer = None,
-    vocab: Vocabulary | None = None,
-    schema: Schema = None,
-    regex: OneOrEach[Pattern] = None,
-    grammar: OneOrEach[AnyGrammar] = None,
-    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None,
-    items: OneOrEach[Items] = None,
-    where: OneOrEach[Where] = None,
-    max_tokens: int = 256,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    typical_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    seed: int | None = None,
-    n: int = 1,
-    close: bool = True,
-    heal: bool = False,
-    forced: str = "score",
-    draft: object = None,
-    cache: str | None = None,
-    limits: Limits | None = None,
-    unknown: str = "warn",
-    method: str | Blended = "masked",
-    batch_size: int = BATCH,
-    progress: bool | None = None,
-    **options: object,
-) -> Iterator[Event]:
+@with_settings
+def stream(model: Model, prompt: Prompts, **settings: Any) -> Iterator[Event]:
     """The events of an answer while it is generated (events.py lists them), the last one with `.result`.
 
     Takes generate()'s arguments; invalid ones raise at once, not with the first event. The deltas of the text, concatenated, are
@@ -79,35 +46,13 @@ def stream(
     `method` is "masked" or a blend (blends.py): other methods choose among whole texts, which are known only at their end.
     `progress` has no effect.
     """
+    method = settings.get("method", "masked")
     if not isinstance(method, Blended):
         check_choice("method", method, ("masked",))
     begin = method.start if isinstance(method, Blended) else start
-    check_names("stream", options, method_of(method), are_bound=True)
-    asked = Options(
-        tokenizer=tokenizer,
-        vocab=vocab,
-        limits=limits,
-        cache=cache,
-        schema=schema,
-        regex=regex,
-        grammar=grammar,
-        choices=choices,
-        items=items,
-        where=where,
-        sampling=Sampling(temperature, top_k, top_p, min_p, typical_p, repetition_penalty, seed),
-        n=n,
-        max_tokens=max_tokens,
-        close=close,
-        heal=heal,
-        forced=forced,
-        draft=draft,
-        unknown=unknown,
-        method=method,
-        batch_size=batch_size,
-        progress=progress,
-    )
+    asked, options = settings_of("stream", settings, method_of(method))
     request = prepare(model, prompt, asked)
-    batches = request.batches(max(1, asked.batch_size // request.n))
+    batches = request.batches(asked.at_once)
     first = next(batches, None)
     if first is None:
         return iter([Event("end", result=[])])
@@ -137,7 +82,7 @@ class AnswerEvents:
     def __init__(self, row: int, spec: AnswerSpec):
         self._row = row
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._reader = JsonEvents(row) if isinstance(spec.output.grammar, JsonSchema) else None
+        self._reader = JsonEvents(row) if isinstance(spec.form.grammar, JsonSchema) else None
 
     def more(self, data: bytes) -> Iterator[Event]:
         """The events of these further bytes."""

@@ -28,6 +28,7 @@ from grammarlm.masks.saved.snapshot import restore
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .automaton import Automaton
+from .compiled import Compiled
 from .matcher import Matcher
 from .report import Report
 
@@ -43,36 +44,10 @@ LOGGER = logging.getLogger("grammarlm.masks")
 USUAL_LIMITS = Limits()
 
 
-class Constraint:
+class Constraint(Compiled):
     """A compiled grammar, shared by any number of matchers and threads."""
 
-    def __init__(
-        self,
-        automaton: Automaton,
-        report: Report,
-        grammar: Grammar,
-        canonical: Canonical | None = None,
-        closed: ClosedTexts | None = None,
-    ):
-        self._automaton = automaton
-        self._canonical, self._closed = canonical, closed
-        self.report = report
-        self.grammar = grammar
-        self.canvases = 0  # made so far: their tables stay
-
-    @property
-    def vocab(self) -> Vocabulary:
-        return self._automaton.program.vocab
-
-    @property
-    def is_canonical(self) -> bool:
-        """Was it compiled with canonical_only?"""
-        return self._canonical is not None
-
-    @property
-    def nbytes(self) -> int:
-        """Current memory of states and rows; bounded by limits.max_bytes. The tables of canvases come beside."""
-        return self._automaton.epoch.nbytes
+    canvases = 0  # made so far: their tables stay
 
     def matcher(self, max_tokens: int | None = None) -> Matcher:
         """A new matcher at the start of a text; with `max_tokens` the text always ends within so many tokens, stop id
@@ -139,11 +114,6 @@ class Constraint:
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled as what it was compiled from: unpickling compiles it again."""
         return Constraint.from_bytes, (self.to_bytes(), self.vocab)
-
-    @cached_property
-    def fingerprint(self) -> bytes:
-        """The same for the same grammar and vocabulary, in any process."""
-        return store.fingerprint(self.grammar, self.vocab, self._canonical is not None)
 
 
 @suggesting("compile")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from grammarlm.errors import shorten
 
+from .matcher_like import MatcherLike
 from .protocol import Epoch, row_of
 
-if TYPE_CHECKING:
-    from .matcher import Matcher
 
-
-def explain(matcher: Matcher, token: int) -> str:
+def explain(matcher: MatcherLike, token: int) -> str:
     """One or two lines: "allowed", or the reason against it and what was expected instead."""
     vocab = matcher._constraint.vocab
     if not 0 <= token < vocab.size:
@@ -28,7 +25,7 @@ def explain(matcher: Matcher, token: int) -> str:
     )
 
 
-def _reason(matcher: Matcher, token: int) -> str:
+def _reason(matcher: MatcherLike, token: int) -> str:
     vocab = matcher._constraint.vocab
     data = vocab.token_bytes(token)
     if token in vocab.stop_ids:
@@ -57,7 +54,7 @@ def _readable(epoch: Epoch, state: int, data: bytes) -> int:
     return next(n for n in range(len(data), -1, -1) if n == 0 or epoch.after_bytes(state, data[:n]))
 
 
-def _expected(matcher: Matcher, read: bytes) -> str:
+def _expected(matcher: MatcherLike, read: bytes) -> str:
     """What may come after these bytes, in words."""
 
     def find(epoch: Epoch, state: int) -> tuple[set[int], list[int]]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .mask_array import ids_of, only_bit
+from .matcher_like import MatcherLike
 from .runtime.limits import Clock
 
-if TYPE_CHECKING:
-    from .matcher import Matcher
 
-
-def tokens(matcher: Matcher, limit: int) -> list[int]:
+def tokens(matcher: MatcherLike, limit: int) -> list[int]:
     """The chain of masks with exactly one bit, up to a stop id."""
     ahead, clock = matcher._probe(), clock_of(matcher)
     chain: list[int] = []
@@ -27,7 +24,7 @@ def tokens(matcher: Matcher, limit: int) -> list[int]:
     return chain
 
 
-def text(matcher: Matcher, limit: int) -> bytes:
+def text(matcher: MatcherLike, limit: int) -> bytes:
     """The longest common prefix of all texts that tokens can spell from here.
 
     Byte by byte: a byte is forced if all tokens that may be half read at this place agree on it. Where one of them ends
@@ -56,7 +53,7 @@ def text(matcher: Matcher, limit: int) -> bytes:
     return bytes(spelled)
 
 
-def clock_of(matcher: Matcher) -> Clock:
+def clock_of(matcher: MatcherLike) -> Clock:
     """Of the whole call: each mask that it makes has one of its own."""
     clock = Clock(matcher._constraint.report.limits)
     clock.begin_call()
@@ -67,13 +64,13 @@ def clock_of(matcher: Matcher) -> Clock:
 class _Beginning:
     """The tokens that may begin at a place and agree with the bytes found since."""
 
-    matcher: Matcher
+    matcher: MatcherLike
     place: int
     steps: int  # tokens up to here
     ids: np.ndarray
 
     @classmethod
-    def at(cls, matcher: Matcher, place: int, steps: int) -> _Beginning | None:
+    def at(cls, matcher: MatcherLike, place: int, steps: int) -> _Beginning | None:
         """None where nothing is forced: where the text may end or continue with something that has no bytes. Nor where
         a token may be asked for by its id: what comes after it depends on the tokenization of its text."""
         ids = ids_of(matcher._row())

@@ -33,7 +33,7 @@ from .protocol import FINISHED, Epoch, row_of
 from .trail import FIRST_STEP, STRIDE, Budget, Head, Trail, back, before, first_head
 
 if TYPE_CHECKING:
-    from .constraint import Constraint
+    from .compiled import Compiled
 
 # The caller's mask, checked once; the same as an array; its rows; the address of the first, and the bytes from each to the
 # next (machines/json/matcher.py).
@@ -59,7 +59,7 @@ class Matcher:
         "_words",
     )
 
-    def __init__(self, constraint: Constraint):
+    def __init__(self, constraint: Compiled):
         automaton = constraint._automaton
         facts = automaton.program.facts
         self._constraint = constraint
@@ -296,7 +296,7 @@ class Matcher:
     def snapshot(self) -> bytes:
         """The steps read so far, to continue elsewhere: `constraint.restore(snapshot)`, in this process or another."""
         budget = self._start[4]
-        return snapshot.take(self._constraint, self._head, None if budget is None else budget[0])
+        return snapshot.take(self._constraint.fingerprint, self._head, None if budget is None else budget[0])
 
     def __repr__(self) -> str:
         state = "finished" if self.is_finished else "may end" if self.is_accepting else "open"

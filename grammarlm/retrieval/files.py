@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,14 +30,20 @@ from grammarlm.masks.machines.items.index import HIGH, LOW_BITS, ItemIndex
 from .bits import with_summary
 from .segment import ItemSegment
 
-if TYPE_CHECKING:
-    from .item_set import ItemSet
-
 VERSION = 1
 KINDS = "biufUSMm"  # dtype kinds of labels and ids: no objects
 
 
-def save(items: ItemSet, folder: str | os.PathLike[str]) -> None:
+class Stored(Protocol):
+    """What a set keeps in files."""
+
+    segments: tuple[ItemSegment, ...]
+    count: int
+    labels: dict[str, np.ndarray]
+    ids: np.ndarray | None
+
+
+def save(items: Stored, folder: str | os.PathLike[str]) -> None:
     """FileExistsError where there is such a folder already."""
     target = Path(folder)
     if target.exists():
@@ -71,7 +77,7 @@ def _save_segment(segment: ItemSegment, folder: Path, number: int) -> dict[str, 
     return {**sizes, "arrays": list(arrays)}
 
 
-def load(items: ItemSet, folder: str | os.PathLike[str]) -> None:
+def load(items: Stored, folder: str | os.PathLike[str]) -> None:
     """Fills a new set; GrammarError where a file is not what it must be."""
     reader = _Folder(Path(folder))
     facts = reader.facts()

@@ -13,8 +13,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.generate import start
-from grammarlm.decoding.logits.sampling import Sampling
-from grammarlm.decoding.options import Options
+from grammarlm.decoding.settings import NAMES, Settings
 
 generate_module, stream_module = (import_module(f"grammarlm.decoding.{name}") for name in ("generate", "stream"))
 
@@ -68,18 +67,20 @@ def test_every_argument_is_known_to_a_generator():
 
 
 @pytest.mark.parametrize("function", [gl.generate, gl.stream])
-def test_the_signatures_are_the_options(function):
-    named = {one.name: one.default for one in signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY}
-    held = {one.name: getattr(Options(), one.name) for one in fields(Options) if one.name != "sampling"}
-    assert named == held | {one.name: one.default for one in fields(Sampling)}
+def test_the_signatures_show_the_settings(function):
+    parameters = list(signature(function).parameters.values())
+    named = {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
+    assert named == {one.name: one.default for one in fields(Settings) if one.init}
+    assert [one.name for one in (*parameters[:2], parameters[-1])] == ["model", "prompt", "options"]
+    assert "the answer is one" in function.__doc__ or "events of an answer" in function.__doc__
 
 
-@pytest.mark.parametrize("name", [one.name for one in fields(Options) if one.name not in {"sampling", "method"}])
-def test_generate_and_stream_pass_each_option_on(name, monkeypatch):
+@pytest.mark.parametrize("name", sorted(NAMES - {"method"}))
+def test_generate_and_stream_pass_each_setting_on(name, monkeypatch):
     seen, given = [], object()
-    monkeypatch.setattr(Options, "__post_init__", lambda options: None)
+    monkeypatch.setattr(Settings, "__post_init__", lambda settings: None)
     for module in (generate_module, stream_module):
-        monkeypatch.setattr(module, "prepare", lambda model, prompt, options: 1 / seen.append(getattr(options, name)))
+        monkeypatch.setattr(module, "prepare", lambda model, prompt, settings: 1 / seen.append(getattr(settings, name)))
     for function in (gl.generate, gl.stream):
         with pytest.raises(TypeError):
             function(model, [65], **{name: given})

@@ -210,17 +210,17 @@ def nan_after_a_digit(ids):
 
 def test_a_reader_that_raises_anything():
     """The answer is complete, its value cannot be told: the others have theirs."""
-    from grammarlm.decoding.output import Output
+    from grammarlm.decoding.answer_format import AnswerFormat
 
     for kind in (ValueError, KeyError, RuntimeError, RecursionError, Unprintable, AttributeError):
 
         def read(text, kind=kind):
             raise kind("no value")
 
-        value, error = Output(gl.Regex("a"), read).value("a", [0])
+        value, error = AnswerFormat(gl.Regex("a"), read).value("a", [0])
         assert value is None
         assert error.startswith(kind.__name__)
-        value, error = Output(gl.Regex("a"), find=read).value("a", [0])
+        value, error = AnswerFormat(gl.Regex("a"), find=read).value("a", [0])
         assert value is None
         assert error.startswith(kind.__name__)
 

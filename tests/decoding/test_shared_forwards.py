@@ -6,8 +6,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling
-from grammarlm.decoding.options import Options
 from grammarlm.decoding.request import prepare
+from grammarlm.decoding.settings import Settings
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.decoding.tree.text_node import TextNode
 from tests.decoding.random_models import Forwards, random_model
@@ -42,7 +42,7 @@ def test_a_batch_takes_as_many_forwards_as_its_longest_answer(kind, tokenizer):
 
 def test_a_tree_reads_what_its_texts_do_not_share(tokenizer):
     model = random_model("Llama", len(tokenizer))
-    branches = Branches(prepare(model, [[5, 6, 7]], Options(tokenizer=tokenizer, max_tokens=9)), Sampling())
+    branches = Branches(prepare(model, [[5, 6, 7]], Settings(tokenizer=tokenizer, max_tokens=9)), Sampling())
     forwards = Forwards(model)
     for texts in ([()], [(7,)], [(7, 8), (9,)], [(7,)], [(7, 8, 5), (9, 4)], [(7, 8, 5, 3), (9,), (9, 4, 4, 4)]):
         branches.steps([reduce(TextNode.child, tokens, TextNode(0)) for tokens in texts])

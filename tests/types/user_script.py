@@ -35,3 +35,5 @@ except gl.GrammarError as error:
 for event in gl.stream(model, "Ada", choices=["a", "b"]):
     print(event.kind, event.text)
 people = gl.Generator(model, Person, max_tokens=80)
+best = gl.generate(model, "Ada", choices=["a", "b"], method="beam", beams=3)
+filled = gl.generate(model, "Ada", choices=["a", "b"], sampler="entropy", steps=4)

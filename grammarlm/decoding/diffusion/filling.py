@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammarlm.decoding.answer_spec import Compiled
-from grammarlm.decoding.output import Output
+from grammarlm.decoding.answer_format import AnswerFormat
 from grammarlm.decoding.result import Result, Stats
 from grammarlm.errors import LimitExceeded, brief, unknown_argument
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -141,12 +140,13 @@ class Filling:
 
     reader: Reader
     vocab: Vocabulary
-    compiled: Compiled
+    constraint: Constraint | None
     draws: Draws
     plan: Plan
     steps: int | None = None
     never: Sequence[int] = ()  # ids that nothing allows where there is no grammar
     ends: bool = False  # without a grammar: may a text end before the row does?
+    was_cached: bool = False
     compile_seconds: float = 0.0
 
     def run(self, holes: Holes) -> Run:
@@ -159,7 +159,7 @@ class Filling:
         """The row before the model is asked, and what fills it."""
         length, row, reader = len(holes.row), holes.row, self.reader
         whole = self.canvas(length) if holes.shrinking or (row >= 0).any() else self.masked_canvas(length)
-        constraint = self.compiled.constraint
+        constraint = self.constraint
         if holes.shrinking:
             whole = ShrinkingCanvas(length, holes.shrinking, self.vocab.size, self.canvas)
             reader, constraint = ShrinkingReader(reader, self.vocab.size, self.vocab.stop_ids), None
@@ -170,13 +170,13 @@ class Filling:
         return reader, run, self.plan.drive(run, self.plan.rule)
 
     def canvas(self, length: int) -> Canvas:
-        if self.compiled.constraint is None:
+        if self.constraint is None:
             return FreeCanvas(length, self.vocab, never=self.never, ends=self.ends)
-        return canvas_of(self.compiled.constraint, length)
+        return canvas_of(self.constraint, length)
 
     def masked_canvas(self, length: int) -> Canvas:
         """As `canvas`, for a row without known ids: its passes depend only on the length, so they are kept."""
-        constraint = self.compiled.constraint
+        constraint = self.constraint
         if constraint is None:
             return self.canvas(length)
         kept = MASKED_ROWS.get(constraint, length)
@@ -186,23 +186,23 @@ class Filling:
         MASKED_ROWS.keep(constraint, length, kept)
         return copy(kept)  # canvases replace the passes of their last row, and never change them
 
-    def result(self, output: Output, run: Run) -> Result:
+    def result(self, form: AnswerFormat, run: Run) -> Result:
         """Of a row that is filled: the whole row, its text, its value."""
         kept = np.flatnonzero(run.row != self.vocab.size)
         tokens = [int(run.row[at]) for at in kept]
         own = self.ended(tokens)
         self.check(tokens[:own])
         text = b"".join(self.bytes_of(token) for token in tokens[:own]).decode(errors="replace")
-        value, error = output.value(text, tokens[:own])
+        value, error = form.value(text, tokens[:own])
         stats = self.stats_of(run, own)
         logprobs = [run.log_p.get(int(at), 0.0) for at in kept]
         return Result(text, value, tokens, logprobs, stats, "stop" if own < len(tokens) else "closed", error=error)
 
     def check(self, tokens: Sequence[int]) -> None:
         """The matcher is the arbiter: a view of the canvas may follow keys, numbers and blanks only so far."""
-        if self.compiled.constraint is None:
+        if self.constraint is None:
             return
-        matcher = self.compiled.constraint.matcher()
+        matcher = self.constraint.matcher()
         if not (all(matcher.advance(token) for token in tokens) and matcher.is_accepting):
             raise LimitExceeded(
                 "the row that was filled is no text of the constraint: its canvas follows equal keys, long numbers and "
@@ -221,8 +221,8 @@ class Filling:
             forwards=sum(step.model_calls for step in run.trace),
             tokens=tokens,
             seed=None if self.draws.is_greedy else self.draws.sampling.seed,
-            cache_hit=self.compiled.was_cached,
-            closes=self.compiled.constraint is not None,
+            cache_hit=self.was_cached,
+            closes=self.constraint is not None,
             compile_seconds=self.compile_seconds,
             model_seconds=sum(step.model_ms for step in run.trace) / 1000,
             mask_seconds=sum(step.canvas_ms for step in run.trace) / 1000,

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
+from grammarlm.decoding.answer_format import as_written
 from grammarlm.decoding.argument_types import AnyGrammar, Choice, Items, Model, Pattern, Prompt, Schema, Tokenizer
 from grammarlm.decoding.arguments import check_choice, check_integer, check_vocabulary, prompt_ids
 from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from grammarlm.decoding.fit import count_of, warn_of_width
 from grammarlm.decoding.logits.sampling import Sampling
-from grammarlm.decoding.output import as_written
 from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of
 from grammarlm.decoding.readers.model_facts import check_no_tokenizer, width_of
-from grammarlm.decoding.request import compiled_output
+from grammarlm.decoding.request import compile_format
 from grammarlm.decoding.result import Result
 from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.kernels import entries
@@ -96,20 +96,30 @@ def infill(
     check_integer("block", block, 1, optional=True)
     check_choice("unknown", unknown, UNKNOWN)
     plan = one_by_one(sampler, block, options) if kind == CAUSAL else Plan.of(sampler or "confidence", block, options)
-    output = as_written(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
+    form = as_written(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
     start = perf_counter()
     width, tokens = width_of(model), None if vocab is None else vocab.size
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
     if width is not None:
         warn_of_width(tokens or count_of(tokenizer, vocab), width)
     entries.load("masks", "logits")
-    compiled = compiled_output(output, vocab, limits, unknown)
+    constraint, was_cached = compile_format(form, vocab, limits, unknown)
     seconds = perf_counter() - start
     before = [] if prompt is None else prompt_ids(prompt, tokenizer, vocab, width)
     mask_id = checked_mask(mask_id, model, tokenizer, kind)
     reader = Denoiser(model, vocab.size, mask_id, before or first_ids(kind, tokenizer), kind)
     never = () if kind == CAUSAL else (mask_id,)
-    filling = Filling(reader, vocab, compiled, Draws(sampling), plan, steps, never=never, compile_seconds=seconds)
+    filling = Filling(
+        reader,
+        vocab,
+        constraint,
+        Draws(sampling),
+        plan,
+        steps,
+        never=never,
+        was_cached=was_cached,
+        compile_seconds=seconds,
+    )
     row = read_holes(holes, vocab)
     masked = int((row.row == MASKED).sum())
     if kind == CAUSAL and steps is not None and steps < masked:
@@ -117,7 +127,7 @@ def infill(
             f"steps={steps} for {masked} missing tokens: an autoregressive model fills in one at a step; give {masked} steps or "
             "more, or leave steps= out"
         )
-    return filling.result(output, filling.run(row))
+    return filling.result(form, filling.run(row))
 
 
 def checked_kind(model: Any) -> str:

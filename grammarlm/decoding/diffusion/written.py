@@ -43,7 +43,7 @@ def diffusion(
 ) -> list[Result]:
     """n answers to each prompt, all side by side; the options are infill()'s."""
     for spec in request.specs:
-        check_integer("max_tokens", spec.max_tokens, 1, LONGEST)
+        check_integer("max_tokens", spec.settings.max_tokens, 1, LONGEST)
     check_integer("steps", steps, 1, optional=True)
     check_integer("block", block, 1, optional=True)
     kind = kind_of(request.model)
@@ -58,21 +58,22 @@ def diffusion(
     for prompt, spec in zip(request.prompts, request.specs, strict=True):
         check_spec(spec)
         for number in range(request.n):
-            draws = Draws(spec.sampling.of_sample(number))
+            draws = Draws(spec.settings.sampling.of_sample(number))
             reader = Denoiser(request.model, spec.vocab.size, mask_id, prompt, kind)
             filling = Filling(
                 reader,
                 spec.vocab,
-                spec.compiled,
+                spec.constraint,
                 draws,
                 plan,
                 steps,
                 never=[mask_id],
                 ends=True,
+                was_cached=spec.was_cached,
                 compile_seconds=spec.compile_seconds,
             )
             fillings.append((filling, spec))
-            jobs.append(filling.job(Holes(np.full(spec.max_tokens, MASKED))))
+            jobs.append(filling.job(Holes(np.full(spec.settings.max_tokens, MASKED))))
     fill_together(jobs)
     return [answer(filling, spec, run) for (filling, spec), (_, run, _) in zip(fillings, jobs, strict=True)]
 
@@ -82,7 +83,7 @@ diffusion.further = frozenset({"inner"}.union(*map(names_of, SAMPLERS.values()))
 
 def answer(filling: Filling, spec: AnswerSpec, run: Run) -> Result:
     """A row of `max_tokens` places, without what comes after the text."""
-    result = filling.result(spec.output, run)
+    result = filling.result(spec.form, run)
     count = result.stats.tokens
     ended = "stop" if count < len(result.tokens) else "length" if spec.constraint is None else "closed"
     value = None if ended == "length" else result.value  # a text that was cut has none
@@ -95,8 +96,8 @@ def check_spec(spec: AnswerSpec) -> None:
     """What is asked for of texts from left to right, and makes no sense here."""
     asked = {
         "where": spec.where is not None,
-        "heal": bool(spec.rest),
-        "repetition_penalty": spec.sampling.repetition_penalty != 1,
+        "heal": bool(spec.healed_suffix),
+        "repetition_penalty": spec.settings.repetition_penalty != 1,
     }
     for name, is_asked in asked.items():
         if is_asked:

@@ -68,13 +68,13 @@ class ForcedDrafts:
 def forced_draft(row: Row) -> list[int]:
     """The most likely next tokens of forced text; none where nothing is forced, or the model has accepted too few so far."""
     stats, spec, grammar = row.stats, row.spec, row.grammar
-    if grammar.matcher is None or row.width is None or not spec.scores_forced or grammar.rest:
+    if grammar.matcher is None or row.width is None or spec.settings.forced == "off" or grammar.healed_suffix:
         return []
-    if not isinstance(spec.output.grammar, JsonSchema) or grammar.matcher.is_narrowed:
+    if not isinstance(spec.form.grammar, JsonSchema) or grammar.matcher.is_narrowed:
         return []
     if stats.draft_tokens >= FEW and 2 * stats.accepted_tokens < stats.draft_tokens:
         return []
-    room = min(MOST_TOKENS, spec.max_tokens - row.count - 1)
+    room = min(MOST_TOKENS, spec.settings.max_tokens - row.count - 1)
     draft = forced_text(row)[: max(room, 0)]
     return draft if all(token < row.width for token in draft) else []
 

@@ -4,8 +4,8 @@ A prompt that ends in `http:` ends in the token `:`, and a model that has seen `
 So the last tokens are removed, and the first of the answer must spell them again, but may extend over the border. `take_back`
 removes as many as could matter: all from the first position where a token could begin that extends over the end.
 
-The bytes to be spelled again are the *rest*. Allowed are tokens that are a prefix of it, if tokens can spell what then remains, and
-tokens that begin with it and whose remaining bytes are the beginning of a text of the grammar.
+The bytes to be spelled again are the *healed suffix*. Allowed are tokens that are a prefix of it, if tokens can spell what then
+remains, and tokens that begin with it and whose remaining bytes are the beginning of a text of the grammar.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def _path(vocab: Vocabulary, data: bytes) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def row_of(vocab: Vocabulary, constraint: Constraint | None, rest: bytes) -> np.ndarray:
-    """The mask while the rest has to be spelled: what a token adds after it must be the beginning of a text of the constraint."""
-    path, nothing = _path(vocab, rest), vocab.words * 32
-    inside = [node for i, node in enumerate(path, 1) if _is_spelled(vocab, rest[i:])]
+def row_of(vocab: Vocabulary, constraint: Constraint | None, suffix: bytes) -> np.ndarray:
+    """The mask while the suffix has to be spelled: what a token adds after it must be the beginning of a text of the constraint."""
+    path, nothing = _path(vocab, suffix), vocab.words * 32
+    inside = [node for i, node in enumerate(path, 1) if _is_spelled(vocab, suffix[i:])]
     nodes = [np.array(inside, np.int64)]
-    if len(path) == len(rest):
+    if len(path) == len(suffix):
         start, end = path[-1] + 1, int(vocab.trie.end[path[-1]])
         nodes.append(np.arange(start, end) if constraint is None else _read(vocab, constraint.matcher(), start, end))
     tokens = vocab.trie.token[np.concatenate(nodes)]

@@ -184,7 +184,7 @@ class Decoding:
         """Fills all masks at once. False if one of them fails: each row then fills its own, and only that row fails."""
         masks = allocate_mask(len(rows), self.vocab.size)
         try:
-            needed = fill_masks([None if row.grammar.rest else row.grammar.matcher for row in rows], masks)
+            needed = fill_masks([None if row.grammar.healed_suffix else row.grammar.matcher for row in rows], masks)
         except Exception:
             return False
         for row, mask, is_masked in zip(rows, masks, needed, strict=True):

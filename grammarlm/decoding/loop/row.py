@@ -2,7 +2,7 @@
 
 Between two choices there may be forced tokens: each is the only one that its mask allows. The model need not be asked for them, so
 `prepare` appends them at once, and the model reads them together with the token before them. Its logits come back for each, and
-`score` records how probable they were. The text is the same as without (`scores_forced=False`): a draw from a single token is that
+`score` records how probable they were. The text is the same as without (`forced="off"`): a draw from a single token is that
 token, whatever its logit.
 
     prepare()      appends forced tokens, then leaves the mask of the next choice, or finds that the text ends there
@@ -59,11 +59,11 @@ class Row:
     rule: DraftRule | None = None  # with where= there is none: each row draws by itself
 
     def __init__(self, spec: AnswerSpec, number: int, beginning: list[int]):
-        self.spec, self.number, self.sampling = spec, number, spec.sampling
+        self.spec, self.number, self.sampling = spec, number, spec.settings.sampling
         self.grammar, self.predicate = RowGrammar(spec), spec.predicate
         self.unread = Unread.beginning(beginning)
-        seed = spec.sampling.seed if spec.sampling.temperature else None
-        hit, closes = spec.compiled.was_cached, self.grammar.closes
+        seed = self.sampling.seed if self.sampling.temperature else None
+        hit, closes = spec.was_cached, self.grammar.closes
         self.stats = Stats(seed=seed, cache_hit=hit, closes=closes, compile_seconds=spec.compile_seconds)
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
@@ -101,7 +101,7 @@ class Row:
     @property
     def position(self) -> int:
         """The position that the random numbers of the next choice depend on, with the seed and the sample's number."""
-        return HEALING + self.grammar.healed if self.grammar.rest else len(self.tokens)
+        return HEALING + self.grammar.healed if self.grammar.healed_suffix else len(self.tokens)
 
     @property
     def length_read(self) -> int:
@@ -117,7 +117,7 @@ class Row:
         `in_draft`: the logits of the next choice are already here, so it is a choice even where only one token is left.
         """
         self.is_prepared = True
-        if self.grammar.rest:
+        if self.grammar.healed_suffix:
             self.grammar.fill()
             return
         try:
@@ -168,11 +168,16 @@ class Row:
 
     def _may_be_forced(self, token: int) -> bool:
         """No where each token gets its own forward, where the model has no logit for it, or where the predicate refuses it."""
-        return self.spec.scores_forced and self.width is not None and token < self.width and self._holds(token)
+        return (
+            self.spec.settings.forced == "score"
+            and self.width is not None
+            and token < self.width
+            and self._holds(token)
+        )
 
     def _reason_to_end(self, only: int | None) -> str | None:
         """Why the text ends here, whatever the model predicts; None: it goes on."""
-        is_full = self.count == self.spec.max_tokens
+        is_full = self.count == self.spec.settings.max_tokens
         if is_full and self.stats.closes:
             return "closed"
         if self.grammar.matcher is not None and self.grammar.allows_stops_only(only):
@@ -242,7 +247,7 @@ class Row:
 
     def accept(self, choice: Choice, before: float, removed: float) -> bool:
         """Appends a drawn token; `before` is the log-sum-exp of all logits. True if it is part of the answer."""
-        token, is_healing = choice.token, bool(self.grammar.rest)
+        token, is_healing = choice.token, bool(self.grammar.healed_suffix)
         self.is_prepared = False
         if token in self.spec.vocab.stop_ids:
             self.finish_reason = "closed" if self.grammar.is_narrowed else "stop"
@@ -281,7 +286,7 @@ class Row:
         text = data.decode(errors="replace")
         value, error = None, self.error
         if self.finish_reason in COMPLETE:
-            value, error = self.spec.output.value(text if text.encode() == data else data, self.tokens)
+            value, error = self.spec.form.value(text if text.encode() == data else data, self.tokens)
         return Result(
             text=text,
             value=value,

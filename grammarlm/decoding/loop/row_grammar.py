@@ -14,7 +14,7 @@ from . import healing
 
 
 class RowGrammar:
-    """The matcher of one text. While the end of the prompt is healed (`rest`), the mask is that of healing."""
+    """The matcher of one text. While the end of the prompt is healed (`healed_suffix`), the mask is that of healing."""
 
     def __init__(self, spec: AnswerSpec):
         self._spec = spec
@@ -22,7 +22,7 @@ class RowGrammar:
         self.mask = allocate_mask(1, spec.vocab.size)
         self.is_masked = self.matcher is not None  # does the mask forbid anything?
         self.is_narrowed = False  # has the budget of tokens removed tokens from a mask?
-        self.rest = spec.rest
+        self.healed_suffix = spec.healed_suffix
         self.healed = 0  # how many tokens have been written while healing
 
     def fork(self) -> RowGrammar:
@@ -32,8 +32,11 @@ class RowGrammar:
 
     def fill(self, is_filled: bool = False) -> None:
         """Makes the mask of the next token; `is_filled`: the matcher has written it already."""
-        if self.rest:
-            self.mask[0], self.is_masked = healing.row_of(self._spec.vocab, self._spec.constraint, self.rest), True
+        if self.healed_suffix:
+            self.mask[0], self.is_masked = (
+                healing.row_of(self._spec.vocab, self._spec.constraint, self.healed_suffix),
+                True,
+            )
         elif self.matcher is None:
             self.is_masked = False  # the mask may still be that of healing
         else:
@@ -55,24 +58,24 @@ class RowGrammar:
 
     def piece_of(self, token: int) -> bytes:
         """The bytes that a token appends to the text: of one that spells the end of the prompt again, only those after that end."""
-        return self._spec.bytes_of(token)[len(self.rest) :]
+        return self._spec.bytes_of(token)[len(self.healed_suffix) :]
 
     def may_follow_healing(self, token: int) -> bool:
         """Is what the token appends after the prompt the beginning of a text within the budget? (Healing has no budgets.)"""
-        piece = self.piece_of(token) if self.rest else b""
+        piece = self.piece_of(token) if self.healed_suffix else b""
         return not piece or self._spec.constraint is None or self._matcher_after(piece) is not None
 
     def advance(self, token: int) -> bool:
         """Reads a token that the mask allows; False where the matcher refuses it all the same."""
-        if not self.rest:
+        if not self.healed_suffix:
             return self.matcher is None or self.matcher.advance(token)
         piece = self.piece_of(token)
-        self.rest, self.healed = self.rest[len(self._spec.bytes_of(token)) :], self.healed + 1
+        self.healed_suffix, self.healed = self.healed_suffix[len(self._spec.bytes_of(token)) :], self.healed + 1
         if piece and self._spec.constraint is not None:
             self.matcher = self._matcher_after(piece)
         return True
 
     def _matcher_after(self, piece: bytes) -> Matcher | None:
         assert self._spec.constraint is not None
-        left = self._spec.max_tokens - 1 if self.closes else None
+        left = self._spec.settings.max_tokens - 1 if self.closes else None
         return healing.matcher_after(self._spec.constraint, piece, left)

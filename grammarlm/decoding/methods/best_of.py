@@ -35,7 +35,7 @@ def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], 
     check_integer("candidates", candidates, 1, MOST_ANSWERS)
     if request.n > candidates:
         raise ValueError(f"n={request.n} with candidates={candidates}; the n best of at least so many are taken")
-    specs = [replace(spec, sampling=spec.sampling.warm()) for spec in request.specs]
+    specs = [replace(spec, settings=spec.settings.warm()) for spec in request.specs]
     drawn: list[Result] = []
     for batch in replace(request, n=candidates, specs=specs).batches(max(1, ROWS // candidates)):
         drawn += masked(batch)

@@ -60,7 +60,7 @@ class Blended:
 
     def start(self, request: Request, **options: Any) -> Decoding:
         """All that comes before the first token."""
-        room = max(spec.max_tokens + len(spec.rest) for spec in request.specs)
+        room = max(spec.settings.max_tokens + len(spec.healed_suffix) for spec in request.specs)
         readers = [request.reader()]
         for model, prompt in self.others:
             prompts = request.prompts if prompt is None else [self._ids(model, prompt, request)] * len(request.prompts)
@@ -69,7 +69,7 @@ class Blended:
         return Decoding(BlendedReader(readers, function, self.__name__), request.specs, request.n)
 
     def _ids(self, model: Any, prompt: Any, request: Request) -> list[int]:
-        if any(spec.rest for spec in request.specs):
+        if any(spec.healed_suffix for spec in request.specs):
             raise ValueError(
                 f"heal=True takes tokens of the prompt back, and {self!r} reads another prompt, which would keep its own; "
                 "leave one of the two out"

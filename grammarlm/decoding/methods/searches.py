@@ -62,7 +62,7 @@ class Searched:
         self.find, self.is_independent = find, is_independent
 
     def __call__(self, request: Request, **options: Any) -> list[Result]:
-        sampling = request.specs[0].sampling
+        sampling = request.specs[0].settings.sampling
         check_whole_distribution(sampling, self.__name__)
         results: list[Result] = []
         for one in request.batches(1):  # one prompt at a time: the texts of a search share their forwards

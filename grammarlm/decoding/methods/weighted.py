@@ -49,7 +49,7 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     A text that where= does not let go on has weight 0, and no value ("unsatisfied").
     """
     how = Rejection(**options)
-    sampling = request.specs[0].sampling
+    sampling = request.specs[0].settings.sampling
     how = how if sampling.temperature else replace(how, weights="none")
     check_whole_distribution(sampling, "awrs")
     branches = Branches(request, sampling)

@@ -89,7 +89,7 @@ class Draft:
 
     def start(self, model: Any, spec: AnswerSpec, cost: Cost) -> Drafting:
         """The drafts of one batch of answers; `cost` is what the model's forwards cost."""
-        target = Target(model, spec.vocab, spec.sampling.temperature)
+        target = Target(model, spec.vocab, spec.settings.temperature)
         for member in leaves(self.drafter):
             member.has_failed = False
         self.drafter.begin(target)
@@ -107,7 +107,7 @@ class Draft:
         return self.rule.lossless and self.drafter.is_lossless
 
     def _room(self, row: Row) -> int:
-        return min(self.length, row.spec.max_tokens - row.count - 1)
+        return min(self.length, row.spec.settings.max_tokens - row.count - 1)
 
     def __repr__(self) -> str:
         return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {name_of(self.rule)}>"

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.decoding.answer_spec import Compiled
 from grammarlm.decoding.failures import Ending, RowFailure, no_distribution
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.row import Choice, Row
@@ -47,7 +46,7 @@ class Branches:
         """`sampling`: the temperature and penalty of `drawn`; temperature 0 is treated as 1."""
         self.specs, self.sampling = request.specs, sampling
         self.vocab = request.specs[0].vocab
-        if any(spec.rest for spec in self.specs):
+        if any(spec.healed_suffix for spec in self.specs):
             raise ValueError(
                 'heal=True takes tokens of this prompt back, which only method="masked" and "best_of" write again'
             )
@@ -111,7 +110,7 @@ class Branches:
 
     def is_full(self, text: TextNode) -> bool:
         """Is the text cut here by max_tokens? Not where the matcher keeps the budget: its mask then allows the end alone."""
-        return text.length >= self.specs[text.prompt].max_tokens and not self._masks.closes[text.prompt]
+        return text.length >= self.specs[text.prompt].settings.max_tokens and not self._masks.closes[text.prompt]
 
     # ------------------------------------------------------------------ the result
 
@@ -123,8 +122,9 @@ class Branches:
         is_cut = self.is_full(text)
         if is_cut and ending is None:
             ending = self._refused_whole(text)
-        spec = replace(self.specs[text.prompt], scores_forced=False, where=None, sampling=self.sampling)
-        row = Row(spec if ending is None else replace(spec, compiled=Compiled()), number, [])
+        spec = self.specs[text.prompt]
+        spec = replace(spec, settings=replace(spec.settings, forced="off", **vars(self.sampling)), where=None)
+        row = Row(spec if ending is None else replace(spec, constraint=None), number, [])
         for token, scores in zip(text.tokens(), text.scores(), strict=True):
             row.prepare()
             row.accept(Choice(token, scores.logprob, scores.model_logprob), 0.0, scores.mass_removed)
@@ -133,7 +133,7 @@ class Branches:
             row.end(ending)
             row.stats.closes, row.stats.cache_hit = (
                 self._masks.closes[text.prompt],
-                self.specs[text.prompt].compiled.was_cached,
+                self.specs[text.prompt].was_cached,
             )
         elif row.finish_reason is None:
             if is_cut:

@@ -31,7 +31,7 @@ class TextLogits:
         shared = self._shared(texts)
         if self._reader is None or shared is None:
             prompts = [self._request.prompts[text.prompt] for text in texts]
-            room = max(spec.max_tokens for spec in self._request.specs)
+            room = max(spec.settings.max_tokens for spec in self._request.specs)
             self._reader = open_reader(self._request.model, prompts, room, self._request.cache)
             chunks = [[*begin, *text.tokens()] for begin, text in zip(self._reader.beginnings, texts, strict=True)]
         else:

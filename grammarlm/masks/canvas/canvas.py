@@ -30,7 +30,7 @@ from .protocol import MASKED, Draw, Grid, Passes, TokenGrid, TokenPasses, Undeci
 from .scores import Scores, SoftmaxDraw
 
 if TYPE_CHECKING:
-    from grammarlm.masks.constraint import Constraint
+    from grammarlm.masks.compiled import Compiled
 
 LONGEST = 1 << 16
 
@@ -38,7 +38,7 @@ LONGEST = 1 << 16
 class Canvas:
     """Exact answers about rows of one length. It keeps the passes of the last row, so rows that differ in little cost little."""
 
-    def __init__(self, constraint: Constraint, view: View, length: int, after: Matcher | None = None, room: int = 0):
+    def __init__(self, constraint: Compiled, view: View, length: int, after: Matcher | None = None, room: int = 0):
         length = _count(length, "canvas(length) takes a number of tokens", 1)
         room = _count(room, "canvas(room=) takes a number of tokens", 0)
         if after is not None:
@@ -259,7 +259,7 @@ def _with(row: list[int], setting: list[tuple[int, int]]) -> list[int]:
     return after
 
 
-def _made_again(constraint: Constraint, length: int, after: Matcher | None, room: int) -> Canvas:
+def _made_again(constraint: Any, length: int, after: Matcher | None, room: int) -> Canvas:
     return constraint.canvas(length, after=after, room=room)
 
 
@@ -270,7 +270,7 @@ def _count(value: int, what: str, least: int) -> int:
     return number
 
 
-def _check_matcher(after: Matcher, constraint: Constraint) -> None:
+def _check_matcher(after: Matcher, constraint: Compiled) -> None:
     if not isinstance(after, Matcher):
         raise TypeError(f"canvas(after=) takes a matcher of this constraint, not {type(after).__name__}")
     if after._automaton is not constraint._automaton:

@@ -15,7 +15,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 
 if TYPE_CHECKING:
-    from grammarlm.masks.matcher import Matcher
+    from grammarlm.masks.matcher_like import MatcherLike
 
     from .classes import TokenClasses
 
@@ -99,6 +99,6 @@ class TokenGrid(Protocol):
 class View(Protocol):
     """A machine as canvases see it. Made once for a constraint, shared by its canvases; safe to use from any thread."""
 
-    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> Grid | TokenGrid:
+    def grid(self, length: int, after: MatcherLike | None, room: int, check: Callable[[], None]) -> Grid | TokenGrid:
         """Rows of this length, at the beginning of a text or after what a matcher has read; up to `room` tokens may follow.
         `check` raises where time is up."""

@@ -11,7 +11,7 @@ from grammarlm.masks.machines.registry import machine_of
 from .protocol import View
 
 if TYPE_CHECKING:
-    from grammarlm.masks.constraint import Constraint
+    from grammarlm.masks.compiled import Compiled
 
 HOMES = {  # machine: "module:function" that makes a constraint's view; imported on first use
     "items": ".items:ItemsView",
@@ -22,7 +22,7 @@ HOMES = {  # machine: "module:function" that makes a constraint's view; imported
 }
 
 
-def view_of(constraint: Constraint) -> View:
+def view_of(constraint: Compiled) -> View:
     """A new view; UnsupportedFeature where the constraint has none."""
     if constraint._canonical is not None:
         raise UnsupportedFeature(

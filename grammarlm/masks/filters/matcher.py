@@ -28,7 +28,7 @@ from . import greedy
 from .budget import INFINITE, costs_of, fewest_of, plan_of
 
 if TYPE_CHECKING:
-    from grammarlm.masks.constraint import Constraint
+    from grammarlm.masks.compiled import Compiled
 
 
 class FilteredMatcher(Matcher):
@@ -37,7 +37,7 @@ class FilteredMatcher(Matcher):
     __slots__ = ()
     _counts_safe_steps = False  # machines/json/matcher.py
 
-    def __init__(self, constraint: Constraint, max_tokens: int | None):
+    def __init__(self, constraint: Compiled, max_tokens: int | None):
         super().__init__(constraint)
         if max_tokens is None:
             return

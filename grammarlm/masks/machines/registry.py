@@ -45,10 +45,10 @@ class Machine:
 
 MACHINES = [
     Machine("json", lambda grammar: isinstance(grammar, JsonSchema), ".json.compile.compile:json_automaton"),
-    Machine("items", lambda grammar: isinstance(grammar, ITEMS), ".items.program:items_automaton"),
-    Machine("parts", has_parts, ".parts.program:parts_automaton"),
+    Machine("items", lambda grammar: isinstance(grammar, ITEMS), ".items.compile:items_automaton"),
+    Machine("parts", has_parts, ".parts.compile:parts_automaton"),
     Machine("stack", needs_stack, ".stack.compile:stack_automaton", names_empty_parts=True),
-    Machine("regular", lambda grammar: True, ".regular.program:regular_automaton", names_empty_parts=True),
+    Machine("regular", lambda grammar: True, ".regular.compile:regular_automaton", names_empty_parts=True),
 ]
 
 

@@ -6,30 +6,45 @@ makes a forged one harmless.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from grammarlm.errors import GrammarError
 from grammarlm.masks.trail import Head, steps_of
 
 from .sealed import number, seal, unseal
 
-if TYPE_CHECKING:
-    from grammarlm.masks.constraint import Constraint
-    from grammarlm.masks.matcher import Matcher
-
 _MAGIC, _VERSION, _WHAT = b"grammarlm matcher\n", 1, "snapshot"
 
 
-def take(constraint: Constraint, head: Head, budget: int | None) -> bytes:
+class Reads(Protocol):
+    @property
+    def is_finished(self) -> bool: ...
+
+    def advance(self, token: int) -> bool: ...
+
+    def advance_bytes(self, data: bytes) -> bool: ...
+
+
+Matcher_co = TypeVar("Matcher_co", bound=Reads, covariant=True)
+
+
+class Constraint(Protocol[Matcher_co]):
+    @property
+    def fingerprint(self) -> bytes: ...
+
+    def matcher(self, max_tokens: int | None = None) -> Matcher_co: ...
+
+
+def take(fingerprint: bytes, head: Head, budget: int | None) -> bytes:
     """The budget (0: none, else one more), how many steps, and each: a token as twice its id, bytes as twice their length + 1."""
     steps = steps_of(head)
-    out = [constraint.fingerprint, number(0 if budget is None else budget + 1), number(len(steps))]
+    out = [fingerprint, number(0 if budget is None else budget + 1), number(len(steps))]
     for step in steps:
         out += [number(2 * step)] if isinstance(step, int) else [number(2 * len(step) + 1), step]
     return seal(_MAGIC, _VERSION, b"".join(out))
 
 
-def restore(constraint: Constraint, data: bytes) -> Matcher:
+def restore(constraint: Constraint[Matcher_co], data: bytes) -> Matcher_co:
     reader = unseal(_MAGIC, _VERSION, data, _WHAT)
     if reader.take(len(constraint.fingerprint)) != constraint.fingerprint:
         raise GrammarError("the snapshot was taken with another grammar or another vocabulary")

@@ -93,20 +93,28 @@ def test_counted_values(tiny, number: int) -> None:
     check_case(tiny, number)
 
 
-UNDECIDED = 868  # keys are x, xx and xxx, and the row has room for nothing else
+# Rows that a canvas refuses by name (LimitExceeded) instead of filling them: no dead end, and no text either.
+ONE_OF_EACH_LENGTH = (92, 286, 818, 853, 868, 894)  # keys of ^x+$: x, xx and xxx, and the row has room for nothing else
+IN_BLOCKS = (489,)  # five keys in blocks: what is refused is not the key that the last completion had twice
+UNDECIDED = ONE_OF_EACH_LENGTH + IN_BLOCKS
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("part", range(PARTS))
 def test_all_counted_values(tiny, part: int) -> None:
     for number in range(part * EACH, (part + 1) * EACH):
-        if number != UNDECIDED:
+        if number not in UNDECIDED:
             check_case(tiny, number)
 
 
 @pytest.mark.proof
-@pytest.mark.xfail(
-    raises=gl.LimitExceeded, strict=True, reason="one key of each length: 1,024 tries find no completion"
-)
-def test_one_key_of_each_length(tiny) -> None:
-    check_case(tiny, UNDECIDED)
+@pytest.mark.parametrize("number", UNDECIDED)
+@pytest.mark.xfail(raises=gl.LimitExceeded, strict=True, reason="1,024 tries find no completion")
+def test_what_is_not_decided(tiny, number: int) -> None:
+    check_case(tiny, number)
+
+
+@pytest.mark.parametrize("number", [339])
+def test_keys_in_what_follows_a_part_differ(tiny, number: int) -> None:
+    """A part of the row was completed, and behind it there was room for a key only that the row has already."""
+    check_case(tiny, number)

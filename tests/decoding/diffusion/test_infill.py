@@ -150,7 +150,7 @@ def test_models_may_return_an_object_and_any_float_type_and_width() -> None:
 
     def narrow(ids):
         logits = plain(ids)[..., :STOP].to(torch.float64)
-        return type("Output", (), {"logits": logits})()
+        return type("AnswerFormat", (), {"logits": logits})()
 
     def wide(ids):
         return torch.cat([plain(ids), torch.full((*ids.shape, 9), 99.0)], -1)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.answer_spec import Compiled
 from grammarlm.decoding.diffusion.denoiser import Denoiser
 from grammarlm.decoding.diffusion.draws import Draws
 from grammarlm.decoding.diffusion.filling import Filling, Plan
@@ -57,7 +56,7 @@ def law_of(language, model, holes, sampler, steps=None, block=None, **options):
 
     def play(script):
         reader = Denoiser(model, language.width, 0)
-        filling = Filling(reader, language.vocab, Compiled(constraint), Scripted(script), plan, steps)
+        filling = Filling(reader, language.vocab, constraint, Scripted(script), plan, steps)
         return tuple(filling.run(Holes(np.array(holes))).row.tolist())
 
     return outcomes(play)

@@ -12,10 +12,10 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.methods.weighted import heaviest
-from grammarlm.decoding.options import Options
 from grammarlm.decoding.readers.cached import static_caches_are_right
 from grammarlm.decoding.request import prepare
 from grammarlm.decoding.result import Population
+from grammarlm.decoding.settings import Settings
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.decoding.tree.text_node import TextNode
 from tests.decoding.left_to_right import LEFT_TO_RIGHT
@@ -356,7 +356,7 @@ def test_a_transformer_with_every_cache(model, tokenizer, method):
 
 def test_branches_know_what_the_model_says_of_any_text(model, tokenizer):
     """Extended, reordered, gone back, asked again, of unequal length: always the logits of a forward of the whole text."""
-    request = prepare(model, ["the cat sat", "a"], Options(tokenizer=tokenizer, max_tokens=9))
+    request = prepare(model, ["the cat sat", "a"], Settings(tokenizer=tokenizer, max_tokens=9))
     branches = Branches(request, Sampling())
     for texts in (
         [(0,), (1,)],

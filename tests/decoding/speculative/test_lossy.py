@@ -284,7 +284,10 @@ def test_the_target_goes_back_to_what_it_finds_improbable(least, monkeypatch):
         if row.stats.draft_tokens > row.stats.accepted_tokens + len(rewinds_of.get(row, [])):
             rewinds_of.setdefault(row, []).append(row.count)
             rewinds.append(row)
-            mask, fresh = gl.allocate_mask(2, VOCAB.size), row.spec.constraint.matcher(max_tokens=row.spec.max_tokens)
+            mask, fresh = (
+                gl.allocate_mask(2, VOCAB.size),
+                row.spec.constraint.matcher(max_tokens=row.spec.settings.max_tokens),
+            )
             for token in row.ids[len(row.spec.prompt) :]:
                 assert fresh.advance(token)
             own, anew = row.grammar.matcher.fill_mask(mask, 0), fresh.fill_mask(mask, 1)

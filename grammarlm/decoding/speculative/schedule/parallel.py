@@ -120,7 +120,7 @@ class Parallel(Schedule):
 
     def _longer(self, growth: Growth) -> Growth:
         """The same chain, with room for more; all of its own."""
-        left = growth.row.spec.max_tokens - growth.row.count - 1
+        left = growth.row.spec.settings.max_tokens - growth.row.count - 1
         chain = growth.tree.without_asides.tokens
         longer = Growth(growth.row, min(left, len(chain) + 1 + self.ahead))
         longer.most = len(chain) + self.branches * (1 + self.ahead)

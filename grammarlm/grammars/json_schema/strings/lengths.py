@@ -10,7 +10,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from grammarlm.grammars.regular.terms import (
     ALT,
@@ -29,12 +29,17 @@ from grammarlm.grammars.regular.terms import (
     Term,
 )
 
-if TYPE_CHECKING:
-    from .automaton import Explored
-
 CONTINUATION = sum(1 << byte for byte in range(0x80, 0xC0))
 
 Span = tuple[int, float]  # every length from .. to
+
+
+class States(Protocol):
+    """The states of a term, explored."""
+
+    def bounds(self, term: Term) -> Span | None: ...
+
+    def lengths(self, term: Term, most: int) -> int: ...
 
 
 def interval(low: int, high: float, most: int) -> int:
@@ -63,7 +68,7 @@ def count_words(term: Term, low: int, high: int | None) -> int:
 class LengthSets:
     """Length sets of terms. `explore(term)` gives the states of a term whose set cannot be computed from its parts."""
 
-    def __init__(self, explore: Callable[[Term], Explored], tick: Callable[[], None] = lambda: None):
+    def __init__(self, explore: Callable[[Term], States], tick: Callable[[], None] = lambda: None):
         self._explore, self._tick = explore, tick
         self._least: dict[Term, int] = {}
         self._most: dict[Term, float] = {}

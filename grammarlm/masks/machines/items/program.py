@@ -1,9 +1,4 @@
-"""compile() for sets of items (gl.Tokens) and lists of them (gl.TokenList).
-
-An item is its tokens, whatever they are: text that a model may also write otherwise, or special ids such as <item_17>,
-which no text spells. Two kinds of ids are refused by name: a stop id, which would end the text in the middle of an
-item, and an id that has no token.
-"""
+"""What all texts of a set of items have in common: the index of the items, and how they are read."""
 
 from __future__ import annotations
 
@@ -12,23 +7,18 @@ import numpy as np
 from grammarlm.errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature
 from grammarlm.grammars.items.token_list import TokenList
 from grammarlm.grammars.items.tokens import Tokens
-from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.protocol import ProgramDefaults
-from grammarlm.masks.report import Report
 from grammarlm.masks.runtime.limits import Clock, Limits
 from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .epoch import ItemsEpoch
 from .index import ItemIndex
 from .separator import Separator
 from .threads import ItemList, OneItem, Thread
 
 
 class ItemsProgram(ProgramDefaults):
-    """What all texts have in common: the index of the items, and how they are read."""
-
     reads_whole_tokens = True
     tokens_spell_all = True  # an item is tokens, so tokens can always complete it
 
@@ -87,15 +77,3 @@ def _refused(row: int, token: int, vocab: Vocabulary) -> GrammarError:
         f"item {row} holds the id {token}, which has no token in this vocabulary, so no mask can allow it; add its token to "
         "the tokenizer"
     )
-
-
-def items_automaton(
-    grammar: Tokens | TokenList, vocab: Vocabulary, limits: Limits, canonical_only: bool
-) -> tuple[Automaton, Report]:
-    if canonical_only:
-        raise UnsupportedFeature(
-            f"canonical_only=True with {grammar!r:.80}: an item is the very tokens that were given, which the tokenizer may cut "
-            "otherwise; leave canonical_only out"
-        )
-    program = ItemsProgram(grammar, vocab, limits)
-    return Automaton(program, ItemsEpoch), Report(repr(grammar)[:200], limits, 256, True)

@@ -14,10 +14,11 @@ The result of 2 depends on the nodes and on what follows, not on where the text 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.machines.regular.rows import Piece
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.shared_rows import SharedRows
@@ -35,13 +36,8 @@ from .forests import (
     walked,
     walked_pieces,
 )
+from .reader import Parts, Place, Reader
 from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, fewer, json_lasts, needing, sieves_of
-
-if TYPE_CHECKING:
-    from grammarlm.masks.automaton import Automaton
-
-    from .epoch import Place, Reader
-    from .program import PartsProgram
 
 NO_NODES = np.zeros(0, np.int64)
 MOST_TOKENS = 1 << 16  # tokens in the cache of `may_cross`
@@ -54,7 +50,7 @@ FEW_ENDS = 128  # with at most as many nodes, what follows walks the vocabulary'
 class Borders:
     """The ends of all parts. All methods run under the program's lock."""
 
-    def __init__(self, program: PartsProgram, reader: Reader):
+    def __init__(self, program: Parts, reader: Reader):
         self._program, self._reader = program, reader
         self._trie, self._paths, self._sieves = program.vocab.trie, paths_of(program.vocab), sieves_of(program.vocab)
         self._firsts: dict[int, np.ndarray] = {}  # by automaton

@@ -12,143 +12,23 @@ end, the beginnings of what follows are in it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.filters.budget import plan_of
-from grammarlm.masks.protocol import FINISHED, Epoch, EpochDefaults, StateTerm, row_of
+from grammarlm.masks.protocol import FINISHED, EpochDefaults, StateTerm, row_of
+
+from .reader import Place, Reader
 
 if TYPE_CHECKING:
     from .program import PartsProgram
 
-WIDEST = 256  # places of one text
-MANY = 64  # above this number, equal places are merged: merging takes as long as reading some bytes
 STATE_BYTES = 400  # approximate size of a state
-Place = tuple[int, Epoch, int]  # a part, an epoch of its automaton, a state there
-Made = TypeVar("Made")
-
-
-class Reader:
-    """Reads bytes in the parts, and over their ends."""
-
-    def __init__(self, program: PartsProgram):
-        self.program = program
-
-    def enter(self, parts: Iterable[int], found: dict[Place, None]) -> None:
-        """Adds the beginnings of parts, and of what follows those that may be empty."""
-        waiting, seen = list(parts), set()
-        while waiting:
-            part = waiting.pop()
-            if part not in seen:
-                seen.add(part)
-                automaton = self.program.automata[part]
-                epoch, state = automaton.renew(automaton.program.start)
-                found[part, epoch, state] = None
-                if epoch.accepting[state]:
-                    waiting += self.program.graph.follow[part]
-
-    def inside(self, place: Place, make: Callable[[Epoch, int], Made]) -> tuple[Epoch, Made]:
-        """An epoch of the part's automaton, and the result of `make` at the place there; in a new epoch where the old
-        one is full."""
-        part, epoch, state = place
-        automaton = self.program.automata[part]
-        with automaton.lock:
-            if epoch.is_full:
-                epoch, state = automaton.renew(epoch.terms[state])
-            try:
-                return epoch, make(epoch, state)
-            except LimitExceeded:
-                if not epoch.is_full:
-                    raise
-                epoch, state = automaton.renew(epoch.terms[state])
-                return epoch, make(epoch, state)
-            except GrammarError:
-                raise
-            except BaseException:
-                epoch.close()
-                raise
-
-    def read(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
-        """The places after some bytes of one token, from a closed set of places. Items are whole tokens, so they are
-        not entered."""
-        now: dict[Place, None] = dict.fromkeys(places)
-        for byte in data:
-            self.program.clock.tick()
-            behind: dict[Place, None] = {}
-            for place in now:
-                if not self.program.has_items[place[0]]:
-                    self._read_byte(place, byte, behind)
-            now = self.thinned(behind)
-        return now
-
-    def read_across(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
-        """The places after one token, for those readings in which a prefix of it ends the part of a place."""
-        inside, across = list(places), dict[Place, None]()
-        for offset, byte in enumerate(data):
-            self.program.clock.tick()
-            further: dict[Place, None] = {}
-            for place in across:
-                if not self.program.has_items[place[0]]:
-                    self._read_byte(place, byte, further)
-            still = []
-            for place in inside if offset + 1 < len(data) else ():
-                epoch, after = self.inside(place, _byte(self.program.byte_tokens[byte], byte))
-                if after:
-                    still.append((place[0], epoch, after))
-                    if epoch.accepting[after]:
-                        self.enter(self.program.graph.follow[place[0]], further)
-            inside, across = still, self.thinned(further)
-            if not inside and not across:
-                break
-        return across
-
-    def read_spelled(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
-        """The places after bytes, in any tokenization: items are read by tokens that these bytes spell."""
-        at: list[dict[Place, None]] = [{} for _ in range(len(data) + 1)]
-        at[0] = dict.fromkeys(places)
-        for offset, byte in enumerate(data):
-            self.program.clock.tick()
-            for place in self.thinned(at[offset]):
-                if self.program.has_items[place[0]]:
-                    epoch, found = self.inside(place, _spelled(data, offset))
-                    for length, after in found:
-                        self.land(place[0], epoch, after, at[offset + length])
-                else:
-                    self._read_byte(place, byte, at[offset + 1])
-        return self.thinned(at[-1])
-
-    def _read_byte(self, place: Place, byte: int, found: dict[Place, None]) -> None:
-        epoch, after = self.inside(place, _byte(self.program.byte_tokens[byte], byte))
-        if after:
-            self.land(place[0], epoch, after, found)
-
-    def land(self, part: int, epoch: Epoch, state: int, found: dict[Place, None]) -> None:
-        """Adds a place, and what follows it where the part may end."""
-        found[part, epoch, state] = None
-        if epoch.accepting[state]:
-            self.enter(self.program.graph.follow[part], found)
-
-    def thinned(self, places: dict[Place, None]) -> dict[Place, None]:
-        """The places without duplicates: a part may have several numbers for one state of the text."""
-        if len(places) <= MANY:
-            return places
-        kept = {(part, epoch.terms[state]): (part, epoch, state) for part, epoch, state in places}
-        if len(kept) > WIDEST:
-            raise LimitExceeded(
-                f"the text can be read in more than {WIDEST} ways at once; make the parts of the grammar end where only one can"
-            )
-        return dict.fromkeys(kept.values())
-
-
-def _byte(token: int, byte: int) -> Callable[[Epoch, int], int]:
-    if token >= 0:
-        return lambda epoch, state: epoch.after_token(state, token)
-    return lambda epoch, state: epoch.after_bytes(state, bytes([byte]))
 
 
 class PartsEpoch(EpochDefaults):
@@ -329,7 +209,3 @@ class _Terms:
 
     def __getitem__(self, state: int) -> tuple[tuple[int, StateTerm], ...]:
         return tuple((part, epoch.terms[inner]) for part, epoch, inner in self._epoch.places[state])
-
-
-def _spelled(data: bytes, at: int) -> Callable[[Epoch, int], list[tuple[int, int]]]:
-    return lambda epoch, state: epoch.spelled(state, data, at)

@@ -24,14 +24,14 @@ from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.machines.json.compile.compile import tables_of
 from grammarlm.masks.machines.stack.compile import refuse_named_text
 from grammarlm.masks.protocol import ProgramDefaults
-from grammarlm.masks.report import CanonicalReport, Report
+from grammarlm.masks.report import Report
 from grammarlm.masks.runtime.limits import Clock, Limits
 from grammarlm.masks.runtime.shared_lock import PARTS, shared_lock
 from grammarlm.masks.token_facts import ALL_BYTES, token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .borders import Borders
-from .epoch import PartsEpoch, Reader
+from .reader import Reader
 from .sieves import sieves_of
 
 Compile = Callable[[Grammar], tuple[Automaton, Report]]
@@ -66,7 +66,7 @@ class PartsProgram(ProgramDefaults):
         self._load_kernels()
         self._compile_parts(compile_part)
         self.machines = list({id(automaton): automaton for automaton in self.automata}.values())
-        self.clock = _Clocks(limits, self.machines)
+        self.clock: Clock = _Clocks(limits, self.machines)
         self.byte_tokens = self.facts.byte_tokens
         here = weakref.proxy(self)  # what holds its owner would wait for the garbage collector
         self.borders = Borders(here, Reader(here))
@@ -125,25 +125,3 @@ class PartsProgram(ProgramDefaults):
     def text_of(self, token: int) -> bytes:
         """The bytes of a token that is text; b"" for others."""
         return self.vocab.token_bytes(token) if self.facts.is_text[token] else b""
-
-
-def parts_automaton(
-    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
-) -> tuple[Automaton, Report]:
-    from grammarlm.masks.machines.registry import (
-        compiled,  # the parts' machines are found in the list that names this one
-    )
-
-    program = PartsProgram(grammar, vocab, limits, lambda part: compiled(part, vocab, limits, canonical_only))
-    parts = list({id(report): report for report in program.reports}.values())
-    report = Report(
-        repr(grammar)[:200],
-        limits,
-        256,
-        True,
-        relaxed=tuple(line for r in parts for line in r.relaxed),
-        canonical=CanonicalReport() if canonical_only else None,
-        caps=tuple(dict.fromkeys(line for r in parts for line in r.caps)),
-        keywords=lambda once=False: [line for r in parts if r.keywords is not None for line in r.keywords(once)],
-    )
-    return Automaton(program, PartsEpoch), report

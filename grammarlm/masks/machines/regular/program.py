@@ -5,20 +5,15 @@ from __future__ import annotations
 import functools
 import operator
 
-from grammarlm.errors import UnsatisfiableGrammar
-from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular.byte_classes import byte_partition
 from grammarlm.grammars.regular.derivatives import Algebra
-from grammarlm.grammars.regular.terms import NOTHING, Term
-from grammarlm.masks.automaton import Automaton
+from grammarlm.grammars.regular.terms import Term
 from grammarlm.masks.protocol import ProgramDefaults
-from grammarlm.masks.report import CanonicalReport, Report
 from grammarlm.masks.runtime.limits import Clock, Limits
 from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .epoch import RegularEpoch
 from .liveness import Liveness
 
 
@@ -43,19 +38,3 @@ class RegularProgram(ProgramDefaults):
     def is_alive(self, term: Term) -> bool:
         """Is there a text in the language?"""
         return self.liveness.is_alive(term)
-
-
-def regular_automaton(
-    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
-) -> tuple[Automaton, Report]:
-    clock = Clock(limits)
-    algebra = Algebra(limits.max_depth, clock.tick, limits.max_bytes)
-    start = grammar.language(algebra)
-    if start is NOTHING:
-        raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
-    program = RegularProgram(start, algebra, vocab, limits, clock)
-    canonical = CanonicalReport() if canonical_only else None
-    classes, spells_all = len(program.byte_sets.samples), program.tokens_spell_all
-    return Automaton(program, RegularEpoch), Report(
-        repr(grammar)[:200], limits, classes, spells_all, canonical=canonical
-    )

@@ -8,15 +8,14 @@ models for later ones (`epoch.models`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from grammarlm.kernels import entries
 from grammarlm.layout.table import DEAD, Arena
 
-if TYPE_CHECKING:
-    from .epoch import RegularEpoch
+from .program import RegularProgram
 
 MOST_MODELS = 4
 FEW_NODES = 1 << 14  # trie nodes; so few are walked as fast as a row is copied from a model
@@ -24,7 +23,26 @@ SHARE = 4  # a row is copied from a model only if at most one node in so many mu
 Piece = tuple[int, int, int]  # of the trie: the depth of the node above it, its first node, one past its last
 
 
-def made_row(epoch: RegularEpoch, state: int, may_make: bool) -> np.ndarray | None:
+class RowView(Protocol):
+    """What is read of an epoch, and what may be made in it."""
+
+    program: RegularProgram
+    tables: Any  # of epoch.py; what they hold outlives a call only as long as they do
+    accepting: list[bool]
+    rows: list[np.ndarray | None]
+    models: tuple[int, ...]
+
+    @property
+    def nodes_below(self) -> np.ndarray: ...
+
+    def scratch(self, state: int) -> np.ndarray: ...
+
+    def expand(self, state: int) -> None: ...
+
+    def is_usable(self, state: int) -> bool: ...
+
+
+def made_row(epoch: RowView, state: int, may_make: bool) -> np.ndarray | None:
     """The row of a state, None where something is missing that may not be made."""
     facts = epoch.program.facts
     row = np.zeros(len(facts.stop_row) + 1, np.int32)
@@ -46,7 +64,7 @@ def made_row(epoch: RegularEpoch, state: int, may_make: bool) -> np.ndarray | No
     return row[:-1].copy()
 
 
-def add_tokens(epoch: RegularEpoch, state: int, pieces: Iterable[Piece], row: np.ndarray, may_make: bool) -> bool:
+def add_tokens(epoch: RowView, state: int, pieces: Iterable[Piece], row: np.ndarray, may_make: bool) -> bool:
     """Allows the tokens of pieces of the trie whose remainders can be read from a state, in a row with a word to spare; False
     where something is missing that may not be made."""
     scratch, tables = epoch.scratch(state), epoch.tables
@@ -65,7 +83,7 @@ def add_tokens(epoch: RegularEpoch, state: int, pieces: Iterable[Piece], row: np
     return True
 
 
-def _make(epoch: RegularEpoch, missing: int) -> None:
+def _make(epoch: RowView, missing: int) -> None:
     """What a walk has found missing."""
     if missing > 0:
         epoch.expand(missing)
@@ -73,7 +91,7 @@ def _make(epoch: RegularEpoch, missing: int) -> None:
         epoch.is_usable(-missing)
 
 
-def _copied(epoch: RegularEpoch, state: int, row: np.ndarray) -> list[Piece] | None:
+def _copied(epoch: RowView, state: int, row: np.ndarray) -> list[Piece] | None:
     """Copies what a model's row has in common with this one's; the pieces of the trie that are left. None: all of it.
 
     Asked only where rows are dense and a walk may be long: most rows are made faster than they are compared.
@@ -96,7 +114,7 @@ def _copied(epoch: RegularEpoch, state: int, row: np.ndarray) -> list[Piece] | N
     return pieces
 
 
-def _tokens_in(epoch: RegularEpoch, pieces: list[Piece]) -> np.ndarray:
+def _tokens_in(epoch: RowView, pieces: list[Piece]) -> np.ndarray:
     vocab = epoch.program.vocab
     trie, bits = vocab.trie, np.zeros(vocab.words * 32 + 1, np.uint8)
     for _, first, end in pieces:

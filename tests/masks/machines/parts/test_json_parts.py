@@ -7,7 +7,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
 from grammarlm.masks.machines.parts import borders
-from grammarlm.masks.machines.parts import epoch as parts_epoch
+from grammarlm.masks.machines.parts import reader as parts_reader
 from grammarlm.masks.machines.regular import rows as regular_rows
 from tests.mask_bits import ids_of
 
@@ -303,8 +303,8 @@ def test_budgets_are_refused_by_name():
 
 
 def test_a_text_that_can_be_read_in_too_many_ways(monkeypatch):
-    monkeypatch.setattr(parts_epoch, "MANY", 8)
-    monkeypatch.setattr(parts_epoch, "WIDEST", 20)
+    monkeypatch.setattr(parts_reader, "MANY", 8)
+    monkeypatch.setattr(parts_reader, "WIDEST", 20)
     matcher = gl.compile(gl.Regex("[^x]*") + gl.JsonSchema({"type": "array"}), VOCAB).matcher()
     assert matcher.advance_bytes(b"[" * 15)
     with pytest.raises(gl.LimitExceeded, match="more than 20 ways"):

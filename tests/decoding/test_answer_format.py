@@ -10,8 +10,8 @@ from typing import Literal
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.answer_format import json_value, read_format
 from grammarlm.decoding.arguments import is_batch, per_prompt
-from grammarlm.decoding.output import json_value, one_output
 from grammarlm.kernels.reference.apply_mask import mask_bits
 
 pydantic = pytest.importorskip("pydantic")
@@ -132,7 +132,7 @@ def test_a_value_that_cannot_be_told():
     assert (odd.text, odd.value, odd.finish_reason) == ('{"number":3}', None, "stop")
     assert "an odd number" in odd.error
     assert answer('{"number":4}', schema=Even).value.number == 4
-    deep = one_output(schema=True).value("[" * 100_000, [])
+    deep = read_format(schema=True).value("[" * 100_000, [])
     assert deep[0] is None
     assert "RecursionError" in deep[1] or "JSONDecodeError" in deep[1]
     assert json_value("1" * 5000) == Decimal("1" * 5000)

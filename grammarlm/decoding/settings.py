@@ -1,11 +1,14 @@
-"""What generate() is asked for: all of its arguments but the model and the prompt, as one object."""
+"""The settings of generate(), written once: their names, their defaults and what each may be.
+
+generate(), stream() and gl.Generator take them as keywords; `with_settings` gives such a function a signature that shows them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from inspect import signature
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from inspect import Parameter, signature
+from typing import Any, TypeVar
 
 from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.logits.sampling import Sampling
@@ -16,49 +19,53 @@ from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .answer_format import CONSTRAINED_BY
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
 from .arguments import MOST_ANSWERS, check_choice, check_integer
-from .output import FORMS
 from .result import Result
 
 FORCED = ("score", "off")
-BATCH = 32
 WITH_DRAFTS = ("masked", "best_of")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False)
-class Options:
-    """The arguments of generate(), whose docstring says what each means; those of sampling are a Sampling.
-
-    `method`, `batch_size` and `progress` say how a call is run, the others what one answer is: `start()` takes only those.
-    """
+class Settings:
+    """All that generate() is asked for besides the model and the prompt; its docstring says what each means."""
 
     tokenizer: Tokenizer = None
     vocab: Vocabulary | None = None
-    limits: Limits | None = None
-    cache: str | None = None
-
     schema: Schema = None
     regex: OneOrEach[Pattern] = None
     grammar: OneOrEach[AnyGrammar] = None
     choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None
     items: OneOrEach[Items] = None
     where: OneOrEach[Where] = None
-
-    sampling: Sampling = field(default_factory=Sampling)
-    n: int = 1
     max_tokens: int = 256
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float = 1.0
+    seed: int | None = None
+    n: int = 1
     close: bool = True
     heal: bool = False
     forced: str = "score"
     draft: object = None
+    cache: str | None = None
+    limits: Limits | None = None
     unknown: str = "warn"
-
     method: str | Callable[..., list[Result]] = "masked"
-    batch_size: int = BATCH
+    batch_size: int = 32
     progress: bool | None = None
 
+    sampling: Sampling = field(init=False)  # of those from temperature to seed
+
     def __post_init__(self) -> None:
+        sampling = Sampling(**{one.name: getattr(self, one.name) for one in fields(Sampling)})
+        object.__setattr__(self, "sampling", sampling)
         check_integer("batch_size", self.batch_size, 1)
         check_choice("progress", self.progress, (None, True, False))
         if self.limits is not None and not isinstance(self.limits, Limits):
@@ -83,37 +90,40 @@ class Options:
             raise ValueError(f"method={self.method!r} takes no draft; {' and '.join(map(repr, WITH_DRAFTS))} do")
 
     @property
-    def forms(self) -> dict[str, Any]:
-        """The five forms of a constraint, by name; None where one is not given."""
-        return {name: getattr(self, name) for name in FORMS}
+    def constrained_by(self) -> dict[str, Any]:
+        """What describes the constraint, by the keyword; None where one is not given."""
+        return {name: getattr(self, name) for name in CONSTRAINED_BY}
+
+    def warm(self) -> Settings:
+        """For methods that must sample."""
+        return replace(self, **vars(self.sampling.warm()))
+
+    @property
+    def at_once(self) -> int:
+        """Prompts whose answers share their forwards."""
+        return max(1, self.batch_size // self.n)
 
 
-HOW_A_CALL_IS_RUN = frozenset({"method", "batch_size", "progress"})
-SAMPLING = frozenset(one.name for one in fields(Sampling))
-ARGUMENTS = (
-    frozenset(one.name for one in fields(Options)) - {"sampling"} | SAMPLING
-)  # of generate(), by their names there
+NAMES = frozenset(one.name for one in fields(Settings) if one.init)
 
 
-def options_of(function: str, arguments: Mapping[str, Any], sampling: Sampling | None = None) -> Options:
-    """The Options of arguments that are known by name only; those of sampling one by one or as a Sampling."""
-    known = ARGUMENTS - HOW_A_CALL_IS_RUN
-    for name in arguments:
+def settings_of(
+    function: str, given: Mapping[str, Any], find: Callable[..., Any] | None = None
+) -> tuple[Settings, dict[str, Any]]:
+    """The Settings among a function's keywords, and the others, which are options of the method `find`.
+
+    TypeError for one that is neither.
+    """
+    check_names(function, given, find)
+    own = {name: value for name, value in given.items() if name in NAMES}
+    return Settings(**own), {name: value for name, value in given.items() if name not in NAMES}
+
+
+def check_names(function: str, given: Iterable[str], find: Callable[..., Any] | None) -> None:
+    known = NAMES if find is None else NAMES | option_names(find)
+    for name in given:
         if name not in known:
             raise unknown_argument(function, name, known)
-    loose = {name: value for name, value in arguments.items() if name in SAMPLING}
-    others = {name: value for name, value in arguments.items() if name not in SAMPLING}
-    return Options(sampling=sampling or Sampling(**loose), **others)
-
-
-def check_names(function: str, given: Iterable[str], find: Callable[..., Any], *, are_bound: bool = False) -> None:
-    """TypeError for an argument that is neither generate()'s nor an option of the method `find`; `are_bound`: generate()'s own
-    have been taken out of `given`.
-    """
-    options = option_names(find)
-    for name in given:
-        if name not in options and (are_bound or name not in ARGUMENTS):
-            raise unknown_argument(function, name, ARGUMENTS | options)
 
 
 def option_names(find: Callable[..., Any]) -> set[str]:
@@ -125,3 +135,17 @@ def option_names(find: Callable[..., Any]) -> set[str]:
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         names |= set(getattr(find, "further", [one.name for one in fields(Rejection)]))
     return names
+
+
+def with_settings(function: Function) -> Function:
+    """A function whose further keywords are settings and a method's options, with a signature that shows the settings."""
+    own = signature(function)
+    others = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    settings = [
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
+        for one in fields(Settings)
+        if one.init
+    ]
+    further = Parameter("options", Parameter.VAR_KEYWORD, annotation="object")
+    function.__signature__ = own.replace(parameters=[*others, *settings, further])  # type: ignore[attr-defined]
+    return function

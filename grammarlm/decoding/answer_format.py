@@ -1,8 +1,8 @@
-"""What an answer is held to, and how its text becomes a value: schema=, regex=, grammar=, choices= and items= in all their forms.
+"""What an answer is held to, and how its text becomes a value: schema=, regex=, grammar=, choices= and items=.
 
-one_output(schema=list[int])             texts that are JSON; their value is a list
-one_output(schema=Event)                 a pydantic model, a dataclass, ...: an instance
-one_output(regex="[0-9]+")               the text itself
+read_format(schema=list[int])             texts that are JSON; their value is a list
+read_format(schema=Event)                 a pydantic model, a dataclass, ...: an instance
+read_format(regex="[0-9]+")               the text itself
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from grammarlm.masks.constraint import Constraint
 from .argument_types import Choice, Items, Pattern, Schema
 from .failures import message_of
 
-FORMS = ("schema", "regex", "grammar", "choices", "items")
+CONSTRAINED_BY = ("schema", "regex", "grammar", "choices", "items")
 Read = Callable[[str], Any]
 FindItem = Callable[[list[int]], Any]
 
 
 @dataclass(frozen=True)
-class Output:
+class AnswerFormat:
     """A grammar (None: any text), and how its text (`read`) or tokens (`find`) become a value; by default the text is the value."""
 
     grammar: Grammar | None = None
@@ -61,17 +61,17 @@ class Output:
             return None, message_of(error)
 
 
-def one_output(**forms: object) -> Output:
-    """The Output of the one form that was given, with JSON spelled as a model writes it; free text where there is none."""
-    made = as_written(**forms)
+def read_format(**descriptions: object) -> AnswerFormat:
+    """The format of the one that was given, with JSON spelled as a model writes it; free text where there is none."""
+    made = as_written(**descriptions)
     if made.grammar is None or made.constraint is not None:
         return made
     return replace(made, grammar=as_generated(made.grammar))
 
 
-def as_written(**forms: object) -> Output:
+def as_written(**descriptions: object) -> AnswerFormat:
     """The same with the grammar as it is: every spelling of JSON, blanks where the schema has them."""
-    given = {name: value for name, value in forms.items() if value is not None}
+    given = {name: value for name, value in descriptions.items() if value is not None}
     if len(given) > 1:
         raise ValueError(
             f"{' and '.join(f'{name}=' for name in given)} are given; give one of them. "
@@ -82,7 +82,7 @@ def as_written(**forms: object) -> Output:
             return replace(of_grammar(value.grammar), constraint=value)
         check_argument(name, value)
         return MAKE[name](value)
-    return Output()
+    return AnswerFormat()
 
 
 def check_argument(name: str, value: object) -> None:
@@ -125,21 +125,21 @@ def notation_of(text: str) -> str:
     return "there are gl.Lark(text), gl.Gbnf(text), gl.Ebnf(text) and regex=text; a file is read by pathlib.Path(...).read_text()"
 
 
-def of_schema(schema: Schema) -> Output:
+def of_schema(schema: Schema) -> AnswerFormat:
     """A dict, JSON text, a path (only os.PathLike: a str is never one), a gl.JsonSchema, a Python type, or a function, which stands
     for its arguments.
     """
     if isinstance(schema, JsonSchema):
         kind = schema.python_type
-        return Output(schema, json_value if kind is None else reader_of(kind))
+        return AnswerFormat(schema, json_value if kind is None else reader_of(kind))
     if isinstance(schema, os.PathLike):
-        return Output(JsonSchema(read_schema(schema)), json_value)
+        return AnswerFormat(JsonSchema(read_schema(schema)), json_value)
     if isinstance(schema, dict) and (within := wrapped(schema)):
         raise ValueError(f"schema is OpenAI's {schema['type']!r}, which holds a schema; pass that: {within}")
     if isinstance(schema, (dict, bool, str)):
-        return Output(JsonSchema(schema), json_value)
+        return AnswerFormat(JsonSchema(schema), json_value)
     if is_python_type(schema) or inspect.isroutine(schema):
-        return Output(JsonSchema(schema), reader_of(schema))
+        return AnswerFormat(JsonSchema(schema), reader_of(schema))
     kind = type(schema).__name__
     if is_python_type(type(schema)) and type(schema).__module__ != "builtins":
         raise TypeError(f"schema is an instance of {kind}: {brief(schema, 60)}; pass the class: schema={kind}")
@@ -179,31 +179,31 @@ def fraction(digits: str) -> float | Decimal:
     return number if math.isfinite(number) else Decimal(digits)
 
 
-def of_regex(pattern: Pattern) -> Output:
-    return Output(Regex(pattern))
+def of_regex(pattern: Pattern) -> AnswerFormat:
+    return AnswerFormat(Regex(pattern))
 
 
-def of_choices(choices: Iterable[Choice]) -> Output:
+def of_choices(choices: Iterable[Choice]) -> AnswerFormat:
     """Texts; and integers, which are written as Python does and are their own value. Of an Enum class, or some of its members: what
     these stand for, and the member is the value."""
     if get_origin(choices) is Literal:
         choices = get_args(choices)
     if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
-        return Output(Choices(choices))  # type: ignore[arg-type]  # which says what is wrong
+        return AnswerFormat(Choices(choices))  # type: ignore[arg-type]  # which says what is wrong
     listed: list[Any] = list(choices)
     if listed and all(isinstance(one, Enum) for one in listed):
         return of_members(listed)
     numbers = {str(one): one for one in listed if is_integer(one)}
     if not numbers:
-        return Output(Choices(listed))
+        return AnswerFormat(Choices(listed))
     both = next((one for one in listed if isinstance(one, str) and one in numbers), None)
     if both is not None:
         raise ValueError(f"choices holds {both!r} and {numbers[both]!r}, which are one text; give one of them")
     texts = [str(one) if is_integer(one) else one for one in listed]
-    return Output(Choices(texts), lambda text: numbers.get(text, text))
+    return AnswerFormat(Choices(texts), lambda text: numbers.get(text, text))
 
 
-def of_members(listed: list[Enum]) -> Output:
+def of_members(listed: list[Enum]) -> AnswerFormat:
     members: dict[str, Enum] = {}
     for member in listed:
         kind = type(member).__name__
@@ -214,14 +214,14 @@ def of_members(listed: list[Enum]) -> Output:
             )
         if members.setdefault(str(member.value), member) is not member:
             raise ValueError(f"choices holds {brief(member)} and another one with the same text; give one of them")
-    return Output(Choices(members), members.__getitem__)
+    return AnswerFormat(Choices(members), members.__getitem__)
 
 
 def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def of_grammar(grammar: Grammar) -> Output:
+def of_grammar(grammar: Grammar) -> AnswerFormat:
     if not isinstance(grammar, Grammar):
         raise TypeError(
             f"grammar is {type(grammar).__name__}; pass a grammar such as gl.Regex(...) or gl.Choices([...]), or what "
@@ -229,15 +229,15 @@ def of_grammar(grammar: Grammar) -> Output:
         )
     if isinstance(grammar, JsonSchema):
         return of_schema(grammar)
-    return of_items(grammar) if isinstance(grammar, Tokens) else Output(grammar)
+    return of_items(grammar) if isinstance(grammar, Tokens) else AnswerFormat(grammar)
 
 
-def of_items(items: Items) -> Output:
+def of_items(items: Items) -> AnswerFormat:
     tokens = items if isinstance(items, Tokens) else Tokens(items)
     if tokens.strings is None:
-        return Output(tokens, find=finder(tokens))
+        return AnswerFormat(tokens, find=finder(tokens))
     rows = {text: row for row, text in reversed(list(enumerate(tokens.strings)))}  # the first of equal strings
-    return Output(tokens, None if tokens.ids is None else lambda text: name_of(tokens, rows[text]))
+    return AnswerFormat(tokens, None if tokens.ids is None else lambda text: name_of(tokens, rows[text]))
 
 
 def name_of(items: Tokens, row: int) -> Any:
@@ -266,7 +266,7 @@ def finder(items: Tokens) -> FindItem:
     return find
 
 
-MAKE: dict[str, Callable[[Any], Output]] = {
+MAKE: dict[str, Callable[[Any], AnswerFormat]] = {
     "schema": of_schema,
     "regex": of_regex,
     "grammar": of_grammar,
