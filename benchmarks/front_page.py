@@ -1,4 +1,4 @@
-"""What README, docs/reference/support.md and CHANGELOG say of figures, and README's picture, from benchmarks/results.
+"""What README, CHANGELOG and the front pages of docs say of figures, and README's picture, from benchmarks/results.
 
 usage: python -m benchmarks.front_page     (after a run of json_schemas, grammar_masks or grammar_compiles)
 """

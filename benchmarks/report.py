@@ -14,7 +14,7 @@ import numpy as np
 RESULTS = Path(__file__).parent / "results"
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 ROOT = FIGURES.parent.parent
-TEXTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", FIGURES.parent / "reference" / "support.md")
+TEXTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", FIGURES.parent / "reference" / "support.md", FIGURES / "index.md")
 PACKAGES = ("numpy", "numba", "torch", "transformers", "triton", "llguidance", "xgrammar", "outlines-core")
 
 

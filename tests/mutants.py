@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = Path("grammarlm/kernels/cpu")
-COPIED = ("grammarlm", "tests", "benchmarks")
+COPIED = ("grammarlm", "tests", "benchmarks", "training")
 CAUGHT, SURVIVED = "caught", "survived"
 FAILED = 1  # pytest's status where a test has failed; others mean that there was no answer
 
