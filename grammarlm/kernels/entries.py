@@ -59,7 +59,6 @@ GROUPS = {
     },
     "json": {"json_call": "json.call"},
     "json_canvas": {"explore_json": "json.canvas.explore"},
-    "schemas": {"read_schema": "schemas.rows"},
     "suffix": {
         "suffix_append": "suffix.append",
         "suffix_end": "suffix.append",
