@@ -54,8 +54,6 @@ GROUPS = {
         "rehash_signatures": "stack.rehash",
         "remember_verdict": "stack.rehash",
         "remember_pair": "stack.rehash",
-        "tries_are_sound": "surveys.soundness",
-        "entries_are_sound": "surveys.soundness",
     },
     "json": {"json_call": "json.call"},
     "json_canvas": {"explore_json": "json.canvas.explore"},
