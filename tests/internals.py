@@ -63,25 +63,6 @@ def supplier() -> Callable[[StateMaker, int], None]:
     return StateMaker.supply
 
 
-def surveys_read(epoch: StackEpoch) -> int:
-    """How many surveys a file had for it."""
-    return epoch.numbers.surveys_read
-
-
-def survey_file(epoch: StackEpoch) -> Any:
-    """Where its surveys are kept; None where they are not."""
-    return epoch.numbers.path
-
-
-def forget_survey_file(epoch: StackEpoch) -> None:
-    epoch.numbers.path = None
-
-
-def is_resolved(epoch: StackEpoch) -> bool:
-    """Is it known what the numbers of a file stand for?"""
-    return epoch.numbers.is_resolved
-
-
 def without_surveys(epoch: StackEpoch) -> None:
     """All its rows are made by walks from now on."""
     epoch.signatures.surveys = Surveys.NOWHERE

@@ -90,7 +90,7 @@ def make_formats() -> str:
 
 
 def compiled(grammar: Grammar, vocab: Vocabulary) -> str:
-    """Compiles a grammar and makes masks along some texts: what is found on the way (surveys) is kept, too."""
+    """Compiles a grammar and makes masks along some texts."""
     from grammarlm.masks.constraint import compile
 
     from .inspect import allowed

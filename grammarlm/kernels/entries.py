@@ -54,12 +54,9 @@ GROUPS = {
         "rehash_signatures": "stack.rehash",
         "remember_verdict": "stack.rehash",
         "remember_pair": "stack.rehash",
-        "tries_are_sound": "surveys.soundness",
-        "entries_are_sound": "surveys.soundness",
     },
     "json": {"json_call": "json.call"},
     "json_canvas": {"explore_json": "json.canvas.explore"},
-    "schemas": {"read_schema": "schemas.rows"},
     "suffix": {
         "suffix_append": "suffix.append",
         "suffix_end": "suffix.append",

@@ -8,7 +8,6 @@ first    initial number of rows
 size     index of their capacity in the arena; None where another array of the group has it
 used     index of the number of rows in use
 is_hash  a hash table: empty cells are -1; it is rehashed when it grows
-saved    stored on disk for later processes (masks/machines/stack/survey_store.py)
 """
 
 from typing import Any, NamedTuple
@@ -34,7 +33,6 @@ class Array(NamedTuple):
     size: F | None = None
     used: F | None = None
     is_hash: bool = False
-    saved: bool = False
 
     @property
     def is_matrix(self) -> bool:
@@ -47,14 +45,14 @@ def _hash(field: F, group: str, first: int, size: F, dtype: Any = np.int32, widt
 
 ARRAYS = (
     # automaton states and their moves
-    Array(F.Q_NEXT, np.int32, COLUMNS, "states", 64, saved=True),
-    Array(F.Q_STATUS, np.uint8, 1, "states", 64, saved=True),
-    Array(F.Q_MOVES, np.int32, 2, "states", 64, saved=True),
-    Array(F.Q_LIVE, np.uint64, WORDS, "states", 64, saved=True),
+    Array(F.Q_NEXT, np.int32, COLUMNS, "states", 64),
+    Array(F.Q_STATUS, np.uint8, 1, "states", 64),
+    Array(F.Q_MOVES, np.int32, 2, "states", 64),
+    Array(F.Q_LIVE, np.uint64, WORDS, "states", 64),
     Array(F.MOVES, np.int32, 3, "moves", 512),
     # borders
-    Array(F.B_NEXT, np.int32, COLUMNS, "borders", 16, saved=True),
-    Array(F.B_STATUS, np.uint8, 1, "borders", 16, saved=True),
+    Array(F.B_NEXT, np.int32, COLUMNS, "borders", 16),
+    Array(F.B_STATUS, np.uint8, 1, "borders", 16),
     _hash(F.B_AND, "conjunctions", 64, F.B_AND_SIZE, np.int64, 2),
     # verdicts on threads
     Array(F.VERDICTS, np.uint64, TWICE_WORDS, "verdicts", 16),
@@ -77,30 +75,30 @@ ARRAYS = (
     Array(F.THREADS, np.int32, 3, "threads", 1024, F.T_CAPACITY, F.T_COUNT),
     Array(F.C_NEXT, np.int32, COLUMNS, "moves of configs", 64, F.R_CAPACITY, F.R_COUNT),
     # classes of stacks
-    Array(F.K_LEXER, np.int32, 1, "classes", 64, F.K_CAPACITY, F.K_COUNT, saved=True),
-    Array(F.K_LIVE, np.uint64, WORDS, "classes", 64, saved=True),
+    Array(F.K_LEXER, np.int32, 1, "classes", 64, F.K_CAPACITY, F.K_COUNT),
+    Array(F.K_LIVE, np.uint64, WORDS, "classes", 64),
     _hash(F.K_HASH, "classes", 512, F.K_HASH_SIZE),
     # tries of remainders
-    Array(F.X_BYTE, np.uint8, 1, "nodes", 4096, F.X_NODE_CAPACITY, F.X_NODES, saved=True),
-    Array(F.X_DEPTH, np.uint16, 1, "nodes", 4096, saved=True),
-    Array(F.X_END, np.int32, 1, "nodes", 4096, saved=True),
-    Array(F.X_FIRST, np.int32, 1, "nodes", 4096, saved=True),
-    Array(F.X_COUNT, np.int32, 1, "nodes", 4096, saved=True),
-    Array(F.X_TOKEN, np.int32, 2, "entries", 4096, F.X_TOKEN_CAPACITY, F.X_TOKENS, saved=True),
-    Array(F.TRIES, np.int32, 5, "tries", 64, F.TRIE_CAPACITY, F.TRIE_COUNT, saved=True),
-    Array(F.TRIE_KEY, np.uint64, 1, "tries", 64, saved=True),
+    Array(F.X_BYTE, np.uint8, 1, "nodes", 4096, F.X_NODE_CAPACITY, F.X_NODES),
+    Array(F.X_DEPTH, np.uint16, 1, "nodes", 4096),
+    Array(F.X_END, np.int32, 1, "nodes", 4096),
+    Array(F.X_FIRST, np.int32, 1, "nodes", 4096),
+    Array(F.X_COUNT, np.int32, 1, "nodes", 4096),
+    Array(F.X_TOKEN, np.int32, 2, "entries", 4096, F.X_TOKEN_CAPACITY, F.X_TOKENS),
+    Array(F.TRIES, np.int32, 5, "tries", 64, F.TRIE_CAPACITY, F.TRIE_COUNT),
+    Array(F.TRIE_KEY, np.uint64, 1, "tries", 64),
     _hash(F.TRIE_HASH, "tries", 512, F.TRIE_HASH_SIZE),
     # surveys with their rows and exits
-    Array(F.SURVEY, np.int32, 5, "surveys", 64, F.SURVEY_CAPACITY, F.SURVEY_COUNT, saved=True),
-    Array(F.SURVEY_KEY, np.int64, 2, "surveys", 64, saved=True),
+    Array(F.SURVEY, np.int32, 5, "surveys", 64, F.SURVEY_CAPACITY, F.SURVEY_COUNT),
+    Array(F.SURVEY_KEY, np.int64, 2, "surveys", 64),
     _hash(F.SURVEY_HASH, "surveys", 512, F.SURVEY_HASH_SIZE),
-    Array(F.SPARSE, np.int32, 1, "sparse rows", 1024, F.SPARSE_CAPACITY, F.SPARSE_COUNT, saved=True),
-    Array(F.DENSE, np.int32, ROW, "dense rows", 16, F.DENSE_CAPACITY, F.DENSE_COUNT, saved=True),
-    Array(F.EXITS, np.int32, 3, "exits", 512, F.EXIT_CAPACITY, F.EXIT_COUNT, saved=True),
+    Array(F.SPARSE, np.int32, 1, "sparse rows", 1024, F.SPARSE_CAPACITY, F.SPARSE_COUNT),
+    Array(F.DENSE, np.int32, ROW, "dense rows", 16, F.DENSE_CAPACITY, F.DENSE_COUNT),
+    Array(F.EXITS, np.int32, 3, "exits", 512, F.EXIT_CAPACITY, F.EXIT_COUNT),
     # signatures of masks
-    Array(F.SIGNATURES, np.int32, 2, "signatures", 64, F.SIGNATURE_CAPACITY, F.SIGNATURE_COUNT, saved=True),
+    Array(F.SIGNATURES, np.int32, 2, "signatures", 64, F.SIGNATURE_CAPACITY, F.SIGNATURE_COUNT),
     _hash(F.SIGNATURE_HASH, "signatures", 512, F.SIGNATURE_HASH_SIZE),
-    Array(F.KNOWN_SIGNATURE, np.int32, 1, "known signatures", 1024, F.KNOWN_CAPACITY, F.KNOWN_COUNT, saved=True),
+    Array(F.KNOWN_SIGNATURE, np.int32, 1, "known signatures", 1024, F.KNOWN_CAPACITY, F.KNOWN_COUNT),
 )
 BY_FIELD = {array.field: array for array in ARRAYS}
 USED_OF = {array.group: array.used for array in ARRAYS if array.used is not None}

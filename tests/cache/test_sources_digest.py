@@ -18,7 +18,6 @@ KEYS = {
     "grammarlm.grammars.regular.unicode_cache._versions": ("grammars", "layout"),
     "grammarlm.masks.machines.json.formats._fingerprint": ("grammars", "layout", "masks/machines/json/formats.py"),
     "grammarlm.masks.machines.stack.proofs.trust.proof_name": ("grammars", "layout", "masks"),
-    "grammarlm.masks.machines.stack.survey_store._versions": ("grammars", "layout", "masks", "vocab", "kernels/cpu"),
 }
 EDIT_EACH = """
 import importlib, json, sys

@@ -12,11 +12,9 @@ import grammarlm as gl
 from tests.laws.json_laws import accepts, said
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
 
-# The ways to read a schema: from its frozen form; from dicts; by the general way alone, as far as the declared draft has keywords.
-# A schema within allOf is read by the general way, too, and then with the keywords of all drafts.
+# The ways to read a schema: with the keywords of all drafts, or of the declared one; in plain spelling; and so on.
 READERS: dict[str, dict[str, Any]] = {
-    "frozen": {},
-    "dicts": {"registry": {}},
+    "auto": {},
     "declared": {"draft": "declared"},
     "plain": {"spelling": "plain", "integers": "plain"},
     "relaxed": {"strict": False},

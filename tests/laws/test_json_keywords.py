@@ -86,7 +86,7 @@ def test_no_reader_accepts(reader: str, schema: Any, text: str) -> None:
     ids=str,
 )
 def test_numbers_of_draft_4_are_told_apart_by_value_and_by_spelling(schema: Any, text: str) -> None:
-    outcomes = check_readers({"$schema": DRAFTS[4], **schema}, [text, "1", "1.0", "2.0", "3", "4", "1.5"], ["frozen"])
+    outcomes = check_readers({"$schema": DRAFTS[4], **schema}, [text, "1", "1.0", "2.0", "3", "4", "1.5"], ["auto"])
     assert outcomes["compiled"]
 
 
@@ -112,21 +112,21 @@ def test_a_reference_that_leads_to_itself_is_one_error(schema: Any, options: dic
 
 
 def test_each_keyword_with_each_other() -> None:
-    outcomes = check_all(one_of_each_pair(random.Random("pairs")), readers=["frozen"])
+    outcomes = check_all(one_of_each_pair(random.Random("pairs")), readers=["auto"])
     assert outcomes["compiled"] > 800
 
 
-@pytest.mark.parametrize("reader", [reader for reader in READERS if reader != "frozen"])
+@pytest.mark.parametrize("reader", [reader for reader in READERS if reader != "auto"])
 def test_some_keywords_with_others(reader: str) -> None:
     check_all(islice(one_of_each_pair(random.Random(reader)), 0, None, 10), readers=[reader])
 
 
 def test_some_triples() -> None:
-    assert check_triples("few", 60, readers=["frozen", "declared"])["compiled"] > 80
+    assert check_triples("few", 60, readers=["auto", "declared"])["compiled"] > 80
 
 
 def test_some_of_what_evaluates() -> None:
-    check_all(islice(applied(), 0, None, 60), readers=["frozen"])
+    check_all(islice(applied(), 0, None, 60), readers=["auto"])
 
 
 @pytest.mark.proof
@@ -138,20 +138,20 @@ def test_all_pairs_of_keywords(part: int, record_property) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "itself"])
 def test_all_pairs_of_keywords_in_other_places(place: str, record_property) -> None:
-    outcomes = check_all(islice(pairs(), len(place), None, 8), place, readers=["frozen", "dicts"])
+    outcomes = check_all(islice(pairs(), len(place), None, 8), place, readers=["auto"])
     record_counts(record_property, outcomes, cases="verdicts")
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_all_pairs_of_keywords_of_older_drafts(draft: int, record_property) -> None:
-    outcomes = check_all(islice(pairs(draft), draft % 8, None, 8), draft=draft, readers=["frozen", "dicts", "declared"])
+    outcomes = check_all(islice(pairs(draft), draft % 8, None, 8), draft=draft, readers=["auto", "declared"])
     record_counts(record_property, outcomes, cases="verdicts")
 
 
 @pytest.mark.proof
 def test_all_that_evaluates(record_property) -> None:
-    record_counts(record_property, check_all(applied(), readers=["frozen", "declared"]), cases="verdicts")
+    record_counts(record_property, check_all(applied(), readers=["auto", "declared"]), cases="verdicts")
 
 
 @pytest.mark.proof

@@ -134,15 +134,6 @@ class JsonSchema(Grammar):
             self._is_json = True
         return close_objects(schema, self.registry, self.draft, tick) if self.extra == "forbid" else schema
 
-    def as_bytes(self, tick: Callable[[], None] = lambda: None) -> bytes | None:
-        """The schema as `marshal` writes it; None where it is no plain data, or is a Python type that must be converted first."""
-        source = self._source
-        if self.extra == "forbid" and self.python_type is None:
-            source = frozen(self.document(tick))
-        elif isinstance(source, str):
-            source = frozen(parsed(source))
-        return source if isinstance(source, bytes) else None
-
     @property
     def blanks_between(self) -> str:
         """White space between tokens, by name or pattern; an empty pattern is one."""

@@ -12,7 +12,7 @@ from grammarlm.kernels.entries import LIBRARY, MODULES
 from .extension import link, write_source
 
 CPUS = ["x86-64-v3", "x86-64-v2"]  # the first that a machine supports is used
-HALF = "json_call", "explore_json", "read_schema", "best_entries"  # of the time
+HALF = "json_call", "explore_json", "best_entries"  # of the time
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import grammarlm as gl
 from grammarlm.layout.stack import LR_BASE, WIDE, Field
 from grammarlm.masks.machines.stack import calls
 from grammarlm.masks.machines.stack.epoch import StackEpoch
-from grammarlm.masks.machines.stack.survey_keeper import SurveyKeeper
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
 from tests.kernels.stack.stack_grammars import GBNF, LARK
@@ -21,12 +20,6 @@ from tests.oracles.stack_threads import Config
 BYTES = [bytes([byte]) for byte in range(256)]
 VOCAB = gl.Vocabulary([*BYTES, b"</s>"], stop_ids=[256])
 UNTOUCHED = -7
-
-
-@pytest.fixture(autouse=True)
-def _nothing_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
-    monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
 
 
 class Numbers:

@@ -9,7 +9,6 @@ import grammarlm as gl
 from grammarlm.layout.stack import Field
 from grammarlm.layout.stack_calls import FEW
 from grammarlm.masks.machines.stack import calls
-from grammarlm.masks.machines.stack.survey_keeper import SurveyKeeper
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
 from tests.kernels.stack.stack_grammars import LARK
@@ -34,12 +33,6 @@ GRAMMARS = LARK | {
         [*"<>a',!1# z_", "int ", "in", "int", "#a#", "12a", "'ab'", "<é,", '"', '"a', "é", "a1", "z>,"],
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _nothing_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
-    monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
 
 
 class Surveyed:
@@ -88,12 +81,7 @@ class Surveyed:
 
 @pytest.fixture(scope="module", params=[*GRAMMARS])
 def surveyed(request: pytest.FixtureRequest) -> Surveyed:
-    patch = pytest.MonkeyPatch()
-    patch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
-    try:
-        return Surveyed(request.param, seed=0, tokens=700, configs=14)
-    finally:
-        patch.undo()
+    return Surveyed(request.param, seed=0, tokens=700, configs=14)
 
 
 def test_surveys_are_what_tokens_do(surveyed: Surveyed) -> None:

@@ -17,9 +17,12 @@ TERM, PART = 400, 24
 MEMO, MEMBER, EDGE = 300, 40, 130
 
 
+EVERY_CHARACTER = utf8.encode(charset.ALL)  # most schemas ask for no other set of characters
+
+
 def every_string(algebra: Algebra) -> Term:
     """Any sequence of code points."""
-    return algebra.repeat(algebra.chars(utf8.encode(charset.ALL)), 0, FOREVER)
+    return algebra.repeat(algebra.chars(EVERY_CHARACTER), 0, FOREVER)
 
 
 class TextAlgebra(Algebra):

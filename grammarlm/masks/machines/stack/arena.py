@@ -107,22 +107,6 @@ class StackArena:
         self._arrays[field] = array
         self.words[field] = array.ctypes.data
 
-    def fill(self, field: Field, rows: np.ndarray) -> None:
-        """Makes these the first rows of the field's array."""
-        if len(rows) < len(self._arrays[field]):
-            self._arrays[field][: len(rows)] = rows
-            return
-        self.put(field, rows)
-        if field in SIZES:
-            self.words[SIZES[field]] = len(rows)
-
-    def fill_hash(self, table: Field, rows: Field) -> None:
-        """Fills a hash table from the rows that it indexes, with room for them."""
-        size = len(self._arrays[table])
-        while size < 2 * len(self._arrays[rows]):
-            size *= 2
-        self._resize(table, size)
-
     # ------------------------------------------------------------------ growth
 
     def grow(self, *group: Field) -> None:

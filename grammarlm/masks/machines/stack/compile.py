@@ -21,12 +21,10 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .epoch import StackEpoch
 from .named_tokens import NamedTokens
 from .program import StackProgram
-from .survey_keeper import save_left_surveys
 
 
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """The program of a grammar. Everything that can be refused is refused here."""
-    save_left_surveys()
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
     rules = assembly.machine
@@ -79,7 +77,7 @@ def stack_automaton(
     automaton = Automaton(program, StackEpoch)
     assert isinstance(automaton.epoch, StackEpoch)
     numbers = automaton.epoch.numbers
-    program.keep(len(numbers.origins) + len(numbers.border_origins))
+    program.keep(len(numbers.objects) + len(numbers.border_terms))
     canonical = CanonicalReport() if canonical_only else None
     classes, spells_all = len(program.byte_sets.samples), program.tokens_spell_all
     return automaton, Report(repr(grammar)[:200], limits, classes, spells_all, canonical=canonical, caps=program.caps)

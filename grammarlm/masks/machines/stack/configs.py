@@ -29,8 +29,8 @@ class StackConfigs:
         forks: dict[Fork, int] = {}
         for thread in threads:
             stack = self._stack_of(thread.stack, forks)
-            state = self._numbers.number_from_outside(thread.state)
-            rows.append([state, stack, self._numbers.border_from_outside(thread.border)])
+            state = self._numbers.number(thread.state)
+            rows.append([state, stack, self._numbers.border(thread.border)])
         return self.closed(rows)
 
     def closed(self, threads: list[list[int]]) -> int:
@@ -62,7 +62,7 @@ class StackConfigs:
             if isinstance(symbol, Fork):
                 stack = forks[symbol]
                 continue
-            number = LR_BASE + symbol if isinstance(symbol, int) else self._numbers.number_from_outside(symbol)
+            number = LR_BASE + symbol if isinstance(symbol, int) else self._numbers.number(symbol)
             stack = self._maker.made(calls.push_symbol, stack, number)
         return stack
 

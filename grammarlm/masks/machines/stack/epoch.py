@@ -29,8 +29,6 @@ from .rows import StackRows
 from .signatures import Signatures
 from .states import StateMaker
 from .steps import StackSteps
-from .survey_keeper import SurveyKeeper
-from .survey_store import store_path
 
 MANY_TARGETS = 1024
 BYTES_OF_STATE = 400  # about the size of a state's object
@@ -46,13 +44,12 @@ class StackEpoch(EpochDefaults):
         self.program = program
         surveys = self._worth_surveys(program)
         self.arena = StackArena(program, surveys)
-        self.numbers = StackNumbers(program, self.arena, store_path(program, surveys))
+        self.numbers = StackNumbers(program, self.arena)
         self.maker = StateMaker(program, self.arena, self.numbers, surveys)
         self.signatures = Signatures(program, self.arena, self.maker, surveys)
         self._configs = StackConfigs(self.arena, self.numbers, self.maker)
         self._steps = StackSteps(program, self.arena, self.numbers, self.maker, self._configs)
         self._rows = StackRows(program, self.arena, self.maker, self.signatures, self._steps)
-        self._keeper = SurveyKeeper(self.numbers)
         self.rows = self._rows.known
         self._lock = program.lock
         self._ask, self._address = entries.ask, self.arena.address
@@ -82,18 +79,14 @@ class StackEpoch(EpochDefaults):
 
     @property
     def nbytes(self) -> int:
-        states = BYTES_OF_STATE * len(self.numbers.origins)
+        states = BYTES_OF_STATE * len(self.numbers.objects)
         return self.arena.nbytes + self._rows.nbytes + states + self._steps.nbytes
 
     def close(self) -> None:
         """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
         matchers move on."""
         with self._lock:
-            self.arena.is_full, self.numbers.path, self._peeks = True, None, False
-
-    def save_surveys(self) -> None:
-        """Saves the surveys to disk, where there are enough new ones."""
-        self._keeper.save()
+            self.arena.is_full, self._peeks = True, False
 
     # ------------------------------------------------------------------ states
 

@@ -100,7 +100,6 @@ class StackProgram(ProgramDefaults):
         self.tokens_spell_all = not self.missing_bytes
         # A strong reference back would keep a dropped program alive until Python collects cycles.
         self.trust = Trust(weakref.proxy(self), parsers[0].lexer if is_lark else None)
-        self.has_forgotten = False  # have terms been dropped that the lexer still holds?
 
     @property
     def caps(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -134,13 +133,10 @@ class StackProgram(ProgramDefaults):
     def forget(self) -> None:
         """Drops what was derived; it is derived again on demand.
 
-        The terms of a Lark grammar stay while they are few: states read from disk are identified by their terms, and a
-        term made anew would not be the one that the lexer holds. A lexer has few; after terms have been dropped nothing
-        is read from disk.
+        The terms of a Lark grammar stay while they are few: the lexer holds them, and each made anew would stand beside its own.
         """
         if not self.is_lark or self.algebra.size > MOST_TERMS:
             self.algebra.forget()
-            self.has_forgotten = True
         self.liveness.forget()
         self.trust.forget()
         if "spelling" in self.__dict__:

@@ -20,7 +20,7 @@ from grammarlm.masks.runtime.collector import PATIENT
 from . import calls
 from .arena import FIRST_REAL, StackArena
 from .arena_plan import Surveys
-from .numbers import BOTH, BY_BYTE, OPERAND, RETURN, StackNumbers
+from .numbers import StackNumbers
 from .program import Move, StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
@@ -84,8 +84,6 @@ class StateMaker:
         reason, index = -code & 7, -code >> 3
         needed = arena.array(Field.NEEDED)[: arena.words[Field.NEEDED_COUNT]].tolist()
         arena.words[Field.NEEDED_COUNT] = 0
-        if needed or reason not in (layout.FULL, layout.TOO_WIDE):
-            numbers.resolve()
         for number in needed:
             self._expand_ahead(number)
         if reason in (layout.NEED_STATE, layout.NEED_LIVE):
@@ -95,7 +93,7 @@ class StateMaker:
         elif reason == layout.NEED_AND:
             b, c, _ = arena.array(Field.PAIR).tolist()
             terms = numbers.border_terms[b], numbers.border_terms[c]
-            numbers.remember_pair(b, c, numbers.border(self._program.algebra.both(terms), (BOTH, b, c)))
+            numbers.remember_pair(b, c, numbers.border(self._program.algebra.both(terms)))
         elif reason == layout.NEED_VERDICT:
             self._judge(*arena.array(Field.PAIR).tolist())
         elif reason == layout.FULL:
@@ -153,7 +151,7 @@ class StateMaker:
             if after is not None:
                 made.append(after)
                 break
-            row = numbers.number(state, (BY_BYTE, row, columns[-1]))
+            row = numbers.number(state)
             made.append(row)
         rows = np.zeros((len(columns), program.columns), np.int32)
         rows[range(len(columns)), columns] = made[1:]
@@ -173,14 +171,14 @@ class StateMaker:
             columns = classes_in(bits)
             after = known.get(target)
             if after is None:
-                after = numbers.number(target, (BY_BYTE, number, columns[0]))
+                after = numbers.number(target)
             targets.append(after)
             for column in columns:
                 row[column] = after
         for column, target in tokens:
-            row[column] = after = numbers.number(target, (BY_BYTE, number, column))
+            row[column] = after = numbers.number(target)
             targets.append(after)
-        first = numbers.add_moves([self._move(move, number, which) for which, move in enumerate(moves)])
+        first = numbers.add_moves([self._move(move) for move in moves])
         array = self._arena.array
         array(Field.Q_NEXT)[number] = row
         array(Field.Q_MOVES)[number] = first, len(moves)
@@ -195,17 +193,17 @@ class StateMaker:
         array(Field.Q_STATUS)[number] |= status | (layout.LOOPS if program.loops(state) else 0)
         return targets
 
-    def _move(self, move: Move, of: int, which: int) -> tuple[int, int, int]:
-        """A move of state `of` as kernels read it."""
+    def _move(self, move: Move) -> tuple[int, int, int]:
+        """A move as kernels read it."""
         kind, operand, other = move
         if kind == layout.CALL:
-            after = 0 if other is None else self._numbers.number(other, (RETURN, of, which))
+            after = 0 if other is None else self._numbers.number(other)
             if after and self._program.loops(other):
                 self._arena.array(Field.Q_STATUS)[after] |= layout.LOOPS
-            return kind, self._numbers.number(operand, (OPERAND, of, which)), after
+            return kind, self._numbers.number(operand), after
         number = operand if isinstance(operand, int) else 0
         if isinstance(other, Term):  # the border of LEX, LINE and POP
-            return kind, number, self._numbers.border(other, (OPERAND, of, which))
+            return kind, number, self._numbers.border(other)
         return kind, number, 0
 
     def _find_live(self, number: int, state: object) -> None:
@@ -241,7 +239,7 @@ class StateMaker:
         row = np.zeros(program.columns, np.int32)
         for bits, target in program.algebra.edges(term):
             columns = program.byte_sets.classes_in(bits)
-            row[columns] = self._numbers.border(target, (BY_BYTE, number, columns[0]))
+            row[columns] = self._numbers.border(target)
         if program.border_reads_on:
             row[len(program.byte_sets.samples) :] = number
         elif term.nullable:  # a special token is not text: what the border is about has ended

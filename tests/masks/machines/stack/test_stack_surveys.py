@@ -11,7 +11,6 @@ from grammarlm.layout.stack import TOO_WIDE, Field
 from grammarlm.masks.machines.stack import arena, signatures
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from grammarlm.masks.machines.stack.states import NeedsWalks, StateMaker
-from grammarlm.masks.machines.stack.survey_keeper import SurveyKeeper
 from grammarlm.masks.machines.stack.survey_scratch import idle_scratch
 from grammarlm.models.tiny import FOLDER
 from tests.counts import record_counts
@@ -140,8 +139,6 @@ def test_a_walk_goes_on_where_it_lacked_a_state(vocab, monkeypatch) -> None:
             matcher = gl.compile(gl.Lark.library("json"), vocab).matcher()
             return int(np.unpackbits(mask_of(matcher).view(np.uint8)).sum()), skipped
 
-    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
-    monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
     honest, _ = row(False)
     short, skipped = row(True)
     assert skipped
@@ -150,8 +147,6 @@ def test_a_walk_goes_on_where_it_lacked_a_state(vocab, monkeypatch) -> None:
 
 def test_a_walk_that_was_given_up_leaves_nothing_behind(vocab, monkeypatch) -> None:
     """A failure in the midst of any walk, and then the masks are those of a constraint that has never failed."""
-    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
-    monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
     text = b'{"a": [1, "b'
     grammar, supply = gl.Lark.library("json"), supplier()
     fresh = gl.compile(grammar, vocab).matcher()
@@ -234,8 +229,6 @@ TEXTS = {
 @pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.proof)])
 def test_signatures_that_are_given_up_leave_no_configs(step, name, gives_up, vocab, monkeypatch) -> None:
     """Many texts after a failure, at each place: the numbers of what it left would be given again."""
-    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
-    monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
     grammar, pieces = TEXTS[name]
     honest, supply, failures = gl.compile(grammar, vocab), supplier(), 0
     for at in range(1, 25, step):

@@ -30,7 +30,6 @@ from grammarlm.masks.machines.json.endings.texts import SpelledCompletions
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.languages import LanguageStates, SchemaLanguages
 from grammarlm.masks.machines.json.matcher import FilteredJsonMatcher, JsonMatcher
-from grammarlm.masks.machines.json.rows.plain_scalars import NotPlain
 from grammarlm.masks.machines.json.vocabulary.blanks import blanks_of
 from grammarlm.masks.machines.json.vocabulary.tables import JsonTables
 from grammarlm.masks.protocol import ProgramDefaults
@@ -40,8 +39,6 @@ from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .frozen import frozen_program
-from .plain import plain_start
 from .program import JsonProgram, ProgramWriter
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
@@ -102,14 +99,8 @@ class JsonSchemaProgram(ProgramDefaults):
             self.caps += (PLAIN_INTEGERS + (PYTHON_INTEGERS if grammar.python_type is not None else ""),)
 
     def _written(self, grammar: JsonSchema) -> JsonProgram:
-        """The schema's rows, by the fastest of three ways that can read it."""
+        """The schema's rows."""
         tick = self.clock.tick
-        try:
-            written = self._of_bytes(grammar) or self._of_dicts(grammar)
-        except NotPlain:
-            written = None
-        if written is not None:
-            return written
         schema, options = grammar.document(tick), self._options
         while True:
             writer = self._writer(grammar)  # the previous writer may be half used
@@ -123,30 +114,6 @@ class JsonSchemaProgram(ProgramDefaults):
                 if pointer is None:
                     raise
                 self.relaxed = (*found.relaxed, pointer)
-
-    def _of_dicts(self, grammar: JsonSchema) -> JsonProgram | None:
-        """The rows of a plain schema; None where it is not plain."""
-        writer = self._writer(grammar)
-        try:
-            start = plain_start(writer, self.document, self.clock.tick)
-            return None if start is None else writer.finish(start)
-        except UnsupportedFeature:
-            if grammar.strict:
-                raise
-            return None
-
-    def _of_bytes(self, grammar: JsonSchema) -> JsonProgram | None:
-        """The rows from the schema's frozen form; None where Python has to read it."""
-        if grammar.draft != "auto" or grammar.registry is not None or isinstance(grammar.property_order, tuple):
-            return None
-        frozen = grammar.as_bytes(self.clock.tick)
-        if frozen is None:
-            return None
-        self.texts = self._new_texts()
-        return frozen_program(
-            frozen, grammar.formats, grammar.integers == "plain", self.tables.spelling, self.tables.has_formats,
-            lambda *begun: self._writer(grammar, begun), lambda: self.document, self.clock.tick,
-        )  # fmt: skip
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -178,10 +145,10 @@ class JsonSchemaProgram(ProgramDefaults):
         limits, tick = self.limits, self.clock.tick
         return SchemaLanguages(lambda: TextAlgebra(limits.max_depth, tick, SHARED, limits.max_bytes), limits.max_states)
 
-    def _writer(self, grammar: JsonSchema, begun: tuple[list[int], bytearray] | None = None) -> ProgramWriter:
+    def _writer(self, grammar: JsonSchema) -> ProgramWriter:
         self.texts = self._new_texts()
         order = grammar.property_order
-        return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else (), begun)
+        return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else ())
 
     @property
     def states(self) -> LanguageStates:

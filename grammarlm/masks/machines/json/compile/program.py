@@ -47,16 +47,9 @@ class JsonProgram(NamedTuple):
 class ProgramWriter:
     """Writes one program."""
 
-    def __init__(
-        self,
-        texts: SchemaLanguages,
-        tables: JsonTables,
-        first_names: tuple[str, ...] = (),
-        begun: tuple[list[int], bytearray] | None = None,
-    ):
-        """`begun`: rows and bytes that are written already."""
+    def __init__(self, texts: SchemaLanguages, tables: JsonTables, first_names: tuple[str, ...] = ()):
         self.texts, self.is_tidy = texts, tables.spelling == "plain"
-        self.rows, self.blob = begun or (list(TEMPLATE_ROWS[tables.spelling]), bytearray())
+        self.rows, self.blob = list(TEMPLATE_ROWS[tables.spelling]), bytearray()
         self.nodes = NodeRows(self.rows, self.is_tidy)
         self.numbers = NumberRows(self.rows, self.blob, self.is_tidy)
         self.strings = StringRows(self.rows, self.blob, texts, tables)

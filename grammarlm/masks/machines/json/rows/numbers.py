@@ -8,13 +8,12 @@ from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.numbers.plans import beyond_caps
 from grammarlm.grammars.json_schema.numbers.rows import in_halves, pack
-from grammarlm.grammars.json_schema.numbers.whole_bounds import KINDS
 from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape
 from grammarlm.layout.numbers import Flag, Number
 
-from .template import TEMPLATE_AT
+from .template import NUMBER_TYPES, TEMPLATE_AT
 
-NUMBERS_AT = {shape: TEMPLATE_AT[name] for name, shape in KINDS.items()}
+NUMBERS_AT = {shape: TEMPLATE_AT[name] for name, shape in NUMBER_TYPES.items()}
 
 
 class NumberRows:

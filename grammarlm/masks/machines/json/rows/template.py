@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from grammarlm.grammars.json_schema.numbers.rows import pack
-from grammarlm.grammars.json_schema.numbers.whole_bounds import KINDS
+from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
 from grammarlm.layout.json import ANY_STRING, Shape
 
 LITERALS = {"true": 1, "false": 2, "null": 3}
+NUMBER_TYPES = {
+    "number": NumberShape(),
+    "integer": NumberShape(integer=True),
+    "plain integer": NumberShape(integer=True, plain=True),  # draft 4's: no fraction, no exponent
+}
 MOST_CHARACTERS = (1 << 38) - 1  # more than can ever be written
 
 
@@ -17,7 +22,7 @@ def template(tidy: bool) -> tuple[list[int], dict[str, int]]:
     program += [0, -1, 0, 0]
     at["nothing"] = len(program)
     program += [0, 0]
-    for name, shape in KINDS.items():
+    for name, shape in NUMBER_TYPES.items():
         row = pack(shape, program, tidy=tidy)
         at[name] = len(program)
         program += row
