@@ -230,8 +230,8 @@ class JsonEpoch(EpochDefaults):
         return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
     def _supply(self, times: int, anew: int) -> int:
-        """Makes what a kernel is missing. `times`: interrupted calls so far, `anew`: how often it started over: the more, the more
-        it gets at once.
+        """Makes what a kernel is missing. `times`: interrupted calls so far; `anew`: how often it started over: then it
+        gets more at once.
 
         1 if the kernel will start over, 0 if it resumes where it stopped.
         """
@@ -245,7 +245,7 @@ class JsonEpoch(EpochDefaults):
             with PATIENT:  # new states stay, so a garbage collection in the middle of a text would be wasted
                 program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
                 alone = [state for state in states if not state & COUNT_BIT]
-                program.states.make(alone, max(anew, times))
+                program.states.make(alone, anew, waits)
             self._place_languages()
         with program.tables.lock:
             if wanted & Want.SPOT:

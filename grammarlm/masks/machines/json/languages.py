@@ -167,16 +167,19 @@ class LanguageStates:
             new[: len(old)] = old
             setattr(self, name, new)
 
-    def make(self, states: Iterable[int], times: int = 0) -> None:
+    def make(self, states: Iterable[int], times: int = 0, waits: bool = False) -> None:
         """Makes the rows of these states, and of some that follow them: a walk that misses one will likely miss those,
         too.
 
-        A walk reports missing states one by one, and each time costs milliseconds in a large vocabulary. So after several
-        times it gets twice as many each time, and unmade states elsewhere where too few follow these.
+        A walk that starts over each time reports missing states one by one. So after several times it gets twice as
+        many each time, and unmade states elsewhere where too few follow these. A walk that `waits` resumes instead: it
+        gets as few as the first time, since of large patterns others are many and seldom needed.
         """
         self.loops[self.loops == UNKNOWN_LOOPS] = 0
-        ahead = MADE_AHEAD << min(times, 12)
-        left = self._make_from(list(states), ahead)
+        if waits:
+            self._make_from(list(states), MADE_AHEAD)
+            return
+        left = self._make_from(list(states), MADE_AHEAD << min(times, 12))
         if times and left:
             self._make_from(np.flatnonzero(np.frombuffer(bytes(self._made), np.uint8) == 0)[:left].tolist(), 0)
 
