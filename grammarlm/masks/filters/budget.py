@@ -34,12 +34,15 @@ class Costs:
         self._fewest: dict[int, int] = {}
         self._falling: dict[int, int] = {}  # as _fewest, or the rest of an earlier plan where that is shorter
         self.most_after = {FINISHED: -1}  # upper bound on U after each token of the state
+        self._last: tuple[int, list[int] | None] | None = (
+            None  # a state and its plan: a step asks for it, and then its row
+        )
 
     def fewest(self, epoch: Epoch, state: int) -> int:
         """U: this many tokens are enough to end the text; INFINITE where they are too many to be written down."""
         known = self._fewest.get(state)
         if known is None:
-            plan = _plan(epoch, state)
+            plan = self._plan(epoch, state)
             known = self._fewest[state] = INFINITE if plan is None else len(plan)
         return known
 
@@ -49,7 +52,7 @@ class Costs:
         known = self._falling.get(state)
         if known is not None:
             return known
-        plan = _plan(epoch, state)
+        plan = self._plan(epoch, state)
         if plan is None:
             return INFINITE
         here, rest = state, tuple(plan)
@@ -64,10 +67,15 @@ class Costs:
 
     def plan(self, epoch: Epoch, state: int) -> tuple[int, ...]:
         """Tokens that end the text, as many as `fewest` says."""
-        plan = _plan(epoch, state)
+        plan = self._plan(epoch, state)
         if plan is None:
             raise LimitExceeded("no end of the text is known, or the shortest is too long to be written down")
         return tuple(plan)
+
+    def _plan(self, epoch: Epoch, state: int) -> list[int] | None:
+        if self._last is None or self._last[0] != state:
+            self._last = state, _plan(epoch, state)
+        return self._last[1]
 
     def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
         """The mask row of a state with `left` tokens left: the tokens after which the rest is enough."""

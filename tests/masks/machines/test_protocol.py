@@ -61,7 +61,7 @@ EXAMPLES = [
     ("json", gl.JsonSchema(NESTED, whitespace="compact"), VOCAB),
     ("json", gl.JsonSchema({"enum": [{"a": 1}, "ab", 12]}), VOCAB),
     ("json", gl.JsonSchema({"type": "array", "uniqueItems": True, "items": RECORD}), VOCAB),
-    ("json", gl.JsonSchema({"type": "array", "uniqueItems": True, "items": {"enum": [[], [1], {}]}}), VOCAB),
+    ("json", gl.JsonSchema({"type": "array", "uniqueItems": True, "items": {"type": ["array", "null"]}}), VOCAB),
     ("items", gl.Tokens([[97, 98], [97, ITEM], [256]]), VOCAB),
     ("items", gl.TokenList(gl.Tokens([[97], [98, 99]]), separator=", ", fewest=1, most=3), VOCAB),
     ("parts", gl.Regex("ab*") + gl.JsonSchema({"type": "boolean"}) + "}}", VOCAB),
@@ -92,9 +92,11 @@ LANGUAGES = [
     ),
     (
         "json",
-        gl.JsonSchema({"items": {"enum": [[], {}]}, "type": "array", "uniqueItems": True}, whitespace="compact"),
-        lambda text: text in (b"[]", b"[[]]", b"[{}]"),
-        b"[]{},",
+        gl.JsonSchema(
+            {"items": {"items": True, "type": "array"}, "type": "array", "uniqueItems": True}, whitespace="compact"
+        ),
+        lambda text: text in (b"[]", b"[[]]", b"[[1]]", b"[[{}]]", b"[[[]]]", b"[[11]]"),
+        b"[]{}1",
     ),
     ("items", gl.Tokens([[97, 98], [97, 97]]), lambda text: text in (b"ab", b"aa"), b"ab"),
     ("parts", gl.Regex("ab*") + gl.JsonSchema({"const": 1}), lambda text: re.fullmatch(rb"ab*\s*1\s*", text), b"ab1"),

@@ -50,11 +50,11 @@ def _strings(program: JsonSchemaProgram, start: int) -> set[bytes] | None:
 
 def steps_of(program: JsonSchemaProgram, state: int) -> list[tuple[int, int]]:
     """(byte, state after it) of a language's state."""
-    program.states.make([state], 0, False)
+    program.states.make([state])
     row = np.asarray(program.states.placed[0][0]).reshape(-1, 256)[state]
     return [(byte, int(row[byte])) for byte in np.flatnonzero(row > 0).tolist()]
 
 
 def is_accepting(program: JsonSchemaProgram, state: int) -> bool:
-    program.states.make([state], 0, False)
+    program.states.make([state])
     return bool(program.states.placed[0][1][state])

@@ -244,7 +244,8 @@ class JsonEpoch(EpochDefaults):
         if states:
             with PATIENT:  # new states stay, so a garbage collection in the middle of a text would be wasted
                 program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
-                program.states.make([state for state in states if not state & COUNT_BIT], anew, waits and times > 0)
+                alone = [state for state in states if not state & COUNT_BIT]
+                program.states.make(alone, anew, waits)
             self._place_languages()
         with program.tables.lock:
             if wanted & Want.SPOT:

@@ -173,14 +173,13 @@ class LanguageStates:
 
         A walk that starts over each time reports missing states one by one. So after several times it gets twice as
         many each time, and unmade states elsewhere where too few follow these. A walk that `waits` resumes instead: it
-        gets only what it is missing, and the states that decide whether letters keep a state.
+        gets as few as the first time, since of large patterns others are many and seldom needed.
         """
         self.loops[self.loops == UNKNOWN_LOOPS] = 0
-        ahead = MADE_AHEAD << min(times, 12)
         if waits:
-            self._make_from(list(states), 0)
+            self._make_from(list(states), MADE_AHEAD)
             return
-        left = self._make_from(list(states), ahead)
+        left = self._make_from(list(states), MADE_AHEAD << min(times, 12))
         if times and left:
             self._make_from(np.flatnonzero(np.frombuffer(bytes(self._made), np.uint8) == 0)[:left].tolist(), 0)
 

@@ -55,7 +55,7 @@ def _kinds(endings: Endings) -> list[Body]:
         sub, escape = (c >> 5 & 63, y & ESCAPE) if c & 31 == Kind.STRING else (int(BODY), 0)
         tokens = pairs[pairs[:, 1] == number, 0]
         counts = characters[tokens]
-        rows = {int(n): pack_ids(tokens[counts == n], words) for n in np.unique(counts)}
+        rows = {int(n): pack_ids(tokens[counts == n], words) for n in np.flatnonzero(np.bincount(counts))}
         sample = program.tables.shared.spelled(int(tokens[0]))
         kinds.append(Body(sub, escape, sample, rows, pack_ids(tokens, words)))
     return kinds

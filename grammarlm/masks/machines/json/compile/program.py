@@ -32,8 +32,6 @@ class JsonProgram(NamedTuple):
     start: int  # the root's row
     # Rows of arrays whose items that are objects or arrays must differ: see distinct/.
     tracked: frozenset[int] = frozenset()
-    numbers: dict[int, NumberShape] = {}  # where there are such arrays: the shapes of rows of numbers  # noqa: RUF012
-    endless_strings: frozenset[int] = frozenset()  # and the rows of strings of languages that have no last one
 
     @property
     def address(self) -> int:
@@ -73,10 +71,7 @@ class ProgramWriter:
         rows = array("q", self.rows)
         blob_at = 8 * len(rows)
         rows.frombytes(self.blob + bytes(8 - len(self.blob) % 8))
-        tracked = frozenset(self.arrays.tracked)
-        if not tracked:
-            return JsonProgram(rows, blob_at, start)
-        return JsonProgram(rows, blob_at, start, tracked, self.numbers.shapes(), self.strings.endless())
+        return JsonProgram(rows, blob_at, start, frozenset(self.arrays.tracked))
 
     def _alternative(self, shape: JsonShape | UnitedStrings, node: Node) -> tuple[int, int]:
         """Kind and row of a shape."""

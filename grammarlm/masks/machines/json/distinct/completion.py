@@ -1,54 +1,54 @@
 """Ends of texts in which no item comes twice.
 
-The machine's own end is read until it would repeat an item. There a way is searched that leads away from all earlier items, and the
-machine's end from there is read, and so on:
+The machine's own end is read until it would repeat an item. There the item gets one more member, and the machine's end from there
+is read, and so on:
 
     [{"a":1},{"a":1        the machine's end is }], and } would repeat {"a":1}
-    [{"a":1},{"a":1        ,"k0": leads away; the machine's end from there is 0}]
+    [{"a":1},{"a":1        ,"b":0 leads away; the machine's end from there is }]
+    [[1],[1                an item more than the one before: ,0 and ]]
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded
+from grammarlm.layout.json import ARRAY_BIT, Frame
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import put_record
 from grammarlm.masks.machines.json.endings.completion import Endings, endings_of
 
 from .rivals import is_composite
-from .search import Search
-from .tracker import AFTER_COMMA, BETWEEN, Place, Tracker
+from .steps import Steps
+from .tracker import SCALAR, Place, Tracker
 from .values import OBJECT, Value
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
 
-    from .freedom import Freedom
+    from .tracked_rows import TrackedRows
 
 MOST_TURNS = 10_000
 Here = tuple[int, "Tracker | None"]  # a config of the reader, and a tracker
 
 
-def completion(machine: JsonEpoch, freedom: Freedom, record: int, tracker: Tracker | None) -> list[bytes] | None:
+def completion(machine: JsonEpoch, tracked: TrackedRows, record: int, tracker: Tracker | None) -> list[bytes] | None:
     """Pieces that end the text; None where none can be written down."""
     endings = endings_of(machine)
-    if tracker is None and freedom.fewest_items < 2:
+    if tracker is None and tracked.fewest_items < 2:
         return endings.pieces(record)
     threads = endings.reader.threads_of(record)
     with endings.reader.scratch():
-        return _Ending(endings, Search(endings.reader, freedom)).of(
-            (put_record(endings.reader.machine, threads), tracker)
-        )
+        ending = _Ending(endings, Steps(endings.reader.machine, tracked))
+        return ending.of((put_record(endings.reader.machine, threads), tracker))
 
 
 class _Ending:
     """Makes ends in the reader's machine, within its scratch."""
 
-    def __init__(self, endings: Endings, search: Search):
-        self._endings, self._search, self._steps = endings, search, search.steps
+    def __init__(self, endings: Endings, steps: Steps):
+        self._endings, self._steps = endings, steps
 
     def of(self, here: Here) -> list[bytes] | None:
         text = b""
@@ -60,8 +60,11 @@ class _Ending:
             good, here = self._read(here, rest)
             if good == len(rest):
                 return [text, *own] if text else own
-            way, here = self._away(here)
-            text += rest[:good] + way
+            way = self._away(here)
+            if way is None:
+                return None
+            text += rest[:good] + way[0]
+            here = way[1]
         raise LimitExceeded("the items that must differ are too many to be ended one by one")
 
     def _read(self, here: Here, text: bytes) -> tuple[int, Here]:
@@ -83,51 +86,49 @@ class _Ending:
         if record == DEAD or tracker is None:
             return None if record == DEAD else (record, tracker)
         threads = self._steps.threads(record)
-        record = self._steps.only(record, threads, [self._search.lives(thread, tracker) for thread in threads])
+        record = self._steps.only(record, threads, [self._steps.lives(thread, tracker) for thread in threads])
         return None if record == DEAD else (record, tracker)
 
-    def _away(self, here: Here) -> tuple[bytes, Here]:
-        """What leads away from all earlier items, and the threads after it."""
+    def _away(self, here: Here) -> tuple[bytes, Here] | None:
+        """Another member for the innermost object, or item for the array, and what is after it; None: none can be written down."""
         record, tracker = here
         assert tracker is not None
-        for text in _members(tracker):
+        comma = b"," if tracker.place.done or tracker.mode == SCALAR else b""
+        for text in self._members(record, tracker, comma):
             after = self._after(here, text)
             if after is not None:
                 return text, after
-        ways = (self._search.away(thread, tracker) for thread in self._steps.threads(record))
-        way = min((way for way in ways if way is not None), key=len)
-        after = self._after(here, way)
-        assert after is not None
-        return way, after
+        return None
+
+    def _members(self, record: int, tracker: Tracker, comma: bytes) -> Iterator[bytes]:
+        """What may be the next member, of no earlier item where that is an object; the next item."""
+        reader, names = self._endings.reader, None
+        for *_, f in self._steps.threads(record):
+            words = reader.frame(f)
+            row = words[Frame.ROW]
+            if row & ARRAY_BIT:
+                if comma:
+                    yield comma
+                values = map(self._endings.values.value, self._steps.tracked.ways(row, words[Frame.COUNT]))
+                yield from (comma + value for value in values if value is not None)
+                continue
+            names = _names(tracker) if names is None else names
+            for key, entry in self._endings.values.objects.other_entries(row, words):
+                if key not in names:
+                    yield comma + entry
 
 
-def _members(tracker: Tracker) -> Iterator[bytes]:
-    """The beginning of another member, or item, that no earlier item has."""
-    place = tracker.place
-    if tracker.mode not in (BETWEEN, AFTER_COMMA) or (place.is_object and place.key is not None):
-        return
-    comma = b"," if place.done and tracker.mode == BETWEEN else b""
-    names = _names(tracker)
-    fresh = next(name for i in count() if (name := f"k{i}") not in names).encode()
-    yield comma + (b'"%s":' if place.is_object else b'"%s"') % fresh
-
-
-def _names(tracker: Tracker) -> set[str]:
-    """The keys and strings of earlier items, in the open containers."""
+def _names(tracker: Tracker) -> set[bytes]:
+    """The keys of earlier items, in the arrays around the text."""
     found: set[str] = set()
     place: Place | None = tracker.place
     while place is not None:
-        if place.is_object:
-            found.update(key for key, _ in place.done)
-        else:
+        if not place.is_object:
             for item in place.done:
-                found |= _names_in(item)
+                found |= _keys_in(item)
         place = place.above
-    return found
+    return {name.encode("utf-8", "surrogatepass") for name in found}
 
 
-def _names_in(item: Value) -> set[str]:
-    if not is_composite(item):
-        return {item} if item.__class__ is str else set()
-    kind, members = item
-    return {key for key, _ in members} if kind == OBJECT else {each for each in members if each.__class__ is str}
+def _keys_in(item: Value) -> set[str]:
+    return {key for key, _ in item[1]} if is_composite(item) and item[0] == OBJECT else set()

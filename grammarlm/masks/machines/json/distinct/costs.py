@@ -1,13 +1,15 @@
 """Token budgets of texts in which no item may come twice.
 
-The end of a text is the machine's own where it repeats no item, and then costs what it costs there. How much longer it can get
-has a bound: where items are objects that take any key, each open array may need one more member; elsewhere a way that leads away
-from an earlier item is no longer than what is left of it. While the budget is beyond that, masks need no check. Below it tokens
-after which an item may still become an earlier one are checked one by one, and of many some are left out.
+The end of a text is the machine's own where it repeats no item, and then costs what it costs there. Elsewhere an item gets one more
+member (completion.py), whose tokens have a bound: where items are objects that take any key, a short key and its value; otherwise
+an item that is longer than all before. So near the end of a budget a row has the tokens after which the machine's own end fits with
+one more member for each item that may repeat an earlier one, and the next token of the known end (filters/matcher.py).
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,9 +19,9 @@ from grammarlm.masks.machines.json.budgets.costs import JsonCosts
 from grammarlm.masks.machines.json.budgets.growth import growth_of, most_openings
 from grammarlm.masks.machines.json.budgets.narrow_mask import NarrowMask
 from grammarlm.masks.machines.json.endings.completion import endings_of
-from grammarlm.masks.mask_array import ids_of
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.token_facts import pack_ids
+from grammarlm.vocab.vocabulary import Vocabulary
 
 from .tracker import Place, Tracker
 from .values import NUMBER, OBJECT, Value
@@ -27,12 +29,11 @@ from .values import NUMBER, OBJECT, Value
 if TYPE_CHECKING:
     from .epoch import DistinctEpoch
 
-MOST_CHECKED = 512  # tokens that are checked one by one
-FEW_CHECKED = 64  # where all would have to be
-PREFERRED = b'"}],:{[0123456789-aeiostnrlkx. '  # bytes that are checked first
-MEMBER = 24  # bytes of a comma, a key that no item has, and a colon, with tokens to spare
-SPARE = 64  # bytes: escapes and zeros by which a way may be longer than what it leads away from
+MEMBER = 12  # tokens of a comma, a key of at most eight letters that no item has, its quotes and a colon
+SPARE = 32  # bytes: escapes, and a key or item that is longer than those before
 MOST_STEPS = 1 << 16
+FEW = 2  # members or items that most tokens begin at most
+OPENING = re.compile(rb"[{\[,]")
 
 
 class DistinctCosts(Costs):
@@ -50,28 +51,16 @@ class DistinctCosts(Costs):
         if left > self._enough(here, state, 1):
             return row
         stops = here.program.facts.stop_row
-        may_end = here.accepting[state]
-        row = row & ~stops
-        if (
-            here.program.freedom.fewest_items > 1
-        ):  # whatever follows, items that must come may be longer than the machine knows
-            tokens = self._preferred(here, row)
-            row = np.zeros_like(row)
-        else:
-            risky = here.masks.risky(record, tracker, row)
-            tokens, checked = risky[:MOST_CHECKED], pack_ids(risky, len(row))
-            if left <= self._machine_costs.fewest(here.machine, record) + growth_of(here.machine):
-                row &= NarrowMask(here.machine, left).fill(record)
-            row = row & ~checked
-        fitting = [t for t in tokens if self.fewest(epoch, epoch.after_token(state, t)) < left]
-        row |= pack_ids(fitting, len(row))
-        return row | stops if may_end else row
-
-    def _preferred(self, epoch: DistinctEpoch, row: np.ndarray) -> list[int]:
-        """The tokens of a row that are checked where all would have to be: a few bytes, then those that come first."""
-        bytes_ = [token for byte in PREFERRED if (token := epoch.program.facts.byte_tokens[byte]) >= 0]
-        few = [token for token in bytes_ if row[token >> 5] >> (token & 31) & 1]
-        return list(dict.fromkeys([*few, *ids_of(row)[:FEW_CHECKED].tolist()]))[:FEW_CHECKED]
+        ends = row & stops
+        if here.program.tracked.fewest_items > 1:  # items that must come may repeat others: only the known end is sure
+            return ends
+        member, repeated = _member(here, tracker), here.masks.risks(record, tracker)
+        narrow = np.zeros_like(row)
+        for count, tokens in openers_of(here.program.vocab):
+            # An item that a token begins, or the machine's own end after its comma, may repeat others, too.
+            if (row & tokens).any():
+                narrow |= NarrowMask(here.machine, left - (repeated + count) * member).fill(record) & tokens
+        return (row & narrow & ~stops) | ends
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
         """As Costs'."""
@@ -83,44 +72,42 @@ class DistinctCosts(Costs):
     def _enough(self, epoch: DistinctEpoch, state: int, steps: int) -> int:
         """So many tokens are enough to end the text after `steps` more, these included."""
         record, tracker = epoch.place(state)
-        growth = growth_of(epoch.machine)
+        growth, tracked = growth_of(epoch.machine), epoch.program.tracked
+        if steps > 1 and not tracked.takes_any_key:
+            return INFINITE
         levels = _levels(tracker) + steps * most_openings(epoch.program.vocab)
-        own = self._machine_costs.fewest(epoch.machine, record) + steps * (growth + 1)
-        member = _member(epoch)
-        if member is None:
-            if steps > 1:
-                return INFINITE
-            longest = max(_longest(tracker), _fewest_bytes(epoch)) + epoch.program.facts.deepest + SPARE
-            member = longest * (growth + 1) * max(epoch.program.freedom.fewest_items, 1)
-        elif epoch.program.freedom.fewest_items > 1:
+        if tracked.fewest_items > 1:
             levels += _brackets(epoch.machine.completion(record)) + 2 * steps * growth
-        return min(own + levels * member, INFINITE)
+        own = self._machine_costs.fewest(epoch.machine, record) + steps * (growth + 1)
+        return min(own + levels * _member(epoch, tracker), INFINITE)
 
 
-def _member(epoch: DistinctEpoch) -> int | None:
-    """Tokens by which one more member makes an item another; None where that is not how items are made to differ."""
-    freedom, endings = epoch.program.freedom, endings_of(epoch.machine)
-    if freedom.other_nodes is None:
-        return None
-    values = [endings.values.value(node) for node in freedom.other_nodes]
-    if any(value and b"[" in value for value in values):  # it may have items that must differ itself
-        return None
-    return (
-        None if None in values else MEMBER + max((endings.reader.tokens(value) for value in values if value), default=0)
-    )
+@functools.lru_cache(maxsize=8)
+def openers_of(vocab: Vocabulary) -> list[tuple[int, np.ndarray]]:
+    """The tokens that begin no member or item, at most two, and any number, by their bytes: that number, and the row."""
+    data, offsets = vocab.data.tobytes(), vocab.offsets.tolist()
+    ids = vocab.text_ids
+    counts = np.array([len(OPENING.findall(data[offsets[token] : offsets[token + 1]])) for token in ids.tolist()])
+    bounds = sorted({0, FEW, max(int(counts.max(initial=0)), FEW)})
+    return [
+        (most, pack_ids(ids[(counts > least) & (counts <= most)], vocab.words))
+        for least, most in zip([-1, *bounds], bounds, strict=False)
+    ]
+
+
+def _member(epoch: DistinctEpoch, tracker: Tracker | None) -> int:
+    """Tokens by which one more member, or item, makes an item another."""
+    endings, tracked = endings_of(epoch.machine), epoch.program.tracked
+    values = [endings.values.value(node) for node in tracked.member_nodes]
+    dearest = max((endings.reader.tokens(value) for value in values if value is not None), default=INFINITE)
+    if tracked.takes_any_key:
+        return dearest + MEMBER
+    return dearest + _longest(tracker) + epoch.program.facts.deepest + SPARE
 
 
 def _brackets(end: list[bytes] | None) -> int:
     """How many objects and arrays an end begins, at most."""
     return INFINITE if end is None else sum(piece.count(b"{") + piece.count(b"[") for piece in end)
-
-
-def _fewest_bytes(epoch: DistinctEpoch) -> int:
-    """Bytes of the items that a tracked array begins with, where it must have several."""
-    if epoch.program.freedom.fewest_items < 2:
-        return 0
-    text = endings_of(epoch.machine).values.value(epoch.program.machine.json.start)
-    return len(text or b"") + SPARE
 
 
 def _levels(tracker: Tracker | None) -> int:

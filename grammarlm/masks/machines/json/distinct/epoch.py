@@ -14,13 +14,11 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import Config
-from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.protocol import FINISHED, EpochDefaults
 
 from .completion import completion
 from .mask import MaskMaker
-from .search import Search
 from .steps import Steps
 from .suspects import suspects_of
 from .tracker import Tracker
@@ -53,8 +51,8 @@ class DistinctEpoch(EpochDefaults):
         self.program = program
         self.machine = JsonEpoch(program.machine)
         self.start = self.machine.start
-        self._steps = Steps(self.machine, program.freedom)
-        self.masks = MaskMaker(self.machine, program.freedom)
+        self._steps = Steps(self.machine, program.tracked)
+        self.masks = MaskMaker(self.machine, program.tracked)
         self._opens = suspects_of(program.vocab)[2]
         self._inside: list[tuple[int, Tracker]] = []
         self._held, self._room = 0, max(program.limits.max_bytes // 4, 1 << 16)
@@ -153,14 +151,7 @@ class DistinctEpoch(EpochDefaults):
         if tracker is None or record == DEAD:
             return record
         threads = self._steps.threads(record)
-        kept = [self._steps.is_safe(thread, tracker) for thread in threads]
-        if not all(kept):
-            reader = endings_of(self.machine).reader
-            copies = reader.threads_of(record)
-            with reader.scratch():
-                search = Search(reader, self.program.freedom)
-                kept = [safe or search.lives(copy, tracker) for safe, copy in zip(kept, copies, strict=True)]
-        return self._steps.only(record, threads, kept)
+        return self._steps.only(record, threads, [self._steps.lives(thread, tracker) for thread in threads])
 
     # ------------------------------------------------------------------ masks, ends
 
@@ -170,7 +161,7 @@ class DistinctEpoch(EpochDefaults):
         return self.masks.row(*self.place(state))
 
     def completion(self, state: int) -> list[bytes] | None:
-        return [] if state == FINISHED else completion(self.machine, self.program.freedom, *self.place(state))
+        return [] if state == FINISHED else completion(self.machine, self.program.tracked, *self.place(state))
 
     def closing(self, state: int, most: int) -> tuple[int, bool]:
         return self.machine.closing(self.place(state)[0], most)

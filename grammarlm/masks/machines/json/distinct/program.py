@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from grammarlm.masks.protocol import ProgramDefaults
 
 from .costs import DistinctCosts
-from .freedom import Freedom
 from .matcher import FilteredDistinctMatcher
+from .tracked_rows import TrackedRows
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
@@ -26,4 +26,4 @@ class DistinctProgram(ProgramDefaults):
         )  # fmt: skip
         self.tokens_spell_all = machine.tokens_spell_all
         self.start, self.caps = (machine.start, None), machine.caps
-        self.freedom = Freedom(machine.json, machine.mode == 1)
+        self.tracked = TrackedRows(machine.json)

@@ -6,12 +6,14 @@ it says the same for all of them. A thread ends where an array of its own gets a
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
-from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, ROW, Frame, Kind
+from grammarlm.layout.json import FOLLOWS, Frame, Kind
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import put_record, threads_of
 from grammarlm.masks.machines.json.endings.texts import Thread
+from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
 
 from .rivals import has_rival
 from .tracker import Tracker, begun, read
@@ -19,19 +21,18 @@ from .tracker import Tracker, begun, read
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
 
-    from .freedom import Freedom
+    from .tracked_rows import TrackedRows
 
 IN_GAPS = (Kind.AFTER, Kind.KEYS, Kind.ENTRY)  # where white space may commit a text to a closing bracket
 OPEN_ARRAY = ord("[")
-FEW_DIGITS = 15  # bytes of a number after which there is room for many more
 
 
 class Steps:
     """Steps of the states of one epoch of the JSON machine."""
 
-    def __init__(self, machine: JsonEpoch, freedom: Freedom):
-        self.machine, self.freedom = machine, freedom
-        self._follows = machine.program.tables.blanks.table[:, 4]
+    def __init__(self, machine: JsonEpoch, tracked: TrackedRows):
+        self.machine, self.tracked = machine, tracked
+        self._closing = closing_states(machine.program.tables.blanks)
 
     def threads(self, record: int) -> list[Thread]:
         return threads_of(self.machine, record)
@@ -86,14 +87,14 @@ class Steps:
         for c, _, _, f in self.threads(record):
             if f and c & 31 == Kind.ENTRY:
                 rows = self.rows_of(f)
-                if rows[-1] in self.freedom.tracked:
+                if rows[-1] in self.tracked.rows:
                     return begun(len(rows))
         return None
 
     def _without(self, record: int, depth: int) -> int:
         """The config without the threads in which the items of the array so deep must differ."""
         threads = self.threads(record)
-        return self.only(record, threads, [self.rows_of(f)[depth - 1] not in self.freedom.tracked for *_, f in threads])
+        return self.only(record, threads, [self.rows_of(f)[depth - 1] not in self.tracked.rows for *_, f in threads])
 
     def only(self, record: int, threads: list[Thread], kept: list[bool]) -> int:
         """The config with some of its threads."""
@@ -101,74 +102,43 @@ class Steps:
             return record
         return put_record(self.machine, [thread for thread, stays in zip(threads, kept, strict=True) if stays])
 
-    # ------------------------------------------------------------------ rivals
+    # ------------------------------------------------------------------ repeated items
 
-    def risks(self, thread: Thread, tracker: Tracker, known: dict[int, bool]) -> list[int]:
+    def risks(self, thread: Thread, tracker: Tracker) -> list[int]:
         """The depths of the thread's tracked arrays whose item, as it stands, may still become an earlier one."""
-        return [depth for depth in self._tracked(thread) if self._is_risky(tracker, depth, known)]
+        return [
+            depth
+            for depth, row in enumerate(self.rows_of(thread[3]), 1)
+            if row in self.tracked.rows and has_rival(tracker, depth)
+        ]
 
-    def _tracked(self, thread: Thread) -> list[int]:
-        return [depth for depth, row in enumerate(self.rows_of(thread[3]), 1) if row in self.freedom.tracked]
+    def lives(self, thread: Thread, tracker: Tracker | None) -> bool:
+        """Can the thread be ended so that no item comes twice? Items can always get more (rows/free_items.py), except where white
+        space asks for the bracket that closes one."""
+        if tracker is None or not self._must_close(thread):
+            return True
+        place, rows = tracker.place, self.rows_of(thread[3])
+        if place.above is None or place.above.is_object or rows[place.above.depth - 1] not in self.tracked.rows:
+            return True
+        return place.value not in place.above.done
 
-    def _is_risky(self, tracker: Tracker, depth: int, known: dict[int, bool]) -> bool:
-        if depth not in known:
-            known[depth] = has_rival(tracker, depth)
-        return known[depth]
-
-    def is_free(self, thread: Thread, depth: int) -> bool:
-        """Is a container around the thread, within the item of the array so deep, one that can always become another value?"""
-        rows = self.rows_of(thread[3])
-        if len(rows) == depth:  # after a comma
-            return self.freedom.all_items_are_free
-        last = len(rows) - 1 if self._must_close(thread) else len(rows)
-        return any(map(self.freedom.is_free, rows[depth:last]))
-
-    def is_sure(self, thread: Thread, tracker: Tracker, depth: int) -> bool:
-        """Can the item of the array so deep certainly become one that differs from all others, by what it can still get?"""
-        f, frames = thread[3], self.machine.arrays["frames"]
-        chain: list[list[int]] = []
-        while f:
-            chain.append(frames[f].tolist())
-            f = chain[-1][Frame.PARENT]
-        if len(chain) == depth:  # after a comma
-            return self.freedom.has_endless_items(chain[0][Frame.ROW])
-        inside, must_close = chain[: len(chain) - depth], self._must_close(thread)
-        for at, words in enumerate(inside):
-            if at == 0 and must_close:
-                continue
-            if self.freedom.is_free(words[Frame.ROW]):
-                return True
-            low, high = self._key_range(thread) if at == 0 else (0, 0)
-            if not words[Frame.ROW] & ARRAY_BIT and self.freedom.is_open(words, low, high):
-                return True
-        return self._is_endless(thread, tracker)
-
-    def _key_range(self, thread: Thread) -> tuple[int, int]:
-        """Which keys is the one that is being read?"""
-        c, x, _, _ = thread
-        return (x & FIELD, x >> 21 & FIELD) if c & 31 == Kind.KEY else (0, 0)
-
-    def _is_endless(self, thread: Thread, tracker: Tracker) -> bool:
-        """Has what the thread is in, or before, certainly no end?"""
-        c, x, _, _ = thread
-        kind, row = c & 31, c >> 11 & ROW
-        if kind in (Kind.COLON, Kind.VALUE):
-            return self.freedom.is_endless(row)
-        if kind == Kind.NUMBER:
-            is_short = len(tracker.lexeme) < FEW_DIGITS and b"e" not in tracker.lexeme.lower()
-            return is_short and tracker.lexeme.strip(b"-0.") != b"" and self.freedom.number_is_endless(row)
-        return kind == Kind.STRING and x == 0 and self.freedom.string_is_endless(row)
+    def lives_after(self, record: int, tracker: Tracker | None, data: bytes) -> bool:
+        """Does a thread live after some bytes?"""
+        after, then = self.read(record, tracker, data)
+        return after != DEAD and any(self.lives(thread, then) for thread in self.threads(after))
 
     def _must_close(self, thread: Thread) -> bool:
         c, _, y, _ = thread
-        return c & 31 in IN_GAPS and not self._follows[y] & FOLLOWS
+        return c & 31 in IN_GAPS and y in self._closing
 
-    def is_safe(self, thread: Thread, tracker: Tracker | None, known: dict[int, bool] | None = None) -> bool:
-        """Can the thread be ended without a search for an end that repeats no item?"""
-        if tracker is None:
-            return True
-        known = {} if known is None else known
-        return all(
-            self.is_sure(thread, tracker, depth) or not self._is_risky(tracker, depth, known)  # items can be many
-            for depth in self._tracked(thread)
-        )
+
+@functools.lru_cache(maxsize=64)
+def closing_states(blanks: Blanks) -> frozenset[int]:
+    """The states of white space after which, with more white space or none, only a closing bracket may come."""
+    table = blanks.table.tolist()
+    open_ = {state for state, row in enumerate(table) if row[4] & FOLLOWS}
+    found = set[int]()
+    while open_ != found:
+        found = open_
+        open_ = found | {state for state, row in enumerate(table) if found.intersection(row[:4])}
+    return frozenset(range(len(table))) - found

@@ -1,11 +1,8 @@
-"""Which tokens of a vocabulary can repeat an item, by their bytes alone: only these, and those that go on like an earlier item, are
-read by the tracker when a mask is made.
+"""Which tokens of a vocabulary can repeat an item, by their bytes alone: only these are read by the tracker when a mask is made.
 
     whole     holds an object or array from bracket to bracket:        [],   {"a":1},{"a":1
     pairs     holds a tracked array with two items:                    [[],[]
     closers   closes something:                                        "}    }]
-    next      ends an item and may begin another:                       },{"    ],    ",\n    ,{"
-    blank     is white space
     newline   ends with a line's end, after which natural white space may ask for a closing bracket
 
 Each list has a part for texts that stand in a string: there a quote must come first.
@@ -22,12 +19,10 @@ import numpy as np
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
-SOME = re.compile(rb"[}\],\r\n]|\A[ \t]+\Z")
+SOME = re.compile(rb"[}\]\r\n]")
 WHOLE = re.compile(rb"[{\[].*[}\]]", re.DOTALL)
 PAIR = re.compile(rb"\[.*[{\[].*[}\]].*,.*[{\[].*[}\]]", re.DOTALL)
 CLOSER = re.compile(rb"[}\]]")
-NEXT = re.compile(rb"[}\]].*,|,[ \t\r\n]*(?:[{\[]|\Z)", re.DOTALL)
-BLANK = re.compile(rb"\A[ \t\r\n]+\Z")
 NEWLINE = re.compile(rb"[\r\n][ \t\r\n]*\Z")
 
 
@@ -38,25 +33,7 @@ class Suspects:
     whole: np.ndarray
     pairs: np.ndarray
     closers: np.ndarray
-    next: np.ndarray
     newline: np.ndarray
-    blank: np.ndarray
-
-
-@functools.lru_cache(maxsize=8)
-def nodes_after_blanks(vocab: Vocabulary) -> list[list[int]]:
-    """For each byte that is no white space the nodes of the vocabulary's trie that are white space, perhaps none, and that byte."""
-    trie = vocab.trie
-    found: list[list[int]] = [[] for _ in range(256)]
-    node = 0
-    while node < len(trie.byte):
-        byte = int(trie.byte[node])
-        if byte in b" \t\n\r":
-            node += 1
-        else:
-            found[byte].append(node)
-            node = int(trie.end[node])
-    return found
 
 
 @functools.lru_cache(maxsize=8)
@@ -75,6 +52,6 @@ def _listed(texts: list[tuple[int, bytes]], words: int) -> Suspects:
     return Suspects(
         *(
             pack_ids([token for token, text in texts if pattern.search(text)], words)
-            for pattern in (WHOLE, PAIR, CLOSER, NEXT, NEWLINE, BLANK)
+            for pattern in (WHOLE, PAIR, CLOSER, NEWLINE)
         )
     )

@@ -26,6 +26,11 @@ class Place(NamedTuple):
     done: Values  # the members, or items, that are finished
     key: str | None = None  # the key whose value comes next or has begun
 
+    @property
+    def value(self) -> Value:
+        """The value of it as it stands."""
+        return (OBJECT if self.is_object else ARRAY, self.done.whole())
+
 
 class Tracker(NamedTuple):
     """Where a text stands."""
@@ -77,7 +82,7 @@ def read(tracker: Tracker, data: bytes, at: int = 0) -> Read:
             above = place.above
             if above is None:
                 return Read(None, at)
-            value = (OBJECT if place.is_object else ARRAY, place.done.whole())
+            value = place.value
             is_repeated = not above.is_object and value in above.done
             place, mode = with_value(above, value), BETWEEN
             if is_repeated:

@@ -178,7 +178,10 @@ class ObjectEndings:
         }
 
     def _other_entries(self, row: int, words: list[int]) -> Iterator[bytes]:
-        """Keys that have no entry in the schema, with their values."""
+        return (entry for _, entry in self.other_entries(row, words))
+
+    def other_entries(self, row: int, words: list[int]) -> Iterator[tuple[bytes, bytes]]:
+        """Keys that have no entry in the schema and have not come, each alone and with its value."""
         rows = self._reader.rows
         node, language = rows[row + Object.OTHERS], rows[row + Object.LANGUAGE]
         if node == -1:
@@ -187,7 +190,7 @@ class ObjectEndings:
         if language == 0:
             value = self._value(node)
             if value is not None:
-                yield from (b'"' + name + b'":' + value for name in short_names() if name not in known)
+                yield from ((name, b'"' + name + b'":' + value) for name in short_names() if name not in known)
             return
         cases = len(self._languages.states._vectors[language])
         nodes = [node] * cases if node >= 0 else [rows[rows[row + Object.CASES] + i] for i in range(cases)]
@@ -197,7 +200,7 @@ class ObjectEndings:
         for name, state in few(self._languages.words(language), MOST_EXTRA):
             value = values[self._languages.case(state) - 1]
             if name not in known and value is not None:
-                yield b'"' + spelled(name) + b'":' + value
+                yield name, b'"' + spelled(name) + b'":' + value
 
     def text_by_reading(self, record: int, row: int, words: list[int], where: int) -> bytes | None:
         """Key by key: the first that is allowed, of the required ones, then of the short ones."""

@@ -28,7 +28,7 @@ from grammarlm.grammars.json_schema.shapes.shapes import (
 from grammarlm.grammars.json_schema.strings.strings import is_text
 from grammarlm.masks.machines.json.languages import SchemaLanguages
 
-from .endless import EndlessNodes
+from .free_items import FreeItems
 from .nodes import NodeRows
 from .numbers import NumberRows
 from .template import bound
@@ -48,7 +48,7 @@ class ArrayRows:
     def __init__(self, rows: list[int], texts: SchemaLanguages, nodes: NodeRows, numbers: NumberRows):
         self._rows, self._texts, self._nodes, self._numbers = rows, texts, nodes, numbers
         self._comparable: dict[int, tuple[Node, Node]] = {}  # by id of a node: the node, and the one in its place
-        self._endless = EndlessNodes(texts)
+        self._free = FreeItems(texts)
         self.tracked: set[int] = (
             set()
         )  # rows of arrays whose items that are objects or arrays must differ: see distinct/
@@ -57,7 +57,7 @@ class ArrayRows:
         unique = shape.unique and (shape.maximum is None or shape.maximum > 1)  # a single item differs from all others
         is_tracked = unique and any(map(_is_composite, _kinds(shape)))
         if is_tracked:
-            self._endless.check(shape, node)
+            self._free.check(shape, node)
             # The kernel compares the others.
             unique = any(kind is EVERYTHING or not _is_composite(kind) for kind in _kinds(shape))
         if unique:

@@ -36,11 +36,6 @@ class NumberRows:
             self._rows += row
         return known
 
-    def shapes(self) -> dict[int, NumberShape]:
-        """The shape of each row that has been written."""
-        written = {row: shape for shape, row in self._written.items()}
-        return written | {row: shape for shape, row in self._compared.items() if row is not None}
-
     def compare(self, values: list[NumberShape]) -> None:
         """From now on the rows of these single values have the text by which items that must differ are compared."""
         for value in values:

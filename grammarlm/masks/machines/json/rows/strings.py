@@ -61,15 +61,6 @@ class StringRows:
         self._rows += [least, most, start, lengths]
         return len(self._rows) - 4
 
-    def endless(self) -> frozenset[int]:
-        """The rows of strings of a language that certainly has no last one."""
-        languages = self._texts.languages
-        return frozenset(
-            row
-            for shape, row in self._written.items()
-            if shape.language and shape.maximum is None and languages.is_endless(languages.term(shape.language))
-        )
-
     def united(self, strings: UnitedStrings) -> int:
         languages = self._texts.languages
         term = languages.algebra.alt([languages.term(shape.language) for shape in strings.shapes])

@@ -49,48 +49,52 @@ def array(items: Any, **more: Any) -> dict[str, Any]:
 
 
 INTEGER, BOOLEAN, STRING = ({"type": name} for name in ("integer", "boolean", "string"))
-ITEMS = {"enum": [{"a": 1}, {"a": 2}, [1], "x", 1, None]}
+XKEYS = {"type": "object", "patternProperties": {"^x": INTEGER}, "additionalProperties": False}
+MANY = {"type": "array", "items": INTEGER}
 SCHEMAS: dict[str, Any] = {
     "anything": {"type": "array", "uniqueItems": True},
-    "open objects": array({"type": "object"}),
-    "some open objects": array(
+    "objects": array({"type": "object"}),
+    "objects that need a key": array(
         {"type": "object", "properties": {"a": INTEGER, "b": BOOLEAN}, "required": ["a"]}, minItems=2
     ),
-    "closed objects": array(closed("a", a=INTEGER, b=BOOLEAN)),
-    "few objects": array(closed(a=BOOLEAN, b=BOOLEAN), minItems=2),
-    "objects of strings": array(closed("a", a=STRING, b={"enum": ["x", "xy", None]})),
-    "strings or objects": array({"anyOf": [STRING, closed("a", a={"type": "string", "maxLength": 2})]}, minItems=3),
-    "arrays": array({"type": "array", "items": INTEGER, "maxItems": 2}),
-    "few arrays": array({"type": "array", "items": BOOLEAN, "maxItems": 2}, minItems=3),
-    "arrays of arrays that differ": array(array({"type": "array", "items": {"type": "null"}})),
-    "few in objects": array(closed("a", a=array({"enum": [{"a": 1}, {"b": 1}]}))),
+    "two keys at least": array({"type": "object", "minProperties": 2}),
+    "objects of booleans": array({"type": "object", "properties": {"a": STRING}, "additionalProperties": BOOLEAN}),
+    "strings or objects": array({"anyOf": [STRING, {"type": "object", "required": ["a"]}]}, minItems=3),
+    "arrays": array(MANY),
+    "arrays of arrays that differ": array(array(MANY)),
+    "few booleans or arrays": array({"anyOf": [BOOLEAN, {"type": "array", "items": {"type": "null"}}]}, minItems=4),
+    "in objects": array({"type": "object", "properties": {"a": array({"type": "object"})}, "required": ["a"]}),
     "differ or are few": {"anyOf": [array({"type": "object"}), {"type": "array", "maxItems": 2}]},
     "differ or are three": closed(
         "a",
         a={
             "anyOf": [
-                array({"enum": [[], [1], {}]}),
+                array({"type": ["array", "object"]}),
                 {"type": "array", "items": {"type": "array"}, "minItems": 3, "maxItems": 3},
             ]
         },
     ),
     "arrays or booleans": array({"type": ["array", "boolean"]}, minItems=3),
-    "one array": array({"const": [0, "aé"]}),
-    "positions": array(closed(a=STRING), prefixItems=[{"type": "object"}, {"type": "array"}]),
-    "listed": array(ITEMS),
-    "three listed": array(ITEMS, minItems=3, maxItems=4),
+    "one array": array({"const": [0, "aé"]}, maxItems=1),
+    "positions": array({"type": "object"}, prefixItems=[{"type": "object"}, {"type": "array"}]),
     "some that count": array({"type": "object"}, contains={"type": "object", "required": ["a"]}, minContains=2),
-    "objects in objects": array(closed("a", a=closed(b=STRING))),
-    "few numbers": array(closed("a", a={"enum": [1, 2, 10, 0.5]}), minItems=2),
-    "numbers in bounds": array(
-        {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 11}, "minItems": 1, "maxItems": 1},
-        minItems=2,
-    ),
-    "itself": {"$defs": {"t": array({"$ref": "#/$defs/t"})}, "$ref": "#/$defs/t"},
-    "one of": array({"oneOf": [closed("a", a={"const": 1}), closed("b", b=STRING)]}),
-    "one key": array({"type": "object", "maxProperties": 1, "additionalProperties": BOOLEAN}, minItems=2),
-    "keys of a pattern": array({"type": "object", "patternProperties": {"^x": INTEGER}, "additionalProperties": False}),
-    "strings of a pattern": array(closed("a", a={"type": "string", "pattern": "^(ab?|c+)$"})),
+    "itself": {"$defs": {"t": array({"anyOf": [{"$ref": "#/$defs/t"}, STRING]})}, "$ref": "#/$defs/t"},
+    "one of": array({"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}),
+    "keys of a pattern": array(XKEYS),
+    "keys of a pattern, and two": array({**XKEYS, "properties": {"a": BOOLEAN}}, minItems=2),
+}
+REFUSED: dict[str, Any] = {
+    "closed objects": array(closed("a", a=INTEGER, b=BOOLEAN)),
+    "few objects": array(closed(a=BOOLEAN, b=BOOLEAN), minItems=2),
+    "few arrays": array({"type": "array", "items": BOOLEAN, "maxItems": 2}),
+    "listed": array({"enum": [{"a": 1}, {"a": 2}, [1], "x", 1, None]}),
+    "one of many": array({"oneOf": [{"type": "object"}, {"type": "array", "maxItems": 1}]}),
+    "one key": array({"type": "object", "maxProperties": 1, "additionalProperties": BOOLEAN}),
+    "few keys": array({"type": "object", "patternProperties": {"^x$": INTEGER}, "additionalProperties": False}),
+    "arrays that contain": array({"type": "array", "contains": INTEGER}),
+    "arrays of few that differ": array(array(BOOLEAN)),
+    "in a branch": {"anyOf": [STRING, array(closed(a=INTEGER))]},
+    "few by position": array({"type": "object"}, prefixItems=[BOOLEAN]),
 }
 OPTIONS: list[dict[str, Any]] = [
     {},

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 import grammarlm as gl
 from tests.laws.json_laws import accepts, check_schema, check_walks, check_whole_masks, compiled
 from tests.laws.laws import allowed_ids
-from tests.masks.machines.json.distinct.distinct_cases import ITEMS, OPTIONS, SCHEMAS, VOCAB, array, closed
+from tests.masks.machines.json.distinct.distinct_cases import OPTIONS, REFUSED, SCHEMAS, VOCAB, array
 
 SPELLINGS: list[tuple[dict[str, Any], list[str], list[str]]] = [  # a schema, texts of it, and others
     (
@@ -58,13 +58,17 @@ def test_items_are_equal_in_any_spelling(schema: dict[str, Any], valid: list[str
 # Small schemas over a few tokens: every mask on the way to every short text.
 WHOLE: dict[str, tuple[Any, list[bytes], int]] = {
     "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 5),
-    "closed": (array(closed(a={"enum": [1, 2]})), [b'[{"a":', b'},{"a":', b"1", b"2", b"}", b"}]"], 5),
+    "keys of a pattern": (
+        array({"type": "object", "patternProperties": {"^x": {"const": 1}}, "additionalProperties": False}),
+        [b"[", b"{", b"}", b'"x":1', b'"xx":1', b",", b"]", b"},{"],
+        5,
+    ),
     "arrays": (
-        array({"type": "array", "items": {"const": True}, "maxItems": 1}),
+        array({"type": "array", "items": {"const": True}}),
         [b"[", b"]", b"true", b",", b"],[", b"[],[]", b"]]"],
         6,
     ),
-    "listed": (array({"enum": [[], [1], {}]}), [b"[", b"]", b"1", b",", b"{}", b"[],[]", b"],"], 6),
+    "any": ({"type": "array", "uniqueItems": True}, [b"[", b"]", b"1", b",", b"{}", b"[],[]", b"],"], 6),
 }
 
 
@@ -78,16 +82,22 @@ def test_whole_masks(name: str, more: int) -> None:
     assert outcomes["bits"] > 50
 
 
-@pytest.mark.parametrize("name", ["listed", "three listed"])
-def test_all_orders_of_listed_items(name: str) -> None:
+@pytest.mark.parametrize("name", ["anything", "arrays or booleans", "keys of a pattern"])
+def test_all_orders_of_items(name: str) -> None:
     """Every sequence of up to four items, each in one of its spellings: read iff it is valid."""
-    schema, spelled = SCHEMAS[name], ["1", "1.0", '"x"', "null", "[1]", "[1e0]", '{"a":1}', '{"a": 2.0}']
-    matcher, validator = compiled(schema, VOCAB).matcher(), Draft202012Validator(schema)
-    assert len(ITEMS["enum"]) == 6
+    spelled = ["1.0", '"x"', "null", "[1]", "[1e0]", '{"x":1}', '{"x": 1.0 }', "{}"]
+    matcher, validator = compiled(SCHEMAS[name], VOCAB).matcher(), Draft202012Validator(SCHEMAS[name])
     for count in range(5):
         for items in itertools.product(spelled, repeat=count):
             text = f"[{','.join(items)}]"
             assert accepts(matcher, text.encode()) is validator.is_valid(json.loads(text)), text
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_items_that_can_be_used_up_are_refused_by_name(name: str) -> None:
+    with pytest.raises(gl.UnsupportedFeature, match="uniqueItems") as refusal:
+        compiled(REFUSED[name], VOCAB)
+    assert refusal.value.pointer == ("/anyOf/1/uniqueItems" if "anyOf" in REFUSED[name] else "/uniqueItems")
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(10, marks=pytest.mark.proof)])
