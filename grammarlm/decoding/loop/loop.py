@@ -33,10 +33,10 @@ from grammarlm.decoding.result import Result, Stats
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 
+from .batcher import Batcher, Queue
 from .cost import Cost
 from .forced_draft import ForcedDrafts
 from .row import Choice, Row
-from .turns import Intake, Turns
 
 
 class Drafting(Protocol):
@@ -92,10 +92,10 @@ class Decoding:
         specs: Sequence[AnswerSpec],
         n: int = 1,
         drafting: Drafting | None = None,
-        intake: Intake | None = None,
+        queue: Queue | None = None,
         cost: Cost | None = None,
     ):
-        """`reader` is of the first prompts; `intake` is where the others come from, where there are more.
+        """`reader` is of the first prompts; `queue` is where the others come from, where there are more.
 
         cost   what the model's forwards cost, as far as it is known
         """
@@ -106,7 +106,7 @@ class Decoding:
         self._n, self._drafting = n, drafting
         self._cost = cost or Cost()
         self._forced = ForcedDrafts(self._cost)
-        self._turns = Turns(reader, specs, n, intake)
+        self._batcher = Batcher(reader, specs, n, queue)
         self.ended = 0  # of the texts
         self._steps: deque[Step] = deque()
         self._preparing = 0.0  # seconds before this forward, drafts left out
@@ -116,19 +116,19 @@ class Decoding:
     @property
     def stats(self) -> Stats:
         """Statistics of the first text."""
-        return (self.rows[0] or self._turns.live[0]).stats
+        return (self.rows[0] or self._batcher.live[0]).stats
 
     @property
     def _live(self) -> list[Row]:
         """The unfinished rows of this turn."""
-        return self._turns.batch
+        return self._batcher.batch
 
     def __iter__(self) -> Iterator[Step]:
         """The steps not yet consumed; decodes more as needed."""
         while True:
             while self._steps:
                 yield self._steps.popleft()
-            if not self._turns.has_more:
+            if not self._batcher.has_more:
                 return
             self._turn()
 
@@ -145,14 +145,14 @@ class Decoding:
     # ------------------------------------------------------------------ one iteration
 
     def _turn(self) -> None:
-        self._turns.next()
+        self._batcher.next()
         with timed(self._live, "mask_seconds"):
             self._prepare()
         self._drop_finished()
         if self._live:
             logits, scored = self._read()
             start, known = perf_counter(), len(self._steps)
-            if self._turns.is_first:
+            if self._batcher.is_first:
                 logits, scored = self._start(logits, scored)
             self._use(logits, [row for row, count in zip(self._live, scored, strict=True) for _ in range(count)])
             self._cost.note_tokens(len(self._steps) - known, self._preparing + perf_counter() - start)
@@ -167,13 +167,13 @@ class Decoding:
         for row in rows:
             row.prepare(is_filled)
         self._preparing = perf_counter() - start
-        if self._n == 1 or not self._turns.is_first:
+        if self._n == 1 or not self._batcher.is_first:
             self._draft([row for row in self._live if row.goes_on])
 
     def _draft(self, rows: list[Row]) -> None:
         """Draft trees for these rows."""
-        rollback_is_cheap = self._turns.reader.rollback_is_cheap
-        if self._drafting is not None and (rollback_is_cheap or not self._turns.is_first):
+        rollback_is_cheap = self._batcher.reader.rollback_is_cheap
+        if self._drafting is not None and (rollback_is_cheap or not self._batcher.is_first):
             for row, tree in zip(rows, self._drafting.propose(rows), strict=True):
                 row.propose(tree)
         elif self._drafting is None and rollback_is_cheap and rows:
@@ -192,7 +192,7 @@ class Decoding:
         return True
 
     def _drop_finished(self) -> None:
-        for row in self._turns.drop_finished():
+        for row in self._batcher.drop_finished():
             if self._drafting is not None:
                 self._drafting.drop(row)
             self.ended += len([row] if row.has_begun else self._samples_of(row))
@@ -213,14 +213,14 @@ class Decoding:
         if n > 1:
             logits = logits[torch.tensor(indices, dtype=torch.long)]
         samples = [sample for row in self._live for sample in self._samples_of(row)]
-        self._turns.spread(samples, [i for i in range(len(scored)) for _ in range(n)])
+        self._batcher.spread(samples, [i for i in range(len(scored)) for _ in range(n)])
         return logits, [count for count in scored for _ in range(n)]
 
     # ------------------------------------------------------------------ the model
 
     def _read(self) -> tuple[torch.Tensor, list[int]]:
         """One forward: the logits that are needed, and how many of them are each text's: first of its ids, then of its nodes."""
-        rows, reader = self._live, self._turns.reader
+        rows, reader = self._live, self._batcher.reader
         reader.keeps_states = self._drafting is not None and self._drafting.needs_states
         chunks, trees = self._chunks(), [row.unread.tree for row in rows]
         scored = [row.unread.scored(chunk) for row, chunk in zip(rows, chunks, strict=True)]
@@ -255,9 +255,9 @@ class Decoding:
     def _chunks(self) -> list[list[int]]:
         """The ids that each text reads now: all that are unread; of equal length where others cost more and no draft follows."""
         rows = self._live
-        if self._turns.reader.unequal_is_cheap or any(row.unread.tree for row in rows):
+        if self._batcher.reader.unequal_is_cheap or any(row.unread.tree for row in rows):
             return [list(row.unread.ids) for row in rows]
-        if self._turns.is_first:
+        if self._batcher.is_first:
             return [row.unread.start() for row in rows]
         width = min(len(row.unread.ids) for row in rows)
         return [row.unread.ids[:width] for row in rows]
@@ -308,9 +308,9 @@ class Decoding:
         """Drops from the model's cache the tokens of drafts that were not drawn."""
         unread = [row.unread for row in self._live]
         if not all(each.tree.is_chain for each in unread):
-            self._turns.reader.keep([each.path for each in unread])
+            self._batcher.reader.keep([each.path for each in unread])
         elif any(len(each.tree) > len(each.path) for each in unread):
-            self._turns.reader.rollback([len(each.tree) - len(each.path) for each in unread])
+            self._batcher.reader.rollback([len(each.tree) - len(each.path) for each in unread])
         for each in unread:
             each.forget_tree()
 

@@ -1,7 +1,7 @@
 """method="masked": each step masks the tokens that cannot be continued to a text of the grammar, and draws one of the others from
 the model's own distribution, renormalised step by step.
 
-Of more prompts than share a forward the next ones begin where answers have ended (loop/turns.py).
+Of more prompts than share a forward the next ones begin where answers have ended (loop/batcher.py).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from grammarlm.decoding.loop.batcher import Queue
 from grammarlm.decoding.loop.cost import cost_of
 from grammarlm.decoding.loop.loop import Decoding
-from grammarlm.decoding.loop.turns import Intake
 from grammarlm.decoding.result import Result
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def start(request: Request) -> Decoding:
         if drafting is not None:
             reader = drafting.reader(reader)
         return Decoding(reader, request.specs, request.n, drafting, cost=cost)
-    intake = Intake(request.reader, size)
+    queue = Queue(request.reader, size)
     if drafting is not None:
-        intake = Intake(request.reader, size, drafting.pool, drafting.choose)
-    return Decoding(request.reader(range(size)), request.specs, request.n, drafting, intake, cost)
+        queue = Queue(request.reader, size, drafting.pool, drafting.choose)
+    return Decoding(request.reader(range(size)), request.specs, request.n, drafting, queue, cost)

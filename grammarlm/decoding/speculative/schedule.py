@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grammarlm.decoding.loop.turns import new_first
+from grammarlm.decoding.loop.batcher import new_first
 
 if TYPE_CHECKING:
     from grammarlm.decoding.loop.row import Row

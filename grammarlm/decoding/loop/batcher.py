@@ -1,6 +1,6 @@
 """Which texts a forward reads: those of a batch, until each of them has ended, or of a queue whose texts come and go.
 
-With an `Intake` the next prompt begins where a text has ended. It is read by a forward of its own, together with others that begin
+With a `Queue` the next prompt begins where a text has ended. It is read by a forward of its own, together with others that begin
 then, since beside texts that read one id its length would cost as much in each of them. A forward costs about as much as a
 batch of places that stay empty for a turn: so prompts are let in once empty places have cost one.
 
@@ -26,7 +26,7 @@ def new_first(rows: Sequence[Row], size: int, is_ragged: bool) -> Sequence[Row]:
 
 
 @dataclass(frozen=True)
-class Intake:
+class Queue:
     """Prompts that wait."""
 
     open: Callable[[Sequence[int]], Reader]  # a reader of the prompts with these numbers
@@ -35,9 +35,9 @@ class Intake:
     choose: Callable[[Sequence[Row], int, bool], Sequence[Row]] = new_first  # those of the next forward: schedule.py
 
 
-class Turns:
-    def __init__(self, reader: Reader, specs: Sequence[AnswerSpec], n: int, intake: Intake | None):
-        self._specs, self._n, self._intake = specs, n, intake
+class Batcher:
+    def __init__(self, reader: Reader, specs: Sequence[AnswerSpec], n: int, queue: Queue | None):
+        self._specs, self._n, self._queue = specs, n, queue
         self._next = len(reader.beginnings)  # the first prompt that waits
         self._wasted = 0  # turns of places that stay empty while prompts wait
         self._groups: Groups[Row] = Groups()
@@ -60,33 +60,33 @@ class Turns:
 
     def next(self) -> None:
         """Lets prompts in, and chooses the batch of the next forward."""
-        if self._intake is None:
+        if self._queue is None:
             self.batch = self.live
         else:
-            self._let_in(self._intake)
-            self.batch = self._chosen(self._intake)
+            self._let_in(self._queue)
+            self.batch = self._chosen(self._queue)
         if self.batch:
             self.reader = self._groups.gather(self.batch)
 
-    def _let_in(self, intake: Intake) -> None:
+    def _let_in(self, queue: Queue) -> None:
         waiting = len(self._specs) - self._next
-        places = intake.size * intake.pool * self._n - sum(1 if row.has_begun else self._n for row in self.live)
+        places = queue.size * queue.pool * self._n - sum(1 if row.has_begun else self._n for row in self.live)
         if not waiting or places < self._n:
             return
         self._wasted += places
-        if self.live and (self._wasted < intake.size * self._n or not self._may_join(intake)):
+        if self.live and (self._wasted < queue.size * self._n or not self._may_join(queue)):
             return
         self._wasted = 0
         numbers = range(self._next, self._next + min(waiting, places // self._n))
         self._next = numbers.stop
-        self.live = [*self.live, *self._begun(intake.open(numbers), numbers)]
+        self.live = [*self.live, *self._begun(queue.open(numbers), numbers)]
 
-    def _may_join(self, intake: Intake) -> bool:
-        return intake.pool > 1 or self.reader.unequal_is_cheap
+    def _may_join(self, queue: Queue) -> bool:
+        return queue.pool > 1 or self.reader.unequal_is_cheap
 
-    def _chosen(self, intake: Intake) -> list[Row]:
-        size, is_ragged = intake.size * self._n, self.reader.unequal_is_cheap
-        return list(intake.choose(self.live, size, is_ragged)) if self.live else []
+    def _chosen(self, queue: Queue) -> list[Row]:
+        size, is_ragged = queue.size * self._n, self.reader.unequal_is_cheap
+        return list(queue.choose(self.live, size, is_ragged)) if self.live else []
 
     @property
     def is_first(self) -> bool:
