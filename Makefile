@@ -184,7 +184,7 @@ gpu: .venv/everything
 
 MODEL ?= causal
 train: .venv/everything
-	$(BIN)/python -m grammarlm.models.train $(MODEL)
+	$(BIN)/python -m training.train $(MODEL)
 
 clean:
 	rm -rf .venv .venv-lowest .venv-newest .venv-vllm build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

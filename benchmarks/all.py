@@ -23,6 +23,7 @@ NAMES = (
     "drafts",
     "canvases",
     "samplers",
+    "front_page",
 )
 
 

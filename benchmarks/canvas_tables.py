@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import table
-from grammarlm.models.training.evaluate import Share
+from training.evaluate import Share
 
 Figures = dict[str, Any]
 

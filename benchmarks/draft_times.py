@@ -24,13 +24,13 @@ import torch
 import transformers
 
 import grammarlm as gl
+from benchmarks.drafts.rows import TRAINED, trained
 from benchmarks.generate import HALF
 from benchmarks.report import RESULTS, table, write
-from grammarlm.bench.drafts.rows import TRAINED, trained
 from grammarlm.decoding.loop.cost import cost_of
 from grammarlm.decoding.readers.model_cache import NAMES
-from grammarlm.models.corpus import constraint, example
 from grammarlm.models.tiny import folder_of
+from training.corpus import constraint, example
 
 TASKS = ("record", "edit", "agent", "calls", "sql", "list", "plain")
 BATCHES = (1, 8, 16)

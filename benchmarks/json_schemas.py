@@ -1,4 +1,4 @@
-"""What `grammarlm bench` reports, with its pictures, in docs/figures: MaskBench, the JSON Schema Test Suite, JSONSchemaBench.
+"""What `grammarlm bench` reports, with pictures, in docs/figures: MaskBench, the JSON Schema Test Suite, JSONSchemaBench.
 
 usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--sample N] [--only PART ...]
                                          [--jobs N] [--engines E,...] [--tokenizer T]
@@ -7,67 +7,54 @@ usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--sample
     peers          a sample, with xgrammar and outlines, which take minutes for some schemas
     suite          the official suite, drafts 2020-12 and 7
     scripted       JSONSchemaBench with a model that knows the answer, all schemas, grammarlm and llguidance; half an hour
-    scripted_peers the same, 500 schemas, every engine that is installed; with a picture of the report's page
+    scripted_peers the same, 500 schemas, every engine that is installed
     tiny           JSONSchemaBench with the embedded model, 500 schemas that fit
 
 $GRAMMARLM_DATA has maskbench/, json-schema-test-suite/ and tokenizers/llama3_1/.
 """
 
 import argparse
-import json
 import os
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import report_page
-from benchmarks.report import FIGURES, RESULTS, fill, show
-from grammarlm.bench.arguments import ENGINES, GENERATING_ENGINES
+from benchmarks import front_page
+from benchmarks.report import FIGURES, RESULTS, show
+from benchmarks.schemas import pictures, suite
+from grammarlm.bench.arguments import ENGINES
 from grammarlm.cli import main as grammarlm
 
 PARTS = ("maskbench", "peers", "suite", "scripted", "scripted_peers", "tiny")
-WITH_PAGE = "jsonschemabench_peers"
+OTHERS = "benchmarks.schemas.engines:Formatron,benchmarks.schemas.engines:Grid,benchmarks.schemas.llama_cpp:LlamaCpp"
+GENERATING_ENGINES = f"{ENGINES},{OTHERS},none"
 
 
-def run(name: str, *arguments: str) -> int:
-    """One run of `grammarlm bench`: its figures into results/NAME.json, its report and picture into docs/figures."""
+def run(name: str, command: str, *given: str) -> int:
+    """One run of `grammarlm bench`, or of the suite: figures into results/NAME.json, report and picture into docs/figures."""
     with tempfile.TemporaryDirectory() as out:
-        code = grammarlm(["bench", *arguments, "--out", out])
+        code = (
+            suite.main([*given, "--out", out])
+            if command == "suite"
+            else grammarlm(["bench", command, *given, "--out", out])
+        )
         if code:
             return code
         report = (Path(out) / "report.md").read_text(encoding="utf-8")
-        shown = " ".join(Path(each).name if each.startswith("/") else each for each in arguments)
-        report = report.replace("report.png", f"{name}.png").replace(
-            "\n\n", f"\n\nCommand: `grammarlm bench {shown}`\n\n", 1
+        shown = " ".join(Path(each).name if each.startswith("/") else each for each in given)
+        said = (
+            f"python -m benchmarks.schemas.suite {shown}"
+            if command == "suite"
+            else f"grammarlm bench {command} {shown}"
         )
-        show(name, report)
+        report = report.replace("\n\n", f"\n\nCommand: `{said}`\n\n", 1)
+        pictures.draw(Path(out), FIGURES / f"{name}.png")
+        show(name, f"{report}\n![{name}]({name}.png)\n")
         shutil.copy(Path(out) / "figures.json", RESULTS / f"{name}.json")
         if name == "maskbench":
-            for words, said in maskbench_words().items():
-                fill(words, said)
-        if (Path(out) / "report.png").exists():
-            shutil.copy(Path(out) / "report.png", FIGURES / f"{name}.png")
-        if name == WITH_PAGE:
-            report_page.take(Path(out), report_page.TARGET)
+            front_page.main()
     return 0
-
-
-def maskbench_words() -> dict[str, str]:
-    """What README and docs/reference/support.md say of the last run over all of MaskBench."""
-    found = json.loads((RESULTS / "maskbench.json").read_text(encoding="utf-8"))["all"]
-    ours, cases = found["grammarlm"]["counts"], found["grammarlm"]["cases"]
-    passing = {name: each["counts"]["passing"] / each["cases"] for name, each in found.items()}
-
-    def share(count: int) -> str:
-        return f"{count:,} ({100 * count / cases:.2f} %)"
-
-    return {
-        "maskbench.passing": f"**{100 * passing['grammarlm']:.2f} %** | {100 * passing['llguidance']:.2f} %",
-        "maskbench.in_order": f"{100 * passing['grammarlm, schema order']:.2f} %",
-        "maskbench.compiled": f"{share(cases - ours['refused'])} compile, {share(ours['passing'])} pass, "
-        f"{share(ours['refused'])} are refused by name.",
-    }
 
 
 def main() -> int:
@@ -79,7 +66,7 @@ def main() -> int:
     parser.add_argument(
         "--tokenizer", help="of scripted_peers (llama3_1); with tiny all engines take seconds a schema at most"
     )
-    parser.add_argument("--engines", default=GENERATING_ENGINES, help=f"of scripted_peers ({GENERATING_ENGINES})")
+    parser.add_argument("--engines", default=GENERATING_ENGINES, help="of scripted_peers (all)")
     parser.add_argument("--limit", default="40", help="seconds for one schema, or one text, of JSONSchemaBench (40)")
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()
@@ -91,7 +78,7 @@ def main() -> int:
     parts = {
         "maskbench": ("maskbench", f"{data}/maskbench", "--engines", "grammarlm,llguidance", "--every", options.every),
         "peers": ("maskbench", f"{data}/maskbench", "--engines", ENGINES, "--every", options.peers_every),
-        "suite": ("schema-suite", f"{data}/json-schema-test-suite", "--engines", "grammarlm,llguidance"),
+        "suite": ("suite", f"{data}/json-schema-test-suite", "--engines", "grammarlm,llguidance"),
     }
     two, every = "grammarlm,llguidance", options.engines
     texts = ("jsonschemabench", f"{data}/maskbench", "--jobs", options.jobs, "--limit", options.limit)
@@ -107,7 +94,7 @@ def main() -> int:
         "suite": "schema_suite",
         "scripted": "jsonschemabench",
     }
-    names |= {"scripted_peers": WITH_PAGE, "tiny": "jsonschemabench_tiny"}
+    names |= {"scripted_peers": "jsonschemabench_peers", "tiny": "jsonschemabench_tiny"}
     tokenizers = dict.fromkeys(PARTS, common) | {"tiny": ()}
     if options.tokenizer:
         tokenizers["scripted_peers"] = ("--tokenizer", options.tokenizer)

@@ -1,13 +1,14 @@
-"""The card of the embedded models, with its pictures: what `benchmarks.models` measured and what each training run left."""
+"""The card of the embedded models, and pictures in docs/figures: what `benchmarks.models` measured, and the training runs."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from grammarlm.models.corpus import TASKS, example
-from grammarlm.models.export import FACTS, WEIGHTS
+from benchmarks.report import FIGURES
 from grammarlm.models.tiny import FOLDER, KINDS, folder_of
-from grammarlm.models.tokenizer import CONTEXT, END, VOCABULARY_SIZE
+from training.corpus import TASKS, example
+from training.export import FACTS, WEIGHTS
+from training.tokenizer import CONTEXT, END, VOCABULARY_SIZE
 
 WHAT = {
     "causal": "Llama architecture, 4 layers of width 256, 8 heads, tied embeddings; its loss counts after every layer",
@@ -38,7 +39,8 @@ import grammarlm as gl
 model, tokenizer = gl.load_tiny()
 ```
 
-`load_tiny(draft=True)`, `(heads=True)`, `(features=True)` and `(diffusion=True)` load the others.
+`load_tiny(diffusion=True)` loads the diffusion model; in a checkout of grammarlm, which has their weights, `(draft=True)`,
+`(heads=True)` and `(features=True)` load the others.
 
 A prompt is one or several lines and a newline; the answer is compact JSON, a query or a number, and the end token `{end}`:
 
@@ -48,21 +50,18 @@ A prompt is one or several lines and a newline; the answer is compact JSON, a qu
 
 {models}
 
-Stored as float16, trained in float32 with bfloat16 matrix products. The tokenizer is a byte-level BPE of {vocabulary} tokens that
+Stored as float16, the diffusion model's matrices as whole numbers of 8 bits with a step a row; trained in float32 with bfloat16
+matrix products. The tokenizer is a byte-level BPE of {vocabulary} tokens that
 holds all 256 bytes; every digit is a token. Training rows have up to 512 tokens; {context} are taken, the rest of them untried.
 
-![Losses on answers while training](loss.png)
-
-`python -m grammarlm.models.train NAME` generates the text while it trains (`corpus/`, split "train", seeded).
+`python -m training.train NAME`, in grammarlm's repository, generates the text while it trains (split "train", seeded).
 
 ## Scores
 
 {machine}. Greedy; prompts that no training text has. "easy" is the training text's distribution, "hard" has foreign name pieces,
-unseen wordings, or more of everything (`corpus/draw.py`). Made by `python -m benchmarks.models`.
+unseen wordings, or more of everything (`training/corpus/draw.py`). Made by `python -m benchmarks.models`.
 
 {scores}
-
-![Exact match by task, with and without the constraint](scores.png)
 
 ## What they cannot do
 
@@ -85,8 +84,8 @@ def write_card(scores: str, machine: str, figures: dict[str, Any]) -> None:
         scores=scores,
     )
     (FOLDER / "README.md").write_text(card, encoding="utf-8")
-    draw_losses({name: fact["losses"] for name, fact in facts.items()}, FOLDER / "loss.png")
-    draw_scores(figures["answers"], FOLDER / "scores.png")
+    draw_losses({name: fact["losses"] for name, fact in facts.items()}, FIGURES / "models_losses.png")
+    draw_scores(figures["answers"], FIGURES / "models.png")
 
 
 def shown(task: str) -> str:

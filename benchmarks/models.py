@@ -13,21 +13,20 @@ Parts that are not asked for keep the figures of the run before. Intervals are W
 
 import argparse
 import json
-import shutil
 from typing import Any
 
 import torch
 
 import grammarlm as gl
 from benchmarks.canvas_tables import canvas_tables, draw_canvases
+from benchmarks.drafts.rows import TRAINED, measure, trained
 from benchmarks.model_card import write_card
 from benchmarks.report import FIGURES, RESULTS, machine, table, write
-from grammarlm.bench.drafts.rows import TRAINED, measure, trained
-from grammarlm.bench.infill import measure as filling
-from grammarlm.models.corpus import TASKS, constraint
-from grammarlm.models.tiny import FOLDER, folder_of
-from grammarlm.models.training import evaluate
-from grammarlm.models.training.evaluate import Share, exact, examples
+from benchmarks.samplers import answers as filling
+from grammarlm.models.tiny import folder_of
+from training import evaluate
+from training.corpus import TASKS, constraint
+from training.evaluate import Share, exact, examples
 
 ASKED = [task for task in TASKS if task != "plain"]
 SPLITS = {"heldout": "easy", "hard": "hard"}
@@ -193,8 +192,7 @@ def main() -> None:
     for part in options.parts:
         figures[part] = PARTS[part](options.canvases if part == "canvases" else options.count)
     write_card(markdown(figures), machine(), figures)
-    shutil.copy(FOLDER / "scores.png", FIGURES / "models.png")
-    pictures = "\n\n![Exact match by task](models.png)"
+    pictures = "\n\n![Exact match by task](models.png)\n\n![Losses on answers while training](models_losses.png)"
     if figures.get("canvases"):
         draw_canvases(figures["canvases"], SPLITS, FIGURES / "models_canvases.png")
         pictures += "\n\n![Exact match of the diffusion model by steps](models_canvases.png)"

@@ -13,7 +13,8 @@ import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
-TEXTS = (FIGURES.parent.parent / "README.md", FIGURES.parent / "reference" / "support.md")
+ROOT = FIGURES.parent.parent
+TEXTS = (ROOT / "README.md", ROOT / "CHANGELOG.md", FIGURES.parent / "reference" / "support.md")
 PACKAGES = ("numpy", "numba", "torch", "transformers", "triton", "llguidance", "xgrammar", "outlines-core")
 
 

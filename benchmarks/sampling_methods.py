@@ -24,10 +24,10 @@ import numpy as np
 
 import grammarlm as gl
 from benchmarks.report import table, write
-from grammarlm.models.corpus import Example, constraint, example
-from grammarlm.models.training.evaluate import Share
 from grammarlm.published.methods.exponential_race import ExponentialRace
 from grammarlm.published.methods.rejection import NO_TOKEN, Rejection
+from training.corpus import Example, constraint, example
+from training.evaluate import Share
 
 V, LARGE_V = 20_000, 128_256
 

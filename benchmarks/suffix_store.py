@@ -5,7 +5,7 @@ usage: GRAMMARLM_DATA=... PYTHONPATH=FOLDER_WITH_ARCTIC python -m benchmarks.suf
 A stream is a list of (prompt, answer); a store sees the prompt, proposes, is told what was drawn up to the first token that it did
 not propose, and proposes again. No model runs: what counts is how many proposed tokens stand in the answer.
 
-    records ...   tasks of the embedded models' text (grammarlm.models.corpus), easy split
+    records ...   tasks of the embedded models' text (training.corpus), easy split
     documents     valid instances of MaskBench's schemas, each after its schema, those of one schema one after the other
     sources       files of Python's standard library: the first 20 tokens are the prompt
     edits         the same files with a word in 25 replaced, after the file itself
@@ -35,7 +35,7 @@ import grammarlm as gl
 from benchmarks.report import table, write
 from grammarlm.decoding.speculative.drafters.suffix import BEFORE, MOST_OWN, MOST_TOKENS, Suffix
 from grammarlm.decoding.speculative.suffix_tree import Proposals, SuffixTree
-from grammarlm.models.corpus import example
+from training.corpus import example
 
 TASKS = ("record", "edit", "agent", "calls", "sql", "list")
 CHAIN, NODES, BRANCHES = 12, 24, 4  # tokens of a chain; nodes and branches of a tree

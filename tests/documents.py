@@ -3,12 +3,15 @@
     ```python        runs, with the names that the page's examples before it made
     ```console       `$ grammarlm ...` prints what stands below it; a line `...` stands for any others
 
-An example that cannot run here has a comment before it: <!-- not run: reason -->.
+What an example prints is shown behind it: `print(...)  # text`. One that cannot run here has a comment before it:
+<!-- not run: reason -->.
 """
 
+import io
 import os
 import re
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +34,7 @@ class Block:
 
 def pages() -> list[Path]:
     """All documents: those at the root that are kept up to date, and the site's."""
-    at_root = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG", "NOTES")]
+    at_root = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")]
     return [*at_root, *sorted(SITE.rglob("*.md"))]
 
 
@@ -73,9 +76,18 @@ def run_examples(page: Path) -> dict[str, object]:
     """Runs a page's examples in order; the names that they made."""
     names: dict[str, object] = {"__name__": "__example__"}
     for block in examples(page):
-        if block.not_run is None:  # line numbers of a traceback are those of the page
-            exec(compile("\n" * block.line + block.text, name_of(page), "exec"), names)
+        if block.not_run is None:
+            run(block, names)
     return names
+
+
+def run(block: Block, names: dict[str, object]) -> None:
+    """Runs an example. What `print(...)  # text` prints is that text."""
+    printed = io.StringIO()
+    with redirect_stdout(printed):  # line numbers of a traceback are those of the page
+        exec(compile("\n" * block.line + block.text, name_of(block.page), "exec"), names)
+    shown = re.findall(r"^print\(.*\)  # (.+)$", block.text, re.MULTILINE)
+    assert not shown or printed.getvalue().splitlines() == shown, f"{name_of(block.page)}:{block.line}"
 
 
 def steps(page: Path) -> Iterator[tuple[str, re.Pattern[str]]]:

@@ -1,21 +1,13 @@
-"""Reads cases: a folder in MaskBench's layout, JSONSchemaBench's ten data sets, or the official JSON Schema Test Suite."""
+"""Reads cases: a folder in MaskBench's layout, or JSONSchemaBench's ten data sets."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-DRAFTS = {
-    "draft4": "http://json-schema.org/draft-04/schema#",
-    "draft6": "http://json-schema.org/draft-06/schema#",
-    "draft7": "http://json-schema.org/draft-07/schema#",
-    "draft2019-09": "https://json-schema.org/draft/2019-09/schema",
-    "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
-}
 # JSONSchemaBench's data sets, as files of MaskBench begin and as its own folders are called, and the sizes published.
 DATA_SETS = {
     "Glaiveai2K": 1707,
@@ -29,7 +21,6 @@ DATA_SETS = {
     "WashingtonPost": 125,
     "JsonSchemaStore": 492,
 }
-SUITE_SERVER = "http://localhost:1234/"  # where the suite's schemas expect its remotes/
 
 
 class BrokenCase(ValueError):
@@ -109,27 +100,3 @@ def jsonschemabench(folder: Path, sample: int | None = None, split: Path | None 
         )
     found.sort(key=lambda case: (zlib.crc32(case.name.encode()), case.name))
     return found[:sample]
-
-
-def schema_suite(folder: Path, draft: str) -> list[Case]:
-    """The groups of one draft; a schema without $schema gets the draft's."""
-    tests = folder / "tests" / draft
-    if not tests.is_dir():
-        raise FileNotFoundError(f"{tests}: there is no such folder; give the test suite's, with tests/ and remotes/")
-    return list(_groups(tests, DRAFTS[draft]))
-
-
-def _groups(tests: Path, uri: str) -> Iterator[Case]:
-    for file in sorted(tests.glob("*.json")):
-        for number, group in enumerate(json.loads(file.read_bytes())):
-            schema = group["schema"]
-            if isinstance(schema, dict) and "$schema" not in schema:
-                schema = {"$schema": uri, **schema}
-            name = f"{file.stem}/{number} {group['description']}"
-            yield Case(name, content={"schema": schema, "tests": group["tests"]})
-
-
-def remotes(folder: Path) -> dict[str, Any]:
-    """{uri: schema}: what the suite's own server would serve."""
-    files = folder.rglob("*.json")
-    return {SUITE_SERVER + file.relative_to(folder).as_posix(): json.loads(file.read_bytes()) for file in files}

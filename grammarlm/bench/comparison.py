@@ -1,4 +1,4 @@
-"""Runs several engines over the same cases, and writes what was found: on the terminal, as Markdown, JSON, a page and a plot."""
+"""Runs several engines over the same cases, and writes what was found: on the terminal, as Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .cases import Case
 from .driver import EngineDidNotStart, Finish, Results, Run
-from .engines import RUNS, installation_of, package_of
+from .engines import RUNS, installation_of, package_of, title_of
 from .markdown import Table, cell, markdown, plain, size
-from .page import page
 from .record import Record
 from .tasks import record_class
 
@@ -37,7 +36,6 @@ class Comparison:
     about: dict[str, Any] = field(default_factory=dict)  # identifies the run, for --resume
     notes: tuple[str, ...] = ()
     absent: dict[str, str] = field(default_factory=dict)  # engines that could not be run, and why
-    cases: list[Case] = field(default_factory=list)  # those measured
     limit: str = ""  # of time, in words
 
     def measure(
@@ -47,7 +45,6 @@ class Comparison:
         finisher: Callable[[], AbstractContextManager[Finish]] | None = None,
     ) -> dict[str, list[Any]]:
         """The records of each run, of its task's class. A run whose engine does not start becomes one of the absent."""
-        self.cases = cases
         found: dict[str, list[Any]] = {}
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         tail = (TextColumn("{task.fields[said]}"), TimeElapsedColumn(), TimeRemainingColumn())
@@ -87,38 +84,17 @@ class Comparison:
         shared = "one thread" if self.jobs == 1 else f"{self.jobs} schemas at a time, so that times include waiting"
         return f"{facts}; limits: {limits}; {shared}."
 
-    def write(
-        self,
-        parts: Sequence[str | Table],
-        figures: Any,
-        found: Mapping[str, Sequence[Record]],
-        draw: Callable[[Path], None],
-    ) -> str:
-        """The report in Markdown: what was measured where and how, then `parts`, headings and tables; written beside the records,
-        also as a page with each failure, its schema and its texts.
-        """
-        picture, has_picture = self._picture(draw)
+    def write(self, parts: Sequence[str | Table], figures: Any, found: Mapping[str, Sequence[Record]]) -> str:
+        """The report in Markdown, written beside the records: what was measured, where and how, then `parts`: headings, tables."""
         notes = [*(f"{name}: not measured: {why}" for name, why in self.absent.items()), *self.notes]
         listed = "\n".join(f"- {note}" for note in notes)
-        others = "Schema by schema: report.html, failing.md and the .jsonl files beside this report."
+        others = "Schema by schema: failing.md and the .jsonl files beside this report."
         written = [part if isinstance(part, str) else markdown(part) for part in parts]
-        text = "\n\n".join([f"# {self.title}", self.facts(), *written, listed, others, picture]) + "\n"
-        image = self.folder / "report.png" if has_picture else None
-        cases = {case.name: case for case in self.cases}
-        html = page(self.title, self.facts(), parts, notes, found, cases, image)
-        (self.folder / "report.html").write_text(html, encoding="utf-8", errors="replace")
+        text = "\n\n".join([f"# {self.title}", self.facts(), *written, listed, others]) + "\n"
         (self.folder / "figures.json").write_text(json.dumps(figures, indent=1) + "\n")
         (self.folder / "report.md").write_text(text, encoding="utf-8")
         (self.folder / "failing.md").write_text(plain(failing(found)) + "\n", encoding="utf-8")
         return text
-
-    def _picture(self, draw: Callable[[Path], None]) -> tuple[str, bool]:
-        """The Markdown of the picture that `draw` writes; where matplotlib is missing, a sentence about that, and False."""
-        try:
-            draw(self.folder / "report.png")
-        except ImportError:
-            return "No picture: matplotlib is missing (pip install 'grammarlm[bench]').", False
-        return f"![{self.title}](report.png)", True
 
 
 def failing(found: Mapping[str, Sequence[Record]]) -> Table:
@@ -146,9 +122,9 @@ def runs_of(
     """The runs that the engines' names stand for, and why the others are absent: their packages are missing."""
     runs, absent = [], {}
     for name in engines:
-        if name not in catalogue:
+        if name not in catalogue and ":" not in name:
             raise ValueError(f"--engines {name}: there is no such engine; there are {', '.join(catalogue)}")
-        for title, engine, own in catalogue[name]:
+        for title, engine, own in catalogue.get(name) or [(title_of(name), name, {})]:
             try:
                 package_of(engine)
             except PackageNotFoundError as error:

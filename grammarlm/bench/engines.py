@@ -10,14 +10,11 @@ import importlib
 import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from . import cases
-from .llama import LlamaCpp
-from .peers import Formatron, Grid, LLGuidance, Outlines, XGrammar
+from .peers import LLGuidance, Outlines, XGrammar
 
 
 class Engine(Protocol):
@@ -38,13 +35,12 @@ class Engine(Protocol):
 
 
 class GrammarLM:
-    """This package. `remotes`: a folder that is the registry of the official suite; `close`: a text of at most so many tokens is
-    brought to its end within them."""
+    """This package. `close`: a text of at most so many tokens is brought to its end within them."""
 
     package = "grammarlm"
     refusals: tuple[type[Exception], ...]
 
-    def __init__(self, tokenizer: Any, remotes: str | None = None, close: bool = False, **options: Any):
+    def __init__(self, tokenizer: Any, close: bool = False, **options: Any):
         import grammarlm as gl
 
         self._close = close
@@ -53,7 +49,7 @@ class GrammarLM:
         self.unsatisfiable = gl.UnsatisfiableGrammar
         self._vocab = gl.Vocabulary.from_tokenizer(tokenizer)
         self._row = gl.allocate_mask(1, self._vocab.size)
-        self._options = {**options, **({"registry": cases.remotes(Path(remotes))} if remotes else {})}
+        self._options = options
         self._everything = False
         self._caches: list[Callable[[], object]] = []
         self._modules = 0
@@ -142,9 +138,6 @@ ENGINES: dict[str, Callable[..., Engine]] = {
     "llguidance": LLGuidance,
     "xgrammar": XGrammar,
     "outlines": Outlines,
-    "formatron": Formatron,
-    "grid": Grid,
-    "llamacpp": LlamaCpp,
     "none": Unconstrained,
 }
 # Rows of a table: (row name, engine, options), keyed by the name that --engines takes.
@@ -165,9 +158,6 @@ GENERATING: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
         ("grammarlm", "grammarlm", {"property_order": "any", "close": True}),
         ("grammarlm, not closed", "grammarlm", {"property_order": "any"}),
     ],
-    "formatron": [("formatron", "formatron", {})],
-    "grid": [("grid", "grid", {})],
-    "llamacpp": [("llamacpp", "llamacpp", {})],
     "none": [("none", "none", {})],
 }
 
@@ -175,7 +165,27 @@ GENERATING: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
 def engine_class(name: str) -> Callable[..., Engine]:
     """One of ENGINES, or module:Class with the same interface."""
     module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute) if attribute else ENGINES[name]
+    if not attribute:
+        return ENGINES[name]
+    try:
+        found: Callable[..., Engine] = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"--engines {name}: {error}; it takes MODULE:CLASS, an engine as bench/engines.py says"
+        ) from None
+    return found
+
+
+def title_of(engine: str) -> str:
+    """The row of an engine that is given as module:Class."""
+    found: str = getattr(engine_class(engine), "title", engine.rpartition(":")[2])
+    return found
+
+
+def note_of(engine: str) -> str:
+    """What a report has to say of it."""
+    found: str = getattr(engine_class(engine), "note", "")
+    return found
 
 
 def installation_of(engine: str) -> str:

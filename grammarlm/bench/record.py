@@ -49,10 +49,6 @@ class Record:
         words += [f"refused: {self.refused}"] if self.refused is not None else []
         return "; ".join(words)
 
-    def texts(self, content: dict[str, Any]) -> list[tuple[str, str]]:
-        """What a page shows of a failure: a sentence and the text that it is about, if any."""
-        return [(Record.wrong(self), "")]
-
     def refuse(self, error: Exception, engine: Any, labels: list[bool]) -> None:
         """Notes that compile refused the schema; where it says that nothing is valid, and the labels agree, that is right."""
         says_so = isinstance(error, getattr(engine, "unsatisfiable", ()))

@@ -23,19 +23,20 @@ class Task(Protocol):
 TASKS = {
     "judge": ("verdicts.task:Judge", "verdicts.record:Verdicts"),
     "generate": ("generation.task:Generate", "generation.record:Generated"),
-    "ask": ("generation.server:Ask", "generation.record:Generated"),
     "validate": ("generation.validation:Validate", "generation.validation:Validated"),
 }
 
 
 def task_class(name: str) -> type[Task]:
-    return _load(TASKS[name][0])
+    """One of TASKS, or module:Class elsewhere, whose member `record` is the class of its records."""
+    return _load(TASKS[name][0]) if name in TASKS else _load(name, elsewhere=True)
 
 
 def record_class(name: str) -> type[Record]:
-    return _load(TASKS[name][1])
+    found: type[Record] = _load(TASKS[name][1]) if name in TASKS else _load(name, elsewhere=True).record
+    return found
 
 
-def _load(name: str) -> Any:
+def _load(name: str, elsewhere: bool = False) -> Any:
     module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(f".{module}", __package__), attribute)
+    return getattr(importlib.import_module(module if elsewhere else f".{module}", __package__), attribute)

@@ -1,1 +1,1 @@
-"""The embedded models: training text, training, and `load_tiny` to use them offline."""
+"""The embedded models: their networks, and `load_tiny` to use them offline."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from grammarlm.models.network import Layer, Network, Norm, Shape, angles
+from grammarlm.models.network import Layer, Norm, Shape, angles
 
 
 class Heads(nn.Module):
@@ -48,7 +48,3 @@ class FeatureDrafter(nn.Module):
         """[rows, width, hidden] each; `embedded[:, i]` is of the token after `states[:, i]`."""
         joined = self.join(torch.cat((states, embedded), -1))
         return self.norm(self.layer(joined, angles(states.shape[1], self.shape.head_width, joined)))
-
-
-def frozen(network: Network) -> Network:
-    return network.requires_grad_(False).eval()

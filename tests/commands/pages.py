@@ -1,16 +1,13 @@
-"""The report of a benchmark with texts that would break its page, and a real browser that shows pages."""
+"""A real browser that shows the pages that commands write."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from benchmarks import report_page
-from grammarlm.bench.cases import Case
-from grammarlm.bench.generation.record import Generated, Output
-from grammarlm.bench.page import page
-
-BROWSER = report_page.browser()
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next((found for name in BROWSERS if (found := shutil.which(name))), None)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 HEADLESS = (
     "--headless",
@@ -20,22 +17,6 @@ HEADLESS = (
     "--disable-sync",
     "--no-first-run",
 )
-NASTY = '</td></pre><script>document.title = "broken in"</script>&amp;'
-
-
-def report() -> str:
-    records = [
-        Generated(
-            "Snowplow---a", compile_time=1.0, outputs=[Output(NASTY, 3, "stop", 1.0, 1.0, f"invalid at $: {NASTY}")]
-        ),
-        Generated("Snowplow---b", refused=f"no {NASTY}"),
-        Generated("Snowplow---c", compile_time=1.0, outputs=[Output("1", 1, "stop", 1.0, 1.0, "valid")]),
-    ]
-    cases = {record.case: Case(record.case, content={"schema": {"title": NASTY}}) for record in records}
-    table = (["engine", "schemas"], [["one", "9"], ["two", "1,234 (50.00%)"], ["three", "-"], ["four", "12 (1.20%)"]])
-    return page(
-        "A run", "Facts.", ["## All schemas", table], [NASTY], {"one": records, "two": records[1:2]}, cases, None
-    )
 
 
 def shown(folder: Path, html: str, script: str = "") -> str:

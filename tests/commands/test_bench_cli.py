@@ -1,7 +1,6 @@
 """`grammarlm bench`, on folders made here: outcomes counted apart, limits, resumption, tables; with an engine that does as told."""
 
 import json
-import os
 import re
 
 import pytest
@@ -139,40 +138,6 @@ def test_a_file_that_is_no_case_is_a_row(capsys, scripted, tmp_path, text, messa
     assert f"broken: {folder / 'bad.json'}: {message}" in (out / "failing.md").read_text()
 
 
-def test_the_schema_suite(capsys, scripted, tmp_path) -> None:
-    suite = tmp_path / "suite"
-    (suite / "remotes").mkdir(parents=True)
-    (suite / "remotes" / "a.json").write_text('{"type": "integer"}')
-    for draft in ("draft7", "draft2020-12"):
-        (suite / "tests" / draft).mkdir(parents=True)
-        groups = [
-            {"description": "one", **case_of({"allows": ["1"]}, (1, True), (2, False))},
-            {"description": "two", **case_of({"does": "refuse"}, (1, True))},
-        ]
-        (suite / "tests" / draft / "things.json").write_text(json.dumps(groups))
-    given = ("bench", "schema-suite", str(suite), "--engines", "llguidance", "--out", str(tmp_path / "out"))
-    code, printed, _ = call(capsys, *given)
-    assert code == 0
-    assert "## draft2020-12: 2 groups" in printed
-    assert "## draft7: 2 groups" in printed
-    assert printed.count("1 (50.00%)") == 6  # passing, refused, passing of those with tests; in each draft
-    assert "draft7/things/1 two" in (tmp_path / "out" / "failing.md").read_text()
-    assert "## draft4: " not in call(capsys, *given, "--draft", "draft7")[1]
-
-
-def test_suite_cases_name_their_draft_and_remotes_their_uri(tmp_path) -> None:
-    (tmp_path / "tests" / "draft7").mkdir(parents=True)
-    groups = [
-        {"description": str(i), "schema": schema, "tests": []} for i, schema in enumerate([True, {}, {"$schema": "x"}])
-    ]
-    (tmp_path / "tests" / "draft7" / "a.json").write_text(json.dumps(groups))
-    found = [case.load()["schema"] for case in cases.schema_suite(tmp_path, "draft7")]
-    assert found == [True, {"$schema": cases.DRAFTS["draft7"]}, {"$schema": "x"}]
-    (tmp_path / "remotes" / "sub").mkdir(parents=True)
-    (tmp_path / "remotes" / "sub" / "b.json").write_text("false")
-    assert cases.remotes(tmp_path / "remotes") == {"http://localhost:1234/sub/b.json": False}
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -181,11 +146,10 @@ def test_suite_cases_name_their_draft_and_remotes_their_uri(tmp_path) -> None:
         (("maskbench", "{}", "--engines", "outline"), 2, "there are grammarlm, llguidance"),
         (("maskbench", "{}", "--every", "0"), 2, "positive number"),
         (("maskbench", "{}", "--limit", "soon"), 2, "--limit"),
-        (("schema-suite", "{}", "--draft", "draft3"), 2, "there are draft4"),
         (("maskbench", "{}/none"), 1, "there is no such folder"),
         (("maskbench", "{}"), 1, "there are no .json files"),
         (("maskbench", "{}", "--tokenizer", "{}"), 1, "there is no tokenizer.json"),
-        (("schema-suite", "{}"), 1, "with tests/ and remotes/"),
+        (("maskbench", "{}", "--engines", "no_such.module:Engine"), 1, "it takes MODULE:CLASS"),
     ],
 )
 def test_wrong_usage_and_wrong_input(capsys, tmp_path, arguments, code, message) -> None:
@@ -308,5 +272,3 @@ def test_real_engines(capsys, tmp_path, name) -> None:
     if name == "grammarlm":
         assert row.count("2 (100.00%)") == 2
         assert (out / "grammarlm-schema-order.jsonl").exists()
-    if os.path.exists(out / "report.png"):
-        assert (out / "report.png").read_bytes().startswith(b"\x89PNG")

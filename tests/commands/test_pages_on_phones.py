@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.commands.command_line import call
-from tests.commands.pages import needs_browser, report, shown
+from tests.commands.pages import needs_browser, shown
 
 pytest.importorskip("transformers")
 
@@ -17,10 +17,8 @@ FRAME = """<!DOCTYPE html><html><body><iframe width="{width}" style="border: 0" 
  onload="document.title = 'width ' + this.contentDocument.documentElement.scrollWidth"></iframe></body></html>"""
 
 
-@pytest.fixture(params=["generate", "infill", "bench"])
+@pytest.fixture(params=["generate", "infill"])
 def page(request, capsys, tmp_path) -> str:
-    if request.param == "bench":
-        return report()
     out = tmp_path / "out.html"
     given = {
         "generate": ("--prompt", LONG, "--schema", SCHEMA, "--max-tokens", "200"),

@@ -8,9 +8,9 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.speculative.drafters.heads import Heads
-from grammarlm.models.corpus import constraint, example
 from grammarlm.published.drafters.features import Features
 from tests.rounding import embedded_model
+from training.corpus import constraint, example
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
 ASKED = [example("heldout", index, "record") for index in range(6)]

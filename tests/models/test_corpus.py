@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from lark import Lark
 
-from grammarlm.models.corpus import TASKS, constraint, example, to_json, words
+from training.corpus import TASKS, constraint, example, to_json, words
 
 FOREIGN = (*words.FOREIGN_GIVEN_NAMES, *words.FOREIGN_SURNAMES, *words.FOREIGN_CITIES, *words.FOREIGN_STARTS)
 ANSWERED = [task for task in TASKS if task != "plain"]

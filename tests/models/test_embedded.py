@@ -1,6 +1,8 @@
 """The embedded models as they are shipped: what `load_tiny` returns, and that it is what the card says."""
 
 import json
+import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -8,11 +10,12 @@ import sys
 import pytest
 
 import grammarlm as gl
-from grammarlm.models.corpus import constraint, example
-from grammarlm.models.export import FACTS, WEIGHTS, digest, write_tokenizer
+import grammarlm.models.tiny as tiny_module
 from grammarlm.models.tiny import FOLDER, KINDS, folder_of, load_causal, load_tiny, load_tokenizer
-from grammarlm.models.tokenizer import CONTEXT, END, MASK, PAD, VOCABULARY_SIZE, train_tokenizer
 from tests.rounding import embedded_model
+from training.corpus import constraint, example
+from training.export import FACTS, WEIGHTS, digest, write_tokenizer
+from training.tokenizer import CONTEXT, END, MASK, PAD, VOCABULARY_SIZE, train_tokenizer
 
 torch = pytest.importorskip("torch")
 
@@ -48,7 +51,7 @@ def test_files_are_small_and_complete():
     assert "causal" in SHIPPED
     files = [path for path in FOLDER.rglob("*") if path.is_file()]
     assert {"config.json", "generation_config.json", "tokenizer.json", "README.md"} <= {path.name for path in files}
-    assert sum(path.stat().st_size for path in files) <= 32_000_000
+    assert sum(path.stat().st_size for path in files) <= 15_000_000
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -71,9 +74,21 @@ def test_one_model_at_a_time():
         load_tiny(draft=True, heads=True)
 
 
+def test_what_the_package_has_not_is_said_by_name(monkeypatch, tmp_path):
+    monkeypatch.setattr(tiny_module, "SIBLINGS", tmp_path)  # as where the package is installed without the repository
+    for name in ("draft", "heads", "features"):
+        where = re.escape(str(tmp_path / name))
+        with pytest.raises(FileNotFoundError, match=rf"load_tiny\({name}=True\): .*{where}.*repository.*folder="):
+            load_tiny(**asked_for(name))
+    monkeypatch.undo()
+    copy = shutil.copytree(folder_of("draft"), tmp_path / "copy")
+    model, _ = load_tiny(draft=True, folder=copy)
+    assert model.config.num_hidden_layers == 1
+
+
 def test_importing_needs_no_torch():
-    modules = ["corpus", "export", "tiny", "tokenizer"]
-    imports = "; ".join(f"import grammarlm.models.{name}" for name in modules)
+    modules = ["grammarlm.models.tiny", *(f"training.{name}" for name in ("corpus", "export", "tokenizer"))]
+    imports = "; ".join(f"import {name}" for name in modules)
     code = f"import sys; {imports}; sys.exit(bool({{'torch', 'transformers', 'tokenizers'}} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -124,7 +139,7 @@ def test_a_written_tokenizer_loads_again(tiny, tmp_path):
 
 def test_greedy_answers_are_mostly_right(tiny):
     """The card gives the exact match by task; here only that held-out records and calls come out right more often than not."""
-    from grammarlm.models.training.evaluate import answers, exact, examples
+    from training.evaluate import answers, exact, examples
 
     model, tokenizer = tiny
     asked = [*examples("heldout", "record", 12), *examples("heldout", "call", 8)]
@@ -135,7 +150,7 @@ def test_greedy_answers_are_mostly_right(tiny):
 def test_constrained_answers_have_their_form(tiny):
     import jsonschema
 
-    from grammarlm.models.training.evaluate import answers, examples
+    from training.evaluate import answers, examples
 
     model, tokenizer = tiny
     asked = [*examples("hard", "record", 6), *examples("hard", "calls", 4)]

@@ -5,10 +5,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from grammarlm.models.drafters import FeatureDrafter, Heads  # noqa: E402
-from grammarlm.models.export import as_llama  # noqa: E402
 from grammarlm.models.network import Network, Shape  # noqa: E402
-from grammarlm.models.tiny import FOLDER, load_tokenizer  # noqa: E402
+from grammarlm.models.tiny import FOLDER, load_tokenizer, widened  # noqa: E402
 from tests.rounding import assert_logits  # noqa: E402
+from training.export import as_llama, halved, in_steps  # noqa: E402
 
 SMALL = Shape(vocabulary=50, hidden=64, layers=3)
 
@@ -64,3 +64,15 @@ def test_a_feature_drafter_is_blind_to_later_tokens():
     whole = drafter(states, embedded)
     assert_logits(drafter(states[:, :7], embedded[:, :7]), whole[:, :7])
     assert whole.shape == states.shape
+
+
+def test_whole_numbers_are_half_a_step_off_at_most():
+    """And half of the error of a step in float16 for each of up to 127 of them; the other weights are those of float16."""
+    state = {"wide": torch.randn(5, 300), "none": torch.zeros(2, 3), "norm": torch.randn(300)}
+    state["wide"][3] *= 1e-3  # a row has a step of its own
+    back = widened(in_steps(state))
+    assert back.keys() == state.keys()
+    most = state["wide"].abs().amax(1, keepdim=True)
+    assert ((back["wide"] - state["wide"]).abs() <= most * (0.5 / 127 + 2**-10)).all()
+    assert torch.equal(back["none"], state["none"])
+    assert torch.equal(back["norm"], widened(halved(state))["norm"])

@@ -6,14 +6,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from grammarlm.models.corpus import example  # noqa: E402
 from grammarlm.models.drafters import FeatureDrafter, Heads  # noqa: E402
 from grammarlm.models.network import Network, Shape  # noqa: E402
 from grammarlm.models.tiny import FOLDER, load_tokenizer  # noqa: E402
-from grammarlm.models.training import batching, losses, recipes  # noqa: E402
-from grammarlm.models.training.batching import BLOCK, batches, block_batches, encode, pad  # noqa: E402
-from grammarlm.models.training.recipes import Recipe  # noqa: E402
 from tests.rounding import assert_logits  # noqa: E402
+from training import batching, losses, recipes  # noqa: E402
+from training.batching import BLOCK, batches, block_batches, encode, pad  # noqa: E402
+from training.corpus import example  # noqa: E402
+from training.recipes import Recipe  # noqa: E402
 
 SMALL = Shape(2048, hidden=32, layers=2)
 needs_muon = pytest.mark.skipif(
@@ -160,7 +160,7 @@ def test_what_looks_both_ways_answers_for_a_position_by_the_state_before_it():
 
 @needs_muon
 def test_the_diffusion_model_begins_with_the_causal_ones_weights(tokenizer, tmp_path, monkeypatch):
-    from grammarlm.models import train
+    from training import train
 
     recipe = replace(recipes.RECIPES["diffusion"], batch_tokens=512, build=lambda: small("diffusion"))
     monkeypatch.setitem(recipes.RECIPES, "diffusion", recipe)
@@ -172,7 +172,7 @@ def test_the_diffusion_model_begins_with_the_causal_ones_weights(tokenizer, tmp_
 @needs_muon
 @pytest.mark.parametrize("name", recipes.RECIPES)
 def test_a_resumed_run_ends_where_an_unbroken_one_does(tokenizer, tmp_path, monkeypatch, name):
-    from grammarlm.models import train
+    from training import train
 
     recipe = recipes.RECIPES[name]
     monkeypatch.setitem(recipes.RECIPES, name, Recipe(4, 512, lambda: small(name), recipe.loss, recipe.needs_trunk))

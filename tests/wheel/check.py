@@ -52,7 +52,7 @@ def interpreters() -> Iterator[tuple[int, str]]:
 def copy_tests(to: Path) -> None:
     """The tests and what they read, without the package: they must find the installed one."""
     to.mkdir()
-    for name in ("tests", "benchmarks", "examples", "docs"):
+    for name in ("tests", "benchmarks", "training", "examples", "docs"):
         shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in [*ROOT.glob("*.md"), ROOT / "pyproject.toml", ROOT / "Makefile"]:
         shutil.copy(path, to)

@@ -2,8 +2,7 @@
 
 jsonschemabench.py  the command                    prompts.py     a schema as a prompt, with examples
 task.py       a child: schema -> outputs           models.py      what chooses tokens: transformers
-scripted.py   a model that knows the answer        server.py      a child that asks a server instead
-endpoint.py   a server's address and context       record.py      the record of a schema
+scripted.py   a model that knows the answer        record.py      the record of a schema
 validation.py a child: text -> valid or not        figures.py     records -> shares and times
-report.py     figures -> tables, pictures
+report.py     figures -> tables
 """

@@ -16,11 +16,10 @@ from grammarlm.bench import cases
 from grammarlm.bench.cases import BrokenCase, Case
 from grammarlm.bench.comparison import Comparison, runs_of
 from grammarlm.bench.driver import Finish, Run, Worker
-from grammarlm.bench.engines import GENERATING
+from grammarlm.bench.engines import GENERATING, note_of
 from grammarlm.bench.record import Record
 from grammarlm.bench.tokenizer import find_tokenizer, load_tokenizer
 
-from .endpoint import Endpoint, endpoints_of
 from .prompts import encoded, examples, examples_of
 from .record import Generated
 from .report import tell
@@ -41,13 +40,6 @@ NOTES = (
     "Times per schema; an interval is the 95 % bootstrap of the median. Compile: the schema alone, kernels and tables of the "
     "tokenizer loaded before. First token: compile, prompt, mask and draw. Per output token: all later ones, the model included.",
     "grammarlm closes: a text of at most so many tokens comes to its end within them. Without that it is a row of its own.",
-)
-LLAMA_NOTES = (
-    "llamacpp: grammars by llama-cpp-python's converter, which passes over numeric bounds and others, masks by llama.cpp. Its "
-    "times are those of whole masks, where llama.cpp itself asks for one only after a sampled token was refused.",
-)
-SERVER_NOTES = (
-    "Servers get the schema as response_format, and compile it before the first token: that time has all of it, and the network.",
 )
 SCRIPT_NOTES = (
     "The scripted model prefers the next token of a labelled instance (90 %, the rest is noise), greedily: a valid instance is "
@@ -70,13 +62,19 @@ class Plan:
 
 
 def run(options: argparse.Namespace) -> int:
-    is_scripted = options.model == SCRIPTED and not options.url
+    is_scripted = options.model == SCRIPTED
     tokenizer = options.tokenizer or ("tiny" if is_scripted else options.model)
-    if tokenizer != "tiny" and not options.url:
+    if tokenizer != "tiny":
         find_tokenizer(tokenizer)
+    every, generation = asked(options, 0 if is_scripted else options.shots)
+    plan = by_engines(options, every, generation, tokenizer)
+    return told(options, every, plan, SCRIPT_NOTES if is_scripted else ())
+
+
+def asked(options: argparse.Namespace, shots: int) -> tuple[list[Case], dict[str, Any]]:
+    """All schemas of the folder, and how texts are written for them."""
     every = cases.jsonschemabench(Path(options.folder), split=options.split and Path(options.split))
-    shots = 0 if is_scripted else options.shots
-    generation: dict[str, Any] = {
+    return every, {
         "model": options.model,
         "temperature": options.temperature,
         "samples": options.samples,
@@ -86,10 +84,13 @@ def run(options: argparse.Namespace) -> int:
         "shots": shots,
         "examples": examples_of(every, shots) if shots else {},
     }
-    plan = on_servers(options, every, generation) if options.url else by_engines(options, every, generation, tokenizer)
+
+
+def told(options: argparse.Namespace, every: list[Case], plan: Plan, more: tuple[str, ...] = ()) -> int:
+    """Carries the plan out, and writes and prints the report."""
     about = {"data": str(Path(options.folder).resolve()), "sample": options.sample, "split": options.split}
     too_long = f"Not taken, as the prompt leaves too little room: {plan.passed_over:,}."
-    notes = (*NOTES, *(SCRIPT_NOTES if is_scripted else ()), *plan.notes, too_long)
+    notes = (*NOTES, *more, *plan.notes, too_long)
     title = f"JSONSchemaBench, {len(plan.cases):,} of {len(every):,} schemas, model: {Path(options.model).name}"
     limit = f"{options.limit:g} s to compile, and again for each text"
     out = Path(options.out)
@@ -104,26 +105,8 @@ def by_engines(options: argparse.Namespace, every: list[Case], generation: dict[
     found, passed_over = chosen(every, options.sample, *room)
     runs, absent = runs_of(options.engines, tokenizer, options.limit + GRACE, catalogue=GENERATING, task="generate")
     runs = [dataclasses.replace(run, options={**run.options, "generation": generation}) for run in runs]
-    notes = LLAMA_NOTES if any(run.engine == "llamacpp" for run in runs) else ()
-    return Plan(found, passed_over, runs, absent, notes)
-
-
-def on_servers(options: argparse.Namespace, every: list[Case], generation: dict[str, Any]) -> Plan:
-    endpoints, absent = endpoints_of(options.url, options.model)
-    generation = {**generation, "completions": options.completions}
-    found, passed_over = chosen(every, options.sample, *room_on(endpoints, generation))
-    runs = [
-        Run(
-            each.name,
-            "none",
-            {"generation": {**generation, "url": each.url}},
-            "the server's",
-            options.limit + GRACE,
-            task="ask",
-        )
-        for each in endpoints
-    ]
-    return Plan(found, passed_over, runs, absent, (*SERVER_NOTES, *(each.note() for each in endpoints)))
+    notes = dict.fromkeys(note for run in runs if (note := note_of(run.engine)))
+    return Plan(found, passed_over, runs, absent, tuple(notes))
 
 
 Length = Callable[[Case, Any], int | None]  # of a case's prompt under its schema, in tokens; None: nobody knows
@@ -154,17 +137,6 @@ def room_of(name: str, generation: dict[str, Any]) -> tuple[int | None, Length]:
     return None if context is None else context - ANSWER, lambda case, schema: len(
         encoded(tokenizer, schema, examples(generation, case, schema))
     )
-
-
-def room_on(endpoints: list[Endpoint], generation: dict[str, Any]) -> tuple[int | None, Length]:
-    """The same on servers, which take no request that could outgrow their context, as the first of them counts."""
-    contexts = [endpoint.context for endpoint in endpoints if endpoint.context is not None]
-
-    def length(case: Case, schema: Any) -> int | None:
-        shown = examples(generation, case, schema)
-        return endpoints[0].length(endpoints[0].prompt(schema, shown, generation["completions"]))
-
-    return min(contexts) - generation["most"] if contexts else None, length
 
 
 def context_of(model: str) -> int | None:

@@ -91,17 +91,15 @@ class Generated(Record):
         return {**super().found(), **{name: any(each[name] for each in faults) for name in (faults or [{}])[0]}}
 
     def wrong(self) -> str:
-        return "; ".join(f"{said}: {text[:80]}" if text else said for said, text in self.texts({}))
-
-    def texts(self, content: dict[str, Any]) -> list[tuple[str, str]]:
-        shown = [(said, "")] if (said := Record.wrong(self)) else []
+        words = [super().wrong()]
         for output in self.outputs:
             names = [name for name, holds in output.faults().items() if holds]
             if names:
                 of = "" if output.instance is None else f" (instance {output.instance})"
                 why = f": {output.verdict}" if "invalid" in names else ""
-                shown.append((f"{', '.join(names)}{of}{why}", output.text))
-        return shown
+                said = f"{', '.join(names)}{of}{why}"
+                words.append(f"{said}: {output.text[:80]}" if output.text else said)
+        return "; ".join(filter(None, words))
 
 
 def _without_defaults(fields: dict[str, Any]) -> dict[str, Any]:

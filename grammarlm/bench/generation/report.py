@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from grammarlm.bench.cases import DATA_SETS
@@ -30,13 +29,7 @@ def tell(comparison: Comparison, found: Mapping[str, list[Generated]]) -> str:
     parts += ["## By data set", data_sets(by_set)]
     kept: dict[str, Any] = {"all": {name: f.as_json() for name, f in figures.items()}}
     kept |= {data_set: {name: f.as_json() for name, f in rows.items()} for data_set, rows in by_set.items()}
-
-    def draw(path: Path) -> None:
-        from .pictures import draw_generated
-
-        draw_generated(path, found, by_set, comparison.title)
-
-    return comparison.write(parts, kept, found, draw)
+    return comparison.write(parts, kept, found)
 
 
 def of_set(records: Sequence[Generated], data_set: str) -> list[Generated]:

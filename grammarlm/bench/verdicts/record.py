@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -36,17 +35,6 @@ class Verdicts(Record):
         words += [f"wrongly accepts {_tests(self.wrongly_accepts)}"] if self.wrongly_accepts else []
         words += [f"wrongly rejects {_tests(self.wrongly_rejects)}"] if self.wrongly_rejects else []
         return "; ".join(filter(None, words))
-
-    def texts(self, content: dict[str, Any]) -> list[tuple[str, str]]:
-        tests = content.get("tests", [])
-        shown = [(said, "")] if (said := Record.wrong(self)) else []
-        for what, numbers in (("wrongly accepts", self.wrongly_accepts), ("wrongly rejects", self.wrongly_rejects)):
-            shown += [
-                (f"{what} test {i}", json.dumps(tests[i]["data"], ensure_ascii=False))
-                for i in numbers
-                if i < len(tests)
-            ]
-        return shown
 
     @classmethod
     def unanswered(cls, case: Case, **fields: Any) -> Verdicts:

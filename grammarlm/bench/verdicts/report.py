@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 
 from grammarlm.bench.comparison import Comparison
 from grammarlm.bench.markdown import Table, plain
@@ -31,13 +30,7 @@ def tell(
         parts += section_of(chosen, figures[title], peers)
     (comparison.folder / "slowest.md").write_text(plain(tables.slowest(found)) + "\n", encoding="utf-8")
     kept = {title: {name: asdict(f) for name, f in each.items()} for title, each in figures.items()}
-
-    def draw(path: Path) -> None:
-        from .pictures import draw_verdicts
-
-        draw_verdicts(path, found, comparison.title)
-
-    return comparison.write(parts, kept, found, draw)
+    return comparison.write(parts, kept, found)
 
 
 def section_of(found: dict[str, list[Verdicts]], figures: dict[str, Figures], peers: list[str]) -> list[Table]:

@@ -11,12 +11,12 @@ import grammarlm as gl
 from grammarlm.decoding.loop import row as row_module
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.models.planted import Planted, noise
 from grammarlm.published.drafters.blocks import Blocks
 from grammarlm.published.drafters.features import Features
 from grammarlm.published.drafters.transfer import transferred
 from grammarlm.published.readers.with_embeddings import with_embeddings
 from tests.decoding.enumeration import outcomes
+from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, prompts, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers

@@ -12,7 +12,6 @@ from grammarlm.decoding.loop.cost import FLAT, MARGIN, SLOPE, Cost, cost_of
 from grammarlm.decoding.speculative import drafters
 from grammarlm.decoding.speculative.drafters.combined import Combined
 from grammarlm.decoding.speculative.drafters.copying import Copy
-from grammarlm.models.planted import Planted, noise
 from grammarlm.published.acceptance.big_little import BigLittle
 from grammarlm.published.acceptance.confident import Confident
 from grammarlm.published.acceptance.iterations import Iterations
@@ -23,6 +22,7 @@ from grammarlm.published.schedules.lengths import Lengths
 from grammarlm.published.schedules.memory import Memory
 from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import Rooms
+from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel
 

@@ -9,7 +9,6 @@ import grammarlm as gl
 from grammarlm.decoding.speculative.drafters.drafter import Drafter
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.models.planted import Planted, noise
 from grammarlm.published.acceptance.big_little import BigLittle
 from grammarlm.published.acceptance.confident import Confident
 from grammarlm.published.drafters.cascade import Cascade
@@ -18,6 +17,7 @@ from grammarlm.published.drafters.nested import Nested
 from grammarlm.published.drafters.recycle import Recycle
 from grammarlm.published.drafters.rows import Rows
 from grammarlm.published.schedules.parallel import Parallel
+from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, Sure, transformers_model
 from tests.rounding import assert_logits
 

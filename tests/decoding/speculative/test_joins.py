@@ -8,11 +8,11 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.loop.unread import Unread
-from grammarlm.models.planted import Planted, noise
 from grammarlm.published.schedules.lengths import Lengths
 from grammarlm.published.schedules.memory import Memory
 from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import Rooms
+from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import given_cache
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,

@@ -10,7 +10,7 @@ from grammarlm.decoding.speculative import suffix_tree
 from grammarlm.decoding.speculative.drafters.suffix import Suffix
 from grammarlm.decoding.speculative.suffix_tree import Proposals, SuffixTree
 from grammarlm.layout.suffix import DEPTH, END, LONGEST, MATCH, OTHER, OWN, ROOT, Field, Merit, Node
-from grammarlm.models.planted import Planted, noise
+from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH
 from tests.kernels.guarded import Guarded
 from tests.oracles import suffix_texts

@@ -10,13 +10,13 @@ import grammarlm as gl
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.models.corpus import constraint, example
 from grammarlm.models.tiny import folder_of
 from grammarlm.published.drafters.fill import Fill
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import STOP, VOCAB, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
 from tests.rounding import embedded_model
+from training.corpus import constraint, example
 
 torch = pytest.importorskip("torch")
 

@@ -6,7 +6,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.speculative import shapes
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.models.planted import Planted, noise
+from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import GRAMMARS, STOP, VOCAB, WIDTH, HashModel
 
 torch = pytest.importorskip("torch")

@@ -42,7 +42,7 @@ def test_masks_are_those_of_the_same_grammar(name: str, walks: int) -> None:
     """llama2's has tokens with the same bytes."""
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-    from grammarlm.bench.llama import LlamaCpp
+    from benchmarks.schemas.llama_cpp import LlamaCpp
 
     tokenizer = load_tokenizer(name if name == "tiny" else str(FOLDER / "tokenizers" / name))
     engine, vocab, rng = LlamaCpp(tokenizer), gl.Vocabulary.from_tokenizer(tokenizer), random.Random(0)
@@ -70,7 +70,7 @@ def test_masks_are_those_of_the_same_grammar(name: str, walks: int) -> None:
 
 
 def test_what_is_refused() -> None:
-    from grammarlm.bench.llama import LlamaCpp
+    from benchmarks.schemas.llama_cpp import LlamaCpp
 
     engine = LlamaCpp(load_tokenizer("tiny"))
     no_anchors, no_gbnf = ({"type": "string", "pattern": pattern} for pattern in ("a", r"^\d$"))
@@ -93,7 +93,16 @@ CASES = {
 @pytest.mark.parametrize("model", ["scripted", "tiny"])
 def test_a_row_of_the_report(capsys: Any, tmp_path: Path, model: str) -> None:
     folder, out = write_cases(tmp_path / "data", CASES), tmp_path / "out"
-    given = ("--model", model, "--engines", "llamacpp", "--max-tokens", "20", "--out", str(out))
+    given = (
+        "--model",
+        model,
+        "--engines",
+        "benchmarks.schemas.llama_cpp:LlamaCpp",
+        "--max-tokens",
+        "20",
+        "--out",
+        str(out),
+    )
     code, printed, err = call(capsys, "bench", "jsonschemabench", str(folder), *given)
     assert (code, err) == (0, "")
     assert "llama-cpp-python 0." in printed

@@ -10,7 +10,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.integrations.llama_cpp import LogitsProcessor, vocabulary_of
-from grammarlm.models import gguf
+from training import gguf
 
 llama_cpp = pytest.importorskip("llama_cpp")
 PROMPTS = ["Ada Turing (36) is a writer from London.\n", "Kim Lee, 52, Oslo, nurse\n", "a\n"]

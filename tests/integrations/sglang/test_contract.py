@@ -15,7 +15,7 @@ import torch
 from transformers import AutoTokenizer
 
 import grammarlm as gl
-from grammarlm.models import gguf
+from training import gguf
 
 from . import sources
 

@@ -1,11 +1,11 @@
-"""`grammarlm bench jsonschemabench --url` against real servers: vLLM with grammarlm as its backend, and with guidance."""
+"""JSONSchemaBench on real servers: vLLM with grammarlm as its backend, and with guidance."""
 
 import re
 from pathlib import Path
 from typing import Any
 
+from benchmarks.schemas import servers
 from tests.commands.bench_cases import case_of, records_of, write_cases
-from tests.commands.command_line import call
 from tests.integrations.vllm.scenario import LIST, PERSON
 from tests.integrations.vllm.server import serving
 
@@ -29,8 +29,9 @@ def test_rows_of_two_servers(capsys: Any, tmp_path: Path) -> None:
     ):
         urls = ("--url", f"grammarlm={ours.url}/v1", "--url", f"guidance={guidance.url}/v1")
         more = ("--model", "tiny", "--max-tokens", "80", "--shots", "0", "--out", str(out))
-        code, printed, err = call(capsys, "bench", "jsonschemabench", str(data), *urls, *more)
-    assert (code, err) == (0, "")
+        assert servers.main([str(data), *urls, *more]) == 0
+    printed, err = capsys.readouterr()
+    assert not err
     printed = re.sub(" +", " ", printed)
     assert "| grammarlm | 3 | 3 (100.00%) | 3 (100.00%) | 3 (100.00%) |" in printed
     assert "| guidance | 3 | 2 (66.67%) |" in printed

@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoTokenizer
 
 import grammarlm as gl
-from grammarlm.models import gguf
+from training import gguf
 
 from . import sources
 

@@ -12,7 +12,6 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.drafters.heads import Heads
-from grammarlm.models.planted import Planted, noise
 from grammarlm.published.acceptance.big_little import BigLittle
 from grammarlm.published.acceptance.by_probability import ByTarget
 from grammarlm.published.acceptance.confident import Confident
@@ -20,6 +19,7 @@ from grammarlm.published.acceptance.iterations import Iterations
 from grammarlm.published.acceptance.judge import Judge
 from grammarlm.published.acceptance.reflective import Reflective
 from grammarlm.published.acceptance.steps import Steps
+from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import (
     GRAMMARS,
     SCHEMA,

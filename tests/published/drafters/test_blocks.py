@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.models.planted import JointLaw, Planted, noise
 from grammarlm.published.drafters.blocks import Blocks
 from grammarlm.published.drafters.fill import Fill
 from grammarlm.published.trees.lattice import Lattice, best_paths
+from tests.decoding.planted import JointLaw, Planted, noise
 from tests.decoding.speculative.draft_models import GRAMMARS, STOP, VOCAB, WIDTH, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
 from tests.rounding import embedded_model

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.models.planted import Planted, noise
 from grammarlm.published.drafters.other_vocabulary import OtherVocabulary
 from grammarlm.published.drafters.spellings import Spellings
+from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.byte_ngrams import BYTES, ByteNgrams
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, transformers_model

@@ -1,1 +1,0 @@
-"""`grammarlm bench parallel`: what several tokens a step cost, on tasks whose joint law is known."""
