@@ -10,10 +10,9 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.loop import row as row_module
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.published.drafters.blocks import Blocks
 from grammarlm.published.drafters.features import Features
-from grammarlm.published.drafters.transfer import transferred
+from grammarlm.published.drafters.transfer import Transfer, transferred
 from grammarlm.published.readers.with_embeddings import with_embeddings
 from tests.decoding.enumeration import outcomes
 from tests.decoding.planted import Planted, noise
@@ -330,6 +329,6 @@ def test_transfer_needs_no_draft_of_the_same_width_and_is_refused_below_zero():
         [5, 6],
         vocab=VOCAB,
         regex="[a-h]{20}",
-        draft=gl.Draft(ModelDrafter(wide, transfer=0.5)),
+        draft=gl.Draft(Transfer(wide, transfer=0.5)),
     )
     assert re.fullmatch("[a-h]{20}", out.text)

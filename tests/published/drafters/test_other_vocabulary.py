@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.drafters.drafter import Target
 from grammarlm.published.drafters.other_vocabulary import OtherVocabulary
+from grammarlm.published.drafters.spellings import Spellings
 from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.byte_ngrams import BYTES, ByteNgrams
@@ -52,16 +52,15 @@ def test_other_vocabularies_change_nothing(count):
 def test_bytes_stay_what_they_are(vocab, sentence):
     """OmniDraft: whatever the table has learned, a translated draft spells what the draft said, cut anywhere."""
     rng = np.random.default_rng(len(sentence))
-    drafter = OtherVocabulary(None, BYTES)
-    drafter.begin(Target(None, vocab, 0.0))
+    table = Spellings(BYTES, vocab)
     data = sentence.encode()
     for _ in range(30):
         first, last = sorted(rng.integers(0, len(data) + 1, 2).tolist())
-        found = drafter.translated(list(data[first:last]))
+        found = table.translated(list(data[first:last]))
         assert b"".join(map(vocab.token_bytes, found)) == data[first:last]
         for token in found[:2]:
-            drafter.remember(drafter.spelling(token), token)
-    assert drafter.hits
+            table.remember(table.of(token), token)
+    assert table.hits
 
 
 @pytest.mark.parametrize(
@@ -96,11 +95,15 @@ class Current:
         return self.model(ids)
 
 
+class Empty(Spellings):
+    def remember(self, spelling, token):
+        pass
+
+
 class Forgetful(OtherVocabulary):
     """Without the table."""
 
-    def remember(self, spelling, token):
-        pass
+    table = Empty
 
 
 def test_the_table_learns_how_the_target_spells():

@@ -27,12 +27,16 @@ class ModelDrafter(NodeDrafter):
     """`model`: a causal transformers model, or a callable from ids [B, T] to logits [B, T, V].
 
     context    of a prompt: the ids that it gets instead
-    transfer   must be 0; what moves the target's law is another drafter (decoding/systems.py: TRANSFER)
+    transfer   0, which is lossless; more is another drafter's (decoding/systems.py), which `gl.Draft` makes
     """
 
     def __init__(self, model: Any, cache: str | None = None, *, context: Context | None = None, transfer: float = 0.0):
         if is_transformers_model(model) and is_encoder_decoder(model):
             raise ValueError("a draft model needs to go on with a text; an encoder-decoder model answers a prompt")
+        if transfer:
+            raise ValueError(
+                f"transfer={transfer!r:.30} moves the target's law: pass the model and transfer= to gl.Draft"
+            )
         self.model, self.cache, self._contexts = model, cache, Contexts(context)
         self._follower = Follower(model, cache)
         self._roots: dict[Row, np.ndarray] = {}
