@@ -8,7 +8,8 @@ beyond which the schema is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count
 
@@ -38,19 +39,34 @@ def only_format(language: Language) -> str:
 
 
 class Languages:
-    """The languages of one schema. Answers are memoised."""
+    """The languages of one schema. Answers are memoised; most schemas ask for none, so the algebra is made when one does."""
 
-    def __init__(self, algebra: Algebra | None = None):
+    def __init__(self, make_algebra: Callable[[], Algebra] = lambda: TextAlgebra(shared=SHARED)):
         """With a TextAlgebra (the default) automata have fewer states than with any other."""
-        self.algebra = TextAlgebra(shared=SHARED) if algebra is None else algebra
-        self.every = every_string(self.algebra)
-        self._one = self.every.parts[0]
-        self._terms: dict[Language, Term] = {EVERY_STRING: self.every}
+        self._make_algebra = make_algebra
         self._parts: dict[tuple[str, str], Term] = {}
         self._empty: dict[Term, bool] = {}
         self._steps: dict[Term, dict[int, Term]] = {}
-        self._explorations = Explorations(self.algebra, MOST_STATES)
-        self._lengths = LengthSets(self._explorations.of, self.algebra.tick)
+
+    @cached_property
+    def algebra(self) -> Algebra:
+        return self._make_algebra()
+
+    @cached_property
+    def every(self) -> Term:
+        return every_string(self.algebra)
+
+    @cached_property
+    def _terms(self) -> dict[Language, Term]:
+        return {EVERY_STRING: self.every}
+
+    @cached_property
+    def _explorations(self) -> Explorations:
+        return Explorations(self.algebra, MOST_STATES)
+
+    @cached_property
+    def _lengths(self) -> LengthSets:
+        return LengthSets(self._explorations.of, self.algebra.tick)
 
     # ------------------------------------------------------------------ terms
 
@@ -191,7 +207,7 @@ class Languages:
 
     def _finds(self, term: Term, low: int, high: int | None) -> bool:
         """Was a string of low..high characters found with few states?"""
-        bounded = self.algebra.repeat(self._one, low, FOREVER if high is None else high)
+        bounded = self.algebra.repeat(self.every.parts[0], low, FOREVER if high is None else high)
         target = self.algebra.both((term, bounded))
         return target.nullable or (target is not NOTHING and self._search(target, FEW_STATES) is False)
 

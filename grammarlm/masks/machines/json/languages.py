@@ -307,14 +307,10 @@ def bytes_of(bits: int) -> np.ndarray:
 
 
 class SchemaLanguages:
-    """A schema's languages of strings, made where some string needs them."""
+    """A schema's languages of strings, and their states, made where some string needs them."""
 
     def __init__(self, make_algebra: Callable[[], TextAlgebra], max_states: int):
-        self._make_algebra, self._max_states = make_algebra, max_states
-
-    @cached_property
-    def languages(self) -> Languages:
-        return Languages(self._make_algebra())
+        self.languages, self._max_states = Languages(make_algebra), max_states
 
     @cached_property
     def states(self) -> LanguageStates:
