@@ -14,7 +14,6 @@ from grammarlm.layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OP
 
 from .lalr_states import Rules, States, bits, construct
 from .lexer import Lexer, LexerStart
-from .load.result import Rule, Symbol
 from .loading import Loaded
 from .reductions import check_reductions, derived
 from .tables import WHOLE, Item, LrTables
@@ -26,18 +25,17 @@ MOST_OF_LARK = 300  # states, for which lark's analysis takes up to half a secon
 
 def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:
     """The tables, None where the grammar is not LALR(1)."""
-    names, rules = numbered(loaded)
+    column, rules = numbered(loaded)
     states = construct(rules, STATES, tick)
     lookaheads = states.lookaheads
     if lookaheads is None:
-        lookaheads = lookaheads_of_lark(loaded, names, states)
+        lookaheads = lookaheads_of_lark(loaded, column, states)
     chosen = choose_reductions(loaded, rules, states, lookaheads)
     if chosen is None:
         return None
-    nonterminals = {name: i for i, name in enumerate(sorted({rule.origin for rule in loaded.rules}))}
+    nonterminals = loaded.nonterminals
     terminals = len(loaded.index)
-    column = [terminals if name == END else loaded.index.get(name, -1) for name in names]
-    of_goto = [nonterminals.get(name, -1) for name in names]
+    of_goto = [~symbol for symbol in column]
     if len(states.kernels) * (terminals + 1) > MOST_CELLS:
         raise LimitExceeded(
             f"the grammar's parser has {len(states.kernels):,} states for {terminals:,} terminals; states times terminals are at "
@@ -59,14 +57,11 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
             action[state, columns_of(where)] = -at - 1
     ends = states.transitions[0][rules.bodies[-1][0]]
     action[ends, terminals] = 1  # the text may end here: any positive number
-    origin = [*(nonterminals[rule.origin] for rule in loaded.rules), WHOLE]
+    origin = [*(rule.origin for rule in loaded.rules), WHOLE]
     lengths = [(len(rules.bodies[rule]), origin[rule]) for rule in number]
 
-    def symbol_numbers(symbols: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(~of_goto[symbol] if rules.is_nonterminal[symbol] else column[symbol] for symbol in symbols)
-
-    expansions = sorted({(origin[i], symbol_numbers(rules.bodies[i])) for i in range(len(loaded.rules))})
-    items = _items(rules, states, origin, symbol_numbers)
+    expansions = sorted({(rule.origin, rule.expansion) for rule in loaded.rules})
+    items = _items(loaded, states, origin)
     ignored = np.array([name in loaded.ignored for name in loaded.index], np.uint8)
     access = np.zeros(len(action), np.uint8)
     blocks = None
@@ -84,7 +79,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     for name in loaded.renamed_only:
         if loaded.index[name] not in comes:
             action[:, loaded.index[name]] = 0
-    check_reductions(action, goto, rule_array, expansions, [*nonterminals], tick)
+    check_reductions(action, goto, rule_array, expansions, nonterminals, tick)
     lexers = _contextual(loaded, lexer, action, ignored, renamed, 0)
     # If so, a terminal may have no lexeme although the table accepts it.
     is_placed = any(known.before is not UNKNOWN for known in lexers)
@@ -104,27 +99,24 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         blocks,
         items,
         expansions,
-        [*nonterminals],
+        nonterminals,
     )
 
 
-def numbered(loaded: Loaded) -> tuple[list[str], Rules]:
-    """The rules over numbers: symbols in the order of their names. (lark's own numbers depend on the hashes of strings.)"""
-    whole = f"$root_{loaded.start}"
-    origins = {rule.origin for rule in loaded.rules}
-    used = {symbol.name: symbol.is_terminal for rule in loaded.rules for symbol in rule.expansion}
-    missing = [name for name, is_terminal in used.items() if not is_terminal and name not in origins]
-    if missing or loaded.start not in origins:
-        raise GrammarError(f"lark refuses the grammar: the rule {(missing or [loaded.start])[0]!r} is not defined")
-    names = sorted({END, whole, *origins, *used})
-    index = {name: i for i, name in enumerate(names)}
-    bodies = [tuple(index[symbol.name] for symbol in rule.expansion) for rule in loaded.rules]
-    return names, Rules(
-        len(names),
-        [name in origins or name == whole for name in names],
-        [*(index[rule.origin] for rule in loaded.rules), index[whole]],
-        [*bodies, (index[loaded.start],)],
-        index[END],
+def numbered(loaded: Loaded) -> tuple[list[int], Rules]:
+    """The rules over symbols in the order of their names, and of each symbol its number in `loaded`, where the end of the text is
+    the last terminal and the whole text the last nonterminal. (lark's own numbers depend on the hashes of strings.)"""
+    ends, count = len(loaded.index), len(loaded.nonterminals)
+    codes = [*range(ends + 1), *(~n for n in range(count + 1))]
+    names = [*loaded.index, END, *loaded.nonterminals, f"$root_{loaded.start}"]
+    order = sorted(range(len(codes)), key=names.__getitem__)
+    column = [codes[at] for at in order]
+    number = {code: symbol for symbol, code in enumerate(column)}
+    origins = [number[~rule.origin] for rule in loaded.rules]
+    bodies = [tuple([number[symbol] for symbol in rule.expansion]) for rule in loaded.rules]
+    start = number[~loaded.nonterminals.index(loaded.start)]
+    return column, Rules(
+        len(column), [code < 0 for code in column], [*origins, number[~count]], [*bodies, (start,)], number[ends]
     )
 
 
@@ -133,7 +125,7 @@ def shifted(rules: Rules, after: dict[int, int]) -> int:
     return sum(1 << symbol for symbol in after if not rules.is_nonterminal[symbol])
 
 
-def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list[dict[int, int]]:
+def lookaheads_of_lark(loaded: Loaded, column: list[int], states: States) -> list[dict[int, int]]:
     """The lookaheads that lark computes, which is slow: only for ambiguous grammars of a few states."""
     from lark.common import ParserConf
     from lark.parsers.lalr_analysis import LALR_Analyzer
@@ -143,12 +135,13 @@ def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list
             f"rules that may be empty follow each other in a circle, in a parser of {len(states.kernels):,} states; at most "
             f"{MOST_OF_LARK} are supported: write one of these rules so that it reads something"
         )
-    of_lark = rules_of_lark(loaded.rules)
+    of_lark = rules_of_lark(loaded)
     analysis = LALR_Analyzer(ParserConf(of_lark, {}, [loaded.start]))
     for compute in ("lr0_states", "reads_relations", "includes_lookback", "lookaheads"):
         getattr(analysis, f"compute_{compute}")()
     number = {rule: i for i, rule in enumerate(of_lark)}
-    index = {name: i for i, name in enumerate(names)}
+    terminals = [*loaded.index, END]
+    index = {terminals[code] if code >= 0 else [*loaded.nonterminals, ""][~code]: i for i, code in enumerate(column)}
     found: list[dict[int, int]] = [{} for _ in states.kernels]
     (root,) = analysis.lr0_start_states.values()
     places = {root: 0}
@@ -166,19 +159,18 @@ def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list
     return found
 
 
-def rules_of_lark(rules: list[Rule]) -> list[Any]:
+def rules_of_lark(loaded: Loaded) -> list[Any]:
     from lark import grammar
 
-    def symbol(found: Symbol) -> Any:
-        return (grammar.Terminal if found.is_terminal else grammar.NonTerminal)(found.name)
-
+    terminals = [grammar.Terminal(name) for name in loaded.index]
+    nonterminals = [grammar.NonTerminal(name) for name in loaded.nonterminals]
     return [
         grammar.Rule(
-            grammar.NonTerminal(rule.origin),
-            [*map(symbol, rule.expansion)],
+            nonterminals[rule.origin],
+            [terminals[symbol] if symbol >= 0 else nonterminals[~symbol] for symbol in rule.expansion],
             options=grammar.RuleOptions(priority=rule.priority),
         )
-        for rule in rules
+        for rule in loaded.rules
     ]
 
 
@@ -210,14 +202,11 @@ def choose_reductions(
     return chosen
 
 
-def _items(
-    rules: Rules, states: States, origin: list[int], symbol_numbers: Callable[[tuple[int, ...]], tuple[int, ...]]
-) -> list[tuple[Item, ...]]:
+def _items(loaded: Loaded, states: States, origin: list[int]) -> list[tuple[Item, ...]]:
     """The kernel of each state."""
     known: list[Item] = []
-    for number, body in enumerate(rules.bodies):
-        symbols = symbol_numbers(body)
-        known += [Item(origin[number], read, symbols[read:]) for read in range(len(body) + 1)]
+    for number, body in enumerate([*(rule.expansion for rule in loaded.rules), (~loaded.nonterminals.index(loaded.start),)]):
+        known += [Item(origin[number], read, body[read:]) for read in range(len(body) + 1)]
     in_order = sorted(range(len(known)), key=lambda i: (known[i].origin, known[i].read, known[i].rest))
     place = {item: at for at, item in enumerate(in_order)}
     return [tuple(known[item] for item in sorted(kernel, key=place.__getitem__)) for kernel in states.kernels]
