@@ -125,7 +125,7 @@ def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shift
         Terminal(t.name, t.pattern.regex, t.name in ignored, t.name in first, algebra, tick) for t in loaded.terminals
     ]
     for terminal in terminals:
-        assert terminal.pattern is not None
+        assert terminal.text is not None or terminal.pattern is not None
     lexer = Lexer(terminals, algebra, tick, shifts)
     if loaded.indent is not None:
         lexer.newline, lexer.tab = loaded.index[loaded.indent.newline], loaded.indent.tab

@@ -53,7 +53,8 @@ class StackNumbers:
         self.surveys_read = 0
         self.is_resolved = True
         if program.lr:
-            numbers = [self.number(lexer, FROM_PROGRAM) for lexer in program.lr.lexers]
+            its = {lexer: self.number(lexer, FROM_PROGRAM) for lexer in dict.fromkeys(program.lr.lexers)}
+            numbers = [*map(its.__getitem__, program.lr.lexers)]
             arena.put(Field.LR_LEXER, np.array(numbers, np.int32))
         self.start = self.number(program.start_state, FROM_PROGRAM)
         arrays = None if path is None else survey_store.load(self, path)
