@@ -9,6 +9,7 @@ left to right among those of equal depth (`in_order_of_lark`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -104,7 +105,6 @@ class PartTable:
     def _new(
         self, key: int | tuple[int, ...], is_choice: bool, parts: tuple[int, ...], size: tuple[int, int], made: Options | None
     ) -> int:
-        self.budget.tick()
         number = self.known[key] = len(self.sizes)
         self.is_choice.append(is_choice)
         self.children.append(parts)
@@ -170,48 +170,52 @@ class RuleMaker:
 
     def read(self, body: Body) -> None:
         code = body.rule.code or []
-        options = self.plain(body, code)
-        if options is None:
-            options = self.with_operators(body, code)
-        self.add(body.name, body.rule.priority, options, body.rule.at)
+        if all(type(op) in PLAIN and not (type(op) is Sequence and op.alias) for op in code[:-1]):
+            self.read_plain(body, code)
+        else:
+            self.add(body.name, body.rule.priority, self.with_operators(body, code), body.rule.at)
 
     def add(self, name: str, priority: int, parts: list[tuple[int, str]], at: int) -> None:
         """The rules of a name: of each alternative, a part and its alias or ""."""
-        self.tick()
         sizes = [self.parts.sizes[part] for part, _ in parts]
         self.budget.grow(sum(options + symbols for options, symbols in sizes), name, at)
-        origin = self.symbols(name, False)
         written = dict.fromkeys((symbols, alias) for part, alias in parts for symbols in self.parts.options(part))
-        found: set[tuple[int, ...]] = set()
-        for symbols, alias in written:
-            if alias and name.startswith("_"):
-                message = f"an alias (-> {alias}) in {name}: a rule whose name begins with an underscore has none"
-                raise self.budget.error(message, at)
-            if NOTHING in symbols:
-                symbols = tuple([symbol for symbol in symbols if symbol != NOTHING])
-            if symbols not in found:
-                found.add(symbols)
-                self.rules.append(Rule(origin, symbols, priority))
-            elif symbols:  # a rule may be empty in several ways
-                shown = " ".join(self.symbols.names[symbol] for symbol in symbols)
-                message = f"{name} has the alternative {shown:.60} twice, perhaps by parts in [ ] or with ? that may be left out"
-                raise self.budget.error(message, at)
+        if name.startswith("_") and (aliases := [alias for _, alias in written if alias]):
+            message = f"an alias (-> {aliases[0]}) in {name}: a rule whose name begins with an underscore has none"
+            raise self.budget.error(message, at)
+        bare = [tuple([symbol for symbol in symbols if symbol != NOTHING]) for symbols, _ in written]
+        self.add_rules(name, priority, bare, at)
 
-    def plain(self, body: Body, code: list[Code]) -> list[tuple[int, str]] | None:
-        """The alternatives of a body without brackets, operators and aliases, as most are; None where it has any."""
-        if any(type(op) not in PLAIN or (type(op) is Sequence and op.alias) for op in code[:-1]):
-            return None
-        options, here = [], []
+    def add_rules(self, name: str, priority: int, alternatives: Options, at: int) -> None:
+        """A rule may be empty in several ways, and nothing else twice."""
+        self.tick()
+        found = dict.fromkeys(alternatives)
+        if len(found) < len(alternatives):
+            twice = Counter(alternatives)
+            for symbols in found:
+                if symbols and twice[symbols] > 1:
+                    shown = " ".join(self.symbols.names[symbol] for symbol in symbols)
+                    message = f"{name} has the alternative {shown:.60} twice, perhaps by parts in [ ] or with ? that may be left out"
+                    raise self.budget.error(message, at)
+        origin = self.symbols(name, False)
+        self.rules += [Rule(origin, symbols, priority) for symbols in found]
+
+    def read_plain(self, body: Body, code: list[Code]) -> None:
+        """A body without brackets, operators and aliases, as most are."""
+        alternatives: dict[tuple[int, ...], None] = {}
+        symbols: list[int] = []
         for op in code[:-1]:
             if type(op) is Sequence:
-                options.append((self.parts.sequence(here, op.at), ""))
-                here = []
+                alternatives[tuple(symbols)] = None
+                symbols.clear()
             else:
-                here.append(self.leaf(op, body)[0])
-        return options
+                symbols.append(self.symbol_of(op, body)[0])
+        self.budget.grow(len(code) - 1, body.name, body.rule.at)
+        self.add_rules(body.name, body.rule.priority, [*alternatives], body.rule.at)
 
     def with_operators(self, body: Body, code: list[Code]) -> list[tuple[int, str]]:
         """Reads the deepest code first. `values`: of each place in the code a part, and how many children lark's trees have of it."""
+        self.tick()
         children, order = in_order_of_lark(code)
         # Of %extend, the new alternatives are the first of the others.
         tops = [top for one in children[-1] for top in ([one] if type(code[one]) is Sequence else children[one])]
@@ -250,11 +254,11 @@ class RuleMaker:
 
     def symbol_of(self, op: Code, body: Body) -> tuple[int, bool]:
         """Of a name or a literal; and is it a terminal that lark's trees leave out, a string or one with an underscore?"""
-        if isinstance(op, Literal):
+        if type(op) is Literal:
             pattern = self.patterns.literal(op)
             return self.terminal(pattern, op.at), pattern.kind == "str"
         assert isinstance(op, Name)
-        if op.name in body.arguments:
+        if body.arguments and op.name in body.arguments:
             return body.arguments[op.name]
         return self.symbols(op.name, self.scope.named[op.name].is_terminal), op.name.startswith("_")
 
@@ -287,8 +291,8 @@ class RuleMaker:
         found = self.instances.get((head, *symbols))
         if found is None:
             names = [self.symbols.names[symbol] for symbol in symbols]
-            message = f"template {head} expands again and again, with longer and longer arguments"
-            self.budget.write(len(head) + 2 + sum(map(len, names)), message, template.at)
+            message = f"template {head} expands again and again, perhaps with longer and longer arguments"
+            self.budget.write(len(template.code) + len(head) + sum(map(len, names)), message, template.at)
             name = f"{head}{{{','.join(names)}}}"
             found = self.instances[head, *symbols] = self.symbols(name, False)
             given = [(found, False) if isinstance(one, Use) else self.symbol_of(one, body) for one in arguments]

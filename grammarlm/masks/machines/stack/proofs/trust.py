@@ -39,6 +39,7 @@ DEAD_ENDS = "dead ends"
 LONGEST_SEARCH = 60_000  # states of a large terminal, searched to decide whether its lexemes can be finished
 UNKNOWN_END = "whether its lexemes can be finished is not known without a look at each of its positions"
 ALL = -1  # every terminal, as bits
+BLOCK = 16  # terminals that are looked at together
 
 
 def proof_name(what: str) -> str:
@@ -205,11 +206,18 @@ class Trust:
         if lr is None:
             return None
         states = (lr.action[:, :-1] != 0) | (lr.ignored != 0)
-        packed = np.packbits(states, axis=1)
-        keys, size = packed.tobytes(), packed.shape[1]  # np.unique would import numpy.ma for it, 25 ms
-        contexts = {keys[i * size : (i + 1) * size]: i for i in range(len(states))}
-        together = states[[*contexts.values()]].astype(np.float32)  # BLAS
-        return _as_bits(together.T @ together > 0)
+        packed = np.packbits(states, axis=1, bitorder="little")
+        contexts = [*{row.tobytes(): at for at, row in enumerate(packed)}.values()]  # np.unique would import numpy.ma, 25 ms
+        states, packed = states[contexts].T, packed[contexts]
+        found: list[int] = []
+        for first in range(0, len(states), BLOCK):
+            terminal, context = np.nonzero(states[first : first + BLOCK])
+            begins = np.flatnonzero(np.diff(terminal, prepend=-1))
+            rows = np.zeros((len(states[first : first + BLOCK]), packed.shape[1]), np.uint8)
+            if len(terminal):
+                rows[terminal[begins]] = np.bitwise_or.reduceat(packed[context], begins)
+            found += [int.from_bytes(row.tobytes(), "little") for row in rows]
+        return found
 
     def _pairs(self) -> set[tuple[int, int]]:
         if self.program.lr is None:
