@@ -14,8 +14,8 @@ from grammarlm.layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OP
 from .lalr_states import Rules, States, construct
 from .lexer import Lexer, LexerStart
 from .loading import Loaded
-from .reductions import check_reductions, derived
 from .lr_items import FlatItems
+from .reductions import check_reductions, derived
 from .tables import WHOLE, LrTables
 
 END = "$END"

@@ -79,8 +79,12 @@ def load(
         if is_terminal[symbol]:
             number[symbol] = index[names[symbol]]
         elif symbol not in number:
-            raise GrammarError(f"the rule {names[symbol]!r} is not defined; a template is used with its arguments in braces")
-    rules = [Rule(~number[o], tuple([number[symbol] for symbol in body]), priority) for o, body, priority in parts.rules]
+            raise GrammarError(
+                f"the rule {names[symbol]!r} is not defined; a template is used with its arguments in braces"
+            )
+    rules = [
+        Rule(~number[o], tuple([number[symbol] for symbol in body]), priority) for o, body, priority in parts.rules
+    ]
     return Loaded(ordered, rules, [names[o] for o in origins], ignored, start, index, indent, renamed_only)
 
 

@@ -32,8 +32,8 @@ CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class Piece(NamedTuple):
-    """`kind` is the name of a pattern above, the punctuation itself, or "end"; the | of a line that continues the line before it has
-    the line end before it as well."""
+    """`kind` is the name of a pattern above, the punctuation itself, or "end"; the | that continues the line before it
+    has the line end before it as well."""
 
     kind: str
     text: str

@@ -83,7 +83,8 @@ Code = Name | Literal | Use | Sequence | Alternatives | Maybe | Repeat
 
 @dataclass(slots=True)
 class Definition:
-    """A rule, a terminal, the unnamed terminal of %ignore, or a name of %declare, without code. `how` is the % word before it, or ""."""
+    """A rule, a terminal, the unnamed terminal of %ignore, or a name of %declare, which has no code. `how` is the % word before it,
+    or ""."""
 
     name: str
     at: int

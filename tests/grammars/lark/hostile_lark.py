@@ -73,7 +73,9 @@ HOSTILE: dict[str, Hostile] = {
     ),
     "sixty optional parts": Hostile(f"{LIMIT} the alternatives multiply", lambda: f"start: {'[A] ' * 60}\n" + AB),
     "sixty question marks": Hostile(f"{LIMIT} the alternatives multiply", lambda: f"start: {'A? ' * 60}\n" + AB),
-    "ten thousand question marks": Hostile(f"{LIMIT} the alternatives multiply", lambda: f"start: {'A? ' * 10_000}\n" + AB),
+    "ten thousand question marks": Hostile(
+        f"{LIMIT} the alternatives multiply", lambda: f"start: {'A? ' * 10_000}\n" + AB
+    ),
     "three hundred brackets in a row": Hostile(BUILT, lambda: f"start: {'(A) ' * 300}\n" + AB),
     "a product of choices": Hostile(f"{LIMIT} the alternatives multiply", lambda: f"start: {'(A | B) ' * 40}\n" + AB),
     "a sum of products": Hostile(

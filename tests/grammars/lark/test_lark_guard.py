@@ -19,7 +19,7 @@ from grammarlm.grammars.lark.load.rules import assemble
 from grammarlm.grammars.lark.loading import read_parts
 from grammarlm.grammars.lark.text import read_lark
 from tests.grammars.lark.hostile_lark import HOSTILE
-from tests.grammars.lark.lark_texts import RandomText, written_grammars
+from tests.grammars.lark.lark_texts import RandomText
 from tests.grammars.lark.valid_lark import LETTERS
 from tests.oracles.lark_loader import load_with_lark
 
@@ -32,13 +32,17 @@ def lark_rules(text: str, start: str = "start") -> list:
     return grammar.compile([start], set())[1]
 
 
-def check_lark(text: str, tick: Callable[[], None] = lambda: None, max_depth: int = 64, max_size: int = 100_000) -> None:
+def check_lark(
+    text: str, tick: Callable[[], None] = lambda: None, max_depth: int = 64, max_size: int = 100_000
+) -> None:
     read_parts(text, "start", set(), tick, max_depth, max_size)
 
 
 def counted_symbols(text: str) -> int:
     budget = Budget(text, 64, 10**9, lambda: None)
-    assemble(read_scope(read_lark(text, max_depth=64, max_pieces=10**6, tick=lambda: None), "start", budget), "start", set())
+    assemble(
+        read_scope(read_lark(text, max_depth=64, max_pieces=10**6, tick=lambda: None), "start", budget), "start", set()
+    )
     return budget.symbols
 
 

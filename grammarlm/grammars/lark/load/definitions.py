@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.lark.text import Alternatives, Code, Definition, Import, LarkText, Name, Use, is_terminal, read_lark
+from grammarlm.grammars.lark.text import (
+    Alternatives,
+    Code,
+    Definition,
+    Import,
+    LarkText,
+    Name,
+    Use,
+    is_terminal,
+    read_lark,
+)
 
 from .budget import Budget
 from .shipped import shipped
@@ -103,8 +113,7 @@ def read_scope(found: LarkText, start: str, budget: Budget) -> Scope:
         check_parameters(body, scope)
         is_a_terminal, parameters = is_terminal(body.name), body.parameters
         for op in body.code:
-            kind = type(op)
-            if (kind is Name or kind is Use) and op.name not in parameters:
+            if isinstance(op, Name | Use) and op.name not in parameters:
                 check_name(op, body, is_a_terminal, scope)
     named = scope.named.get(start)
     if named is None or is_terminal(start):
@@ -143,9 +152,9 @@ def read_file(found: LarkText, budget: Budget, mangle: Mangle | None) -> Scope:
     scope = Scope(budget, mangle)
     files: dict[tuple[str, ...], tuple[Import, dict[str, str]]] = {}
     for statement in found.imports:
-        path = ".".join(statement.path)
-        if statement.relative or path not in SHIPPED:
-            message = f"%import of another file ({'.' * statement.relative}{path}) is not supported; only {', '.join(SHIPPED)} are"
+        file = ".".join(statement.path)
+        if statement.relative or file not in SHIPPED:
+            message = f"%import of another file ({'.' * statement.relative}{file}) is not supported; only {', '.join(SHIPPED)} are"
             raise budget.error(message, statement.at, UnsupportedFeature)
         names = files.setdefault(statement.path, (statement, {}))[1]
         names.update(zip(statement.originals, statement.names, strict=True))

@@ -1,16 +1,15 @@
 """Rules without operators, as lark's loader makes them: a+ becomes a rule of its own, a | a a+; alternatives in brackets are
 multiplied out; strings and regular expressions in rules become terminals.
 
-A body is read from its postfix code. What a piece of code stands for is a **part**: a symbol, a sequence or a choice of parts, by
-number, so that equal parts are one; a part knows how many alternatives it has, and is multiplied out only where a rule is made of it.
-Which name a new rule or an unnamed terminal gets depends on the order in which lark comes upon it: deepest brackets first, and from
-left to right among those of equal depth (`in_order_of_lark`).
+A body is read from its postfix code. What a piece of code stands for is a **part**: a symbol, a sequence or a choice of parts,
+by number, so that equal parts are one; a part knows how many alternatives it has, and is multiplied out only where a rule is
+made of it. Which name a new rule or an unnamed terminal gets depends on the order in which lark comes upon it: deepest brackets
+first, and from left to right among those of equal depth (`in_order_of_lark`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -103,7 +102,12 @@ class PartTable:
         return self._new(key, False, tuple(parts), (options, symbols), None)
 
     def _new(
-        self, key: int | tuple[int, ...], is_choice: bool, parts: tuple[int, ...], size: tuple[int, int], made: Options | None
+        self,
+        key: int | tuple[int, ...],
+        is_choice: bool,
+        parts: tuple[int, ...],
+        size: tuple[int, int],
+        made: Options | None,
     ) -> int:
         number = self.known[key] = len(self.sizes)
         self.is_choice.append(is_choice)
@@ -181,7 +185,7 @@ class RuleMaker:
         self.budget.grow(sum(options + symbols for options, symbols in sizes), name, at)
         written = dict.fromkeys((symbols, alias) for part, alias in parts for symbols in self.parts.options(part))
         if name.startswith("_") and (aliases := [alias for _, alias in written if alias]):
-            message = f"an alias (-> {aliases[0]}) in {name}: a rule whose name begins with an underscore has none"
+            message = f"an alias (-> {aliases[0]}) in {name}: rules whose names begin with an underscore have none"
             raise self.budget.error(message, at)
         bare = [tuple([symbol for symbol in symbols if symbol != NOTHING]) for symbols, _ in written]
         self.add_rules(name, priority, bare, at)
@@ -195,7 +199,7 @@ class RuleMaker:
             for symbols in found:
                 if symbols and twice[symbols] > 1:
                     shown = " ".join(self.symbols.names[symbol] for symbol in symbols)
-                    message = f"{name} has the alternative {shown:.60} twice, perhaps by parts in [ ] or with ? that may be left out"
+                    message = f"{name} has the alternative {shown:.60} twice, perhaps by parts that may be left out: [ ] and ?"
                     raise self.budget.error(message, at)
         origin = self.symbols(name, False)
         self.rules += [Rule(origin, symbols, priority) for symbols in found]
@@ -214,7 +218,7 @@ class RuleMaker:
         self.add_rules(body.name, body.rule.priority, [*alternatives], body.rule.at)
 
     def with_operators(self, body: Body, code: list[Code]) -> list[tuple[int, str]]:
-        """Reads the deepest code first. `values`: of each place in the code a part, and how many children lark's trees have of it."""
+        """Reads the deepest code first. `values`: of each place a part, and how many children lark's trees have of it."""
         self.tick()
         children, order = in_order_of_lark(code)
         # Of %extend, the new alternatives are the first of the others.
@@ -294,7 +298,7 @@ class RuleMaker:
             message = f"template {head} expands again and again, perhaps with longer and longer arguments"
             self.budget.write(len(template.code) + len(head) + sum(map(len, names)), message, template.at)
             name = f"{head}{{{','.join(names)}}}"
-            found = self.instances[head, *symbols] = self.symbols(name, False)
+            found = self.instances[(head, *symbols)] = self.symbols(name, False)
             given = [(found, False) if isinstance(one, Use) else self.symbol_of(one, body) for one in arguments]
             given = [(symbol, left_out) for symbol, (_, left_out) in zip(symbols, given, strict=True)]
             self.waiting.append(Body(template, name, dict(zip(template.parameters, given, strict=True))))
@@ -318,17 +322,20 @@ class RuleMaker:
     def one_or_more(self, what: str, inner: int, name: str, at: int) -> int:
         """The rule that repeats a part; the same part is repeated by one rule, wherever it occurs."""
 
-        def alternatives(own: int) -> list[int]:
-            return [self.parts.sequence([inner], at), self.parts.sequence([own, inner], at)]
-
-        return self.new_rule(inner, name, what, alternatives, at)
+        found = self.repeated.get(inner)
+        if found is None:
+            own = f"__{name}_{what}_{len(self.repeats)}"
+            found = self.repeated[inner] = self.parts.symbol(self.symbols(own, False))
+            again = [self.parts.sequence([inner], at), self.parts.sequence([found, inner], at)]
+            self.repeats.append((own, self.parts.choice(again, at), at))
+        return found
 
     def many(self, op: Repeat, inner: int, name: str) -> int:
         """Large counts become rules of rules: `low` of them, then up to `high - low`."""
 
         def times(a: int, b: int, part: int) -> int:
             what = f"repeat_a{a}_b{b}"
-            return self.new_rule((a, b, part, inner), name, what, lambda _: [sequence([part] * a + [inner] * b)], op.at)
+            return self.new_rule((a, b, part, inner), name, what, [sequence([part] * a + [inner] * b)], op.at)
 
         def sequence(parts: list[int]) -> int:
             return self.parts.sequence(parts, op.at)
@@ -341,21 +348,19 @@ class RuleMaker:
         more, fewer = inner, sequence([])
         pairs = factors(op.high - op.low + 1)
         for place, (a, b) in enumerate(pairs):
-            up_to = [sequence([more] * n + [fewer]) for n in range(a)] + [
-                sequence([more] * a + [inner] * n) for n in range(b)
-            ]
-            key = a, b, more, fewer, inner
-            fewer = self.new_rule(key, name, f"repeat_a{a}_b{b}_opt", lambda _, its=up_to: its, op.at)
+            fewer_still = [sequence([more] * n + [fewer]) for n in range(a)]
+            its = [*fewer_still, *(sequence([more] * a + [inner] * n) for n in range(b))]
+            fewer = self.new_rule((a, b, more, fewer, inner), name, f"repeat_a{a}_b{b}_opt", its, op.at)
             if place < len(pairs) - 1:
                 more = times(a, b, more)
         return self.parts.choice([sequence([least, fewer])], op.at)
 
-    def new_rule(self, key: object, name: str, what: str, alternatives: Callable[[int], list[int]], at: int) -> int:
+    def new_rule(self, key: tuple[int, ...], name: str, what: str, alternatives: list[int], at: int) -> int:
         found = self.repeated.get(key)
         if found is None:
             own = f"__{name}_{what}_{len(self.repeats)}"
             found = self.repeated[key] = self.parts.symbol(self.symbols(own, False))
-            self.repeats.append((own, self.parts.choice(alternatives(found), at), at))
+            self.repeats.append((own, self.parts.choice(alternatives, at), at))
         return found
 
 

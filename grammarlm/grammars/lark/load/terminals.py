@@ -132,7 +132,9 @@ class Patterns:
                     raise error("a terminal cannot use a template", op.at)
             depth += max((self.depths.get(part, 1) for part in parts), default=0)
             if depth > self.budget.max_depth:
-                message = f"terminal {terminal.name} becomes a regular expression with brackets more than {self.budget.max_depth} deep"
+                message = (
+                    f"terminal {terminal.name} becomes a pattern with brackets more than {self.budget.max_depth} deep"
+                )
                 raise error(message, op.at, LimitExceeded)
             self.depths[made] = depth
             stack[len(stack) - len(parts) :] = [made]

@@ -140,7 +140,9 @@ def _without_gaps(search: _Search, used: list[int], following: list[int]) -> Sam
     for _ in range(MOST_ROUNDS):
         bad = [terminal for terminal in used if not is_good(terminal, texts[terminal])]
         if not bad:
-            return Samples(lexer, [], b"", [*texts.values()], After(following, sum(1 << t for t in used) | 1 << end, texts))
+            return Samples(
+                lexer, [], b"", [*texts.values()], After(following, sum(1 << t for t in used) | 1 << end, texts)
+            )
         for terminal in bad:
             text = next((text for text in search.texts(terminal) if is_good(terminal, text)), None)
             if text is None:
@@ -247,7 +249,9 @@ class _Search:
             yield plain.encode(errors="replace")
             return
         if literal is not None:
-            yield "".join([chr(chars[0][0] if chars[0][0] == chars[-1][1] else _usual(chars)) for chars in literal]).encode()
+            yield "".join(
+                [chr(chars[0][0] if chars[0][0] == chars[-1][1] else _usual(chars)) for chars in literal]
+            ).encode()
             return
         shortest = [(self.start(terminal), b"")]
         seen = {shortest[0][0]}
@@ -256,18 +260,18 @@ class _Search:
             if state.commits:
                 yield text
                 break
-            for bits, target in state.edges:
+            for its_bytes, target in state.edges:
                 if target not in seen and len(seen) < MOST_STATES:
                     seen.add(target)
-                    shortest.append((target, text + bytes([_usual_bytes(bits)[0]])))
+                    shortest.append((target, text + bytes([_usual_bytes(its_bytes)[0]])))
         queue = [(self.start(terminal), b"")]
         ways: dict[LexerState, int] = {}
         for state, text in queue:
             self.tick()
             if state.commits:
                 yield text
-            for bits, target in state.edges:
-                for byte in _usual_bytes(bits):
+            for its_bytes, target in state.edges:
+                for byte in _usual_bytes(its_bytes):
                     ways[target] = ways.get(target, 0) + 1
                     if ways[target] <= MOST_WAYS and len(queue) < MOST_STATES:
                         queue.append((target, text + bytes([byte])))

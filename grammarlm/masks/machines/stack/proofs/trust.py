@@ -207,7 +207,9 @@ class Trust:
             return None
         states = (lr.action[:, :-1] != 0) | (lr.ignored != 0)
         packed = np.packbits(states, axis=1, bitorder="little")
-        contexts = [*{row.tobytes(): at for at, row in enumerate(packed)}.values()]  # np.unique would import numpy.ma, 25 ms
+        contexts = [
+            *{row.tobytes(): at for at, row in enumerate(packed)}.values()
+        ]  # np.unique would import numpy.ma, 25 ms
         states, packed = states[contexts].T, packed[contexts]
         found: list[int] = []
         for first in range(0, len(states), BLOCK):
