@@ -167,6 +167,7 @@ class RuleMaker:
                 self.waiting.append(Body(named, named.name, {}))
         self.terminal_names = {terminal.name for terminal in self.terminals}
         self.of_pattern = {terminal.pattern: terminal.name for terminal in self.terminals}
+        self.of_literal: dict[str, tuple[int, bool]] = {}
         self.repeats: list[tuple[str, int, int]] = []  # name, part, place
         self.repeated: dict[object, int] = {}
         self.instances: dict[tuple, int] = {}
@@ -259,8 +260,11 @@ class RuleMaker:
     def symbol_of(self, op: Code, body: Body) -> tuple[int, bool]:
         """Of a name or a literal; and is it a terminal that lark's trees leave out, a string or one with an underscore?"""
         if type(op) is Literal:
-            pattern = self.patterns.literal(op)
-            return self.terminal(pattern, op.at), pattern.kind == "str"
+            found = self.of_literal.get(op.text)
+            if found is None:
+                pattern = self.patterns.literal(op)
+                found = self.of_literal[op.text] = self.terminal(pattern, op.at), pattern.kind == "str"
+            return found
         assert isinstance(op, Name)
         if body.arguments and op.name in body.arguments:
             return body.arguments[op.name]

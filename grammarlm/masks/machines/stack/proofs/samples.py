@@ -11,6 +11,10 @@ A border is **trusted** if all texts of samples with gaps between them satisfy i
 first gap satisfies it already; but where /* */ is a comment, a text may go on after "/" as long as all the rest has no
 "*/", and the samples have none.
 
+Where nothing is ignored, or no gap fits, samples **without gaps** are looked for: each is cut before the sample of whatever
+the parser may take after it (`After`), and at the end of the text where that may follow. A border is then trusted before some
+terminals: if the samples of all of them satisfy it.
+
 Only terminals before another in lark's order can take a text away from it. Those that occur with it in any context are
 checked, each alone, so one pass over the terminals serves all contexts of a grammar.
 """
