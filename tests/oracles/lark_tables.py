@@ -25,7 +25,7 @@ class LarkTables:
 
 def lark_tables(loaded: Loaded) -> LarkTables | None:
     """None where lark finds a conflict of rules."""
-    analysis = LALR_Analyzer(ParserConf(rules_of_lark(loaded.rules), {}, [loaded.start]))
+    analysis = LALR_Analyzer(ParserConf(rules_of_lark(loaded), {}, [loaded.start]))
     try:
         analysis.compute_lalr()
     except LarkError:
@@ -33,7 +33,7 @@ def lark_tables(loaded: Loaded) -> LarkTables | None:
     table: Any = analysis.parse_table
     order = _in_order(table, loaded.start)
     number = {state: i for i, state in enumerate(order)}
-    nonterminals = {name: i for i, name in enumerate(sorted({rule.origin for rule in loaded.rules}))}
+    nonterminals = {name: i for i, name in enumerate(loaded.nonterminals)}
     ends = len(loaded.index)
     action, goto = np.zeros((len(order), ends + 1), np.int32), np.full((len(order), len(nonterminals)), -1, np.int32)
     rules: dict[Any, int] = {}

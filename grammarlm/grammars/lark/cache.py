@@ -112,7 +112,8 @@ def _encode(parser: LarkParser) -> dict[str, np.ndarray]:
         plain["tables"] = [tables.start, tables.shift_won, tables.blocks, tables.expansions, tables.names]
         plain["lost"] = [[state, rule, hex(bits)] for (state, rule), bits in tables.lost.items()]
         plain["productive"] = tables.productive
-        items = FlatItems.of(tables.items)
+        items = tables.items
+        assert isinstance(items, FlatItems)  # those of a single parser
         arrays |= {"items_begin": items.begins, "items": items.items, "item_symbols": items.symbols}
         arrays["context_of"] = np.array([contexts[start] for start in tables.lexers], np.int32)
         arrays |= {name: _narrow(getattr(tables, name)) for name in WHOLE_TABLES}

@@ -21,8 +21,7 @@ from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import Term
 
-from .grammar import BIGGEST, Lark
-from .guard import check_lark
+from .grammar import Lark
 from .lexer import split
 from .load.result import TerminalDefinition
 from .loading import load
@@ -55,8 +54,7 @@ class Collisions:
 
 def collisions(grammar: Lark, tick: Callable[[], None]) -> Collisions:
     """Of a grammar that compiles. `tick` raises LimitExceeded where the time is over; what was found by then is returned."""
-    statements = check_lark(grammar.text, grammar.start, max_size=BIGGEST, tick=tick)
-    loaded = load(grammar.text, grammar.start, grammar.indent, statements, tick)
+    loaded = load(grammar.text, grammar.start, grammar.indent, tick)
     terminals = [terminal for terminal in loaded.terminals if terminal.name not in loaded.renamed_only]
     algebra, unfinished = Algebra(tick=tick), None
     start: list[tuple[int, Term]] = []

@@ -14,13 +14,10 @@ from grammarlm.grammars.regular.byte_classes import byte_sets
 from grammarlm.grammars.regular.derivatives import Algebra
 
 from .cache import entry_path, load_entry
-from .guard import check_lark
 from .lalr import lr_tables
 from .load.shipped import shipped
 from .loading import load, make_lexer
 from .parser import LarkParser, Productions
-
-BIGGEST = 200_000  # symbols of a grammar passed to lark
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,7 @@ def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[]
 
 
 def _make_parser(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None], path: Path) -> LarkParser:
-    found = check_lark(grammar.text, grammar.start, max_depth=max_depth, max_size=BIGGEST, tick=tick)
-    loaded = load(grammar.text, grammar.start, grammar.indent, found, tick)
+    loaded = load(grammar.text, grammar.start, grammar.indent, tick, max_depth=max_depth)
     lexer = make_lexer(loaded, algebra, tick, shifts=True)
     tables = lr_tables(loaded, lexer, tick)
     sets = byte_sets((), lexer.characters())
@@ -69,13 +65,11 @@ def _make_parser(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable
         return LarkParser(lexer, tables, None, sets, path)
     if grammar.indent is not None:
         raise UnsupportedFeature("a grammar with indented blocks must be LALR(1): lark itself can read no other")
+    names = loaded.nonterminals
     productions = Productions(
         loaded.start,
         [loaded.index[name] for name in loaded.ignored],
-        [
-            (rule.origin, [loaded.index[s.name] if s.is_terminal else s.name for s in rule.expansion])
-            for rule in loaded.rules
-        ],
+        [(names[rule.origin], [s if s >= 0 else names[~s] for s in rule.expansion]) for rule in loaded.rules],
     )
     lexer = make_lexer(loaded, algebra, tick, shifts=False)
     used = {symbol for _, expansion in productions.rules for symbol in expansion if isinstance(symbol, int)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,12 @@ from grammarlm.errors import GrammarError, LimitExceeded
 from grammarlm.grammars.regular.ordered import SOMETHING, TEXT_START, UNKNOWN
 from grammarlm.layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OPENS_BRACKET, STATES
 
-from .lalr_states import Rules, States, bits, construct
+from .lalr_states import Rules, States, construct
 from .lexer import Lexer, LexerStart
-from .load.result import Rule, Symbol
 from .loading import Loaded
+from .lr_items import FlatItems
 from .reductions import check_reductions, derived
-from .tables import WHOLE, Item, LrTables
+from .tables import WHOLE, LrTables
 
 END = "$END"
 MOST_CELLS = 1 << 25  # of a table: states times terminals, four bytes each
@@ -26,65 +25,68 @@ MOST_OF_LARK = 300  # states, for which lark's analysis takes up to half a secon
 
 def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:
     """The tables, None where the grammar is not LALR(1)."""
-    names, rules = numbered(loaded)
+    column, rules = numbered(loaded)
     states = construct(rules, STATES, tick)
     lookaheads = states.lookaheads
     if lookaheads is None:
-        lookaheads = lookaheads_of_lark(loaded, names, states)
-    chosen = choose_reductions(loaded, rules, states, lookaheads)
-    if chosen is None:
-        return None
-    nonterminals = {name: i for i, name in enumerate(sorted({rule.origin for rule in loaded.rules}))}
-    terminals = len(loaded.index)
-    column = [terminals if name == END else loaded.index.get(name, -1) for name in names]
-    of_goto = [nonterminals.get(name, -1) for name in names]
-    if len(states.kernels) * (terminals + 1) > MOST_CELLS:
+        lookaheads = lookaheads_of_lark(loaded, column, states)
+    count, terminals = len(states.kernels), len(loaded.index)
+    if count * (terminals + 1) > MOST_CELLS:
         raise LimitExceeded(
-            f"the grammar's parser has {len(states.kernels):,} states for {terminals:,} terminals; states times terminals are at "
+            f"the grammar's parser has {count:,} states for {terminals:,} terminals; states times terminals are at "
             f"most {MOST_CELLS:,}: write many alternatives of a few characters as one regular expression, A: /a|b|.../"
         )
-    action = np.zeros((len(states.kernels), terminals + 1), np.int32)
-    goto = np.full((len(states.kernels), max(1, len(nonterminals))), -1, np.int32)
-    number: dict[int, int] = {}  # of rules by which something is reduced, in the order in which the table has them
-    columns_of = cache(lambda where: np.array([column[terminal] for terminal in bits(where)], np.int64))
-    for state, after in enumerate(states.transitions):
-        tick()
-        for symbol, target in after.items():
-            if rules.is_nonterminal[symbol]:
-                goto[state, of_goto[symbol]] = target
-            else:
-                action[state, column[symbol]] = target + 1
-        for _, rule, where in sorted((where & -where, rule, where) for rule, where in chosen[state].items()):
-            at = number.setdefault(rule, len(number))
-            action[state, columns_of(where)] = -at - 1
-    ends = states.transitions[0][rules.bodies[-1][0]]
-    action[ends, terminals] = 1  # the text may end here: any positive number
-    origin = [*(nonterminals[rule.origin] for rule in loaded.rules), WHOLE]
-    lengths = [(len(rules.bodies[rule]), origin[rule]) for rule in number]
-
-    def symbol_numbers(symbols: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(~of_goto[symbol] if rules.is_nonterminal[symbol] else column[symbol] for symbol in symbols)
-
-    expansions = sorted({(origin[i], symbol_numbers(rules.bodies[i])) for i in range(len(loaded.rules))})
-    items = _items(rules, states, origin, symbol_numbers)
+    tick()
+    columns, is_nonterminal = np.array(column), np.array(rules.is_nonterminal)
+    action = np.zeros((count, terminals + 1), np.int32)
+    goto = np.full((count, len(loaded.nonterminals)), -1, np.int32)
+    at = np.repeat(np.arange(count), [len(after) for after in states.transitions])
+    symbols = np.array([symbol for after in states.transitions for symbol in after], np.int64)
+    targets = np.array([target for after in states.transitions for target in after.values()], np.int64)
+    goes = is_nonterminal[symbols]
+    goto[at[goes], ~columns[symbols[goes]]] = targets[goes]
+    action[at[~goes], columns[symbols[~goes]]] = targets[~goes] + 1
+    # A complete rule in a state is a row of `seen`, and the terminals after which it may be complete.
+    state = np.repeat(np.arange(count), [len(of) for of in lookaheads])
+    complete = np.array([rule for of in lookaheads for rule in of], np.int64)
+    seen = _as_rows([where for of in lookaheads for where in of.values()], rules.symbols)
+    of_column = np.empty(terminals + 1, np.int64)  # the symbol of each column
+    of_column[columns[columns >= 0]] = np.flatnonzero(columns >= 0)
+    seen = seen[:, of_column]
+    chosen = without_rivals(loaded, seen, state, complete)
+    if chosen is None:
+        return None
+    shifted = seen & (action[state] > 0)
+    chosen &= ~shifted
+    # Rules by which something is reduced have numbers in the order in which the table has them.
+    lowest = np.where(chosen, of_column, rules.symbols).min(axis=1, initial=rules.symbols)
+    in_order = np.lexsort((complete, lowest, state))
+    reduced = [*dict.fromkeys(complete[in_order[lowest[in_order] < rules.symbols]].tolist())]
+    number = np.full(len(rules.bodies), -1)
+    number[reduced] = range(len(reduced))
+    place, its_column = np.nonzero(chosen)
+    action[state[place], its_column] = -number[complete[place]] - 1
+    lost: dict[tuple[int, int], int] = {}
+    for entry in np.flatnonzero((seen != chosen).any(axis=1) & (number[complete] >= 0)).tolist():
+        away = np.flatnonzero(seen[entry] & ~chosen[entry]).tolist()
+        lost[int(state[entry]), int(number[complete[entry]])] = sum(1 << one for one in away)
+    (start,) = rules.bodies[-1]
+    action[states.transitions[0][start], terminals] = 1  # the text may end here: any positive number
+    origin = [*(rule.origin for rule in loaded.rules), WHOLE]
+    lengths = [(len(rules.bodies[rule]), origin[rule]) for rule in reduced]
+    expansions = sorted({(rule.origin, rule.expansion) for rule in loaded.rules})
     ignored = np.array([name in loaded.ignored for name in loaded.index], np.uint8)
     access = np.zeros(len(action), np.uint8)
     blocks = None
     if loaded.indent is not None:
         blocks = _blocks(loaded, action, access)
     rule_array = np.array(lengths or [(0, 0)], np.int32)
-    lost = _lost(lookaheads, action, number, columns_of, tick)
-    shift_won = any(
-        shifted(rules, after) & where
-        for after, of in zip(states.transitions, lookaheads, strict=True)
-        for where in of.values()
-    )
     renamed = _keywords(loaded, lexer)
     comes = {keyword for of, keyword, _ in renamed if not ignored[of]}
     for name in loaded.renamed_only:
         if loaded.index[name] not in comes:
             action[:, loaded.index[name]] = 0
-    check_reductions(action, goto, rule_array, expansions, [*nonterminals], tick)
+    check_reductions(action, goto, rule_array, expansions, loaded.nonterminals, tick)
     lexers = _contextual(loaded, lexer, action, ignored, renamed, 0)
     # If so, a terminal may have no lexeme although the table accepts it.
     is_placed = any(known.before is not UNKNOWN for known in lexers)
@@ -95,45 +97,44 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         ignored,
         lexers,
         0,
-        shift_won,
-        lost,
-        len(derived(expansions, lambda _: True, tick)) == len(nonterminals)
+        bool(shifted.any()),
+        dict(sorted(lost.items())),
+        len(derived(expansions, lambda _: True, tick)) == len(loaded.nonterminals)
         and not loaded.renamed_only
         and not is_placed,
         access,
         blocks,
-        items,
+        _items(columns, rules, states, origin),
         expansions,
-        [*nonterminals],
+        loaded.nonterminals,
     )
 
 
-def numbered(loaded: Loaded) -> tuple[list[str], Rules]:
-    """The rules over numbers: symbols in the order of their names. (lark's own numbers depend on the hashes of strings.)"""
-    whole = f"$root_{loaded.start}"
-    origins = {rule.origin for rule in loaded.rules}
-    used = {symbol.name: symbol.is_terminal for rule in loaded.rules for symbol in rule.expansion}
-    missing = [name for name, is_terminal in used.items() if not is_terminal and name not in origins]
-    if missing or loaded.start not in origins:
-        raise GrammarError(f"lark refuses the grammar: the rule {(missing or [loaded.start])[0]!r} is not defined")
-    names = sorted({END, whole, *origins, *used})
-    index = {name: i for i, name in enumerate(names)}
-    bodies = [tuple(index[symbol.name] for symbol in rule.expansion) for rule in loaded.rules]
-    return names, Rules(
-        len(names),
-        [name in origins or name == whole for name in names],
-        [*(index[rule.origin] for rule in loaded.rules), index[whole]],
-        [*bodies, (index[loaded.start],)],
-        index[END],
+def _as_rows(sets: list[int], count: int) -> np.ndarray:
+    """Bit sets of `count` bits as rows of booleans."""
+    width = -(-count // 8)
+    packed = np.frombuffer(b"".join([bits.to_bytes(width, "little") for bits in sets]), np.uint8).reshape(-1, width)
+    return np.unpackbits(packed, axis=1, bitorder="little", count=count).view(bool)
+
+
+def numbered(loaded: Loaded) -> tuple[list[int], Rules]:
+    """The rules over symbols in the order of their names, and of each symbol its number in `loaded`, where the end of the text is
+    the last terminal and the whole text the last nonterminal. (lark's own numbers depend on the hashes of strings.)"""
+    ends, count = len(loaded.index), len(loaded.nonterminals)
+    codes = [*range(ends + 1), *(~n for n in range(count + 1))]
+    names = [*loaded.index, END, *loaded.nonterminals, f"$root_{loaded.start}"]
+    order = sorted(range(len(codes)), key=names.__getitem__)
+    column = [codes[at] for at in order]
+    number = {code: symbol for symbol, code in enumerate(column)}
+    origins = [number[~rule.origin] for rule in loaded.rules]
+    bodies = [tuple([number[symbol] for symbol in rule.expansion]) for rule in loaded.rules]
+    start = number[~loaded.nonterminals.index(loaded.start)]
+    return column, Rules(
+        len(column), [code < 0 for code in column], [*origins, number[~count]], [*bodies, (start,)], number[ends]
     )
 
 
-def shifted(rules: Rules, after: dict[int, int]) -> int:
-    """The terminals that are shifted, as bits."""
-    return sum(1 << symbol for symbol in after if not rules.is_nonterminal[symbol])
-
-
-def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list[dict[int, int]]:
+def lookaheads_of_lark(loaded: Loaded, column: list[int], states: States) -> list[dict[int, int]]:
     """The lookaheads that lark computes, which is slow: only for ambiguous grammars of a few states."""
     from lark.common import ParserConf
     from lark.parsers.lalr_analysis import LALR_Analyzer
@@ -143,12 +144,13 @@ def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list
             f"rules that may be empty follow each other in a circle, in a parser of {len(states.kernels):,} states; at most "
             f"{MOST_OF_LARK} are supported: write one of these rules so that it reads something"
         )
-    of_lark = rules_of_lark(loaded.rules)
+    of_lark = rules_of_lark(loaded)
     analysis = LALR_Analyzer(ParserConf(of_lark, {}, [loaded.start]))
     for compute in ("lr0_states", "reads_relations", "includes_lookback", "lookaheads"):
         getattr(analysis, f"compute_{compute}")()
     number = {rule: i for i, rule in enumerate(of_lark)}
-    index = {name: i for i, name in enumerate(names)}
+    terminals = [*loaded.index, END]
+    index = {terminals[code] if code >= 0 else [*loaded.nonterminals, ""][~code]: i for i, code in enumerate(column)}
     found: list[dict[int, int]] = [{} for _ in states.kernels]
     (root,) = analysis.lr0_start_states.values()
     places = {root: 0}
@@ -166,61 +168,52 @@ def lookaheads_of_lark(loaded: Loaded, names: list[str], states: States) -> list
     return found
 
 
-def rules_of_lark(rules: list[Rule]) -> list[Any]:
+def rules_of_lark(loaded: Loaded) -> list[Any]:
     from lark import grammar
 
-    def symbol(found: Symbol) -> Any:
-        return (grammar.Terminal if found.is_terminal else grammar.NonTerminal)(found.name)
-
+    terminals = [grammar.Terminal(name) for name in loaded.index]
+    nonterminals = [grammar.NonTerminal(name) for name in loaded.nonterminals]
     return [
         grammar.Rule(
-            grammar.NonTerminal(rule.origin),
-            [*map(symbol, rule.expansion)],
+            nonterminals[rule.origin],
+            [terminals[symbol] if symbol >= 0 else nonterminals[~symbol] for symbol in rule.expansion],
             options=grammar.RuleOptions(priority=rule.priority),
         )
-        for rule in rules
+        for rule in loaded.rules
     ]
 
 
-def choose_reductions(
-    loaded: Loaded, rules: Rules, states: States, lookaheads: list[dict[int, int]]
-) -> list[dict[int, int]] | None:
-    """Of each state: rule -> terminals on which it is reduced. None where lark finds a conflict of rules.
-
-    Shifting wins against reducing; of several rules the one with the highest priority, if it is the only one.
-    """
-    chosen = []
-    for after, of in zip(states.transitions, lookaheads, strict=True):
-        here = dict(of)
-        if len(here) > 1:
-            seen = contested = 0
-            for where in here.values():
-                contested |= seen & where
-                seen |= where
-            for terminal in bits(contested):
-                rivals = [rule for rule, where in here.items() if where >> terminal & 1]
-                rivals.sort(key=lambda rule: loaded.rules[rule].priority, reverse=True)
-                first, second = (loaded.rules[rule].priority for rule in rivals[:2])
-                if first == second:
-                    return None
-                for rule in rivals[1:]:
-                    here[rule] &= ~(1 << terminal)
-        free = ~shifted(rules, after)
-        chosen.append({rule: where & free for rule, where in here.items() if where & free})
+def without_rivals(loaded: Loaded, seen: np.ndarray, state: np.ndarray, complete: np.ndarray) -> np.ndarray | None:
+    """Of several rules that may be complete in a state before a terminal, the one with the highest priority stays, if it is the
+    only one. None where lark finds a conflict of rules."""
+    chosen = seen.copy()
+    begins = np.flatnonzero(np.diff(state, prepend=-1))
+    ends = np.append(begins[1:], len(state))
+    for first, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        if end - first < 2:
+            continue
+        for terminal in np.flatnonzero(seen[first:end].sum(axis=0) > 1).tolist():
+            rivals = (np.flatnonzero(seen[first:end, terminal]) + first).tolist()
+            rivals.sort(key=lambda entry: loaded.rules[complete[entry]].priority, reverse=True)
+            highest, next_one = (loaded.rules[complete[entry]].priority for entry in rivals[:2])
+            if highest == next_one:
+                return None
+            chosen[rivals[1:], terminal] = False
     return chosen
 
 
-def _items(
-    rules: Rules, states: States, origin: list[int], symbol_numbers: Callable[[tuple[int, ...]], tuple[int, ...]]
-) -> list[tuple[Item, ...]]:
-    """The kernel of each state."""
-    known: list[Item] = []
-    for number, body in enumerate(rules.bodies):
-        symbols = symbol_numbers(body)
-        known += [Item(origin[number], read, symbols[read:]) for read in range(len(body) + 1)]
-    in_order = sorted(range(len(known)), key=lambda i: (known[i].origin, known[i].read, known[i].rest))
-    place = {item: at for at, item in enumerate(in_order)}
-    return [tuple(known[item] for item in sorted(kernel, key=place.__getitem__)) for kernel in states.kernels]
+def _items(columns: np.ndarray, rules: Rules, states: States, origin: list[int]) -> FlatItems:
+    """The kernel of each state. Items of a rule are adjacent (`Items` in lalr_states.py)."""
+    lengths = np.array([len(body) for body in rules.bodies])
+    firsts = np.cumsum(lengths + 1) - lengths - 1
+    rule = np.repeat(np.arange(len(lengths)), lengths + 1)
+    read = np.arange(len(rule)) - firsts[rule]
+    places = np.cumsum(lengths) - lengths
+    items = np.stack([np.array(origin)[rule], read, places[rule] + read, lengths[rule] - read], axis=1)
+    kernels = np.array([item for kernel in states.kernels for item in kernel], np.int64)
+    begins = np.cumsum([0, *(len(kernel) for kernel in states.kernels)], dtype=np.int32)
+    symbols = columns[[symbol for body in rules.bodies for symbol in body]].astype(np.int32)
+    return FlatItems(begins, items[kernels].astype(np.int32), symbols)
 
 
 def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int, int, int]:
@@ -243,26 +236,6 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
     return loaded.index[indent.newline], loaded.index[indent.indent], loaded.index[indent.dedent]
 
 
-def _lost(
-    lookaheads: list[dict[int, int]],
-    action: np.ndarray,
-    number: dict[int, int],
-    columns_of: Callable[[int], np.ndarray],
-    tick: Callable[[], None],
-) -> dict[tuple[int, int], int]:
-    """The lookaheads of each reduction on which the tables do something else."""
-    lost: dict[tuple[int, int], int] = {}
-    for state, of in enumerate(lookaheads):
-        tick()
-        for rule, where in of.items():
-            if rule in number:
-                columns = columns_of(where)
-                others = columns[action[state, columns] != -number[rule] - 1]
-                if len(others):
-                    lost[state, number[rule]] = sum(1 << column for column in others.tolist())
-    return dict(sorted(lost.items()))
-
-
 def _contextual(
     loaded: Loaded,
     lexer: Lexer,
@@ -281,10 +254,12 @@ def _contextual(
         accepted[:, lexer.newline] = True
     # The parser is in its first state once. Nothing has been read there, unless lexemes are dropped.
     first = UNKNOWN if loaded.ignored or lexer.newline is not None else TEXT_START
-    asks = np.array([not t.is_first and t.pattern.start.looks_back for t in lexer.terminals], bool)
+    asks = np.array([not t.is_first and t.looks_back for t in lexer.terminals], bool)
+    asked_here = (accepted & asks).any(axis=1).tolist()
+    packed = np.packbits(accepted, axis=1)
     for number, row in enumerate(accepted):
-        before = UNKNOWN if not (row & asks).any() else first if number == start else SOMETHING
-        key = row.tobytes(), before
+        before = UNKNOWN if not asked_here[number] else first if number == start else SOMETHING
+        key = packed[number].tobytes(), before
         state = known.get(key)
         if state is None:
             here = set(np.flatnonzero(row).tolist())
@@ -300,12 +275,17 @@ def _contextual(
 
 def _keywords(loaded: Loaded, lexer: Lexer) -> list[tuple[int, int, bool]]:
     """(terminal, string terminal whose whole text it matches, is the latter left out of the lexer's pattern?)"""
-    words = [(i, t) for i, t in enumerate(loaded.terminals) if t.pattern.kind == "str"]
+    words: dict[int, list[int]] = {}  # by first byte
+    for number, t in enumerate(loaded.terminals):
+        if t.pattern.kind == "str":
+            words.setdefault(t.pattern.value[0].encode(errors="surrogatepass")[0], []).append(number)
     out = []
     for of, terminal in enumerate(loaded.terminals):
         if terminal.pattern.kind != "re":
             continue
-        for keyword, word in words:
+        begins = lexer.begins(of) if words else 0
+        for keyword in sorted(number for byte, its in words.items() if begins >> byte & 1 for number in its):
+            word = loaded.terminals[keyword]
             if word.priority == terminal.priority and lexer.takes_whole(of, word.pattern.value):
                 out.append((of, keyword, word.pattern.flags <= terminal.pattern.flags))
     return out

@@ -17,6 +17,8 @@ renamed where the keyword has just ended.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
@@ -24,7 +26,7 @@ from typing import Any
 from grammarlm.grammars.cfg.indent import EMPTY_LINE, LINE_END, SPACE, TAB, WIDEST, column_after
 from grammarlm.grammars.regular import utf8
 from grammarlm.grammars.regular.derivatives import Algebra
-from grammarlm.grammars.regular.ordered import TEXT_START, UNKNOWN, Head, Pattern, Rest
+from grammarlm.grammars.regular.ordered import CHAR, MATCH, PLAIN, TEXT_START, UNESCAPED, UNKNOWN, Head, Pattern, Rest
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 
 from .byte_partition import Piece, split
@@ -32,6 +34,11 @@ from .byte_partition import Piece, split
 Entry = tuple[int, Rest, Term, "int | None"]  # terminal, continuation, condition, look-behind bits
 Typing = tuple[int, int, Rest]  # lexeme's terminal, the keyword's, rest of the keyword
 MOST_PARTITIONS = 2000  # size of the cache
+
+
+@functools.cache
+def single_character(character: str) -> utf8.Edges:
+    return utf8.encode(((ord(character), ord(character)),))
 
 
 class Terminal:
@@ -47,6 +54,18 @@ class Terminal:
     @cached_property
     def pattern(self) -> Pattern:
         return Pattern(self.regex, 0, self._algebra, self._tick, self.name, self.is_first)
+
+    @cached_property
+    def text(self) -> str | None:
+        """Its only text, where the pattern is a plain string: then it is parsed when a text comes to it."""
+        return UNESCAPED.sub(r"\1", self.regex) if PLAIN.fullmatch(self.regex) else None
+
+    def characters(self) -> list[utf8.Edges]:
+        return self.pattern.characters() if self.text is None else [*map(single_character, dict.fromkeys(self.text))]
+
+    @property
+    def looks_back(self) -> bool:
+        return self.text is None and self.pattern.start.looks_back
 
 
 class LexerState:
@@ -141,6 +160,7 @@ class Lexer:
         self.tab = 8
         self.offset = 0  # number of its first terminal among those of all parsers
         self._states: dict = {}
+        self._steps: dict[tuple[LexerState, int], LexerState | None] = {}
         self._starts: dict[tuple, LexerStart] = {}
         self._live: dict[LexerState, int] = {}
         self._surely: dict[LexerState, int] = {}  # lower bound of `_live`: terminals already found for a state
@@ -176,27 +196,52 @@ class Lexer:
             found = self._starts[key] = LexerStart(self, *key)
         return found
 
+    def begins(self, terminal: int) -> int:
+        """The bytes that the terminal, alone at the start of a text, may begin with."""
+        return functools.reduce(operator.or_, (bits for bits, _ in self._alone(terminal).edges), 0)
+
+    def _alone(self, terminal: int) -> LexerStart:
+        return self.start([terminal], [], TEXT_START if self.terminals[terminal].looks_back else UNKNOWN)
+
     def takes_whole(self, terminal: int, text: str) -> bool:
         """Would the terminal, alone, match all of this text?"""
-        state: LexerState | None = self.start([terminal], [], TEXT_START)
+        state: LexerState | None = self._alone(terminal)
+        steps = self._steps
         for byte in text.encode(errors="surrogatepass"):  # lone surrogates match nothing
-            state = next((target for bits, target in state.edges if bits >> byte & 1), None) if state else None
+            if state is None:
+                return False
+            key = state, byte
+            if key in steps:
+                state = steps[key]
+            else:
+                state = steps[key] = next((target for bits, target in state.edges if bits >> byte & 1), None)
         return state is not None and any(border.nullable for _, border in state.commits)
 
     def check_first_characters(self, terminals: Iterable[int], before: int | None = UNKNOWN) -> None:
         """Raises where a terminal tests the character before a lexeme: at compile time, not in the middle of a text."""
         for terminal in terminals:
-            pattern = self.terminals[terminal].pattern
-            pattern.heads(pattern.start, before)
+            if self.terminals[terminal].text is None:
+                pattern = self.terminals[terminal].pattern
+                pattern.heads(pattern.start, before)
 
     def characters(self) -> list[utf8.Edges]:
         """The character automata of all patterns: they say which bytes are distinguished."""
-        nodes = [node for terminal in self.terminals for node in terminal.pattern.characters()]
+        nodes = [node for terminal in self.terminals for node in terminal.characters()]
         return nodes if self.newline is None else [*nodes, ((SPACE, None), (TAB, None), (LINE_END, None))]
 
     # ------------------------------------------------------------------ one byte
 
     def expand(self, state: LexerState) -> tuple[list[tuple[int, LexerState]], list[tuple[int, Term]]]:
+        if len(state.entries) == 1 and not state.typing and self.newline is None:
+            ((terminal, rest, condition, _),) = state.entries
+            if condition is ANYTHING and self.terminals[terminal].text is not None:  # within a string, as most are
+                if rest.kind == MATCH:
+                    return [], [(terminal, ANYTHING)]
+                code = rest.data[0][0] if rest.kind == CHAR else 128
+                if code < 128:
+                    target = self.state(((terminal, rest.then, ANYTHING, None),), (), 0)
+                    assert target is not None
+                    return [(1 << code, target)], []
         algebra = self.algebra
         moves: list[tuple[int, Entry]] = []  # byte set and target, in order
         commits: list[tuple[int, Term]] = []

@@ -18,18 +18,6 @@ class FlatItems(Sequence[tuple[Item, ...]]):
     items: np.ndarray  # int32 [items, 4]: origin, symbols read, offset and number of the remaining symbols
     symbols: np.ndarray  # int32: terminals, and ~n for nonterminal n
 
-    @classmethod
-    def of(cls, states: Sequence[tuple[Item, ...]]) -> FlatItems:
-        begins, items = [0], []
-        symbols: list[int] = []
-        for kernel in states:
-            for item in kernel:
-                items.append((item.origin, item.read, len(symbols), len(item.rest)))
-                symbols += item.rest
-            begins.append(len(items))
-        shaped = np.array(items, np.int32).reshape(-1, 4)
-        return cls(np.array(begins, np.int32), shaped, np.array(symbols, np.int32))
-
     def is_sound(self, states: int, terminals: int, nonterminals: int) -> bool:
         """Is every number in range?"""
         begins, items, symbols = self.begins, self.items, self.symbols

@@ -77,7 +77,7 @@ def _run(
 
 def _may_go_on(rules: list[Rule], tick: Callable[[], None]) -> bool:
     """Can a nonterminal derive itself alone, or begin with itself after the empty text, or derive the empty text in many steps?"""
-    steps = _nothings(rules, tick)
+    steps = _nothings(rules, tick) if any(not symbols for _, symbols in rules) else {}
     if any(count > LONGEST // 10 for count in steps.values()):
         return True
     first: dict[int, set[int]] = {}  # the nonterminals that a rule may begin with

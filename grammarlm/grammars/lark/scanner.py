@@ -7,15 +7,15 @@ exponential in n, n empty lines n². The patterns here read each character once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
-from grammarlm.errors import GrammarError, caret
+from grammarlm.errors import GrammarError, LimitExceeded, caret
 
 PIECES = re.compile(
-    r"""
+    r"""[ \t]*(?:
       (?P<comment> \s*(?://|\#)[^\n]* )
-    | (?P<newline> \r?\n\s* )
+    | (?P<newline> \r?\n\s*\|? )
     | (?P<blank> [ \t]+ | \\[ ]*\n )
     | (?P<number> [+-]?\d+ )
     | (?P<modifiers> (?:!\??|\?!?)(?=[_a-z]) )
@@ -24,7 +24,7 @@ PIECES = re.compile(
     | (?P<terminal> _?[A-Z][_A-Z0-9]* )
     | (?P<string> "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i? )
     | (?P<regexp> /(?!/)[^/\\]*(?:\\[\s\S][^/\\]*)*/[imslux]* )
-    | (?P<mark> ->|\.\.|%ignore|%override|%declare|%extend|%import|[()\[\]{}:,|.~] )
+    | (?P<mark> ->|\.\.|%ignore|%override|%declare|%extend|%import|[()\[\]{}:,|.~] ) )
     """,
     re.VERBOSE,
 )
@@ -32,8 +32,8 @@ CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class Piece(NamedTuple):
-    """`kind` is the name of a pattern above, the punctuation itself, or "end"; a line that begins with | continues the line before
-    it."""
+    """`kind` is the name of a pattern above, the punctuation itself, or "end"; the | that continues the line before it
+    has the line end before it as well."""
 
     kind: str
     text: str
@@ -50,26 +50,44 @@ def error(text: str, message: str, at: int, kind: type[GrammarError] = GrammarEr
     return kind(f"{message}, at line {line}, column {column} of the grammar:\n{caret(text, at)}", position=at)
 
 
-def scan(text: str, tick: Callable[[], None]) -> Iterator[Piece]:
-    """The pieces of a text without blanks and comments; like lark, it adds a line end to every text."""
+class Pieces(NamedTuple):
+    """The pieces of a text as lists, which are read much faster than objects."""
+
+    kinds: list[str]
+    texts: list[str]
+    places: list[int]
+
+
+def scan(text: str, most: int, tick: Callable[[], None]) -> Pieces:
+    """The pieces of a text, at most so many, without blanks and comments; like lark, it adds a line end to every text."""
     source = text + "\n"
-    at = count = 0
+    kinds, texts, places = found = Pieces([], [], [])
+    match_at, at, count = PIECES.match, 0, 0
     while at < len(source):
-        match = PIECES.match(source, at)
+        match = match_at(source, at)
         if match is None:
             raise error(text, unreadable(source[at]), at)
         count += 1
         if not count & 1023:
             tick()
-        kind = match.lastgroup or ""
-        start, at = at, match.end()
-        if kind == "newline" and source.startswith("|", at):
-            kind, at = "|", at + 1
-        elif kind == "mark":
-            kind = match.group()
-        if kind not in {"comment", "blank"}:
-            yield Piece(kind, match.group(), start)
-    yield Piece("end", "", len(text))
+        kind, at = match.lastgroup or "", match.end()
+        if kind == "blank" or kind == "comment":
+            continue
+        piece = match[kind]
+        if kind == "mark":
+            kind = piece
+        elif kind == "newline" and piece[-1] == "|":
+            kind = "|"
+        kinds.append(kind)
+        texts.append(piece)
+        places.append(at - len(piece))
+        if len(kinds) > most:
+            raise error(text, f"the grammar is too long: more than {most} names, literals and marks", at, LimitExceeded)
+    for _ in range(2):  # the reader looks at the piece after the next one
+        kinds.append("end")
+        texts.append("")
+        places.append(len(text))
+    return found
 
 
 def unreadable(character: str) -> str:

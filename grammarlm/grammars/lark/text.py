@@ -2,8 +2,8 @@
 
     start: a | b c+        Name(a) Sequence(1) Name(b) Name(c) Repeat(+) Sequence(2) Alternatives(2)
 
-Postfix code has no depth, so a stack machine measures nested brackets as easily as flat ones. Names are not resolved here;
-guard.py does that.
+Postfix code has no depth, so a stack machine reads nested brackets as easily as flat ones. Names are not resolved here;
+load/definitions.py does that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from grammarlm.errors import GrammarError, LimitExceeded
 from .scanner import CLOSING, Piece, error, scan
 
 LONGEST_NUMBER = 18
+NAMED = {"rule", "terminal"}
+LEAVES = {*NAMED, "string", "regexp"}
+AFTER_LEAF = {"{", "..", "operator", "~"}  # what a leaf would be part of
+CONTROL = {"(", "[", "|", "->"}
 LONGEST_PIECE = 100_000  # characters of a string or regexp: lark's pattern takes 180 bytes for each
 
 
@@ -69,15 +73,18 @@ class Repeat(NamedTuple):
     braces: str = ""
 
 
+def is_terminal(name: str) -> bool:
+    """As written: an imported name may have another case."""
+    return name.lstrip("_")[:1].isupper()
+
+
 Code = Name | Literal | Use | Sequence | Alternatives | Maybe | Repeat
 
 
 @dataclass(slots=True)
 class Definition:
-    """A rule, a terminal, or the unnamed terminal of %ignore. `how` is the % word before it, or "".
-
-    `leaf_depths` sums the squared bracket depths of the body's names and literals.
-    """
+    """A rule, a terminal, the unnamed terminal of %ignore, or a name of %declare, which has no code. `how` is the % word before it,
+    or ""."""
 
     name: str
     at: int
@@ -86,7 +93,6 @@ class Definition:
     priority: int = 0
     parameters: tuple[str, ...] = ()
     code: list[Code] = field(default_factory=list)
-    leaf_depths: int = 0
 
 
 @dataclass(slots=True)
@@ -102,13 +108,10 @@ class Import:
 
 @dataclass(slots=True)
 class LarkText:
-    """All statements of a grammar; `pieces` counts what was read, `newlines` sums the squared lengths of runs of line ends."""
+    """All statements of a grammar."""
 
     definitions: list[Definition] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
-    declared: list[Name] = field(default_factory=list)
-    pieces: int = 0
-    newlines: int = 0
 
 
 @dataclass(slots=True)
@@ -131,36 +134,36 @@ class Reader:
     """Reads statements from the scanner, with one piece of lookahead."""
 
     def __init__(self, text: str, max_depth: int, max_pieces: int, tick: Callable[[], None]):
-        self.text, self.max_depth, self.max_pieces = text, max_depth, max_pieces
+        self.text, self.max_depth = text, max_depth
         self.found = LarkText()
-        self.pieces = scan(text, tick)
-        self.next = next(self.pieces)
+        self.kinds, self.texts, self.places = scan(text, max_pieces, tick)
+        self.place = 0
+        if len(text) > LONGEST_PIECE:
+            for kind, piece, at in zip(self.kinds, self.texts, self.places, strict=True):
+                if len(piece) > LONGEST_PIECE and kind in {"string", "regexp"}:
+                    raise self.error(f"a literal of more than {LONGEST_PIECE} characters", at, LimitExceeded)
+
+    @property
+    def next(self) -> Piece:
+        return Piece(self.kinds[self.place], self.texts[self.place], self.places[self.place])
 
     def error(self, message: str, at: int, kind: type[GrammarError] = GrammarError) -> GrammarError:
         return error(self.text, message, at, kind)
 
     def take(self) -> Piece:
         taken = self.next
-        self.next = next(self.pieces, taken)
-        self.found.pieces += 1
-        if self.found.pieces > self.max_pieces:
-            message = f"the grammar is too long: more than {self.max_pieces} names, literals and marks"
-            raise self.error(message, taken.at, LimitExceeded)
-        if len(taken.text) > LONGEST_PIECE and taken.kind in {"string", "regexp"}:
-            raise self.error(f"a literal of more than {LONGEST_PIECE} characters", taken.at, LimitExceeded)
-        if taken.kind in {"newline", "|"}:
-            self.found.newlines += taken.text.count("\n") ** 2
+        self.place = min(self.place + 1, len(self.kinds) - 1)
         return taken
 
     def expect(self, *kinds: str, what: str) -> Piece:
-        if self.next.kind not in kinds:
+        if self.kinds[self.place] not in kinds:
             raise self.error(f"expected {what}, found {self.next.shown}", self.next.at)
         return self.take()
 
     def skip(self, kind: str) -> bool:
-        if self.next.kind != kind:
+        if self.kinds[self.place] != kind:
             return False
-        self.take()
+        self.place = min(self.place + 1, len(self.kinds) - 1)
         return True
 
     def names(self, *kinds: str, what: str, closing: str) -> tuple[str, ...]:
@@ -174,7 +177,7 @@ class Reader:
     # Statements
 
     def read(self) -> LarkText:
-        while self.next.kind != "end":
+        while self.kinds[self.place] != "end":
             if not self.skip("newline"):
                 self.statement(self.next)
         return self.found
@@ -188,7 +191,7 @@ class Reader:
             more = True
             while more:
                 name = self.expect("rule", "terminal", what="a name")
-                self.found.declared.append(Name(name.text, name.at))
+                self.found.definitions.append(Definition(name.text, name.at, first.kind))
                 more = not self.skip("newline")
         elif first.kind == "%ignore":
             self.read_body(Definition(f"__IGNORE_{len(self.found.definitions)}", first.at, first.kind))
@@ -238,20 +241,29 @@ class Reader:
         """Reads alternatives up to the end of the line into `made.code`; open brackets are on an explicit stack."""
         self.found.definitions.append(made)
         stack = [Frame("", self.next.at)]
+        kinds, texts, places, code = self.kinds, self.texts, self.places, made.code
         while stack:
-            frame, piece = stack[-1], self.take()
-            if frame.opening == "{" or piece.kind not in {"(", "[", "|", "->", frame.closing}:
+            frame, place = stack[-1], self.place
+            kind = kinds[place]
+            if kind in LEAVES and kinds[place + 1] not in AFTER_LEAF and frame.opening != "{":
+                leaf = Name if kind in NAMED else Literal
+                code.append(leaf(texts[place], places[place]))
+                frame.items += 1
+                self.place = place + 1
+                continue
+            piece = self.take()
+            if frame.opening == "{" or (kind not in CONTROL and kind != frame.closing):
                 if self.leaf(piece, stack, made):
-                    self.complete_item(stack, made.code)
-            elif piece.kind in CLOSING:
-                self.open(stack, Frame(piece.kind, piece.at))
-            elif piece.kind == "->":
+                    self.complete_item(stack, code)
+            elif kind in CLOSING:
+                self.open(stack, Frame(kind, piece.at))
+            elif kind == "->":
                 self.alias(frame)
             else:
-                made.code.append(Sequence(frame.items, piece.at, frame.alias))
+                code.append(Sequence(frame.items, piece.at, frame.alias))
                 frame.alternatives, frame.items, frame.alias = frame.alternatives + 1, 0, ""
-                if piece.kind == frame.closing:
-                    self.close(stack, made.code)
+                if kind == frame.closing:
+                    self.close(stack, code)
 
     def open(self, stack: list[Frame], frame: Frame) -> None:
         if len(stack) > self.max_depth:
@@ -280,10 +292,11 @@ class Reader:
             stack.pop()
 
     def suffix(self, code: list[Code]) -> None:
-        at = self.next.at
-        if self.next.kind == "operator":
+        at, kind = self.places[self.place], self.kinds[self.place]
+        if kind == "operator":
             code.append(Repeat(self.take().text, 0, 0, at))
-        elif self.skip("~"):
+        elif kind == "~":
+            self.take()
             low = high = self.number()
             braces = f"{{{low}}}"
             if self.skip(".."):
@@ -300,7 +313,6 @@ class Reader:
 
     def leaf(self, piece: Piece, stack: list[Frame], made: Definition) -> bool:
         """Reads a name or literal; False for a template's name, whose arguments come first."""
-        made.leaf_depths += len(stack) ** 2
         if piece.kind == "rule" and self.skip("{"):
             self.open(stack, Frame("{", piece.at, piece.text))
             return False

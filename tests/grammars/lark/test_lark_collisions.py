@@ -11,8 +11,7 @@ from lark.load_grammar import load_grammar
 
 import grammarlm as gl
 from grammarlm.grammars.lark.collisions import MOST_FOUND, Collision, collisions
-from grammarlm.grammars.lark.grammar import BIGGEST
-from grammarlm.grammars.lark.guard import check_lark
+from grammarlm.grammars.lark.loading import load
 from grammarlm.masks.runtime.limits import Clock
 
 LONGEST = 5
@@ -131,6 +130,5 @@ def test_large_grammars_are_read_as_compile_reads_them() -> None:
     rules = "".join(f'r{i}: ("a" | "b{i}")~10\n' for i in range(12))
     text = f"start: {' | '.join(f'r{i}' for i in range(12))}\n{rules}WORD: /[a-c]/\nword: WORD\n"
     with pytest.raises(gl.LimitExceeded):
-        check_lark(text)
-    check_lark(text, max_size=BIGGEST)
+        load(text, "start", None, max_size=100_000)
     assert not collisions(gl.Lark(text), clock().tick).refused

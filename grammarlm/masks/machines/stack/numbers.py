@@ -30,7 +30,8 @@ class StackNumbers:
         self.border_terms: list[Term] = [NOTHING, ANYTHING]  # the borders
         self.move_count = self.verdict_count = self._judged = 0
         if program.lr:
-            arena.put(Field.LR_LEXER, np.array([self.number(lexer) for lexer in program.lr.lexers], np.int32))
+            number_of = {lexer: self.number(lexer) for lexer in dict.fromkeys(program.lr.lexers)}
+            arena.put(Field.LR_LEXER, np.array([*map(number_of.__getitem__, program.lr.lexers)], np.int32))
         self.start = self.number(program.start_state)
 
     # ------------------------------------------------------------------ numbers

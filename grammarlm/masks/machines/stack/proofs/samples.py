@@ -11,38 +11,73 @@ A border is **trusted** if all texts of samples with gaps between them satisfy i
 first gap satisfies it already; but where /* */ is a comment, a text may go on after "/" as long as all the rest has no
 "*/", and the samples have none.
 
+Where nothing is ignored, or no gap fits, samples **without gaps** are looked for: each is cut before the sample of whatever
+the parser may take after it (`After`), and at the end of the text where that may follow. A border is then trusted before some
+terminals: if the samples of all of them satisfy it.
+
 Only terminals before another in lark's order can take a text away from it. Those that occur with it in any context are
 checked, each alone, so one pass over the terminals serves all contexts of a grammar.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from grammarlm.grammars.lark.lalr_states import bits
 from grammarlm.grammars.lark.lexer import Lexer, LexerState
 from grammarlm.grammars.regular.charset import CharSet
 from grammarlm.grammars.regular.ordered import CHAR, MATCH, Pattern
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 
 PREFERRED = b"x0 \n\tqZ7_.=-"  # bytes that samples are made of where possible
-MOST_STATES, MOST_WAYS, MOST_GAPS, MOST_BORDERS = 200, 8, 3, 20
+MOST_STATES, MOST_WAYS, MOST_GAPS, MOST_BORDERS, MOST_ROUNDS = 200, 8, 3, 20, 3
 ALL = -1
+
+
+class After(NamedTuple):
+    """What may follow: of each terminal those that its next LR states take, as bits; the end of the text is the last one."""
+
+    following: list[int]
+    used: int
+    samples: dict[int, bytes]
 
 
 class Samples:
     """The samples and gaps of a lexer, and what they prove of borders. `gap` is the one that stands after each sample."""
 
-    def __init__(self, lexer: Lexer, gaps: list[bytes], gap: bytes, samples: list[bytes]):
-        self.lexer, self.gaps, self.gap, self.samples = lexer, gaps, gap, samples
+    def __init__(self, lexer: Lexer, gaps: list[bytes], gap: bytes, samples: list[bytes], after: After | None = None):
+        """`after`: no gap is needed, each sample may stand before those of the terminals that may follow."""
+        self.lexer, self.gaps, self.gap, self.samples, self.after = lexer, gaps, gap, samples, after
         self.forget()
 
     def forget(self) -> None:
         self._trusted: dict[Term, bool] = {ANYTHING: True}
         self._kept: dict[Term, bool] = {ANYTHING: True}
+        self._at: dict[tuple[int, Term], bool] = {}
+
+    def trusts_before(self, terminals: int, border: Term) -> bool:
+        """Can each of these terminals come next, and the text end where that is one of them?"""
+        if border is ANYTHING or self.after is None:
+            return self.trusts(border)
+        known = self._at.get((terminals, border))
+        if known is None:
+            ends = terminals >> len(self.lexer.terminals) & 1
+            known = not ends or border.nullable
+            for terminal in bits(terminals & ~(ends << len(self.lexer.terminals))) if known else ():
+                if _border_after(self.lexer, border, self.after.samples[terminal]) is not ANYTHING:
+                    known = False
+                    break
+            self._at[terminals, border] = known
+        return known
 
     def trusts(self, border: Term) -> bool:
         known = self._trusted.get(border)
+        if known is None and self.after is not None:
+            known = self._trusted[border] = self.trusts_before(self.after.used, border)
         if known is None:
             known = any(_border_after(self.lexer, border, gap) is ANYTHING for gap in self.gaps)
             known = known or self.keeps(border)
@@ -71,7 +106,12 @@ class Samples:
 
 
 def find_samples(
-    lexer: Lexer, used: list[int], rivals: list[int] | None, pairs: set[tuple[int, int]], tick: Callable[[], None]
+    lexer: Lexer,
+    used: list[int],
+    rivals: list[int] | None,
+    pairs: set[tuple[int, int]],
+    tick: Callable[[], None],
+    following: list[int] | None = None,
 ) -> Samples | None:
     """None where the theorem does not hold, or not with the samples that were tried.
 
@@ -80,6 +120,43 @@ def find_samples(
     """
     search = _Search(lexer, rivals, pairs, tick)
     gaps = search.gaps(used)
+    return _with_gaps(search, gaps, used) or (_without_gaps(search, used, following) if following else None)
+
+
+def _without_gaps(search: _Search, used: list[int], following: list[int]) -> Samples | None:
+    """Each sample is cut before the sample of whatever may follow, and at the end of the text."""
+    lexer, end = search.lexer, len(search.lexer.terminals)
+    texts: dict[int, bytes] = {}
+    for terminal in used:
+        text = next(search.texts(terminal), None)
+        if text is None:
+            return None
+        texts[terminal] = text
+
+    def is_good(terminal: int, text: bytes) -> bool:
+        after = following[terminal]
+        if search.is_alone(terminal, text):
+            return True
+        if after >> end & 1 and not search.is_cut_at_end(terminal, text):
+            return False
+        return all(search.is_cut(terminal, text, texts[other]) for other in bits(after & ~(1 << end)))
+
+    for _ in range(MOST_ROUNDS):
+        bad = [terminal for terminal in used if not is_good(terminal, texts[terminal])]
+        if not bad:
+            return Samples(
+                lexer, [], b"", [*texts.values()], After(following, sum(1 << t for t in used) | 1 << end, texts)
+            )
+        for terminal in bad:
+            text = next((text for text in search.texts(terminal) if is_good(terminal, text)), None)
+            if text is None:
+                return None
+            texts[terminal] = text
+    return None
+
+
+def _with_gaps(search: _Search, gaps: dict[bytes, Term], used: list[int]) -> Samples | None:
+    lexer, rivals = search.lexer, search.rivals
     if rivals is not None and not gaps:
         return None
     samples: list[bytes] = []
@@ -113,7 +190,8 @@ class _Search:
 
     def __init__(self, lexer: Lexer, rivals: list[int] | None, pairs: set[tuple[int, int]], tick: Callable[[], None]):
         self.lexer, self.rivals, self.tick = lexer, rivals, tick
-        self.literals = [_literal(terminal.pattern) for terminal in lexer.terminals]
+        self.literals = [_spelled(t.text) if t.text is not None else _literal(t.pattern) for t in lexer.terminals]
+        self._plain = [terminal.text for terminal in lexer.terminals]
         self.of: dict[int, set[int]] = {}  # the terminals that a keyword is a lexeme of
         self.keywords: dict[int, set[int]] = {}
         for of, keyword in pairs:
@@ -121,6 +199,15 @@ class _Search:
             self.keywords.setdefault(of, set()).add(keyword)
         self._steps: dict[tuple[LexerState, int], LexerState | None] = {}
         self._starts: dict[int, LexerState] = {}
+        self._firsts: dict[int, int] = {}
+        self._begun: dict[int, int] = {}  # by first byte: the strings that begin with it
+        self._wide = 0  # the other terminals
+        for t, plain in enumerate(self._plain):
+            if plain is None:
+                self._wide |= 1 << t
+            else:
+                first = plain[0].encode(errors="replace")[0]
+                self._begun[first] = self._begun.get(first, 0) | 1 << t
 
     def gaps(self, used: list[int]) -> dict[bytes, Term]:
         """Ignored texts that no terminal of higher rank can match at the start of, and what each demands of the rest.
@@ -132,6 +219,8 @@ class _Search:
         for terminal, known in enumerate(self.lexer.terminals):
             if known.ignored and terminal not in self.of:
                 found.update(itertools.islice(self._gaps_of(terminal), MOST_GAPS))
+        if not found:
+            return {}
         words = [next(self.texts(t)) for t in used if self.literals[t] is not None]
         fitting = {gap: sum(_border_after(self.lexer, found[gap], word) is ANYTHING for word in words) for gap in found}
         return {gap: found[gap] for gap in found if fitting[gap] == max(fitting.values())}
@@ -159,18 +248,34 @@ class _Search:
 
     def texts(self, terminal: int) -> Iterator[bytes]:
         """Some texts of the terminal, short ones first."""
-        literal = self.literals[terminal]
-        if literal is not None:
-            yield "".join(chr(_usual(chars)) for chars in literal).encode()
+        literal, plain = self.literals[terminal], self._plain[terminal]
+        if plain is not None:
+            yield plain.encode(errors="replace")
             return
+        if literal is not None:
+            yield "".join(
+                [chr(chars[0][0] if chars[0][0] == chars[-1][1] else _usual(chars)) for chars in literal]
+            ).encode()
+            return
+        shortest = [(self.start(terminal), b"")]
+        seen = {shortest[0][0]}
+        for state, text in shortest:
+            self.tick()
+            if state.commits:
+                yield text
+                break
+            for its_bytes, target in state.edges:
+                if target not in seen and len(seen) < MOST_STATES:
+                    seen.add(target)
+                    shortest.append((target, text + bytes([_usual_bytes(its_bytes)[0]])))
         queue = [(self.start(terminal), b"")]
         ways: dict[LexerState, int] = {}
         for state, text in queue:
             self.tick()
             if state.commits:
                 yield text
-            for bits, target in state.edges:
-                for byte in _usual_bytes(bits):
+            for its_bytes, target in state.edges:
+                for byte in _usual_bytes(its_bytes):
                     ways[target] = ways.get(target, 0) + 1
                     if ways[target] <= MOST_WAYS and len(queue) < MOST_STATES:
                         queue.append((target, text + bytes([byte])))
@@ -208,14 +313,52 @@ class _Search:
             state = self.step(state, byte)
         return state is not None
 
+    def is_alone(self, terminal: int, text: bytes) -> bool:
+        """Is it a string, and does no rival begin as it does?"""
+        if self.literals[terminal] is None or terminal in self.of or terminal in self.keywords:
+            return False
+        assert self.rivals is not None
+        before = self.rivals[terminal] & (1 << terminal) - 1
+        return not before & self._begun.get(text[0], 0) and not any(
+            self.begins(other, text[0]) for other in bits(before & self._wide)
+        )
+
+    def begins(self, terminal: int, byte: int) -> bool:
+        first = self._firsts.get(terminal)
+        if first is None:
+            literal = self.literals[terminal]
+            if literal is not None and literal[0][-1][1] < 128:
+                first = sum(((1 << high + 1) - (1 << low)) for low, high in literal[0])
+            else:
+                first = functools.reduce(operator.or_, (its for its, _ in self.start(terminal).edges), 0)
+            self._firsts[terminal] = first
+        return bool(first >> byte & 1)
+
+    def is_cut_at_end(self, terminal: int, text: bytes) -> bool:
+        """The same where the text ends after it: no rival matches it whole, nor a part of it."""
+        border = self.own_border(terminal, text)
+        if border is None or not border.nullable or terminal in self.of or self.is_renamed(terminal, text, None):
+            return False
+        assert self.rivals is not None
+        for rival in bits(self.rivals[terminal] & (1 << terminal) - 1):
+            state: LexerState | None = self.start(rival)
+            for at in range(len(text) + 1):
+                if state is None:
+                    break
+                if any(_border_after(self.lexer, left, text[at:]).nullable for _, left in state.commits):
+                    return False
+                state = self.step(state, text[at]) if at < len(text) else None
+        return True
+
     def is_clear(self, terminal: int, rivals: int, but: int, text: bytes) -> bool:
         """Can no rival of higher rank, except those in `but`, match at the beginning of this text, whatever follows?"""
         self.tick()
         characters = text.decode(errors="replace")
-        rivals &= ~but & (1 << terminal) - 1
+        rivals &= ~but & (1 << terminal) - 1 & (self._wide | self._begun.get(text[0], 0))
         while rivals:
             lowest = rivals & -rivals
-            if self.may_match(lowest.bit_length() - 1, text, characters):
+            rival = lowest.bit_length() - 1
+            if self.begins(rival, text[0]) and self.may_match(rival, text, characters):
                 return False
             rivals ^= lowest
         return True
@@ -263,6 +406,15 @@ def _literal(pattern: Pattern) -> list[CharSet] | None:
         sets.append(rest.data)
         rest = rest.then
     return sets if rest.kind == MATCH and sets and all(sets) else None
+
+
+@functools.cache
+def _character(code: int) -> CharSet:
+    return ((code, code),)
+
+
+def _spelled(text: str) -> list[CharSet]:
+    return [_character(ord(character)) for character in text]
 
 
 def _contains(chars: CharSet, code: int) -> bool:

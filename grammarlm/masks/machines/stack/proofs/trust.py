@@ -14,6 +14,7 @@ A **verdict** of a state under a border gives two sets of terminals: those that 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,11 +39,16 @@ DEAD_ENDS = "dead ends"
 LONGEST_SEARCH = 60_000  # states of a large terminal, searched to decide whether its lexemes can be finished
 UNKNOWN_END = "whether its lexemes can be finished is not known without a look at each of its positions"
 ALL = -1  # every terminal, as bits
+BLOCK = 16  # terminals that are looked at together
 
 
 def proof_name(what: str) -> str:
     """The key of what this version of the code proves of a grammar, stored with the grammar's tables."""
     return f"{what} {sources_digest('grammars', 'layout', 'masks')}"
+
+
+def _as_bits(rows: np.ndarray) -> list[int]:
+    return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(rows, axis=1, bitorder="little")]
 
 
 class Verdict(NamedTuple):
@@ -110,6 +116,8 @@ class Trust:
     def _remember(self) -> None:
         if not self.program.is_lark or (self.positions is not None and not self.all_live):
             return
+        if self.samples is not None and self.samples.after is not None:  # found again at once
+            return
         samples = self.samples
         self.program.parsers[0].verdicts[proof_name(DEAD_ENDS)] = {
             "all live": self.all_live,
@@ -138,12 +146,46 @@ class Trust:
         lr = self.program.lr
         if self.whole is None or (lr is not None and not always_ends(lr, self.program.clock.tick)):
             return False
-        self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), self.program.clock.tick)
+        tick, following = self.program.clock.tick, self._following
+        self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), tick, following)
         if self.samples is None and lr is not None:
             self.positions = find_safe_positions(lr, self.lexing, self.program.clock)
         if self._is_free and self.positions is not None and self.positions.are_all_safe:
             self.all_live, self.positions = True, None
         return self.samples is not None or self.all_live
+
+    @cached_property
+    def _takes(self) -> np.ndarray:
+        """Of each LR state the terminals that rules ask for there, and the end of the text."""
+        assert self.program.lr is not None
+        takes = self.program.lr.action != 0
+        takes[:, :-1] &= self.program.lr.ignored == 0
+        return takes
+
+    @cached_property
+    def _following(self) -> list[int] | None:
+        """Of each terminal what the LR states after it take, as bits."""
+        lr = self.program.lr
+        if lr is None:
+            return None
+        found = np.zeros((lr.action.shape[1] - 1, lr.action.shape[1]), bool)
+        into = np.full(len(lr.action), -1)  # a state is entered by one symbol
+        states, terminals = np.nonzero(lr.action[:, :-1] > 0)
+        into[lr.action[states, terminals] - 1] = terminals
+        entered = np.argsort(into, kind="stable")[np.count_nonzero(into < 0) :]
+        begins = np.flatnonzero(np.diff(into[entered], prepend=-1))
+        if len(entered):
+            found[into[entered[begins]]] = np.logical_or.reduceat(self._takes[entered], begins)
+        return _as_bits(found)
+
+    @cached_property
+    def _in_context(self) -> dict[LexerState, int]:
+        """Of each lexer what the LR states that ask it take, as bits."""
+        assert self.program.lr is not None
+        found: dict[LexerState, int] = {}
+        for lexer, takes in zip(self.program.lr.lexers, _as_bits(self._takes), strict=True):
+            found[lexer] = found.get(lexer, 0) | takes
+        return found
 
     @property
     def _is_free(self) -> bool:
@@ -164,10 +206,20 @@ class Trust:
         if lr is None:
             return None
         states = (lr.action[:, :-1] != 0) | (lr.ignored != 0)
-        contexts = {state.tobytes(): state for state in states}  # np.unique would import numpy.ma for it, 25 ms
-        together = np.array(list(contexts.values())).astype(np.float32)  # BLAS
-        rows = np.packbits(together.T @ together > 0, axis=1, bitorder="little")
-        return [int.from_bytes(row.tobytes(), "little") for row in rows]
+        packed = np.packbits(states, axis=1, bitorder="little")
+        contexts = [
+            *{row.tobytes(): at for at, row in enumerate(packed)}.values()
+        ]  # np.unique would import numpy.ma, 25 ms
+        states, packed = states[contexts].T, packed[contexts]
+        found: list[int] = []
+        for first in range(0, len(states), BLOCK):
+            terminal, context = np.nonzero(states[first : first + BLOCK])
+            begins = np.flatnonzero(np.diff(terminal, prepend=-1))
+            rows = np.zeros((len(states[first : first + BLOCK]), packed.shape[1]), np.uint8)
+            if len(terminal):
+                rows[terminal[begins]] = np.bitwise_or.reduceat(packed[context], begins)
+            found += [int.from_bytes(row.tobytes(), "little") for row in rows]
+        return found
 
     def _pairs(self) -> set[tuple[int, int]]:
         if self.program.lr is None:
@@ -200,14 +252,26 @@ class Trust:
 
     def trusts_at(self, lexer: LexerState, border: Term) -> bool:
         """The same where lexemes of this lexer begin."""
-        if self.all_live or self.positions is None:
+        if self.all_live or (self.positions is None and not self._is_without_gaps):
             return self.trusts(border)
-        return self.positions.trusts_at(lexer, border)
+        if self.positions is not None:
+            return self.positions.trusts_at(lexer, border)
+        assert self.samples is not None
+        here = self._in_context.get(lexer)
+        return here is not None and self.samples.trusts_before(here, border)
 
     def _trusts_after(self, terminal: int, border: Term) -> bool:
-        if self.all_live or self.positions is None or self.lexing.ignored[terminal]:
+        if self.all_live or self.lexing.ignored[terminal] or (self.positions is None and not self._is_without_gaps):
             return self.trusts(border)
-        return self.positions.trusts_after(terminal, border)
+        if self.positions is not None:
+            return self.positions.trusts_after(terminal, border)
+        assert self.samples is not None
+        assert self.samples.after is not None
+        return self.samples.trusts_before(self.samples.after.following[terminal], border)
+
+    @property
+    def _is_without_gaps(self) -> bool:
+        return self.samples is not None and self.samples.after is not None
 
     def is_between(self, state: object) -> bool:
         """Does the state stand between lexemes?"""
