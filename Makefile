@@ -54,7 +54,7 @@ test: .venv/everything
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 # The laws of float sums, with other instructions of torch, MKL (matrix products of torch) and OpenBLAS (of numpy).
-FLOATS := tests/decoding tests/models tests/device tests/retrieval tests/kernels
+FLOATS := tests/decoding tests/published tests/models tests/device tests/retrieval tests/kernels
 test-processors: .venv/everything
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 OPENBLAS_CORETYPE=Haswell \
 		$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(FLOATS) $(ARGS)
