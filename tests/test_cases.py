@@ -155,4 +155,5 @@ def test_the_corpus() -> None:
     for case in cases():
         assert case.why.endswith("."), case.name
         assert bool(case.error) is not bool(case.accepted and case.refused), case.name
+        assert bool(case.error) is bool(case.says), case.name
         assert set(case.refuses) <= set(ENGINES), case.name

@@ -141,6 +141,9 @@ def draft(subject: Subject) -> None:
             assert set(ids_of(mask[place])) == subject.row(reader)
             assert place == len(tokens) or reader.advance(tokens[place]) is (place < read)
         assert not mask[read + 1 :].any()
+        if read == len(tokens):
+            may_end = set(subject.vocab.stop_ids) <= set(ids_of(mask[read]))
+            assert may_end is (verdict == "accepted"), data
 
 
 def go_back(subject: Subject) -> None:
