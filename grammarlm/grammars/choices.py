@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grammarlm.errors import UnsatisfiableGrammar, brief
+from grammarlm.errors import brief
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import Term
 
@@ -36,6 +36,4 @@ class Choices(Grammar):
         return f"Choices([{shown}{', ...' if len(self.strings) > 3 else ''}])"
 
     def language(self, algebra: Algebra) -> Term:
-        if not self.strings:
-            raise UnsatisfiableGrammar("Choices([]) has nothing to choose from; give at least one string")
         return algebra.words(map(encode, self.strings))

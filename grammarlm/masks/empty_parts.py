@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grammarlm.errors import GrammarError, UnsatisfiableGrammar, brief
+from grammarlm.grammars.choices import Choices
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
 from grammarlm.masks.runtime.limits import Clock, Limits
 
@@ -19,6 +20,8 @@ def named(
 
     `make` compiles a grammar, and raises UnsatisfiableGrammar where it has no text.
     """
+    if isinstance(grammar, Choices) and not grammar.strings:
+        return UnsatisfiableGrammar("Choices([]) has nothing to choose from; give at least one string")
     clock = Clock(limits)
 
     def is_empty(part: Grammar) -> bool:
