@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative import shapes
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
+from grammarlm.published.trees import best_first as best_first_trees
 from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import GRAMMARS, STOP, VOCAB, WIDTH, HashModel
 
@@ -79,7 +79,7 @@ def test_a_tree_that_goes_where_it_is_likely_beats_a_fixed_one(monkeypatch):
     """DySpec: where a draft is sure of some places and not of others, more tokens a round are drawn than of a fixed tree of
     equal size, and than of a chain; where it is everywhere alike, no fewer."""
     size, fixed = drafted("fixed", length=4)
-    monkeypatch.setattr(shapes, "NODES", round(size))
+    monkeypatch.setattr(best_first_trees, "NODES", round(size))
     nodes, best_first = drafted("best_first", length=8)
     assert nodes <= size + 0.5
     assert best_first > 0.97 * fixed

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded
+from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.protocol import TokenGrid, Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
-from grammarlm.masks.filters.budget import costs_of
+from grammarlm.masks.filters.budget import INFINITE, costs_of
 from grammarlm.masks.protocol import FINISHED, Epoch
 
 from .capped import long_blanks
@@ -85,10 +85,13 @@ class UnrolledView:
             return state != DEAD and (not ends or bool(epoch.accepting[state]))
 
     def fewest_after(self, after: Matcher | None, tokens: Sequence[int]) -> int:
-        """So many more tokens are enough to end a text that begins with these."""
+        """So many more tokens are enough to end a text that begins with these; INFINITE where that is not known."""
         with self._automaton.lock:
             epoch, state = self._read(after, tokens)
-            return costs_of(epoch).falling(epoch, state)
+            try:
+                return costs_of(epoch).falling(epoch, state)
+            except UnsupportedFeature:  # schemas beside other grammars have no budgets
+                return INFINITE
 
     def _read(self, after: Matcher | None, tokens: Sequence[int]) -> tuple[Epoch, int]:
         """The state after these tokens, or DEAD. An epoch that many completions have filled is renewed once."""

@@ -234,6 +234,7 @@ class Trust:
         self.liveness.forget()
         if self.samples is not None:
             self.samples.forget()
+        self.__dict__.pop("_by_positions", None)
         lr = self.program.lr
         if self.positions is not None and not self.all_live and lr is not None:
             self.positions = find_safe_positions(lr, self.lexing, self.program.clock)
@@ -258,7 +259,9 @@ class Trust:
             return self.positions.trusts_at(lexer, border)
         assert self.samples is not None
         here = self._in_context.get(lexer)
-        return here is not None and self.samples.trusts_before(here, border)
+        if here is not None and self.samples.trusts_before(here, border):
+            return True
+        return self._by_positions is not None and self._by_positions.trusts_at(lexer, border)
 
     def _trusts_after(self, terminal: int, border: Term) -> bool:
         if self.all_live or self.lexing.ignored[terminal] or (self.positions is None and not self._is_without_gaps):
@@ -267,7 +270,15 @@ class Trust:
             return self.positions.trusts_after(terminal, border)
         assert self.samples is not None
         assert self.samples.after is not None
-        return self.samples.trusts_before(self.samples.after.following[terminal], border)
+        if self.samples.trusts_before(self.samples.after.following[terminal], border):
+            return True
+        return self._by_positions is not None and self._by_positions.trusts_after(terminal, border)
+
+    @cached_property
+    def _by_positions(self) -> SafePositions | None:
+        """A look at each position, for borders that samples without gaps do not trust: made when there is one."""
+        lr = self.program.lr
+        return None if lr is None else find_safe_positions(lr, self.lexing, self.program.clock)
 
     @property
     def _is_without_gaps(self) -> bool:
