@@ -1,1 +1,1 @@
-"""From schemas to the rows of a program, by way of their normal form."""
+"""From schemas to the rows of a program: plain schemas directly, others by way of their normal form."""

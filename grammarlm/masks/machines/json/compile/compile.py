@@ -39,6 +39,7 @@ from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .plain import plain_start
 from .program import JsonProgram, ProgramWriter
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
@@ -99,7 +100,21 @@ class JsonSchemaProgram(ProgramDefaults):
             self.caps += (PLAIN_INTEGERS + (PYTHON_INTEGERS if grammar.python_type is not None else ""),)
 
     def _written(self, grammar: JsonSchema) -> JsonProgram:
-        """The schema's rows."""
+        """The schema's rows: of a plain one directly, else by way of its normal form."""
+        return self._of_plain(grammar) or self._of_nodes(grammar)
+
+    def _of_plain(self, grammar: JsonSchema) -> JsonProgram | None:
+        """None where the schema is not plain."""
+        writer = self._writer(grammar)
+        try:
+            start = plain_start(writer, self.document, self.clock.tick)
+            return None if start is None else writer.finish(start)
+        except UnsupportedFeature:
+            if grammar.strict:
+                raise
+            return None
+
+    def _of_nodes(self, grammar: JsonSchema) -> JsonProgram:
         tick = self.clock.tick
         schema, options = grammar.document(tick), self._options
         while True:

@@ -28,7 +28,7 @@ class StringRows:
 
     def alternative(self, shape: StringShape, node: Node) -> tuple[int, int]:
         """Kind and row."""
-        known = self._of_format(shape)
+        known = self.of_format(shape)
         if known is None and shape.values is None and shape.language:
             shape = strings.settled(shape, self._texts.languages)
             known = self._written.get(shape)
@@ -38,7 +38,7 @@ class StringRows:
             known = self._written[shape] = self._new_row(shape, node)
         return Shape.STRING, known
 
-    def _of_format(self, shape: StringShape) -> int | None:
+    def of_format(self, shape: StringShape) -> int | None:
         """The row of a string that is written already, or has nothing but a format whose automaton all schemas share;
         None for others."""
         known = self._written.get(shape)
