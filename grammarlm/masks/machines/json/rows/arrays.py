@@ -28,12 +28,11 @@ from grammarlm.grammars.json_schema.shapes.shapes import (
 from grammarlm.grammars.json_schema.strings.strings import is_text
 from grammarlm.masks.machines.json.languages import SchemaLanguages
 
-from .free_items import FreeItems
+from .free_items import UNIQUE, FreeItems
 from .nodes import NodeRows
 from .numbers import NumberRows
 from .template import bound
 
-UNIQUE = ("uniqueItems",)
 MOST_ITEMS = 4096
 FEW_NUMBERS = 64  # values of a number shape that become separate shapes, where items must differ
 EVERYTHING = Node(is_anything=True)
