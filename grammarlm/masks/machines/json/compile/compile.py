@@ -101,20 +101,9 @@ class JsonSchemaProgram(ProgramDefaults):
 
     def _written(self, grammar: JsonSchema) -> JsonProgram:
         """The schema's rows: of a plain one directly, else by way of its normal form."""
-        return self._of_plain(grammar) or self._of_nodes(grammar)
-
-    def _of_plain(self, grammar: JsonSchema) -> JsonProgram | None:
-        """None where the schema is not plain."""
-        writer = self._writer(grammar)
-        try:
-            start = plain_start(writer, self.document, self.clock.tick)
-            return None if start is None else writer.finish(start)
-        except UnsupportedFeature:
-            if grammar.strict:
-                raise
-            return None
-
-    def _of_nodes(self, grammar: JsonSchema) -> JsonProgram:
+        plain = self._of_plain(grammar)
+        if plain is not None:
+            return plain
         tick = self.clock.tick
         schema, options = grammar.document(tick), self._options
         while True:
@@ -129,6 +118,17 @@ class JsonSchemaProgram(ProgramDefaults):
                 if pointer is None:
                     raise
                 self.relaxed = (*found.relaxed, pointer)
+
+    def _of_plain(self, grammar: JsonSchema) -> JsonProgram | None:
+        """None where the schema is not plain."""
+        writer = self._writer(grammar)
+        try:
+            start = plain_start(writer, self.document, self.clock.tick)
+            return None if start is None else writer.finish(start)
+        except UnsupportedFeature:
+            if grammar.strict:
+                raise
+            return None
 
     @property
     def _options(self) -> dict[str, Any]:
