@@ -7,7 +7,7 @@ from typing import Any
 
 from grammarlm.errors import brief
 
-from .trace import Step
+from .trace import TraceStep
 
 COMPLETE = ("stop", "closed")  # the finish reasons of complete answers
 
@@ -37,7 +37,7 @@ class Stats:
     model_seconds: float = 0.0
     mask_seconds: float = 0.0
     sampling_seconds: float = 0.0
-    trace: list[Step] = field(default_factory=list, repr=False)  # of infilling: what each step did (trace.py)
+    trace: list[TraceStep] = field(default_factory=list, repr=False)  # of infilling: what each step did (trace.py)
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Step:
+class TraceStep:
     """Positions committed after one look at the row, and what that took.
 
     `model_calls`   calls of the model since the step before; a batch is one call

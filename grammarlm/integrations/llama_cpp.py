@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.integrations.serving.served_row import Row
+from grammarlm.integrations.serving.served_row import ServedRow
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.unknown_words import check_unknown
@@ -55,7 +55,7 @@ class LogitsProcessor(list[Processor]):
     def reset(self) -> None:
         """The next call begins a text, whatever its ids are."""
         self._ids: np.ndarray | None = None
-        self._row = Row(self._constraint.vocab, name="a text of llama.cpp")
+        self._row = ServedRow(self._constraint.vocab, name="a text of llama.cpp")
 
     @property
     def error(self) -> str:
@@ -85,7 +85,7 @@ class LogitsProcessor(list[Processor]):
         """Reads the tokens that came since the last call."""
         before, self._ids = self._ids, ids
         if before is None or len(ids) <= len(before) or not np.array_equal(ids[: len(before)], before):
-            self._row = Row(self._constraint.vocab, name="a text of llama.cpp")
+            self._row = ServedRow(self._constraint.vocab, name="a text of llama.cpp")
             self._row.start(self._constraint, self._max_tokens, close=self._max_tokens is not None)
             return
         new = ids[len(before) :].tolist()

@@ -36,7 +36,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .serving.compiling import warm_compiler
 from .serving.options import read_options
-from .serving.served_row import Row
+from .serving.served_row import ServedRow
 
 if TYPE_CHECKING:
     from sglang.srt.server_args import ServerArgs
@@ -54,7 +54,7 @@ class RequestGrammar(BaseGrammarObject):
     def __init__(self, vocab: Vocabulary, constraint: Constraint):
         super().__init__()
         self.vocab, self.constraint = vocab, constraint
-        self.row = Row(vocab).start(constraint)
+        self.row = ServedRow(vocab).start(constraint)
 
     def accept_token(self, token: int) -> None:
         """SGLang takes a ValueError for the end of this request, and answers with its message."""

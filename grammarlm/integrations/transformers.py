@@ -39,14 +39,14 @@ UNTOUCHED = -1  # mask row index of scores that are not masked
 
 
 @dataclass
-class Row:
+class ReadText:
     """A text being generated: its matcher, and how many tokens after the prompt it has read, the stop id included."""
 
     matcher: Matcher
     taken: int = 0
 
-    def fork(self) -> Row:
-        return Row(self.matcher.fork(), self.taken)
+    def fork(self) -> ReadText:
+        return ReadText(self.matcher.fork(), self.taken)
 
     def is_closed(self, length: int) -> bool:
         """Has one of its `length` tokens been refused? Tokens after a stop id are."""
@@ -106,7 +106,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         """The next call begins with new prompts, whatever its ids are."""
         self._prompt = 0  # the length of the prompts, padding included
         self._ids = np.empty((0, 0), np.int64)  # of the last call, [rows, length]
-        self._rows: list[Row | None] = []
+        self._rows: list[ReadText | None] = []
         self._mask = np.empty((0, 0), np.int32)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -163,7 +163,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         each = count // len(self._constraints)
         self._prompt = length
         constraints = [c for c in self._constraints for _ in range(each)]
-        self._rows = [Row(c.matcher(self._max_tokens)) if c else None for c in constraints]
+        self._rows = [ReadText(c.matcher(self._max_tokens)) if c else None for c in constraints]
         self._mask = allocate_mask(count, self._vocab.size)
 
     def _continued(self, ids: np.ndarray) -> list[int] | None:

@@ -51,7 +51,7 @@ class Merit(Constants):
     WIDTH = 2
 
 
-class Choice(Constants):
+class SideBranch(Constants):
     """A branch beside a path, float64: how probable it is that all of it up to there is drawn, and where it is."""
 
     CHANCE = 0

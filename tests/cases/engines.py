@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import grammarlm as gl
-from grammarlm.integrations.serving.served_row import Row
+from grammarlm.integrations.serving.served_row import ServedRow
 from grammarlm.layout.csr import DEAD
 from tests.cases import VERDICTS, Case
 from tests.laws.vocabularies import TokenList, every_byte
@@ -215,7 +215,7 @@ def serve(subject: Subject) -> None:
     """The row of one request, as vLLM's backend drives it: drafts are cut, a token that is forbidden ends the request."""
     stops = set(subject.vocab.stop_ids)
     for verdict, data, tokens in subject.texts():
-        row, matcher = Row(subject.vocab).start(subject.constraint), subject.constraint.matcher()
+        row, matcher = ServedRow(subject.vocab).start(subject.constraint), subject.constraint.matcher()
         mask = gl.allocate_mask(len(tokens) + 1, subject.vocab.size)
         valid = row.validate(tokens)
         assert (len(valid) == len(tokens)) is (verdict != "refused"), data

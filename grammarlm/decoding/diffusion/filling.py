@@ -30,14 +30,14 @@ from .run import Asking, Run
 from .samplers import full
 from .several import canvas_of
 from .shrinking import ShrinkingCanvas, ShrinkingReader
-from .together import Reader, fill_together
+from .together import RowReader, fill_together
 
 if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
 
 INSIDE = {"freedave": "fixed"}  # the sampler inside a driver, where it is not "confidence"
 Drive = Callable[[Run, Rule], Asking[None]]
-Job = tuple[Reader, Run, Asking[None]]
+Job = tuple[RowReader, Run, Asking[None]]
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ MASKED_ROWS = MaskedRows()  # by thread: canvases of one constraint are filled i
 class Filling:
     """Rows of one constraint, filled by one plan."""
 
-    reader: Reader
+    reader: RowReader
     vocab: Vocabulary
     constraint: Constraint | None
     draws: Draws

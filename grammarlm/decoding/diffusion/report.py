@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grammarlm.decoding.result import Result
-from grammarlm.decoding.trace import Step
+from grammarlm.decoding.trace import TraceStep
 from grammarlm.vocab.vocabulary import Vocabulary
 
 KINDS = ("given", "known", "new", "masked", "refused")  # of a piece; refused: masked, and an id was refused there
@@ -37,7 +37,7 @@ class Frame:
     """The row after a step; before the first one `step` is None."""
 
     number: int
-    step: Step | None
+    step: TraceStep | None
     pieces: list[Piece]
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from grammarlm.decoding.trace import Step
+from grammarlm.decoding.trace import TraceStep
 from grammarlm.masks.canvas.protocol import Undecided
 from grammarlm.masks.mask_array import as_integer
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -41,7 +41,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class StepPlan:
     """Positions `first` to `end` in so many steps."""
 
     first: int
@@ -80,7 +80,7 @@ class Run:
         self.boards, self.vocab, self.draws = boards, vocab, draws
         self.state = State(row)
         self.steps = int((row < 0).sum()) if steps is None else steps
-        self.trace: list[Step] = []
+        self.trace: list[TraceStep] = []
         self.log_p: dict[int, float] = {}
         self._calls, self._model_seconds, self._canvas_seconds = 0, 0.0, 0.0  # since the last step was recorded
 
@@ -94,7 +94,7 @@ class Run:
         """Masked positions."""
         return first + np.flatnonzero(self.row[first:end] < 0)
 
-    def schedules(self, block: int | None = None) -> Iterator[Schedule]:
+    def schedules(self, block: int | None = None) -> Iterator[StepPlan]:
         """Of each block that has masked positions, from left to right: its share of all steps. A schedule begins when it is asked
         for. Where there are more blocks than steps, neighbours are filled in as one."""
         masked = [(end, int((self.row[first:end] < 0).sum())) for first, end in blocks_of(len(self.row), block)]
@@ -107,10 +107,10 @@ class Run:
         for group in groups:
             end, after = group[-1][0], before + sum(count for _, count in group) - 1
             self.state = replace(self.state, step=0)
-            yield Schedule(first, end, 1 + more * after // others - more * before // others)
+            yield StepPlan(first, end, 1 + more * after // others - more * before // others)
             first, before = end, after
 
-    def share(self, schedule: Schedule) -> int:
+    def share(self, schedule: StepPlan) -> int:
         """How many positions are to be committed now."""
         return schedule.share(self.row, self.state.step)
 
@@ -136,7 +136,7 @@ class Run:
     # ------------------------------------------------------------------ steps
 
     def step(
-        self, choose: Rule, logits: Logits, positions: np.ndarray, schedule: Schedule, board: Board | None = None
+        self, choose: Rule, logits: Logits, positions: np.ndarray, schedule: StepPlan, board: Board | None = None
     ) -> None:
         """One look at some masked positions; what is chosen is committed and recorded."""
         self.record(self.outcome(choose, self.state, logits, positions, schedule, board))
@@ -147,7 +147,7 @@ class Run:
         state: State,
         logits: Logits,
         positions: np.ndarray,
-        schedule: Schedule,
+        schedule: StepPlan,
         board: Board | None = None,
     ) -> Outcome:
         """What a step would do to a state; nothing is changed."""
@@ -185,7 +185,7 @@ class Run:
         return Outcome(State(row, look.step + 1, memory), order, [int(row[p]) for p in order], rejected, found, notes)
 
     def look(
-        self, state: State, logits: Logits, positions: np.ndarray, schedule: Schedule, board: Board | None = None
+        self, state: State, logits: Logits, positions: np.ndarray, schedule: StepPlan, board: Board | None = None
     ) -> Look:
         with self.canvas_time():
             allowed = (board or self.boards.whole).allowed(state.row)
@@ -281,7 +281,7 @@ class Run:
         """The outcome is what happened; times and calls since the last step are its own."""
         times = {"model_ms": 1000 * self._model_seconds, "canvas_ms": 1000 * self._canvas_seconds}
         self.trace.append(
-            Step(self._calls, outcome.committed, outcome.tokens, outcome.rejected, **times, notes=outcome.notes)
+            TraceStep(self._calls, outcome.committed, outcome.tokens, outcome.rejected, **times, notes=outcome.notes)
         )
         self._calls, self._model_seconds, self._canvas_seconds = 0, 0.0, 0.0
         self.state = outcome.state

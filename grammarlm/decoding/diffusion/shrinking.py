@@ -20,7 +20,7 @@ from grammarlm.errors import UnsupportedFeature
 from .boards import Canvas
 from .look import Allowed, Logits
 from .several import SeveralCanvases
-from .together import Reader
+from .together import RowReader
 
 MOST_SIZES = 256
 
@@ -115,7 +115,7 @@ class ShrinkingRows:
 class ShrinkingReader:
     """A reader of rows with EMPTY: the model does not see those positions. EMPTY has the logit of the likeliest stop id."""
 
-    def __init__(self, reader: Reader, size: int, stop_ids: Sequence[int]):
+    def __init__(self, reader: RowReader, size: int, stop_ids: Sequence[int]):
         self._reader, self.size, self._stops = reader, size, list(stop_ids)
 
     @property

@@ -19,7 +19,7 @@ from .run import Asking, Run
 MOST_NUMBERS = 1 << 26  # logits of one call: 256 MiB
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """What reads rows: a Denoiser, or what stands in front of one."""
 
     @property
@@ -32,7 +32,7 @@ class Reader(Protocol):
 class Job:
     """A row on its way: what fills it, and the rows of which it wants logits."""
 
-    reader: Reader
+    reader: RowReader
     run: Run
     asks: Asking[None]
     rows: np.ndarray
@@ -46,7 +46,7 @@ class Job:
         return True
 
 
-def fill_together(jobs: Sequence[tuple[Reader, Run, Asking[None]]]) -> None:
+def fill_together(jobs: Sequence[tuple[RowReader, Run, Asking[None]]]) -> None:
     """Every run to its end."""
     waiting = []
     for reader, run, asks in jobs:

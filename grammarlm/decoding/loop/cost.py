@@ -127,7 +127,7 @@ def assumed(ids: float) -> float:
 
 
 @dataclass
-class Looks:
+class DraftPauses:
     """When drafts are looked for, over the rounds of one batch."""
 
     gain: float = 0.0  # seconds that a round has saved of late

@@ -17,7 +17,7 @@ from time import perf_counter
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.masks.filters import greedy
 
-from .cost import Cost, Looks
+from .cost import Cost, DraftPauses
 from .row import Row
 
 MOST_BYTES, MOST_TOKENS = 96, 24  # bounds of a draft
@@ -35,7 +35,7 @@ class ForcedDrafts:
     """
 
     def __init__(self, cost: Cost):
-        self._cost, self._looks = cost, Looks()
+        self._cost, self._looks = cost, DraftPauses()
         self._drawn, self._tried = USUAL
         # What was drafted: how many tokens, and how many had been accepted before.
         self._last: dict[Row, tuple[int, int]] = {}

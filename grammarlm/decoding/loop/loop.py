@@ -36,7 +36,7 @@ from grammarlm.masks.mask_array import allocate_mask
 from .batcher import Batcher, Queue
 from .cost import Cost
 from .forced_draft import ForcedDrafts
-from .row import Choice, Row
+from .row import DrawnToken, Row
 
 
 class Drafting(Protocol):
@@ -350,7 +350,7 @@ class Decoding:
         return masks, mask_rows
 
 
-def chosen(row: Row, logits: np.ndarray, left: float) -> Choice | None:
+def chosen(row: Row, logits: np.ndarray, left: float) -> DrawnToken | None:
     """The token that the row draws; None where the row ends instead."""
     try:
         return row.choose(logits, left)
@@ -359,7 +359,7 @@ def chosen(row: Row, logits: np.ndarray, left: float) -> Choice | None:
         return None
 
 
-def accepted(row: Row, choice: Choice, mass: float, removed: float) -> bool:
+def accepted(row: Row, choice: DrawnToken, mass: float, removed: float) -> bool:
     """Was the token appended to the answer? False where the row ends with it, or fails."""
     try:
         return row.accept(choice, mass, removed)

@@ -34,7 +34,7 @@ HEALING = 1 << 62  # offset of `position` while the prompt's end is healed
 
 
 @dataclass(frozen=True)
-class Choice:
+class DrawnToken:
     """A token that was drawn."""
 
     token: int
@@ -195,7 +195,7 @@ class Row:
 
     # ------------------------------------------------------------------ the choice
 
-    def choose(self, logits: np.ndarray, mass: float | None = None) -> Choice | None:
+    def choose(self, logits: np.ndarray, mass: float | None = None) -> DrawnToken | None:
         """The next token, drawn from masked logits of this log mass; None where `where=` accepts nothing: the text ends here.
 
         Where it refuses a token, that token is masked and the next one to arrive in the race is taken: an exact draw from those
@@ -207,7 +207,7 @@ class Row:
         taken = None if self.rule is None else self.rule.choose(self, logits)
         if taken is not None:
             logprob = log_probability(logits, self.sampling, taken)
-            return Choice(taken, logprob, float(raw.get(taken, logits[taken])))
+            return DrawnToken(taken, logprob, float(raw.get(taken, logits[taken])))
         drawn = first = draw(logits, self.sampling, self.position, None if raw else mass)
         before, scale = logits, self.sampling.warmth
         while not self._holds(drawn[0]):
@@ -219,7 +219,7 @@ class Row:
                 return None
             drawn = draw(logits, self.sampling, self.position)
         token, logprob = drawn[0], first[1] + float(before[drawn[0]] - before[first[0]]) / scale
-        return Choice(token, logprob, float(raw.get(token, before[token])))
+        return DrawnToken(token, logprob, float(raw.get(token, before[token])))
 
     def _holds(self, token: int) -> bool:
         """Does the predicate accept the text with this token?"""
@@ -239,7 +239,7 @@ class Row:
         """Ends the text here, without a value."""
         self.finish_reason, self.error = ending.finish_reason, ending.error
 
-    def accept(self, choice: Choice, before: float, removed: float) -> bool:
+    def accept(self, choice: DrawnToken, before: float, removed: float) -> bool:
         """Appends a drawn token; `before` is the log-sum-exp of all logits. True if it is part of the answer."""
         token, is_healing = choice.token, bool(self.grammar.healed_suffix)
         self.is_prepared = False

@@ -49,7 +49,7 @@ class CallableReader:
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
         self._trees = list(trees)
-        branches = Branches(self._texts, self._trees)
+        branches = TreeRows(self._texts, self._trees)
         logits = self._logits(branches.rows, branches.texts)
         return picked(logits, branches.places(scored))
 
@@ -98,7 +98,7 @@ class CallableReader:
             del text[len(text) - count :]
 
 
-class Branches:
+class TreeRows:
     """Draft trees as rows of a batch: each text with the tokens on the way to one leaf of its tree."""
 
     def __init__(self, texts: Sequence[Sequence[int]], trees: Sequence[DraftTree]):

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from .cached import reorder
-from .callable import Branches, picked, rows_of
+from .callable import TreeRows, picked, rows_of
 from .draft_tree import DraftTree
 from .model_cache import cache_name, go_without, grows, returned_cache, taken_by, why_not
 from .model_facts import device_of, width_of
@@ -87,7 +87,7 @@ class EncoderDecoderReader:
         """All texts again, each as often as its tree has leaves, over one encoding of the prompts."""
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
-        self._trees, branches = list(trees), Branches(self._texts, trees)
+        self._trees, branches = list(trees), TreeRows(self._texts, trees)
         width = max(map(len, branches.rows))
         padded = [[*ids, *[0] * (width - len(ids))] for ids in branches.rows]
         chosen = torch.tensor(branches.texts, dtype=torch.long, device=self._device)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grammarlm.decoding.loop.cost import Cost, Looks
+from grammarlm.decoding.loop.cost import Cost, DraftPauses
 from grammarlm.decoding.loop.row import Row
 
 from .draft_builder import DraftBuilder
@@ -34,7 +34,7 @@ class DraftProbe:
 class DraftBudget:
     def __init__(self, drafter: Combined, cost: Cost):
         self.drafter = drafter
-        self._cost, self._looks = cost, Looks()
+        self._cost, self._looks = cost, DraftPauses()
         self._glances: dict[Row, DraftProbe] = {}
         self._best = 0.0  # rate of a member
         self._turn = 0  # whose draft is looked at next

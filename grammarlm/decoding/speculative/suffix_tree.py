@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grammarlm.kernels import entries
-from grammarlm.layout.suffix import CHOICES, DEPTH, LONGEST, OTHER, OWN, ROOT, Choice, Field, Merit, Node
+from grammarlm.layout.suffix import CHOICES, DEPTH, LONGEST, OTHER, OWN, ROOT, Field, Merit, Node, SideBranch
 
 SMALLEST = 256  # places of a new tree
 SPARE = 4 * DEPTH  # nodes that a token may need at worst, and the end of its text
@@ -134,7 +134,7 @@ class Proposals:
         for tree, (fails, decays) in {OTHER: (1.0, 0.7), OWN: (0.5, 0.4)}.items():
             self.merits[tree, :, Merit.DRAWN] = PRIOR * np.maximum(1 - fails * decays**lengths, 0.05)
         self.merits[:, :, Merit.TRIED] = PRIOR
-        self._choices = np.empty((1 + CHOICES, Choice.WIDTH))
+        self._choices = np.empty((1 + CHOICES, SideBranch.WIDTH))
         self._merits_at = entries.address_of(self.merits)
         self._shape = 0, 0
 

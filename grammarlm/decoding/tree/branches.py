@@ -26,7 +26,7 @@ import numpy as np
 
 from grammarlm.decoding.failures import Ending, RowFailure, no_distribution
 from grammarlm.decoding.logits.sampling import Sampling
-from grammarlm.decoding.loop.row import Choice, Row
+from grammarlm.decoding.loop.row import DrawnToken, Row
 from grammarlm.decoding.result import Result
 
 from .steps import Dead, Steps, bits_of, log_softmax
@@ -127,7 +127,7 @@ class Branches:
         row = Row(spec if ending is None else replace(spec, constraint=None), number, [])
         for token, scores in zip(text.tokens(), text.scores(), strict=True):
             row.prepare()
-            row.accept(Choice(token, scores.logprob, scores.model_logprob), 0.0, scores.mass_removed)
+            row.accept(DrawnToken(token, scores.logprob, scores.model_logprob), 0.0, scores.mass_removed)
         row.prepare()
         if ending is not None:
             row.end(ending)
@@ -139,7 +139,7 @@ class Branches:
             if is_cut:
                 row.finish_reason = "length"
             else:
-                row.accept(Choice(self.vocab.stop_ids[0], 0.0, 0.0), 0.0, 0.0)
+                row.accept(DrawnToken(self.vocab.stop_ids[0], 0.0, 0.0), 0.0, 0.0)
         row.stats.seed = self.sampling.seed if self.sampling.temperature else None
         row.stats.forwards = self._logits.forwards
         for name, seconds in self.seconds.items():

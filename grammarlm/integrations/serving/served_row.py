@@ -22,7 +22,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 LOGGER = logging.getLogger("grammarlm.serving")
 
 
-class Row:
+class ServedRow:
     """The state of one request."""
 
     def __init__(self, vocab: Vocabulary, stop_ids: Iterable[int] = (), name: str = "a request", min_tokens: int = 0):
@@ -39,7 +39,7 @@ class Row:
         # Stop ids read that the matcher has not read: one of the request's own, and all after the end.
         self._after_end = 0
 
-    def start(self, constraint: Constraint, most: int | None = None, close: bool | None = None) -> Row:
+    def start(self, constraint: Constraint, most: int | None = None, close: bool | None = None) -> ServedRow:
         """Begins the text. With `close` it is complete within `most` tokens; None: where so many are enough."""
         try:
             self._matcher = matcher_of(constraint, most, close)

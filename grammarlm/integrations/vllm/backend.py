@@ -19,7 +19,7 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 from grammarlm.integrations.serving.options import Options, read_options
-from grammarlm.integrations.serving.served_row import Row
+from grammarlm.integrations.serving.served_row import ServedRow
 from grammarlm.masks.constraint import Constraint
 
 from . import params as requests
@@ -58,11 +58,11 @@ def options_of(asked: StructuredOutputsParams, more: dict[str, Any] | None) -> O
 class Grammar(StructuredOutputGrammar):
     """One request's text. `begin` makes its row, of so many tokens that the request has already counted as written."""
 
-    def __init__(self, backend: Backend, begin: Callable[[int], Row]):
+    def __init__(self, backend: Backend, begin: Callable[[int], ServedRow]):
         self._backend, self._begin = backend, begin
-        self._row: Row | None = None
+        self._row: ServedRow | None = None
 
-    def _current(self, written: int = 0) -> Row:
+    def _current(self, written: int = 0) -> ServedRow:
         """The row. It begins anew until it has read a token: before, the model may go on to think, in tokens that count."""
         if self._row is None or not (self._row.taken or self._row.error):
             self._row = self._begin(written)
@@ -101,7 +101,7 @@ class Backend(StructuredOutputBackend):
     ) -> Grammar:
         options, stop_ids = options_for(request_type, grammar_spec), stop_token_ids or set()
         constraint = self._compiled(options)
-        return Grammar(self, lambda _: Row(self.engine.vocab, stop_ids).start(constraint))
+        return Grammar(self, lambda _: ServedRow(self.engine.vocab, stop_ids).start(constraint))
 
     def grammar_at_once(self, request: Request) -> Grammar | None:
         """The grammar of a request that the scheduler can wait for; None where it has to be compiled in the background."""
@@ -132,7 +132,7 @@ class Backend(StructuredOutputBackend):
         return self.engine.prepared(options.grammar)
 
     def _grammar(self, constraint: Constraint, options: Options, request: Request) -> Grammar:
-        def begin(written: int) -> Row:
+        def begin(written: int) -> ServedRow:
             room = self.engine.room(request.max_tokens, request.num_prompt_tokens)
             row = self._row(request, options.min_tokens)
             return row.start(constraint, room - request.num_output_tokens + written, options.close)
@@ -145,10 +145,10 @@ class Backend(StructuredOutputBackend):
         row.fail(error)
         return Grammar(self, lambda _: row)
 
-    def _row(self, request: Request, min_tokens: int = 0) -> Row:
+    def _row(self, request: Request, min_tokens: int = 0) -> ServedRow:
         params = request.sampling_params
         assert params is not None
-        return Row(self.engine.vocab, params.all_stop_token_ids, f"request {request.request_id}", min_tokens)
+        return ServedRow(self.engine.vocab, params.all_stop_token_ids, f"request {request.request_id}", min_tokens)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         return torch.full((max_num_seqs, self.engine.vocab.words), -1, dtype=torch.int32)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vllm.tokenizers import cached_tokenizer_from_config
 
 from grammarlm.integrations.serving.compiling import USUAL_BYTES, warm_compiler
-from grammarlm.integrations.serving.served_row import Row
+from grammarlm.integrations.serving.served_row import ServedRow
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.runtime.limits import POLITE
@@ -43,9 +43,9 @@ class Engine:
             Grammar, Future[Constraint]
         ] = {}  # what the scheduler has asked for; it asks from one thread
 
-    def row(self, options: Options, stop_ids: set[int], most: int | None) -> Row:
+    def row(self, options: Options, stop_ids: set[int], most: int | None) -> ServedRow:
         """The row of a request, compiled here if nobody has done it before. `most`: tokens that the answer may have."""
-        row = Row(self.vocab, stop_ids, min_tokens=options.min_tokens)
+        row = ServedRow(self.vocab, stop_ids, min_tokens=options.min_tokens)
         assert options.grammar is not None
         try:
             constraint: Constraint = self.compiler.compile(options.grammar)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from grammarlm.decoding.logits.apply_mask import apply_mask_
-from grammarlm.integrations.serving.served_row import Row
+from grammarlm.integrations.serving.served_row import ServedRow
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -36,7 +36,7 @@ class StepMask:
         self._rows = np.full(logits, UNTOUCHED, np.int64)
         self._used, self._doubtful = 0, []
 
-    def add(self, row: Row, at: int, drafts: Sequence[int] = (), *, may_be_silenced: bool = False) -> None:
+    def add(self, row: ServedRow, at: int, drafts: Sequence[int] = (), *, may_be_silenced: bool = False) -> None:
         """The rows of logits of a request: from `at` on, one for the next token and one after each draft."""
         count = 1 + len(drafts)
         row.fill_drafts(drafts, self._array, self._used)

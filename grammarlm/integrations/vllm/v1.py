@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vllm.v1.sample.logits_processor import MoveDirectionality
 
-from grammarlm.integrations.serving.served_row import Row
+from grammarlm.integrations.serving.served_row import ServedRow
 
 from . import params as requests
 from .step_mask import StepMask
@@ -28,7 +28,7 @@ PLACEHOLDER = (
 class Followed:
     """A request: its row, the list of its output ids, which vLLM appends to, and how many of these the row has read."""
 
-    row: Row
+    row: ServedRow
     output: list[int]
     may_be_silenced: bool
     taken: int = 0
@@ -83,12 +83,12 @@ class V1Rows:
             mask.add(followed.row, place)
 
 
-def row_of(engine: Engine, params: SamplingParams, prompt: int) -> Row | None:
+def row_of(engine: Engine, params: SamplingParams, prompt: int) -> ServedRow | None:
     """The row of a request, None where it has no grammar of ours. Never raises: what it was admitted with is read again."""
     try:
         options = requests.options_of(params)
     except Exception as error:
-        row = Row(engine.vocab, params.all_stop_token_ids)
+        row = ServedRow(engine.vocab, params.all_stop_token_ids)
         row.fail(error)
         return row
     if options is None or options.grammar is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from grammarlm.integrations.serving.served_row import Row
+from grammarlm.integrations.serving.served_row import ServedRow
 
 from . import params as requests
 from .step_mask import StepMask
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Slot:
     """A request: its row, and the number of its tokens, prompt included, that the row has read."""
 
-    row: Row
+    row: ServedRow
     taken: int
     may_be_silenced: bool
 

@@ -15,7 +15,7 @@ from grammarlm.kernels.gpu.rows import (
     MINUS_INFINITY,
     TILE_CHUNKS,
     TILE_WORDS,
-    Row,
+    LogitsRow,
     allowed_logit,
     allowed_logits,
     mask_words,
@@ -27,7 +27,7 @@ NO_TOKEN = tl.constexpr(2**31 - 1)
 class Look(NamedTuple):
     """A row after `survey` (sample.py), with its race."""
 
-    row: Row
+    row: LogitsRow
     race: Race
     tiles: Any  # number of tiles
     tops: Any  # the largest allowed logit of each chunk

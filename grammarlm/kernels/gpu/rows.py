@@ -21,7 +21,7 @@ TILE_CHUNKS = tl.constexpr(4)
 TILE_WORDS = tl.constexpr(256)
 
 
-class Row(NamedTuple):
+class LogitsRow(NamedTuple):
     """A row as kernels pass it around. Where there is no mask, a pointer that is never read stands for it, since some versions of
     Triton take no None here."""
 
@@ -45,7 +45,7 @@ def row_of(index, logits, row_stride, column_stride, width, mask, words, mask_st
         beyond = tl.where(mask_row < 0, -1, 0)
         words = tl.where(mask_row < 0, 0, words)
         mask += tl.maximum(mask_row, 0) * mask_stride
-    return Row(logits + index * row_stride, column_stride, width, mask, words, beyond)
+    return LogitsRow(logits + index * row_stride, column_stride, width, mask, words, beyond)
 
 
 @triton.jit

@@ -24,7 +24,7 @@ from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.grammars import compose, registry
 from grammarlm.grammars.cfg.indent import Indent
 
-from .sealed import Reader, number
+from .sealed import SealedReader, number
 
 DEEPEST = 2_000  # nested tuples and grammars
 LARGEST = 1 << 28  # bytes
@@ -119,7 +119,7 @@ class _Open:
         self.kind, self.count, self.values = kind, count, list[object]()
 
 
-def decode(reader: Reader) -> object:
+def decode(reader: SealedReader) -> object:
     """The decoded value; GrammarError where the content is not one."""
     opened: list[_Open] = []
     while True:
@@ -141,7 +141,7 @@ def decode(reader: Reader) -> object:
     return value
 
 
-def _read(reader: Reader) -> object:
+def _read(reader: SealedReader) -> object:
     """A value, or the beginning of one."""
     tag = reader.take(1)
     if tag in _CONSTANTS:
@@ -173,14 +173,14 @@ def _read(reader: Reader) -> object:
 _CONSTANTS = {b"N": None, b"T": True, b"F": False}
 
 
-def _text(reader: Reader) -> str:
+def _text(reader: SealedReader) -> str:
     try:
         return reader.string().decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         raise reader.error("a string is not UTF-8") from None
 
 
-def _close(done: _Open, reader: Reader) -> object:
+def _close(done: _Open, reader: SealedReader) -> object:
     if done.kind is None:
         return tuple(done.values)
     fields: dict[str, Any] = dict(zip(fields_of(done.kind), done.values, strict=True))

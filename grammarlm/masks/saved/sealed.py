@@ -19,7 +19,7 @@ def seal(magic: bytes, version: int, content: bytes) -> bytes:
     return sealed + _checksum(sealed)
 
 
-def unseal(magic: bytes, version: int, data: object, what: str) -> Reader:
+def unseal(magic: bytes, version: int, data: object, what: str) -> SealedReader:
     """A reader of the content; GrammarError where it is not this `what`, or damaged."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{what} is bytes, not {type(data).__name__}")
@@ -32,7 +32,7 @@ def unseal(magic: bytes, version: int, data: object, what: str) -> Reader:
         raise GrammarError(
             f"the {what} has version {data[len(magic)]}; this grammarlm reads version {version}: make it anew"
         )
-    return Reader(data[len(magic) + 1 : -_CHECKSUM], what)
+    return SealedReader(data[len(magic) + 1 : -_CHECKSUM], what)
 
 
 def _checksum(data: bytes) -> bytes:
@@ -49,7 +49,7 @@ def number(value: int) -> bytes:
     return bytes(out)
 
 
-class Reader:
+class SealedReader:
     """Reads content from its beginning; whatever is missing or wrong is a GrammarError."""
 
     def __init__(self, data: bytes, what: str):

@@ -19,7 +19,7 @@ from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.published.methods.rejection import Rejection
 
-from .draws import FURTHER, Draws
+from .draws import FURTHER, WeightedDraws
 from .particles import run_particles
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     branches = Branches(request, sampling)
     starts = [text for text in branches.beginnings() for _ in range(request.n)]
     seeds = [sampling.of_sample(slot % request.n) for slot in range(len(starts))]
-    draws = Draws(branches, seeds, how, are_independent=True)
+    draws = WeightedDraws(branches, seeds, how, are_independent=True)
     found = run_particles(starts, draws, np.copy, threshold=0)
     is_weighted = how.weights != "none"
     results = []

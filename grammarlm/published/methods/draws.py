@@ -1,4 +1,4 @@
-"""Draws of the next token with weights, which correct for how the constraint changed the model's distribution.
+"""WeightedDraws of the next token with weights, which correct for how the constraint changed the model's distribution.
 
 Under a grammar the weight of a step is known exactly: the mass that the mask leaves. Under where= it is estimated by rejection
 inside the mask (logits/rejection.py), so the number of checks depends only on how much the predicate refuses of what the grammar
@@ -34,8 +34,8 @@ def generator(seed: int | None, position: int) -> np.random.Generator:
 FURTHER = frozenset(one.name for one in fields(Rejection))  # options of methods that pass them on
 
 
-class Draws:
-    """Draws the next token of particles; `samplings[i]` has the seed of slot i.
+class WeightedDraws:
+    """WeightedDraws the next token of particles; `samplings[i]` has the seed of slot i.
 
     `endings` says how texts failed, by slot. Where the particles are not independent answers, an error in one ends all of them
     (Dead).

@@ -25,7 +25,7 @@ from grammarlm.decoding.tree.tree import Tree
 from grammarlm.errors import shorten
 from grammarlm.published.methods.rejection import Rejection
 
-from .draws import FURTHER, Draws, generator
+from .draws import FURTHER, WeightedDraws, generator
 from .particles import Particles, check_threshold, run_particles, systematic
 
 RESAMPLING = 2**63  # above any position: seeds resampling and the choice among particles
@@ -55,7 +55,7 @@ def smc(
         raise ValueError('weights="none" with method="smc", which is about weights; leave it out')
     check_threshold(threshold)
     is_drawn, tree.sampling = bool(tree.sampling.temperature), tree.sampling.warm()
-    draws = Draws(tree, [tree.sampling.of_sample(slot) for slot in range(particles)], how)
+    draws = WeightedDraws(tree, [tree.sampling.of_sample(slot) for slot in range(particles)], how)
     noise = generator(tree.sampling.seed, RESAMPLING)
 
     def score(texts: list[TextNode]) -> Sequence[float]:
@@ -78,7 +78,9 @@ def smc(
 smc.further = FURTHER  # type: ignore[attr-defined]
 
 
-def answers_of(found: Particles[TextNode], draws: Draws, n: int, noise: np.random.Generator | None) -> list[Result]:
+def answers_of(
+    found: Particles[TextNode], draws: WeightedDraws, n: int, noise: np.random.Generator | None
+) -> list[Result]:
     """n answers from the particles: drawn by weight, or the heaviest where `noise` is None."""
     law = found.law()
     if not law:

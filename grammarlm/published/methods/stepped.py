@@ -23,7 +23,7 @@ from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree
 from grammarlm.published.methods.rejection import Rejection
 
-from .draws import Draws
+from .draws import WeightedDraws
 
 
 @dataclass
@@ -41,8 +41,8 @@ class Continuation:
         """The mean log-probability: minus the log of the perplexity."""
         return self.log_p / max(self.length, 1)
 
-    def take(self, draws: Draws, steps: Steps, slot: int) -> None:
-        """Draws one more token, or the end."""
+    def take(self, draws: WeightedDraws, steps: Steps, slot: int) -> None:
+        """WeightedDraws one more token, or the end."""
         extension = draws.extend(steps, [0], [slot])[0]
         if extension.log_weight == -math.inf:
             self.log_p, self.is_over, self.ending = -math.inf, True, draws.endings[slot]
@@ -66,7 +66,7 @@ class SteppedAnswer:
         self.branches, sampling = tree, tree.sampling
         greedy = replace(sampling, temperature=0.0)
         others = [sampling.warm().of_sample(number) for number in range(1, most)]
-        self.draws = Draws(self.branches, [greedy, sampling, *others], Rejection("none"))
+        self.draws = WeightedDraws(self.branches, [greedy, sampling, *others], Rejection("none"))
 
     def run(self, advance: Advance) -> list[Result]:
         here = Continuation(self.branches.beginnings()[0])

@@ -8,7 +8,7 @@ what it computes: `d` rows cost `d` times as much.
 import numpy as np
 
 from grammarlm.decoding.diffusion.look import Logits, Rule
-from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
+from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, State, StepPlan
 
 
 def freedave(run: Run, choose: Rule, *, d: int = 4, block: int | None = None) -> Asking[None]:
@@ -21,7 +21,7 @@ def freedave(run: Run, choose: Rule, *, d: int = 4, block: int | None = None) ->
         yield from follow(run, choose, schedule, d)
 
 
-def follow(run: Run, choose: Rule, schedule: Schedule, d: int) -> Asking[None]:
+def follow(run: Run, choose: Rule, schedule: StepPlan, d: int) -> Asking[None]:
     """A schedule to its end."""
     logits = yield from run.read()
     while True:
@@ -41,7 +41,7 @@ def follow(run: Run, choose: Rule, schedule: Schedule, d: int) -> Asking[None]:
             run.record(outcome)
 
 
-def drafted(run: Run, choose: Rule, state: State, logits: Logits, schedule: Schedule, d: int) -> list[Outcome]:
+def drafted(run: Run, choose: Rule, state: State, logits: Logits, schedule: StepPlan, d: int) -> list[Outcome]:
     """The next states if the logits stayed what they are."""
     found: list[Outcome] = []
     while len(found) < d and left(state, schedule):
@@ -50,11 +50,11 @@ def drafted(run: Run, choose: Rule, state: State, logits: Logits, schedule: Sche
     return found
 
 
-def one_step(run: Run, choose: Rule, state: State, logits: Logits, schedule: Schedule) -> Outcome:
+def one_step(run: Run, choose: Rule, state: State, logits: Logits, schedule: StepPlan) -> Outcome:
     positions = schedule.first + np.flatnonzero(state.row[schedule.first : schedule.end] < 0)
     return run.outcome(choose, state, logits, positions, schedule)
 
 
-def left(state: State, schedule: Schedule) -> bool:
+def left(state: State, schedule: StepPlan) -> bool:
     """Is anything masked?"""
     return bool((state.row[schedule.first : schedule.end] < 0).any())

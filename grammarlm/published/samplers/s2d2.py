@@ -15,7 +15,7 @@ import numpy as np
 
 from grammarlm.decoding.diffusion.draws import ACCEPT, AGAIN, DRAFT
 from grammarlm.decoding.diffusion.look import Logits, Look, Rule
-from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, Schedule, State
+from grammarlm.decoding.diffusion.run import Asking, Outcome, Run, State, StepPlan
 
 from .s2d2_routing import Router, gain_of, noting
 
@@ -54,7 +54,7 @@ def first_run(masked: np.ndarray) -> np.ndarray:
 
 
 def verified(
-    run: Run, table: Logits, places: np.ndarray, masked: np.ndarray, schedule: Schedule, notes: dict[str, float]
+    run: Run, table: Logits, places: np.ndarray, masked: np.ndarray, schedule: StepPlan, notes: dict[str, float]
 ) -> Asking[Outcome]:
     """Drafts of these places, each under the constraint with those before it, up to the first one that is drawn again."""
     whole = run.look(run.state, table, masked, schedule)

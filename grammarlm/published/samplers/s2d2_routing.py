@@ -20,7 +20,7 @@ import numpy as np
 
 from grammarlm.decoding.arguments import check_choice
 from grammarlm.decoding.diffusion.look import Choice, Logits, Look, Rule
-from grammarlm.decoding.diffusion.run import Run, Schedule, chosen_by, read_choice
+from grammarlm.decoding.diffusion.run import Run, StepPlan, chosen_by, read_choice
 
 ROUTES = ("auto", "always", "never", "span", "hysteresis", "bandit")
 
@@ -71,7 +71,7 @@ class Router:
 
 
 def gain_of(
-    run: Run, logits: Logits, places: np.ndarray, masked: np.ndarray, schedule: Schedule, choose: Rule
+    run: Run, logits: Logits, places: np.ndarray, masked: np.ndarray, schedule: StepPlan, choose: Rule
 ) -> float:
     """Each place of the draft counts with its confidence and those before it."""
     expected = run.look(run.state, logits, places, schedule).reading.confidence.cumprod().sum()

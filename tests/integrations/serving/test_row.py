@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grammarlm as gl
-from grammarlm.integrations.serving.served_row import Row
+from grammarlm.integrations.serving.served_row import ServedRow
 from tests.mask_bits import ids_of
 from tests.masks.machines.stack.stack_examples import COMPILED
 
@@ -52,7 +52,7 @@ def fresh_row(constraint: gl.Constraint, tokens: list[int], own: set[int], least
 )
 def test_rows_are_those_of_a_fresh_matcher(name: str, seed: int, own: set[int], least: int) -> None:
     rng, constraint = random.Random(seed), CONSTRAINTS[name]
-    row, tokens = Row(VOCAB, own, min_tokens=least).start(constraint), list[int]()
+    row, tokens = ServedRow(VOCAB, own, min_tokens=least).start(constraint), list[int]()
     mask = gl.allocate_mask(9, VOCAB.size)
     for _ in range(12):
         row.fill(mask, 0)
@@ -90,7 +90,7 @@ def test_rows_are_those_of_a_fresh_matcher(name: str, seed: int, own: set[int], 
 
 
 def test_a_token_that_the_mask_forbids_ends_the_request(caplog: pytest.LogCaptureFixture) -> None:
-    row, mask = Row(VOCAB, name="request 7").start(CONSTRAINTS["regex"]), gl.allocate_mask(1, VOCAB.size)
+    row, mask = ServedRow(VOCAB, name="request 7").start(CONSTRAINTS["regex"]), gl.allocate_mask(1, VOCAB.size)
     with caplog.at_level(logging.ERROR, "grammarlm.serving"):
         assert not row.read(max(set(range(VOCAB.size)) - fresh_row(CONSTRAINTS["regex"], [], set(), 0)))
         assert not row.read(0)
@@ -104,8 +104,8 @@ def test_a_token_that_the_mask_forbids_ends_the_request(caplog: pytest.LogCaptur
 
 def test_limits_end_a_request_and_its_fellows_go_on() -> None:
     little = gl.compile(gl.Regex("(?s).*a.{12}b.*c.{9}d"), VOCAB, limits=gl.Limits(max_mask_work=1))
-    row, mask = Row(VOCAB).start(little), np.zeros_like(gl.allocate_mask(2, VOCAB.size))
-    other = Row(VOCAB).start(CONSTRAINTS["regex"])
+    row, mask = ServedRow(VOCAB).start(little), np.zeros_like(gl.allocate_mask(2, VOCAB.size))
+    other = ServedRow(VOCAB).start(CONSTRAINTS["regex"])
     row.fill(mask, 0)
     other.fill(mask, 1)
     assert "max_mask_work" in row.error
@@ -118,7 +118,7 @@ def test_whatever_is_raised_closes(monkeypatch: pytest.MonkeyPatch) -> None:
         raise MemoryError("no more")
 
     for name in ("fill_mask", "advance", "rollback"):
-        row, mask = Row(VOCAB).start(CONSTRAINTS["regex"]), gl.allocate_mask(3, VOCAB.size)
+        row, mask = ServedRow(VOCAB).start(CONSTRAINTS["regex"]), gl.allocate_mask(3, VOCAB.size)
         first = min(fresh_row(CONSTRAINTS["regex"], [], set(), 0))
         with monkeypatch.context() as patch:
             patch.setattr(gl.Matcher, name, broken)
@@ -133,7 +133,7 @@ def test_whatever_is_raised_closes(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_close(most: int, close: bool | None, ends: bool) -> None:
     """`[1,...` of a model that would go on for ever: complete within 4 tokens, the stop id included where that fits."""
-    row = Row(VOCAB).start(gl.compile(gl.Regex("aa+"), VOCAB), most, close)
+    row = ServedRow(VOCAB).start(gl.compile(gl.Regex("aa+"), VOCAB), most, close)
     if most < 2:
         return
     mask, count = gl.allocate_mask(1, VOCAB.size), 0
@@ -149,5 +149,5 @@ def test_close(most: int, close: bool | None, ends: bool) -> None:
 
 def test_close_that_is_impossible_is_an_error_if_asked_for() -> None:
     constraint = gl.compile(gl.Regex("c{9}"), VOCAB)
-    assert not Row(VOCAB).start(constraint, 2).error
-    assert "close: max_tokens=2" in Row(VOCAB).start(constraint, 2, True).error
+    assert not ServedRow(VOCAB).start(constraint, 2).error
+    assert "close: max_tokens=2" in ServedRow(VOCAB).start(constraint, 2, True).error

@@ -3,7 +3,7 @@
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import part
-from grammarlm.layout.suffix import CHOICES, NOTHING, Choice
+from grammarlm.layout.suffix import CHOICES, NOTHING, SideBranch
 
 
 @part
@@ -12,16 +12,16 @@ def note(choices, chance, source, node, run, kept, match):
     if number <= CHOICES:
         choices[0, 0] = number
         choice = choices[number]
-        choice[Choice.CHANCE], choice[Choice.SOURCE], choice[Choice.NODE] = chance, source, node
-        choice[Choice.RUN], choice[Choice.KEPT], choice[Choice.MATCH] = run, kept, match
+        choice[SideBranch.CHANCE], choice[SideBranch.SOURCE], choice[SideBranch.NODE] = chance, source, node
+        choice[SideBranch.RUN], choice[SideBranch.KEPT], choice[SideBranch.MATCH] = run, kept, match
 
 
 @part
 def best_choice(choices):
     best = int64(NOTHING)
     for number in range(1, int64(choices[0, 0]) + 1):
-        chance = choices[number, Choice.CHANCE]
-        if chance > 0 and (best == NOTHING or chance > choices[best, Choice.CHANCE]):
+        chance = choices[number, SideBranch.CHANCE]
+        if chance > 0 and (best == NOTHING or chance > choices[best, SideBranch.CHANCE]):
             best = number
     return best
 
@@ -36,7 +36,7 @@ def arrange(draft, first):
             draft.chances[0, k], draft.chances[1, k] = draft.chances[1, k], draft.chances[0, k]
     is_same = not is_new(runs, 1)
     for number in range(1, int64(choices[0, 0]) + 1):
-        choices[number, Choice.RUN] = 0 if is_same else int64(choices[number, Choice.RUN] != first)
+        choices[number, SideBranch.RUN] = 0 if is_same else int64(choices[number, SideBranch.RUN] != first)
 
 
 @part

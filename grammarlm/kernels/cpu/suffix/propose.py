@@ -24,10 +24,10 @@ from grammarlm.layout.suffix import (
     OWN,
     ROOT,
     SEEN,
-    Choice,
     Field,
     Merit,
     Node,
+    SideBranch,
 )
 
 from .branches import arrange, best_choice, is_new, note, trim
@@ -38,7 +38,7 @@ FADES = 0.98  # of what a merit was with each later draft
 
 # `merits`: float64 [2 trees, LONGEST + 1, Merit.WIDTH]; `runs`: int32 [2 or more, 1 + length], in each row the number of tokens and
 # the tokens; `chances`: float64, the same shape, how many tokens an earlier run has already, and the chances; `choices`: float64
-# [1 + CHOICES, Choice.WIDTH], of which the first row has their number.
+# [1 + CHOICES, SideBranch.WIDTH], of which the first row has their number.
 Draft = namedtuple("Draft", ["merits", "runs", "chances", "choices"])
 
 
@@ -62,7 +62,7 @@ def suffix_propose(
         carray(pointer(merits_address), (2, LONGEST + 1, int64(Merit.WIDTH)), np.float64),
         carray(pointer(runs_address), shape, np.int32),
         carray(pointer(chances_address), shape, np.float64),
-        carray(pointer(choices_address), (1 + CHOICES, int64(Choice.WIDTH)), np.float64),
+        carray(pointer(choices_address), (1 + CHOICES, int64(SideBranch.WIDTH)), np.float64),
     )
     lowest = float64(least) * 1e-6
     draft.choices[0, 0] = 0
@@ -77,7 +77,7 @@ def suffix_propose(
         if choice == NOTHING:
             break
         known = draft.choices[0, 0]
-        if draft.choices[choice, Choice.SOURCE] == OWN:
+        if draft.choices[choice, SideBranch.SOURCE] == OWN:
             from_choice(own, draft, choice, found, lowest)
         else:
             from_choice(other, draft, choice, found, lowest)
@@ -109,15 +109,15 @@ def from_match(own, tree, source, draft, least):
 def from_choice(tree, draft, choice, run, least):
     """The path that goes another way than an earlier run."""
     runs, choices = draft.runs, draft.choices
-    kept, before = int64(choices[choice, Choice.KEPT]), int64(choices[choice, Choice.RUN])
-    node = int64(choices[choice, Choice.NODE])
-    chance = choices[choice, Choice.CHANCE]
-    choices[choice, Choice.CHANCE] = 0
+    kept, before = int64(choices[choice, SideBranch.KEPT]), int64(choices[choice, SideBranch.RUN])
+    node = int64(choices[choice, SideBranch.NODE])
+    chance = choices[choice, SideBranch.CHANCE]
+    choices[choice, SideBranch.CHANCE] = 0
     for k in range(kept):
         runs[run, 1 + k], draft.chances[run, 1 + k] = runs[before, 1 + k], draft.chances[before, 1 + k]
     runs[run, 1 + kept], draft.chances[run, 1 + kept] = tree.nodes[node, Node.TOKEN], chance
     runs[run, 0], draft.chances[run, 0] = kept + 1, kept
-    source, match = int64(choices[choice, Choice.SOURCE]), int64(choices[choice, Choice.MATCH])
+    source, match = int64(choices[choice, SideBranch.SOURCE]), int64(choices[choice, SideBranch.MATCH])
     follow(tree, draft, source, run, match, node, int64(1), chance, least)
 
 

@@ -36,7 +36,7 @@ from .forests import (
     walked,
     walked_pieces,
 )
-from .reader import Parts, Place, Reader
+from .reader import Parts, PartsReader, Place
 from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, fewer, json_lasts, needing, sieves_of
 
 NO_NODES = np.zeros(0, np.int64)
@@ -50,7 +50,7 @@ FEW_ENDS = 128  # with at most as many nodes, what follows walks the vocabulary'
 class Borders:
     """The ends of all parts. All methods run under the program's lock."""
 
-    def __init__(self, program: Parts, reader: Reader):
+    def __init__(self, program: Parts, reader: PartsReader):
         self._program, self._reader = program, reader
         self._trie, self._paths, self._sieves = program.vocab.trie, paths_of(program.vocab), sieves_of(program.vocab)
         self._firsts: dict[int, np.ndarray] = {}  # by automaton

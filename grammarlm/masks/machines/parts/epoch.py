@@ -23,7 +23,7 @@ from grammarlm.layout.table import DEAD
 from grammarlm.masks.filters.budget import plan_of
 from grammarlm.masks.protocol import FINISHED, EpochDefaults, StateTerm, row_of
 
-from .reader import Place, Reader
+from .reader import PartsReader, Place
 
 if TYPE_CHECKING:
     from .program import PartsProgram
@@ -38,7 +38,7 @@ class PartsEpoch(EpochDefaults):
 
     def __init__(self, program: PartsProgram):
         self.program = program
-        self.reader = Reader(program)
+        self.reader = PartsReader(program)
         self.places: list[tuple[Place, ...]] = [(), ()]
         self.rows: list[np.ndarray | None] = [None, program.facts.stop_row]
         self.accepting = [False, True]

@@ -31,7 +31,7 @@ from grammarlm.masks.token_facts import ALL_BYTES, token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .borders import Borders
-from .reader import Reader
+from .reader import PartsReader
 from .sieves import sieves_of
 
 Compile = Callable[[Grammar], tuple[Automaton, Report]]
@@ -69,7 +69,7 @@ class PartsProgram(ProgramDefaults):
         self.clock: Clock = _Clocks(limits, self.machines)
         self.byte_tokens = self.facts.byte_tokens
         here = weakref.proxy(self)  # what holds its owner would wait for the garbage collector
-        self.borders = Borders(here, Reader(here))
+        self.borders = Borders(here, PartsReader(here))
 
     def _compile_parts(self, compile_part: Compile) -> None:
         """Makes the automata, and leaves out parts that have no text."""

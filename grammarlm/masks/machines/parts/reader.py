@@ -35,7 +35,7 @@ class Parts(Protocol):
     def text_of(self, token: int) -> bytes: ...
 
 
-class Reader:
+class PartsReader:
     """Reads bytes in the parts, and over their ends."""
 
     def __init__(self, program: Parts):
