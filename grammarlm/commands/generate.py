@@ -9,6 +9,7 @@ from typing import Any
 
 from grammarlm.decoding.methods.names import METHODS
 from grammarlm.decoding.systems import AUTO, DRAFTERS
+from grammarlm.grammars.registry import suffixes
 
 from .generate_io import files_read, load_model, read_grammar, read_prompt, show
 from .grammar_arguments import add_unknown
@@ -53,7 +54,7 @@ def add_held(held: Any) -> None:
     held.add_argument("--schema", metavar="FILE|{...}", help="the answer is JSON, valid under this schema")
     held.add_argument("--regex", metavar="R", help="the whole answer matches, in Python's syntax")
     held.add_argument("--choices", metavar="A,B,...|@FILE", help="the answer is one of these, or of a file's lines")
-    held.add_argument("--grammar", metavar="FILE", help="a grammar: FILE.lark, FILE.gbnf or FILE.ebnf")
+    held.add_argument("--grammar", metavar="FILE", help=f"a grammar in a file, by its suffix: {', '.join(suffixes())}")
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:

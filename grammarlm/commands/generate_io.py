@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.errors import shorten
-from grammarlm.grammars import registry
 
-from .grammar_arguments import read_text, text_of_schema
+from .grammar_arguments import grammar_in, read_text, text_of_schema
 
 if TYPE_CHECKING:
     from grammarlm.grammars.compose import Grammar
 
-NOTATIONS = {kind.suffix: name for name, kind in registry.KINDS.items() if kind.suffix and name != "JsonSchema"}
 
 # ------------------------------------------------------------------ grammars
 
@@ -36,7 +34,7 @@ def read_grammar(options: argparse.Namespace) -> Grammar | None:
         from grammarlm.grammars.choices import Choices
 
         return Choices(read_choices(options.choices))
-    return None if options.grammar is None else grammar_of_file(options.grammar, options)
+    return None if options.grammar is None else grammar_in(options.grammar)
 
 
 def files_read(options: argparse.Namespace) -> list[str | None]:
@@ -50,17 +48,6 @@ def schema_of(given: str) -> Grammar:
     from grammarlm.grammars.json_schema.schema import JsonSchema  # type: ignore[attr-defined]
 
     return JsonSchema(text_of_schema(given))
-
-
-def grammar_of_file(name: str, options: argparse.Namespace) -> Grammar:
-    """The file's suffix decides the notation."""
-    kind = NOTATIONS.get(Path(name).suffix.lower())
-    if kind is None:
-        options.usage_error(
-            f"--grammar {name}: the ending says what it is written in; there are {', '.join(NOTATIONS)}"
-        )
-    made: Grammar = registry.class_of(kind)(read_text(name))
-    return made
 
 
 def read_choices(given: str) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from grammarlm.files import LARGEST, read_file
-from grammarlm.grammars.registry import class_of, notation_of, suffixes
+from grammarlm.grammars.registry import KINDS, class_of, notation_of, suffixes
 
 if TYPE_CHECKING:
     from grammarlm.grammars.compose import Grammar
@@ -91,7 +91,7 @@ def grammar_in(path: str) -> Grammar:
     name = notation_of(path)  # before the file is read: an error would show a line of any file
     if name is None:
         raise ValueError(f"--grammar {path}: the file's name ends in none of {', '.join(suffixes())}; rename it")
-    grammar: Grammar = class_of(name)(read_text(path).rstrip("\n") if name == "Regex" else read_text(path))
+    grammar: Grammar = class_of(name)(read_text(path).rstrip("\n") if KINDS[name].is_one_line else read_text(path))
     return grammar
 
 

@@ -84,9 +84,9 @@ def constraint_of(grammar: Grammar, vocab: Vocabulary, limits: Limits | None = N
     compiler = compiler_of(vocab)
     before = compiler.stats.hits
     constraint = compiler.compile(grammar, limits=limits)
-    is_known = compiler.stats.hits > before
-    LOGGER.debug("%r is %s", constraint, "among the latest" if is_known else "new")
-    return constraint, is_known
+    was_cached = compiler.stats.hits > before
+    LOGGER.debug("%r is %s", constraint, "among the latest" if was_cached else "new")
+    return constraint, was_cached
 
 
 @lru_cache(maxsize=MOST_VOCABULARIES)

@@ -1,7 +1,7 @@
 """The kinds of grammars by name, for everything that finds one by its name: `gl.<name>`, saved constraints, the command line.
 
 A new notation is one file with its class, and one line here. A class that is not a dataclass of plain fields says in
-SAVED and saved() what is written of it (tokens.py).
+SAVED and saved() what is written of it (items/tokens.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class Kind(NamedTuple):
     module: str  # relative to grammars/, or absolute
     suffix: str = ""
     example: str = ""
+    is_one_line: bool = False  # is the end of a file's last line no part of the grammar?
 
 
 KINDS = {
@@ -27,7 +28,7 @@ KINDS = {
     "Gbnf": Kind(".ebnf.gbnf", ".gbnf", 'root ::= "a"'),
     "JsonSchema": Kind(".json_schema.schema", ".json", "true"),
     "Lark": Kind(".lark.grammar", ".lark", 'start: "a"'),
-    "Regex": Kind(".regular.regex", ".regex", "a"),
+    "Regex": Kind(".regular.regex", ".regex", "a", is_one_line=True),
     "Text": Kind(".text"),
     "Token": Kind(".items.special_token"),
     "TokenList": Kind(".items.token_list"),

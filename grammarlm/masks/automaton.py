@@ -1,6 +1,6 @@
 """The lazy automaton: states are made on first use, and shared by all matchers of a constraint.
 
-When an epoch (epoch.py), one generation of states, has reached its limits a new, empty one takes its place. A matcher
+When an epoch (machines/*/epoch.py), one generation of states, has reached its limits a new, empty one takes its place. A matcher
 that still holds a state of the old one moves it over by the state's term; the old epoch is freed with its last holder.
 """
 

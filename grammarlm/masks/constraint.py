@@ -19,7 +19,7 @@ from grammarlm.grammars.compose import Grammar, check_grammar
 from grammarlm.grammars.generated import as_generated
 from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
-from grammarlm.masks.machines.registry import compiled
+from grammarlm.masks.machines.registry import automaton_of
 from grammarlm.masks.runtime.collector import PATIENT
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.runtime.sizes import check_size
@@ -147,7 +147,7 @@ def compile(
     start = perf_counter()
     try:
         with PATIENT:
-            automaton, report = compiled(grammar, vocab, limits, canonical_only)
+            automaton, report = automaton_of(grammar, vocab, limits, canonical_only)
             closed = None if canonical is None else _closed_texts(automaton, report, canonical)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None

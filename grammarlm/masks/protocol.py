@@ -220,8 +220,10 @@ class EpochDefaults:
         matchers move on."""
         self.is_full = True
 
-    def is_usable(self, state: int) -> bool:
-        """Can tokens complete a text from here? Asked where `tokens_spell_all` is false."""
+    def is_usable(self: Epoch, state: int) -> bool:
+        """Can tokens complete a text from here? A machine whose `tokens_spell_all` can be false has its own."""
+        if not self.program.tokens_spell_all:
+            raise NotImplementedError(f"{type(self).__name__}.is_usable: tokens do not spell all bytes here")
         return state != DEAD
 
     def try_row(self, state: int) -> np.ndarray | None:

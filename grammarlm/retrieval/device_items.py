@@ -161,25 +161,34 @@ class DeviceItems:
         nothing = torch.full_like(scores, -torch.inf)
         kept = torch.where(beams.is_open, -torch.inf, beams.scores)
         lows = candidates(torch.stack([starts, opens]).movedim(0, 1), beams.lows)
-        tops = candidates(torch.stack([opens, ends]).movedim(0, 1), beams.highs)
-        found = torch.stack([torch.where(opens > starts, scores, nothing), torch.where(ends > opens, scores, nothing)])
-        found = candidates(found.movedim(0, 1), kept)
-        goes_on = torch.zeros((len(starts), 2, starts.shape[1]), dtype=torch.bool, device=self.device)
-        goes_on[:, 1] = True
-        goes_on = candidates(goes_on, torch.zeros_like(beams.is_open))
+        highs = candidates(torch.stack([opens, ends]).movedim(0, 1), beams.highs)
+        after_scores = torch.stack(
+            [torch.where(opens > starts, scores, nothing), torch.where(ends > opens, scores, nothing)]
+        )
+        after_scores = candidates(after_scores.movedim(0, 1), kept)
+        is_open = torch.zeros((len(starts), 2, starts.shape[1]), dtype=torch.bool, device=self.device)
+        is_open[:, 1] = True
+        is_open = candidates(is_open, torch.zeros_like(beams.is_open))
         added = candidates(torch.stack([cells - 1] * 2).movedim(0, 1), torch.zeros_like(beams.lows))
         own = torch.arange(count, device=self.device)
         above = torch.cat([own.repeat_interleave(2 * starts.shape[1]), own]).expand(batch, -1)
 
         by_row = torch.argsort(lows, dim=1)  # ranges are disjoint and rows sorted: ties go to the smallest tokens
-        best = torch.sort(found.gather(1, by_row), dim=1, descending=True, stable=True).indices[:, :width]
+        best = torch.sort(after_scores.gather(1, by_row), dim=1, descending=True, stable=True).indices[:, :width]
         chosen = by_row.gather(1, best)
         missing = width - chosen.shape[1]
-        lows, tops, found, goes_on, added, above = (
+        lows, highs, after_scores, is_open, added, above = (
             torch.nn.functional.pad(t.gather(1, chosen), (0, missing), value=nowhere)
-            for t, nowhere in ((lows, 0), (tops, 0), (found, -torch.inf), (goes_on, False), (added, 0), (above, 0))
+            for t, nowhere in (
+                (lows, 0),
+                (highs, 0),
+                (after_scores, -torch.inf),
+                (is_open, False),
+                (added, 0),
+                (above, 0),
+            )
         )
-        after = _Beams(lows, tops, found, goes_on & (found > -torch.inf))
+        after = _Beams(lows, highs, after_scores, is_open & (after_scores > -torch.inf))
         base = torch.arange(batch, device=self.device)[:, None]
         parents = base.expand_as(above) if depth == 0 else base * count + above
         tokens = torch.where(after.is_open, added, 0)

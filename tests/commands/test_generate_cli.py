@@ -49,6 +49,8 @@ def test_schemas_and_grammars(capsys, folder, tmp_path, monkeypatch) -> None:
         assert code == 0
         assert re.fullmatch(r"(x*)z(y*)\n", out)
         assert out.count("x") == out.count("y")
+    pattern = write(tmp_path / "a.regex", "x{2}z\n")  # the end of its line is no part of it
+    assert call_generate(capsys, *given, "--grammar", pattern)[:2] == (0, "xxz\n")
 
 
 def test_the_folder_of_an_encoder_decoder_model(capsys, tokenizer, tmp_path) -> None:  # noqa: F811
@@ -73,7 +75,7 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
     for arguments, code, message in (
         (given, 2, "give one of --schema, --regex, --choices and --grammar"),
         ((*given, "--schema", "{}", "--regex", "a"), 2, "not allowed with"),
-        ((*given, "--grammar", "a.txt"), 2, "there are .ebnf, .gbnf, .lark"),
+        ((*given, "--grammar", "a.txt"), 1, "ends in none of .ebnf, .gbnf, .json, .lark, .regex"),
         ((*given, "--regex", "a", "--resume"), 2, "go with --jsonl"),
         ((*given, "--regex", "a", "--explain", "--json"), 2, "not allowed with"),
         ((*given, "--regex", "a", "--batch-size", "0"), 2, "batch_size"),

@@ -1,6 +1,6 @@
 """The decoding loop: prepare, forward, choose, for all rows of a batch at once, until each has ended.
 
-    decoding = start(model, "Ada, 36.\n", tokenizer=tokenizer, regex="[0-9]+")     # in generate.py
+    decoding = start(model, "Ada, 36.\n", tokenizer=tokenizer, regex="[0-9]+")     # in decoding/generate.py
     for step in decoding:
         print(step.row, step.token, step.logprob)
     result = decoding.result()          # decoding.results() where there are several texts
@@ -267,42 +267,42 @@ class Decoding:
     def _use(self, logits: torch.Tensor, owners: list[Row]) -> None:
         """Scores forced tokens and makes the choices; `owners[i]` is the row that logits i belong to."""
         with timed(self._live, "sampling_seconds"):
-            before = self._log_sums.of(logits)
+            log_totals = self._log_sums.of(logits)
         raw = logits.clone().numpy() if self.keeps_model_logits else None
         first: dict[Row, int] = {}  # the index of the logits of the next choice; those of its draft's nodes follow
-        for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
+        for at, (row, log_total) in enumerate(zip(owners, log_totals, strict=True)):
             if row.finish_reason:  # it failed at an earlier token of this chunk
                 continue
             if row in first:
                 continue
-            if not row.unscored and math.isfinite(mass):
+            if not row.unscored and math.isfinite(log_total):
                 first[row] = at
-            elif not math.isfinite(mass):
+            elif not math.isfinite(log_total):
                 row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
             else:
-                step = forced_step(row, mass, logits[at].numpy())
+                step = forced_step(row, log_total, logits[at].numpy())
                 if step is not None:
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
         choices = list(first.items())
         while choices:
-            self._choose_at(choices, logits, before, raw)
+            self._choose_at(choices, logits, log_totals, raw)
             nodes = [(row, row.follows_draft()) for row, _ in choices]
             choices = [(row, first[row] + 1 + node) for row, node in nodes if node is not None]
         self._keep()
 
     def _choose_at(
-        self, choices: list[tuple[Row, int]], logits: torch.Tensor, before: list[float], raw: np.ndarray | None
+        self, choices: list[tuple[Row, int]], logits: torch.Tensor, log_totals: list[float], raw: np.ndarray | None
     ) -> None:
         """One more token for each of these rows, from the logits at the given index."""
         for row, at in choices:
-            if not math.isfinite(before[at]):
+            if not math.isfinite(log_totals[at]):
                 row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
         rows = [row for row, _ in choices if not row.finish_reason]
         chosen_from = [at for row, at in choices if not row.finish_reason]
         if rows:
             kept = logits if len(rows) == len(logits) else logits[torch.tensor(chosen_from)]
             own = None if raw is None else raw[chosen_from]
-            self._choose(rows, kept, chosen_from, [before[at] for at in chosen_from], own)
+            self._choose(rows, kept, chosen_from, [log_totals[at] for at in chosen_from], own)
 
     def _keep(self) -> None:
         """Drops from the model's cache the tokens of drafts that were not drawn."""
@@ -315,20 +315,20 @@ class Decoding:
             each.forget_tree()
 
     def _choose(
-        self, rows: list[Row], logits: torch.Tensor, indices: list[int], before: list[float], raw: np.ndarray | None
+        self, rows: list[Row], logits: torch.Tensor, indices: list[int], log_totals: list[float], raw: np.ndarray | None
     ) -> None:
         """One more token for each of these rows; `indices` are their indices among all logits of this forward."""
         with timed(self._live, "mask_seconds"):
-            masks, which = self._apply(rows, logits)
+            masks, mask_rows = self._apply(rows, logits)
         with timed(self._live, "sampling_seconds"):
             choices, all_logits = [], logits.numpy()
-            after = self._log_sums.of_allowed(indices, masks, which, all_logits[:, : self.vocab.size])
-            for row, own, left in zip(rows, all_logits, after, strict=True):
+            log_allowed = self._log_sums.of_allowed(indices, masks, mask_rows, all_logits[:, : self.vocab.size])
+            for row, own, left in zip(rows, all_logits, log_allowed, strict=True):
                 choices.append(chosen(row, own, left))
         with timed(self._live, "mask_seconds"):
-            for at, (row, choice, mass, left) in enumerate(zip(rows, choices, before, after, strict=True)):
-                removed = max(0.0, -math.expm1(left - mass))
-                if choice is not None and accepted(row, choice, mass, removed):
+            for at, (row, choice, total, left) in enumerate(zip(rows, choices, log_totals, log_allowed, strict=True)):
+                removed = max(0.0, -math.expm1(left - total))
+                if choice is not None and accepted(row, choice, total, removed):
                     step = last_step(row, logits[at].numpy(), is_forced=False)
                     if row.unread.tree and not row.unread.path:
                         step = replace(step, draft=row.unread.tree)
@@ -350,28 +350,28 @@ class Decoding:
         return masks, mask_rows
 
 
-def chosen(row: Row, logits: np.ndarray, left: float) -> DrawnToken | None:
+def chosen(row: Row, logits: np.ndarray, log_allowed: float) -> DrawnToken | None:
     """The token that the row draws; None where the row ends instead."""
     try:
-        return row.choose(logits, left)
+        return row.choose(logits, log_allowed)
     except Exception as error:
         row.end(Ending.of(error))
         return None
 
 
-def accepted(row: Row, choice: DrawnToken, mass: float, removed: float) -> bool:
+def accepted(row: Row, choice: DrawnToken, log_total: float, removed: float) -> bool:
     """Was the token appended to the answer? False where the row ends with it, or fails."""
     try:
-        return row.accept(choice, mass, removed)
+        return row.accept(choice, log_total, removed)
     except Exception as error:
         row.end(Ending.of(error))
         return False
 
 
-def forced_step(row: Row, mass: float, logits: np.ndarray) -> Step | None:
+def forced_step(row: Row, log_total: float, logits: np.ndarray) -> Step | None:
     """Scores the next forced token: its logit is the only one that its mask leaves. None: the row has failed."""
     try:
-        token = row.score(mass, logits)
+        token = row.score(log_total, logits)
     except Exception as error:
         row.end(Ending.of(error))
         return None

@@ -60,8 +60,8 @@ class Row:
         self.grammar, self.predicate = RowGrammar(spec), spec.predicate
         self.unread = Unread.beginning(beginning)
         seed = self.sampling.seed if self.sampling.temperature else None
-        hit, closes = spec.was_cached, self.grammar.closes
-        self.stats = Stats(seed=seed, cache_hit=hit, closes=closes, compile_seconds=spec.compile_seconds)
+        closes = self.grammar.closes
+        self.stats = Stats(seed=seed, cache_hit=spec.was_cached, closes=closes, compile_seconds=spec.compile_seconds)
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
         self.model_logprobs: list[float] = []
@@ -175,16 +175,16 @@ class Row:
         if is_full and self.stats.closes:
             return "closed"
         if self.grammar.matcher is not None and self.grammar.allows_stops_only(only):
-            return "closed" if self.grammar.is_narrowed else "stop"
+            return self.grammar.reason_to_stop
         return "length" if is_full else None
 
-    def score(self, before: float, logits: np.ndarray) -> int:
-        """Scores the next forced token from its logits; `before` is the log-sum-exp of all logits. Returns the token."""
+    def score(self, log_total: float, logits: np.ndarray) -> int:
+        """Scores the next forced token from its logits; `log_total` is the log-sum-exp of all logits. Returns the token."""
         token = self.unscored.popleft()
         own = float(logits[token])
         if own == -math.inf:
             raise nothing_left(len(self.tokens), len(logits))
-        self._record(token, self.spec.bytes_of(token), 0.0, own - before, max(0.0, -math.expm1(own - before)))
+        self._record(token, self.spec.bytes_of(token), 0.0, own - log_total, max(0.0, -math.expm1(own - log_total)))
         self.stats.forced_tokens += 1
         self._finish_if_scored()
         return token
@@ -195,20 +195,22 @@ class Row:
 
     # ------------------------------------------------------------------ the choice
 
-    def choose(self, logits: np.ndarray, mass: float | None = None) -> DrawnToken | None:
-        """The next token, drawn from masked logits of this log mass; None where `where=` accepts nothing: the text ends here.
+    def choose(self, logits: np.ndarray, log_allowed: float | None = None) -> DrawnToken | None:
+        """The next token, drawn from masked logits; None where `where=` accepts nothing: the text ends here.
+
+        log_allowed   their log-sum-exp, where it is known
 
         Where it refuses a token, that token is masked and the next one to arrive in the race is taken: an exact draw from those
         that it accepts.
         """
-        if mass == -math.inf:
+        if log_allowed == -math.inf:
             raise nothing_left(len(self.tokens), len(logits))
         raw = self.sampling.penalize(logits, self._seen)
         taken = None if self.rule is None else self.rule.choose(self, logits)
         if taken is not None:
             logprob = log_probability(logits, self.sampling, taken)
             return DrawnToken(taken, logprob, float(raw.get(taken, logits[taken])))
-        drawn = first = draw(logits, self.sampling, self.position, None if raw else mass)
+        drawn = first = draw(logits, self.sampling, self.position, None if raw else log_allowed)
         before, scale = logits, self.sampling.warmth
         while not self._holds(drawn[0]):
             if before is logits:
@@ -239,18 +241,18 @@ class Row:
         """Ends the text here, without a value."""
         self.finish_reason, self.error = ending.finish_reason, ending.error
 
-    def accept(self, choice: DrawnToken, before: float, removed: float) -> bool:
-        """Appends a drawn token; `before` is the log-sum-exp of all logits. True if it is part of the answer."""
+    def accept(self, choice: DrawnToken, log_total: float, removed: float) -> bool:
+        """Appends a drawn token; `log_total` is the log-sum-exp of all logits. True if it is part of the answer."""
         token, is_healing = choice.token, bool(self.grammar.healed_suffix)
         self.is_prepared = False
         if token in self.spec.vocab.stop_ids:
-            self.finish_reason = "closed" if self.grammar.is_narrowed else "stop"
+            self.finish_reason = self.grammar.reason_to_stop
             return False
         self.unread.then(token)
         piece = self._advance(token)
         if is_healing and not piece:
             return False
-        self._record(token, piece, choice.logprob, choice.logit - before, removed)
+        self._record(token, piece, choice.logprob, choice.logit - log_total, removed)
         return True
 
     def _advance(self, token: int) -> bytes:

@@ -21,9 +21,14 @@ class RowGrammar:
         self.matcher, self.closes = spec.matcher()  # does the matcher keep the budget of tokens?
         self.mask = allocate_mask(1, spec.vocab.size)
         self.is_masked = self.matcher is not None  # does the mask forbid anything?
-        self.is_narrowed = False  # has the budget of tokens removed tokens from a mask?
+        self.was_narrowed = False  # has the budget of tokens removed tokens from a mask?
         self.healed_suffix = spec.healed_suffix
         self.healed = 0  # how many tokens have been written while healing
+
+    @property
+    def reason_to_stop(self) -> str:
+        """The finish reason of a text that ends with a stop id."""
+        return "closed" if self.was_narrowed else "stop"
 
     def fork(self) -> RowGrammar:
         other = copy(self)
@@ -42,7 +47,7 @@ class RowGrammar:
         else:
             if not is_filled:
                 self.is_masked = self.matcher.fill_mask(self.mask)
-            self.is_narrowed = self.is_narrowed or self.matcher.is_narrowed
+            self.was_narrowed = self.was_narrowed or self.matcher.is_narrowed
 
     @property
     def only_token(self) -> int | None:

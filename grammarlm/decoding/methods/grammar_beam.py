@@ -13,7 +13,7 @@ Beams are token sequences: a text with several tokenizations may occur several t
 
 A text ends with a stop id; where there are several, their probabilities are added: they end the same text.
 
-(Item sets have a search of their own, `beam_search` in beam.py, which knows all their prefixes beforehand.)
+(Item sets have a search of their own, `beam_search` in retrieval/beam.py, which knows all their prefixes beforehand.)
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.token_facts import ALL_BYTES, token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
-Compiled = tuple[Automaton, Report]
-Compile = Callable[[Grammar, Vocabulary, Limits, bool], Compiled]
+Made = tuple[Automaton, Report]
+Compile = Callable[[Grammar, Vocabulary, Limits, bool], Made]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def machine_of(grammar: Grammar) -> Machine:
     return next(machine for machine in MACHINES if machine.takes(grammar))
 
 
-def compiled(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool) -> Compiled:
+def automaton_of(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool) -> Made:
     """The grammar's automaton, by its machine."""
     machine = machine_of(grammar)
     try:
@@ -67,7 +67,7 @@ def compiled(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only
         if not machine.names_empty_parts or token_facts(vocab).single_bytes != ALL_BYTES:
             raise
 
-        def again(part: Grammar) -> Compiled:
+        def again(part: Grammar) -> Made:
             return machine_of(part).compile(part, vocab, limits, canonical_only)
 
         raise empty_parts.named(grammar, error, again, limits) from None

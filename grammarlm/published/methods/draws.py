@@ -1,7 +1,7 @@
 """WeightedDraws of the next token with weights, which correct for how the constraint changed the model's distribution.
 
 Under a grammar the weight of a step is known exactly: the mass that the mask leaves. Under where= it is estimated by rejection
-inside the mask (logits/rejection.py), so the number of checks depends only on how much the predicate refuses of what the grammar
+inside the mask (rejection.py), so the number of checks depends only on how much the predicate refuses of what the grammar
 allows. The questions of all texts are batched, each asked once.
 """
 

@@ -232,6 +232,19 @@ def test_a_new_machine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert matcher.advance(STOP)
 
 
+class Partial(BalancedProgram):
+    tokens_spell_all = False
+
+
+def partial_automaton(grammar, vocab, limits, canonical_only):
+    return Automaton(Partial(vocab, limits), BalancedEpoch), Report("Balanced", limits, 256, False)
+
+
+def test_a_machine_that_forgets_what_tokens_spell_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotImplementedError, match="is_usable"):
+        compile_balanced(monkeypatch, "partial_automaton")
+
+
 def test_a_machine_of_another_language_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = compile_balanced(monkeypatch, "balanced_automaton")
     with pytest.raises(AssertionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.automaton import Automaton
-from grammarlm.masks.machines.registry import compiled
+from grammarlm.masks.machines.registry import automaton_of
 from grammarlm.masks.report import CanonicalReport, Report
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -16,7 +16,7 @@ from .program import PartsProgram
 def parts_automaton(
     grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
 ) -> tuple[Automaton, Report]:
-    program = PartsProgram(grammar, vocab, limits, lambda part: compiled(part, vocab, limits, canonical_only))
+    program = PartsProgram(grammar, vocab, limits, lambda part: automaton_of(part, vocab, limits, canonical_only))
     parts = list({id(report): report for report in program.reports}.values())
     report = Report(
         repr(grammar)[:200],

@@ -1,8 +1,8 @@
 """Pieces of the vocabulary's trie, to walk an automaton over: nodes in its order, in arrays like its own
 (vocab/byte_trie.py).
 
-below      the trees below some nodes, each walked from the start: the remainders of tokens leading    the nodes on the
-paths to some nodes: where prefixes can end
+below      the trees below some nodes, each walked from the start: the remainders of tokens
+leading    the nodes on the paths to some nodes: where prefixes can end
 """
 
 from __future__ import annotations
@@ -166,7 +166,10 @@ def walked(
     clock: Clock,
     is_left_out: Callable[[int], bool],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The places of a forest whose bytes can be read, and the state at each. Where it goes byte by byte nodes can be left out."""
+    """The places of a forest whose bytes can be read, and the state at each. Where it goes byte by byte nodes can be left out.
+
+    A node that is left out takes all below it along; where its bytes are known to be refused nobody is asked.
+    """
     if epoch.has_table:
         return walked_pieces(epoch, state, forest, [(0, 0, len(forest.node))])
     places, states = [], []
