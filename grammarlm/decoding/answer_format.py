@@ -34,7 +34,7 @@ from grammarlm.masks.constraint import Constraint
 from .argument_types import Choice, Items, Pattern, Schema
 from .failures import message_of
 
-CONSTRAINED_BY = ("schema", "regex", "grammar", "choices", "items")
+DESCRIPTIONS = ("schema", "regex", "grammar", "choices", "items")
 Read = Callable[[str], Any]
 FindItem = Callable[[list[int]], Any]
 

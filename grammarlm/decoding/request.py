@@ -76,17 +76,17 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
     is_list, count = prompts is not None, None if prompts is None else len(prompts)
     prompts = [cast(Prompt, prompt)] if prompts is None else prompts
     names = [f"prompt {at} of the list" if is_list else "the prompt" for at in range(len(prompts))]
-    forms = formats_of(settings.constrained_by, count)
+    forms = formats_of(settings.descriptions, count)
     predicates = [checked_predicate(one) for one in per_prompt("where", settings.where, count)]
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width, name) for one, name in zip(prompts, names, strict=True)]
     check_positions(model, ids, settings.max_tokens)
 
     start = perf_counter()
-    tokens = None if vocab is None else vocab.size
+    given_size = None if vocab is None else vocab.size
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
     if width is not None:
-        warn_of_width(tokens or count_of(tokenizer, vocab), width, stacklevel=3)
+        warn_of_width(given_size or count_of(tokenizer, vocab), width, stacklevel=3)
     entries.load("masks", "logits")
     compiled = [compile_format(form, vocab, settings.limits, settings.unknown) for form in forms]
     seconds = perf_counter() - start

@@ -18,7 +18,7 @@ from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .answer_format import CONSTRAINED_BY
+from .answer_format import DESCRIPTIONS
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
 from .arguments import MOST_ANSWERS, check_choice, check_integer
 from .result import Result
@@ -89,9 +89,9 @@ class Settings:
             raise ValueError(f"method={self.method!r} takes no draft; {' and '.join(map(repr, WITH_DRAFTS))} do")
 
     @property
-    def constrained_by(self) -> dict[str, Any]:
+    def descriptions(self) -> dict[str, Any]:
         """What describes the constraint, by the keyword; None where one is not given."""
-        return {name: getattr(self, name) for name in CONSTRAINED_BY}
+        return {name: getattr(self, name) for name in DESCRIPTIONS}
 
     def warm(self) -> Settings:
         """For methods that must sample."""

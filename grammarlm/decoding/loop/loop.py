@@ -39,7 +39,7 @@ from .forced_draft import ForcedDrafts
 from .row import DrawnToken, Row
 
 
-class Drafting(Protocol):
+class DraftSource(Protocol):
     """What proposes drafts while a batch is decoded (speculative/drafting.py)."""
 
     def propose(self, rows: Sequence[Row]) -> Sequence[DraftTree]:
@@ -91,7 +91,7 @@ class Decoding:
         reader: Reader,
         specs: Sequence[AnswerSpec],
         n: int = 1,
-        drafting: Drafting | None = None,
+        drafting: DraftSource | None = None,
         queue: Queue | None = None,
         cost: Cost | None = None,
     ):
