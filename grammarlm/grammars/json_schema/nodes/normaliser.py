@@ -20,7 +20,6 @@ from grammarlm.grammars.json_schema.containers.key_languages import KeyLanguages
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.read.document import Document
 from grammarlm.grammars.json_schema.read.plain import plain
-from grammarlm.grammars.json_schema.shapes.shapes import StringShape
 from grammarlm.grammars.json_schema.shapes.simplify import simplified
 from grammarlm.grammars.json_schema.strings import strings
 from grammarlm.grammars.json_schema.strings.languages import Languages
@@ -233,7 +232,8 @@ class Normaliser:
         if t == ARRAYS:
             return arrays.both(self, a, b)
         if t == STRINGS:
-            return both_strings(a, b, self.languages)
+            text = strings.both(a, b, self.languages)
+            return None if text.values == () else text
         met = numbers.both(a, b)
         return None if numbers.is_empty(met) else met
 
@@ -333,16 +333,3 @@ def _arrays_needed(shape: LooseArray) -> list[list[Conjunction]]:
     if shape.minimum > len(shape.prefix):
         needed.append([node for node, _ in shape.rest])
     return needed
-
-
-def both_strings(a: StringShape, b: StringShape, languages: Languages) -> StringShape | None:
-    if b.values is not None and a.values is None:
-        a, b = b, a
-    if a.values is None:
-        return strings.both(a, b)
-    if b.values is not None:
-        also = set(b.values)
-        kept = tuple(v for v in a.values if v in also)
-    else:
-        kept = tuple(v for v in a.values if strings.has(b, v, languages))
-    return StringShape(values=kept) if kept else None
