@@ -1,10 +1,10 @@
-"""Arrays: reading their keywords, conjunction, negation."""
+"""Arrays: reading their keywords, what satisfies and what breaks them, conjunction."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
 
+from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
 from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY_ARRAY,
     ANY_ITEM,
@@ -17,17 +17,45 @@ from grammarlm.grammars.json_schema.nodes.by_type import (
     both_evaluated,
 )
 from grammarlm.grammars.json_schema.nodes.case_limits import check_size
+from grammarlm.grammars.json_schema.nodes.reading import Reading
 from grammarlm.grammars.json_schema.read.expected import refusal
 
 from .objects import count_of
 
-if TYPE_CHECKING:
-    from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
-    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
+
+@dataclass(slots=True)
+class ArrayKeywords:
+    """What the plain keywords about arrays say: the arrays that satisfy them have one shape, those that do not have several."""
+
+    prefix: list[Conjunction]
+    rest: Conjunction = ANYTHING  # later items
+    covers_rest: bool = False  # is a keyword about the later ones?
+    minimum: int = 0
+    maximum: int | None = None
+    wanted: Conjunction | None = None  # of contains
+    least: int = 1  # of these; from minContains
+    most: int | None = None
+    unique: bool = False
 
 
-def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Conjunction], Conjunction, bool]:
-    """The nodes by position, the node of later items, and whether a keyword is about the later ones."""
+def read(n: Reading, atom: SchemaAtom) -> ArrayKeywords:
+    """The plain keywords of a schema."""
+    schema, pointer = atom.schema, atom.pointer
+    said = _positions(n, atom)
+    said.minimum = count_of(schema, "minItems", pointer) or 0
+    said.maximum = count_of(schema, "maxItems", pointer)
+    if "contains" in schema:
+        said.wanted = n.locations.child(schema["contains"], atom, "contains")
+        low = count_of(schema, "minContains", pointer)
+        said.least = 1 if low is None else low
+        said.most = count_of(schema, "maxContains", pointer)
+    said.unique = schema.get("uniqueItems", False)
+    if not isinstance(said.unique, bool):
+        raise refusal(schema, "uniqueItems", pointer)
+    return said
+
+
+def _positions(n: Reading, atom: SchemaAtom) -> ArrayKeywords:
     schema, pointer, bits = atom.schema, atom.pointer, atom.resource.bits
     items = schema.get("items")
     prefix: list[Conjunction] = []
@@ -40,42 +68,22 @@ def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Conjunction], Conju
         if "prefixItems" not in schema:
             prefix = [n.locations.child(below, atom, "items", str(i)) for i, below in enumerate(items)]  # type: ignore[arg-type]
         if "additionalItems" in schema and "additionalItems" in bits:
-            return prefix, n.locations.child(schema["additionalItems"], atom, "additionalItems"), True
-        return prefix, ANYTHING, False
+            return ArrayKeywords(prefix, n.locations.child(schema["additionalItems"], atom, "additionalItems"), True)
+        return ArrayKeywords(prefix)
     if "items" in schema:
-        return prefix, n.locations.child(items, atom, "items"), True
-    return prefix, ANYTHING, False
+        return ArrayKeywords(prefix, n.locations.child(items, atom, "items"), True)
+    return ArrayKeywords(prefix)
 
 
-def counted(schema: dict[str, Any], pointer: str) -> tuple[int, int | None]:
-    """The number of items that `contains` wants."""
-    low = count_of(schema, "minContains", pointer)
-    return 1 if low is None else low, count_of(schema, "maxContains", pointer)
-
-
-def are_unique(schema: dict[str, Any], pointer: str) -> bool:
-    unique = schema.get("uniqueItems", False)
-    if not isinstance(unique, bool):
-        raise refusal(schema, "uniqueItems", pointer)
-    return unique
-
-
-def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseArray:
-    """The shape of the plain keywords of a schema."""
-    schema, pointer = atom.schema, atom.pointer
-    prefix, rest, covers_rest = positions(n, atom)
-    shape = LooseArray(tuple(_way(node) for node in prefix), _way(rest))
-    shape.minimum = count_of(schema, "minItems", pointer) or 0
-    shape.maximum = count_of(schema, "maxItems", pointer)
-    shape.unique = are_unique(schema, pointer)
-    wanted = None
-    if "contains" in schema:
-        wanted = n.locations.child(schema["contains"], atom, "contains")
-        low, high = counted(schema, pointer)
-        shape = containing(n, shape, wanted, low, high)
+def shape_of(n: Reading, said: ArrayKeywords, track: bool = False, contains_evaluates: bool = True) -> LooseArray:
+    """The arrays that satisfy the keywords."""
+    shape = LooseArray(tuple(_way(node) for node in said.prefix), _way(said.rest), said.minimum, said.maximum)
+    shape.unique = said.unique
+    if said.wanted is not None:
+        shape = containing(n, shape, said.wanted, said.least, said.most)
     if track:
-        nodes = frozenset([wanted] if wanted is not None and atom.resource.draft != 2019 else [])
-        shape.evaluated = Evaluated(prefix=len(prefix), everything=covers_rest, nodes=nodes)
+        nodes = frozenset([said.wanted] if said.wanted is not None and contains_evaluates else [])
+        shape.evaluated = Evaluated(prefix=len(said.prefix), everything=said.covers_rest, nodes=nodes)
     return shape
 
 
@@ -84,7 +92,7 @@ def _way(node: Conjunction) -> Ways:
 
 
 def containing(
-    n: Normaliser, shape: LooseArray, wanted: Conjunction, low: int, high: int | None, first: int = 0
+    n: Reading, shape: LooseArray, wanted: Conjunction, low: int, high: int | None, first: int = 0
 ) -> LooseArray:
     """`shape` with the condition that low..high of the items from position `first` on belong to `wanted`."""
     if high is None and low == 0:
@@ -118,7 +126,7 @@ def containing(
     )
 
 
-def items_in(n: Normaliser, shape: LooseArray, node: Conjunction, first: int = 0) -> LooseArray:
+def items_in(n: Reading, shape: LooseArray, node: Conjunction, first: int = 0) -> LooseArray:
     """`shape`, with the items from position `first` on in `node`."""
 
     def met(ways: Ways) -> Ways:
@@ -129,7 +137,7 @@ def items_in(n: Normaliser, shape: LooseArray, node: Conjunction, first: int = 0
     return replace(shape, prefix=prefix[:first] + tuple(met(ways) for ways in prefix[first:]), rest=met(shape.rest))
 
 
-def both(n: Normaliser, a: LooseArray, b: LooseArray) -> LooseArray | None:
+def both(n: Reading, a: LooseArray, b: LooseArray) -> LooseArray | None:
     """The intersection; None where that is certainly empty."""
     if a is ANY_ARRAY or b is ANY_ARRAY:
         return b if a is ANY_ARRAY else a
@@ -149,7 +157,7 @@ def both(n: Normaliser, a: LooseArray, b: LooseArray) -> LooseArray | None:
     return shape
 
 
-def _both_ways(n: Normaliser, a: Ways, b: Ways, shift: int) -> Ways:
+def _both_ways(n: Reading, a: Ways, b: Ways, shift: int) -> Ways:
     if b is ANY_ITEM or (a is b and not shift):
         return a
     if a is ANY_ITEM and not shift:
@@ -164,37 +172,28 @@ def _both_ways(n: Normaliser, a: Ways, b: Ways, shift: int) -> Ways:
     return tuple(found)
 
 
-def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseArray]:
-    """Shapes whose union is all arrays that violate one of the plain keywords."""
-    schema, pointer = atom.schema, atom.pointer
+def opposites(n: Reading, said: ArrayKeywords, pointer: str) -> list[LooseArray]:
+    """Shapes whose union is all arrays that violate one of the keywords, which are those of the schema at the pointer."""
     found: list[LooseArray] = []
-    minimum, maximum = count_of(schema, "minItems", pointer), count_of(schema, "maxItems", pointer)
-    if minimum:
-        found.append(LooseArray(maximum=minimum - 1))
-    if maximum is not None:
-        found.append(LooseArray(minimum=maximum + 1))
-    prefix, rest, _ = positions(n, atom)
-    for i, node in enumerate(prefix):
+    if said.minimum:
+        found.append(LooseArray(maximum=said.minimum - 1))
+    if said.maximum is not None:
+        found.append(LooseArray(minimum=said.maximum + 1))
+    for i, node in enumerate(said.prefix):
         negated = n.nodes.negate(node)
         if negated is not NOTHING:
             found.append(LooseArray((*(ANY_ITEM,) * i, ((negated, 0),)), minimum=i + 1))
-    negated = n.nodes.negate(rest)
+    negated = n.nodes.negate(said.rest)
     if negated is ANYTHING:
-        found.append(LooseArray(minimum=len(prefix) + 1))
+        found.append(LooseArray(minimum=len(said.prefix) + 1))
     elif negated is not NOTHING:
-        found.append(containing(n, LooseArray(), negated, 1, None, first=len(prefix)))
-    if "contains" in schema:
-        wanted = n.locations.child(schema["contains"], atom, "contains")
-        low, high = counted(schema, pointer)
-        if low:
-            found.append(containing(n, LooseArray(), wanted, 0, low - 1))
-        if high is not None:
-            found.append(containing(n, LooseArray(), wanted, high + 1, None))
-    if are_unique(schema, pointer):
-        twice = LooseArray(minimum=2)
-        twice.refusal = (
-            "two equal items, which is what the opposite of uniqueItems asks for",
-            f"{pointer}/uniqueItems",
-        )
-        found.append(twice)
+        found.append(containing(n, LooseArray(), negated, 1, None, first=len(said.prefix)))
+    if said.wanted is not None:
+        if said.least:
+            found.append(containing(n, LooseArray(), said.wanted, 0, said.least - 1))
+        if said.most is not None:
+            found.append(containing(n, LooseArray(), said.wanted, said.most + 1, None))
+    if said.unique:
+        what = "two equal items, which is what the opposite of uniqueItems asks for"
+        found.append(LooseArray(minimum=2, refusal=(what, f"{pointer}/uniqueItems")))
     return found

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from grammarlm.errors import GrammarError, placed_error
 from grammarlm.grammars.json_schema.shapes.shapes import Language
 from grammarlm.grammars.json_schema.strings.formats import SOUND
 from grammarlm.grammars.json_schema.strings.languages import Languages, only_format
-
-if TYPE_CHECKING:
-    from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
 
 _WORD = r"[A-Za-z0-9_ -]+"  # literal text of a pattern
 _WORDS = re.compile(rf"\^(?:({_WORD})|\(({_WORD}(?:\|{_WORD})*)\))\$")
@@ -25,14 +21,14 @@ class KeyLanguages:
         self._patterns: dict[str, Language] = {}
         self._words: dict[tuple[str, ...], frozenset[str]] = {}
 
-    def pattern(self, text: str, atom: SchemaAtom) -> Language:
-        """The language of a key of patternProperties."""
+    def pattern(self, text: str, pointer: str) -> Language:
+        """The language of a key of patternProperties, in the schema at the pointer."""
         known = self._patterns.get(text)
         if known is None:
             listed = words_of(text)
             if listed is None:
                 known = frozenset([("pattern", text, True)])
-                check_language(self._languages, known, f"{atom.pointer}/patternProperties")
+                check_language(self._languages, known, f"{pointer}/patternProperties")
             else:
                 known = frozenset([("words", listed, True)])
             self._patterns[text] = known

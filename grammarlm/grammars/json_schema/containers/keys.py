@@ -7,20 +7,17 @@ key has exactly one node, which is a conjunction. Languages that do not overlap 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from grammarlm.grammars.json_schema.nodes.by_type import ANY_OTHERS, ANYTHING, NOTHING, Conjunction, LooseObject
 from grammarlm.grammars.json_schema.nodes.case_limits import check_size
+from grammarlm.grammars.json_schema.nodes.reading import Reading
 from grammarlm.grammars.json_schema.shapes.shapes import Language, Part, StringShape
 from grammarlm.grammars.json_schema.strings.strings import has
-
-if TYPE_CHECKING:
-    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
 
 Others = tuple[tuple[Language, Conjunction], ...]
 
 
-def sort_out(n: Normaliser, patterns: list[tuple[Language, Conjunction]], rest: Conjunction) -> Others:
+def sort_out(n: Reading, patterns: list[tuple[Language, Conjunction]], rest: Conjunction) -> Others:
     """Makes the languages of patterns disjoint. Most already are: only those that overlap are split."""
     cases: list[tuple[Language, Conjunction]] = []
     done: list[Part] = []
@@ -60,7 +57,7 @@ def _not(part: Part) -> Part:
     return part[0], part[1], not part[2]
 
 
-def restrict_names(n: Normaliser, shape: LooseObject, strings: list[StringShape]) -> LooseObject:
+def restrict_names(n: Reading, shape: LooseObject, strings: list[StringShape]) -> LooseObject:
     """`propertyNames`: only keys that one of the string shapes admits."""
     properties = {
         name: node if any(has(s, name, n.languages) for s in strings) else NOTHING
@@ -83,7 +80,7 @@ def language_of(shape: StringShape) -> Language:
     return language
 
 
-def disjoint(n: Normaliser, languages: list[Language]) -> list[Language]:
+def disjoint(n: Reading, languages: list[Language]) -> list[Language]:
     """The same union, without overlaps."""
     done: list[Language] = []
     for language in languages:
@@ -94,7 +91,7 @@ def disjoint(n: Normaliser, languages: list[Language]) -> list[Language]:
     return done
 
 
-def _minus(n: Normaliser, language: Language, removed: Language) -> list[Language]:
+def _minus(n: Reading, language: Language, removed: Language) -> list[Language]:
     """language minus removed: one piece for each part of `removed` that is the first that a string fails."""
     pieces = []
     sofar = language
@@ -106,7 +103,7 @@ def _minus(n: Normaliser, language: Language, removed: Language) -> list[Languag
     return pieces
 
 
-def node_of(n: Normaliser, others: Others, name: str) -> Conjunction:
+def node_of(n: Reading, others: Others, name: str) -> Conjunction:
     """The node of an undeclared key."""
     for language, node in others:
         if not language or n.key_languages.has(language, name):
@@ -114,7 +111,7 @@ def node_of(n: Normaliser, others: Others, name: str) -> Conjunction:
     return NOTHING
 
 
-def meet_others(n: Normaliser, a: Others, b: Others) -> Others:
+def meet_others(n: Reading, a: Others, b: Others) -> Others:
     if a is b or b is ANY_OTHERS:
         return a
     if a is ANY_OTHERS:

@@ -1,11 +1,13 @@
-"""Objects: reading their keywords, and conjunction."""
+"""Objects: reading their keywords, and conjunction. What breaks the keywords is in negated_objects.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from grammarlm.errors import GrammarError, brief
+from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
 from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY_OBJECT,
     ANY_OTHERS,
@@ -16,15 +18,12 @@ from grammarlm.grammars.json_schema.nodes.by_type import (
     LooseObject,
     both_evaluated,
 )
+from grammarlm.grammars.json_schema.nodes.reading import Reading
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.read.expected import refusal
-from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING
+from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, Language
 
 from .keys import Others, meet_others, node_of, sort_out
-
-if TYPE_CHECKING:
-    from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
-    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
 
 
 def count_of(schema: dict[str, Any], keyword: str, pointer: str) -> int | None:
@@ -77,48 +76,64 @@ def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozense
     return found
 
 
-def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
-    """The shape of the plain keywords of a schema."""
+@dataclass(slots=True)
+class ObjectKeywords:
+    """What the plain keywords about objects say: the objects that satisfy them have one shape, those that do not have several."""
+
+    declared: dict[str, Conjunction] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    patterns: dict[str, tuple[Language, Conjunction]] = field(default_factory=dict)
+    rest: Conjunction | None = None  # of additionalProperties
+    minimum: int = 0
+    maximum: int | None = None
+    implied: dict[str, frozenset[str]] = field(default_factory=dict)
+
+
+def read(n: Reading, atom: SchemaAtom) -> ObjectKeywords:
+    """The plain keywords of a schema."""
     schema, pointer = atom.schema, atom.pointer
     child = n.locations.child
-    properties: dict[str, Conjunction] = {}
-    declared = mapping(schema, "properties", pointer)
-    for name, below in declared.items():
-        properties[name] = child(below, atom, "properties", name)
-    rest = ANYTHING
+    said = ObjectKeywords()
+    for name, below in mapping(schema, "properties", pointer).items():
+        said.declared[name] = child(below, atom, "properties", name)
     if "additionalProperties" in schema:
-        rest = child(schema["additionalProperties"], atom, "additionalProperties")
+        said.rest = child(schema["additionalProperties"], atom, "additionalProperties")
+    for text, below in mapping(schema, "patternProperties", pointer).items():
+        node = child(below, atom, "patternProperties", text)
+        said.patterns[text] = (n.key_languages.pattern(text, pointer), node)
+    if "required" in schema:
+        said.required = required_of(schema, pointer)
+    said.minimum = count_of(schema, "minProperties", pointer) or 0
+    said.maximum = count_of(schema, "maxProperties", pointer)
+    said.implied = implications(schema, atom)
+    return said
+
+
+def shape_of(n: Reading, said: ObjectKeywords, track: bool = False) -> LooseObject:
+    """The objects that satisfy the keywords."""
+    properties = dict(said.declared)
+    rest = said.rest or ANYTHING
     others: Others = ANY_OTHERS if rest is ANYTHING else () if rest is NOTHING else ((EVERY_STRING, rest),)
-    patterns = mapping(schema, "patternProperties", pointer)
-    if patterns:
-        found = [
-            (n.key_languages.pattern(p, atom), child(below, atom, "patternProperties", p))
-            for p, below in patterns.items()
-        ]
-        others = sort_out(n, found, rest)
+    if said.patterns:
+        patterns = list(said.patterns.values())
+        others = sort_out(n, patterns, rest)
         for name, node in properties.items():
-            for language, more in found:
+            for language, more in patterns:
                 if n.key_languages.has(language, name):
                     node = n.meet(node, more)  # noqa: PLW2901
             properties[name] = node
-    shape = LooseObject(properties, others)
-    if "required" in schema:
-        needed = required_of(schema, pointer)
-        if needed:
-            shape.required = frozenset(needed)
-            mention(n, shape, needed)
-    shape.minimum = count_of(schema, "minProperties", pointer) or 0
-    shape.maximum = count_of(schema, "maxProperties", pointer)
-    implied = implications(schema, atom)
-    if implied:
-        shape.implied = implied
-        mention(n, shape, [name for key, needed in implied.items() for name in (key, *sorted(needed))])
+    shape = LooseObject(properties, others, frozenset(said.required), said.minimum, said.maximum)
+    if said.required:
+        mention(n, shape, said.required)
+    if said.implied:
+        shape.implied = said.implied
+        mention(n, shape, [name for key, needed in said.implied.items() for name in (key, *sorted(needed))])
     if track:
-        shape.evaluated = Evaluated(frozenset(declared), frozenset(patterns), "additionalProperties" in schema)
+        shape.evaluated = Evaluated(frozenset(said.declared), frozenset(said.patterns), said.rest is not None)
     return shape
 
 
-def mention(n: Normaliser, shape: LooseObject, names: Iterable[str]) -> None:
+def mention(n: Reading, shape: LooseObject, names: Iterable[str]) -> None:
     """Adds names as properties where they are missing; only before the shape is shared."""
     new = [name for name in names if name not in shape.properties]
     for name in new:
@@ -128,7 +143,7 @@ def mention(n: Normaliser, shape: LooseObject, names: Iterable[str]) -> None:
         shape.tail |= frozenset(new)
 
 
-def both(n: Normaliser, a: LooseObject, b: LooseObject) -> LooseObject | None:
+def both(n: Reading, a: LooseObject, b: LooseObject) -> LooseObject | None:
     """The intersection; None where that is certainly empty."""
     if a is ANY_OBJECT or b is ANY_OBJECT:
         return b if a is ANY_OBJECT else a
@@ -190,14 +205,14 @@ def _mentioned_only(shape: LooseObject, name: str) -> bool:
     return name in shape.tail or name not in shape.properties
 
 
-def _node_at(n: Normaliser, shape: LooseObject, name: str) -> Conjunction:
+def _node_at(n: Reading, shape: LooseObject, name: str) -> Conjunction:
     node = shape.properties.get(name)
     if node is None:
         node = ANYTHING if shape.others is ANY_OTHERS else node_of(n, shape.others, name)
     return node
 
 
-def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str, Conjunction]:
+def _both_properties(n: Reading, a: LooseObject, b: LooseObject) -> dict[str, Conjunction]:
     """All properties of both, in order of appearance; those that are only mentioned come last."""
     if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(b.properties)):  # fast path: b constrains few keys
         properties = dict(a.properties)

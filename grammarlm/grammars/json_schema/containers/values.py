@@ -1,20 +1,17 @@
-"""The values of `enum` and `const` as shapes, and their negations."""
+"""The values of `enum` and `const` as shapes, and all others."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY,
-    ANY_ITEM,
     ARRAYS,
     EMPTY,
     FALSE,
-    NOTHING,
     NULL,
     NUMBERS,
     OBJECTS,
@@ -25,45 +22,12 @@ from grammarlm.grammars.json_schema.nodes.by_type import (
     LooseObject,
 )
 from grammarlm.grammars.json_schema.nodes.case_limits import check_unfinished
+from grammarlm.grammars.json_schema.nodes.interning import Nodes
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape, StringShape
 
-from .objects import mentioning
 
-if TYPE_CHECKING:
-    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
-
-
-def identity(value: Any) -> tuple[str, Any]:
-    """A key, equal for equal values; objects and arrays are identified by id."""
-    if value is None or isinstance(value, bool):
-        return "literal", value
-    if isinstance(value, str):
-        return "string", value
-    if isinstance(value, dict | list):
-        return "container", id(value)
-    return "number", value if value.__class__ is int else numbers.exact(value)
-
-
-@dataclass(eq=False, slots=True)
-class ValueAtom:
-    """One value."""
-
-    value: Any
-    pointer: str
-
-    def shapes_by_type(self, n: Normaliser, sign: bool, track: bool) -> ByType:
-        if sign:
-            return shapes_of_values(n, [self.value], self.pointer)
-        by_type = list(shapes_of_others([self.value]))
-        if isinstance(self.value, dict):
-            by_type[OBJECTS] = _not_object(n, self.value, self.pointer)
-        elif isinstance(self.value, list):
-            by_type[ARRAYS] = _not_array(n, self.value, self.pointer)
-        return by_type
-
-
-def shapes_of_values(n: Normaliser, values: list[Any], pointer: str, among: ByType = ANY) -> ByType:
+def shapes_of_values(nodes: Nodes, values: list[Any], pointer: str, among: ByType = ANY) -> ByType:
     """Exactly these values, as far as their type is one of `among`."""
     by_type: list[Any] = [EMPTY, EMPTY, EMPTY, [], [], [], []]
     words: dict[str, None] = {}
@@ -81,7 +45,7 @@ def shapes_of_values(n: Normaliser, values: list[Any], pointer: str, among: ByTy
             t = OBJECTS if kind is dict else ARRAYS
             if among[t]:
                 check_unfinished(len(by_type[t]), pointer)
-                by_type[t].append(_object(n, value, pointer) if kind is dict else _array(n, value, pointer))
+                by_type[t].append(_object(nodes, value, pointer) if kind is dict else _array(nodes, value, pointer))
         elif kind is int:
             points[value] = None
         else:
@@ -114,33 +78,14 @@ def number_shapes(
     return found
 
 
-def _object(n: Normaliser, value: dict[str, Any], pointer: str) -> LooseObject:
-    children = {name: n.nodes.value(below, pointer) for name, below in value.items()}
+def _object(nodes: Nodes, value: dict[str, Any], pointer: str) -> LooseObject:
+    children = {name: nodes.value(below, pointer) for name, below in value.items()}
     return LooseObject(children, (), frozenset(children), len(children), len(children))
 
 
-def _array(n: Normaliser, value: list[Any], pointer: str) -> LooseArray:
-    items = tuple(((n.nodes.value(below, pointer), 0),) for below in value)
+def _array(nodes: Nodes, value: list[Any], pointer: str) -> LooseArray:
+    items = tuple(((nodes.value(below, pointer), 0),) for below in value)
     return LooseArray(items, (), len(items), len(items))
-
-
-def _not_object(n: Normaliser, value: dict[str, Any], pointer: str) -> list[LooseObject]:
-    found = [LooseObject(minimum=len(value) + 1)]
-    for name, below in value.items():
-        found.append(mentioning({name: NOTHING}))
-        found.append(mentioning({name: n.nodes.negate(n.nodes.value(below, pointer))}, [name]))
-    return found
-
-
-def _not_array(n: Normaliser, value: list[Any], pointer: str) -> list[LooseArray]:
-    found = [LooseArray(minimum=len(value) + 1)]
-    if value:
-        found.append(LooseArray(maximum=len(value) - 1))
-    for i, below in enumerate(value):
-        found.append(
-            LooseArray((*(ANY_ITEM,) * i, ((n.nodes.negate(n.nodes.value(below, pointer)), 0),)), minimum=i + 1)
-        )
-    return found
 
 
 def shapes_of_others(values: list[Any]) -> ByType:

@@ -1,22 +1,20 @@
-"""Atoms: nodes are conjunctions of them. An atom computes its shapes, and those of its negation.
+"""Atoms: nodes are conjunctions of them, each with a sign.
 
     SchemaAtom      a schema at its location
     TypeAtom        all values of a type
     ListAtom        some scalars: what conjunctions leave of the values of `enum` or `const`
     UnionAtom       the union of several nodes
-    ValueAtom       one value (values.py)
+    ValueAtom       one value
 
-The result is the shapes, or a generator that yields what it needs (see normaliser.py).
+What they admit, and what their negations do, is in shapes_of_atoms.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from grammarlm.grammars.json_schema.containers.values import shapes_of_others, shapes_of_values
-from grammarlm.grammars.json_schema.read import plain
+from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.read.document import Resource, Scope
 from grammarlm.grammars.json_schema.read.keywords import (
     ARRAY,
@@ -30,15 +28,7 @@ from grammarlm.grammars.json_schema.read.keywords import (
     VALUES,
 )
 
-from . import combine, opposites
 from .by_type import ByType, Conjunction
-
-if TYPE_CHECKING:
-    from .normaliser import Normaliser
-
-# Requests of a generator: (code of an atom with its sign, track what is evaluated), or a node. The answer None: not known yet.
-Request = tuple[int, bool] | Conjunction
-Steps = Generator[Request, Any, ByType]
 
 NOT_SCALAR = OBJECT | ARRAY | COMBINE | REFERENCE | UNEVALUATED
 NOT_PLAIN = COMBINE | REFERENCE | UNEVALUATED
@@ -76,11 +66,6 @@ class SchemaAtom:
         if kinds <= allowed and (int not in kinds or self.resource.draft != 4):  # where 1.0 and 1 are distinguished
             self.listed = tuple({(v.__class__, v): v for v in values}.values())
 
-    def shapes_by_type(self, n: Normaliser, sign: bool, track: bool) -> ByType | Steps:
-        if not sign:
-            return opposites.negative(n, self)
-        return combine.positive(n, self, track) if self.mask & NOT_PLAIN else plain.plain(n, self, track)
-
 
 @dataclass(eq=False, slots=True)
 class TypeAtom:
@@ -88,9 +73,6 @@ class TypeAtom:
 
     of_type: ByType
     pointer: str = ""
-
-    def shapes_by_type(self, n: Normaliser, sign: bool, track: bool) -> ByType:
-        return self.of_type if sign else opposites.not_types(self.of_type)
 
 
 @dataclass(eq=False, slots=True)
@@ -100,9 +82,6 @@ class ListAtom:
     listed: tuple[Any, ...]
     pointer: str
 
-    def shapes_by_type(self, n: Normaliser, sign: bool, track: bool) -> ByType:
-        return shapes_of_values(n, list(self.listed), self.pointer) if sign else shapes_of_others(list(self.listed))
-
 
 @dataclass(eq=False, slots=True)
 class UnionAtom:
@@ -111,11 +90,21 @@ class UnionAtom:
     nodes: tuple[Conjunction, ...]
     pointer: str
 
-    def shapes_by_type(self, n: Normaliser, sign: bool, track: bool) -> Steps:
-        return self._positive(n) if sign else n.none_of(self.nodes)
 
-    def _positive(self, n: Normaliser) -> Steps:
-        found: list[ByType] = []
-        for node in self.nodes:
-            found += [(yield from n.ask(node))]
-        return n.unite(found)
+@dataclass(eq=False, slots=True)
+class ValueAtom:
+    """One value."""
+
+    value: Any
+    pointer: str
+
+
+def identity(value: Any) -> tuple[str, Any]:
+    """A key, equal for equal values; objects and arrays are identified by id."""
+    if value is None or isinstance(value, bool):
+        return "literal", value
+    if isinstance(value, str):
+        return "string", value
+    if isinstance(value, dict | list):
+        return "container", id(value)
+    return "number", value if value.__class__ is int else numbers.exact(value)

@@ -9,7 +9,7 @@ The **key** of a node is the set of its atoms as integers: 2 i for "in atom i" a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,12 @@ class Conjunction(Node):
 
 
 Ways = tuple[tuple[Conjunction, int], ...]
+
+# Shapes that depend on others' come from a generator. It yields what it needs: (code of an atom with its sign, track what is
+# evaluated), or a node; the answer None: not known yet.
+Request = tuple[int, bool] | Conjunction
+Steps = Generator[Request, Any, ByType]
+Shapes = Generator[Request, Any, list[Any]]  # of one type
 
 ANYTHING = Conjunction(frozenset())
 ANYTHING.is_anything = True

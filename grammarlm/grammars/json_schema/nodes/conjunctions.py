@@ -6,21 +6,16 @@ value of a key most conjunctions turn out to be empty right here.
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-from grammarlm.grammars.json_schema.numbers import numbers
-from grammarlm.grammars.json_schema.strings import strings
+from collections.abc import Callable
+from typing import Any
 
 from .atoms import ListAtom, SchemaAtom
-from .by_type import FALSE, NOTHING, NULL, NUMBERS, SHAPES_OF_TYPES, STRINGS, TRUE, Conjunction
-
-if TYPE_CHECKING:
-    from .normaliser import Normaliser
+from .by_type import NOTHING, SHAPES_OF_TYPES, Conjunction
+from .interning import Nodes
 
 
-def conjunction(n: Normaliser, key: frozenset[int], pointer: str) -> Conjunction:
-    n.tick()
+def conjunction(nodes: Nodes, key: frozenset[int], pointer: str, admits: Callable[[int, Any], bool]) -> Conjunction:
+    """The node of a key. `admits(code, value)`: does a signed atom about scalars admit a scalar?"""
     denied = False
     for code in key:
         if code & 1:
@@ -28,62 +23,50 @@ def conjunction(n: Normaliser, key: frozenset[int], pointer: str) -> Conjunction
                 return NOTHING
             denied = True
     for code in key:
-        if not code & 1 and _listed(n, code) is not None:
-            return _among_listed(n, key, code, pointer)
-    if denied and _contradicts(n, key):
+        if not code & 1 and _listed(nodes, code) is not None:
+            return _among_listed(nodes, key, code, pointer, admits)
+    if denied and _contradicts(nodes, key):
         return NOTHING
     return Conjunction(key, pointer)
 
 
-def _listed(n: Normaliser, code: int) -> tuple[Any, ...] | None:
+def _listed(nodes: Nodes, code: int) -> tuple[Any, ...] | None:
     """The values of an atom that lists scalars."""
-    atom = n.nodes.atoms[code >> 1]
+    atom = nodes.atoms[code >> 1]
     return atom.listed if atom.__class__ is SchemaAtom or atom.__class__ is ListAtom else None
 
 
-def _among_listed(n: Normaliser, key: frozenset[int], code: int, pointer: str) -> Conjunction:
+def _among_listed(
+    nodes: Nodes, key: frozenset[int], code: int, pointer: str, admits: Callable[[int, Any], bool]
+) -> Conjunction:
     """A conjunction with a list of values: the other atoms about scalars are applied to each value and removed."""
-    values = _listed(n, code) or ()
-    others = [other for other in key if other != code and n.nodes.is_scalar_atom(other)]
+    values = _listed(nodes, code) or ()
+    others = [other for other in key if other != code and nodes.is_scalar_atom(other)]
     if any(v.__class__ is int for v in values):
-        others = [other for other in others if not _spells(n, other)]
+        others = [other for other in others if not _spells(nodes, other)]
     if not others:
         return Conjunction(key, pointer)
-    kept = tuple(v for v in values if all(_has(n, other, v) for other in others))
+    kept = tuple(v for v in values if all(admits(other, v) for other in others))
     if not kept:
         return NOTHING
     rest = key.difference(others)
     if len(kept) < len(values):
-        node = n.nodes.listed(kept, pointer)
+        node = nodes.listed(kept, pointer)
         rest = rest - {code} | node.key
-    return n.nodes.of(rest, pointer)
+    return nodes.of(rest, pointer)
 
 
-def _spells(n: Normaliser, code: int) -> bool:
+def _spells(nodes: Nodes, code: int) -> bool:
     """Does an atom distinguish 1 and 1.0, as draft 4 does?"""
-    atom = n.nodes.atoms[code >> 1]
+    atom = nodes.atoms[code >> 1]
     return atom.resource.plain_integers if atom.__class__ is SchemaAtom else code >> 1 == len(SHAPES_OF_TYPES) - 1
 
 
-def _has(n: Normaliser, code: int, value: Any) -> bool:
-    """Does a signed atom about scalars admit a scalar?"""
-    by_type = n.of_atoms.get((code & ~1, False))
-    if by_type is None:
-        by_type = n.of_atoms[code & ~1, False] = n.nodes.atoms[code >> 1].shapes_by_type(n, True, False)
-    if isinstance(value, str):
-        held = any(strings.has(s, value, n.languages) for s in by_type[STRINGS])
-    elif value.__class__ is int:
-        held = any(numbers.has(s, Fraction(value)) for s in by_type[NUMBERS])
-    else:
-        held = bool(by_type[NULL if value is None else TRUE if value else FALSE])
-    return held != bool(code & 1)
-
-
-def _contradicts(n: Normaliser, key: frozenset[int]) -> bool:
+def _contradicts(nodes: Nodes, key: frozenset[int]) -> bool:
     """Does the key contain a schema and the negation of an identical one?"""
-    held = [a for c in key if not c & 1 and (a := n.nodes.atoms[c >> 1]).__class__ is SchemaAtom]
+    held = [a for c in key if not c & 1 and (a := nodes.atoms[c >> 1]).__class__ is SchemaAtom]
     for code in key:
-        denied = n.nodes.atoms[code >> 1]
+        denied = nodes.atoms[code >> 1]
         if code & 1 and denied.__class__ is SchemaAtom:
             for atom in held:
                 is_together = atom.resource is denied.resource and atom.scope == denied.scope

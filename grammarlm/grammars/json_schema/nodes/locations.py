@@ -15,7 +15,7 @@ from grammarlm.grammars.json_schema.read.keywords import IDENTITY, NUMBER, REFER
 
 from .atoms import SchemaAtom
 from .by_type import ANYTHING, NOTHING, Conjunction
-from .nodes import Nodes
+from .interning import Nodes
 
 LONGEST_POINTER = 8_000
 

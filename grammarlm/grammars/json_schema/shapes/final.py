@@ -26,7 +26,7 @@ from grammarlm.grammars.json_schema.nodes.by_type import (
     is_anything,
 )
 from grammarlm.grammars.json_schema.nodes.case_limits import check_alternatives
-from grammarlm.grammars.json_schema.nodes.combine import branches
+from grammarlm.grammars.json_schema.nodes.rules import branches
 from grammarlm.grammars.json_schema.read.keywords import COMBINE, REFERENCE
 
 from .dependencies import without_dependencies

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, placed_error
 from grammarlm.grammars.json_schema.nodes.by_type import (
+    ANY,
     ARRAYS,
     FALSE,
     NULL,
@@ -28,12 +29,13 @@ from grammarlm.grammars.json_schema.nodes.by_type import (
 )
 from grammarlm.grammars.json_schema.strings.strings import is_text
 
-from . import cardinality
+from .cardinality import Differing
 
 if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
 
 CONTAINS = ("contains",)
+MOST_DEPTH = 60  # arrays in each other whose items must differ; deeper ones are taken to have enough
 MOST_COUNTS = 4_096  # states of several `contains` counters together
 
 
@@ -185,11 +187,23 @@ def available(n: Normaliser, shape: LooseObject, enough: int) -> int:
     return min(count, enough)
 
 
-def array_possible(n: Normaliser, shape: LooseArray) -> bool:
+def array_possible(n: Normaliser, shape: LooseArray, depth: int = 0) -> bool:
     length = shortest(shape)
     if length is None:
         return False
-    return not shape.unique or length < 2 or cardinality.can_differ(n, shape, length)
+
+    def holds_containers(node: Conjunction) -> bool:
+        by_type = node.by_type or ANY
+        if any(object_possible(n, inner) for inner in by_type[OBJECTS]):
+            return True
+        return any(array_possible(n, inner, depth + 1) for inner in by_type[ARRAYS])
+
+    return (
+        not shape.unique
+        or length < 2
+        or depth > MOST_DEPTH
+        or Differing(n.languages, holds_containers).can(shape, length)
+    )
 
 
 def shortest(shape: LooseArray) -> int | None:

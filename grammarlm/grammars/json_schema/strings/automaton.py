@@ -31,13 +31,6 @@ class Explorations:
                 self._known.setdefault(state, known)
         return known
 
-    def alone(self, term: Term) -> Explored:
-        """With the states that are reached from this term only."""
-        known = self.of(term)
-        if known.terms[0] is not term:
-            known = self._known[term] = Explored(self._algebra, term, self._most)
-        return known
-
 
 class Explored:
     def __init__(self, algebra: Algebra, root: Term, most_states: int):
@@ -126,39 +119,6 @@ class Explored:
         if any(self.level(count) & bit for count in range(states, 2 * states)):
             return low, FOREVER
         return low, next(count for count in range(states, -1, -1) if self.level(count) & bit)
-
-    def count(self, low: int, high: int | None, most: int) -> int:
-        """The number of strings of low..high characters, at most `most`. The automaton is deterministic: a path is a string."""
-        bounds = self.bounds(self.terms[0])
-        if bounds is None:
-            return 0
-        if high is None and bounds[1] == FOREVER:
-            return most
-        last = int(bounds[1] if high is None else min(high, bounds[1]))
-        total, reached = 0, {0: 1} if self.live & 1 else {}
-        for length in range(last + 1):
-            if length >= low:
-                total += sum(ways for state, ways in reached.items() if self.accepting >> state & 1)
-            if total >= most or not reached:
-                break
-            reached = self._step(reached, most)
-        return min(total, most)
-
-    def _step(self, reached: dict[int, int], most: int) -> dict[int, int]:
-        """One more character."""
-        after: dict[int, int] = {}
-        open_: list[tuple[int, int, int]] = [(state, ways, ~CONTINUATION) for state, ways in reached.items()]
-        while open_:
-            state, ways, allowed = open_.pop()
-            for bits, target in self.edges[state]:
-                bytes_ = (bits & allowed).bit_count()
-                if not bytes_ or not self.live >> target & 1:
-                    continue
-                if any(more & CONTINUATION for more, _ in self.edges[target]):
-                    open_.append((target, ways * bytes_, CONTINUATION))
-                else:
-                    after[target] = min(after.get(target, 0) + ways * bytes_, most)
-        return after
 
 
 def _union(sets: list[int], states: int) -> int:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.regular import charset, utf8
@@ -64,15 +63,6 @@ def parse_ecma(pattern: str, algebra: Algebra) -> Term:
         if type(error) is not GrammarError:
             raise
         raise GrammarError(f"pattern {pattern[:SHOWN]!r}: {error}", position=error.position) from None
-
-
-@dataclass(frozen=True)
-class Behind:
-    """A look-behind of more than one character. It restricts all text to its left, so it is allowed only in a top-level branch."""
-
-    body: Term
-    negated: bool
-    start: int
 
 
 class EcmaParser(RegexParser):
@@ -213,26 +203,14 @@ class EcmaParser(RegexParser):
             self.push(self.body(group))
             return
         if group.kind == "behind":
-            item = self.lookbehind(group)
-            (self.anchor if isinstance(item, Behind) else self.push)(item)  # type: ignore[arg-type, operator]
+            self.push(self.lookbehind(group))
             return
         ahead = self.followed(self.body(group), self.every)
         self.push(self.algebra.look(self.algebra.without(ahead) if group.negated else ahead))
 
-    def lookbehind(self, group: Group) -> Term | Behind:  # type: ignore[override]
-        if all(len(branch) == 1 and not isinstance(branch[0], Term) for branch in group.branches):
-            return super().lookbehind(group)
-        body = self.body(group)
-        if body.look or (body.prev and not self.only_starts()):
-            raise self.error("look-around inside a look-behind is not supported", group.start, UnsupportedFeature)
-        return Behind(self.anywhere(body, NIL), group.negated, group.start)  # type: ignore[arg-type]
-
-    def only_starts(self) -> bool:
-        return all(behind == ((), True) for behind in self.behind)
-
-    def anywhere(self, body: Term, rest: Term) -> Term:
-        """Any text, the body, the rest; where the body contains `^`, the text before it is empty."""
-        algebra = self.algebra
+    def anywhere(self, body: Term) -> Term:
+        """Any text, the body, any text; where the body contains `^`, the text before it is empty."""
+        algebra, rest = self.algebra, self.every
         if not body.prev:
             return algebra.cat(self.every, self.followed(body, rest))
         here = self.followed(without_prev(algebra, algebra.resolve(body, 1)), rest)
@@ -240,16 +218,6 @@ class EcmaParser(RegexParser):
         # At least one character, so that elsewhere is not the start: (?!^a) would not notice that.
         one = algebra.chars(utf8.encode(charset.ALL))
         return algebra.alt((here, algebra.sequence((one, self.every, elsewhere))))
-
-    def branch(self, items: list[Item]) -> Term:
-        for item in items:
-            if isinstance(item, Behind):
-                raise self.error(
-                    "a look-behind of several characters inside a group is not supported",
-                    item.start,
-                    UnsupportedFeature,
-                )
-        return super().branch(items)
 
     # ------------------------------------------------------------------ the search
 
@@ -260,7 +228,7 @@ class EcmaParser(RegexParser):
         plain: dict[tuple[bool, bool], list[list[Item]]] = {}
         for branch in self.groups[0].branches:
             items, starts, ends = self.without_anchors(branch)
-            if any(isinstance(i, Behind) or (isinstance(i, Term) and (i.look or i.prev)) for i in items):
+            if any(isinstance(i, Term) and (i.look or i.prev) for i in items):
                 found.append(self.looking(branch))
             else:
                 plain.setdefault((starts, ends), []).append(items)
@@ -301,34 +269,12 @@ class EcmaParser(RegexParser):
 
     def looking(self, items: list[Item]) -> Term:
         """The strings in which a branch with look-around is found."""
-        algebra = self.algebra
-        body, is_anchored = self.restricted(items)
-        if not is_anchored and (not body.prev or self.only_starts()):
-            return self.scoped(self.anywhere(body, self.every))
-        text = self.followed(body, self.every)
-        if not is_anchored:
-            text = algebra.cat(self.every, text)
+        algebra, body = self.algebra, self.branch(items)
+        if not body.prev or all(behind == ((), True) for behind in self.behind):
+            return self.scoped(self.anywhere(body))
+        text = algebra.cat(self.every, self.followed(body, self.every))
         at_start = sum(1 << i for i, (_, start) in enumerate(self.behind) if start)
         return self.scoped(algebra.resolve(text, at_start))
-
-    def restricted(self, items: list[Item]) -> tuple[Term, bool]:
-        """The branch as one term, each long look-behind applied to what is left of it; does that include the text before?"""
-        algebra, left, is_anchored = self.algebra, NIL, False
-        while True:
-            position = next((i for i, item in enumerate(items) if isinstance(item, Behind)), None)
-            if position is None:
-                return algebra.cat(left, self.branch(items)), is_anchored
-            look: Behind = items[position]  # type: ignore[assignment]
-            rest = self.branch(items[:position])
-            left = algebra.cat(left if is_anchored else self.every, rest)
-            if left.look:
-                raise self.error(
-                    "a look-behind of several characters after a look-ahead is not supported",
-                    look.start,
-                    UnsupportedFeature,
-                )
-            left = algebra.both((left, algebra.without(look.body) if look.negated else look.body))
-            items, is_anchored = items[position + 1 :], True
 
     def followed(self, term: Term, rest: Term) -> Term:
         """`term`, then `rest`, with the look-ahead at the end of `term` decided: (a|b$) and any text is `a any|b`."""

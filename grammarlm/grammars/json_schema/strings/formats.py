@@ -13,7 +13,7 @@ from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import Term
 
 from . import dates, internet
-from .regex_format import broken_regex_term, regex_term
+from .regex_format import regex_term
 from .text_algebra import SharedAlgebra, every_string
 
 LABELS = "labels of a hostname"  # a hostname of any length; not a format name that a schema could use
@@ -37,15 +37,13 @@ _EXPRESSIONS = {
     "hostname": f"(?=.{{1,{internet.LONGEST_HOSTNAME}}}$){internet.LABELS}",
 }
 
-BROKEN_REGEX = "broken regex"  # what certainly lacks the format regex; not a format name that a schema could use
 _BUILT = {
     "time": dates.time_term,
     "date-time": dates.date_time_term,
     "regex": regex_term,
-    BROKEN_REGEX: broken_regex_term,
 }
-# Formats whose language has fewer strings than it should, so that `not` needs another.
-OPPOSITES = {"regex": BROKEN_REGEX}
+# Formats whose language has fewer strings than it should: what is outside may still have the format.
+INCOMPLETE = frozenset(["regex"])
 
 REFUSED = {"idn-hostname": "how long its labels are in Punycode is no regular property"}
 
@@ -72,8 +70,7 @@ CHECKED = {
     "json-pointer": "RFC 6901 as a string, not as a fragment of a URI",
     "relative-json-pointer": "draft-handrews-relative-json-pointer-01, without the index manipulation of later drafts",
     "regex": "ECMA-262, strict syntax with and without u; fewer than that: no named groups, no back-references, groups at most "
-    "8 deep, numbers of at most three digits in {n,m}, ranges in a class and properties within limits; below `not`, what no reader "
-    "accepts: an unpaired bracket or parenthesis, nothing to repeat, a range that ends before it begins",
+    "8 deep, numbers of at most three digits in {n,m}, ranges in a class and properties within limits; refused below `not`",
 }
 
 # Formats that others define, and that are ignored here: OpenAPI's registry, and draft 3.
@@ -90,7 +87,7 @@ KNOWN = {
     ),
 }  # fmt: skip
 
-FORMATS = frozenset([*_EXPRESSIONS, *_BUILT, *REFUSED]) - {LABELS, BROKEN_REGEX}  # all others are annotations
+FORMATS = frozenset([*_EXPRESSIONS, *_BUILT, *REFUSED]) - {LABELS}  # all others are annotations
 
 SOUND = FORMATS - set(REFUSED) | {LABELS}  # those that some string satisfies
 

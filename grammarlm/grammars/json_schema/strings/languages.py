@@ -20,7 +20,7 @@ from grammarlm.grammars.regular.terms import AND, FOREVER, NOT, NOTHING, SCOPE, 
 
 from .automaton import Explorations, Explored, over_the_limit
 from .ecma import parse_ecma
-from .formats import OPPOSITES, SHARED, SOUND, format_term
+from .formats import INCOMPLETE, SHARED, SOUND, format_term
 from .lengths import CONTINUATION, LengthSets, count_words
 from .text_algebra import TextAlgebra, every_string, within
 
@@ -84,9 +84,12 @@ class Languages:
         unwanted: list[Term] = []
         words: list[set[str]] = []
         for kind, text, holds in language:
-            if kind == "format" and not holds and text in OPPOSITES:
-                wanted.append(self._part(kind, OPPOSITES[text]))  # type: ignore[index]
-            elif kind != "words":
+            if kind == "format" and not holds and text in INCOMPLETE:
+                raise UnsupportedFeature(
+                    f"the opposite of format {text!r} cannot be enforced: not all of its strings are known; leave it out",
+                    keywords=("format",),
+                )
+            if kind != "words":
                 (wanted if holds else unwanted).append(self._part(kind, text))  # type: ignore[arg-type]
             elif holds:
                 words.append(set(text))
@@ -299,13 +302,26 @@ class Languages:
             return most
         if term.kind == WORDS:
             return min(count_words(term, low, high), most)
-        counted = self._counted(term, max(low, 0), high, most)
-        return self._explorations.alone(term).count(max(low, 0), high, most) if counted is None else counted
+        counted = self._counted(term, low, high, most, FEW_STATES, FEW_STATES)
+        if counted is None:
+            bounds = self._lengths.bounds(term)
+            if bounds is None:
+                return 0
+            if high is None and bounds[1] == FOREVER:
+                return most
+            last = int(bounds[1] if high is None else min(high, bounds[1]))
+            counted = self._counted(term, low, last, most, last + 1, MOST_STATES)
+        if counted is None:
+            raise over_the_limit(MOST_STATES)
+        return counted
 
-    def _counted(self, root: Term, low: int, high: int | None, most: int) -> int | None:
-        """Counts level by level, without all states; None where that takes too many."""
+    def _counted(
+        self, root: Term, low: int, high: int | None, most: int, most_levels: int, most_states: int
+    ) -> int | None:
+        """Counts level by level (the automaton is deterministic: a path is a string), without the states that no path reaches;
+        None where that takes too many levels or states."""
         total, reached, seen = 0, {root: 1}, {root}
-        for length in range(FEW_STATES):
+        for length in range(most_levels):
             if length >= low:
                 total += sum(ways for term, ways in reached.items() if term.nullable)
             if total >= most or not reached or length == high:
@@ -323,7 +339,7 @@ class Languages:
                     else:
                         after[target] = min(after.get(target, 0) + ways_there, most)
                     seen.add(target)
-            if len(seen) > FEW_STATES:
+            if len(seen) > most_states:
                 return None
             reached = after
         return None

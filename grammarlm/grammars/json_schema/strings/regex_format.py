@@ -8,17 +8,12 @@ Everything in the language is a valid expression; these valid ones are missing:
     ranges of characters in a class whose order does not show in the first bytes, or the first two digits of an escape
     properties other than the categories and a few more
 
-So what is not in the language need not be broken. `not` wants a language of its own: what no reader accepts, again less than there
-is. One of these faults is in it:
-
-    a backslash or a class without an end; a range of ASCII characters in a class that ends before it begins
-    a parenthesis without its other half (with at most NESTED groups in each other beside it)
-    nothing to repeat: at the start, after ( or |, or after another quantifier of one character
+So what is not in the language need not be broken, and the opposite of the format is refused.
 """
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 from grammarlm.grammars.regular import charset, utf8
 from grammarlm.grammars.regular.charset import CharSet
@@ -27,7 +22,6 @@ from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import FOREVER, NIL, Term
 
 DEPTH = 8
-NESTED = 3  # groups around a parenthesis that is known to have no other half
 
 _HEX = "[0-9A-Fa-f]"
 _CATEGORIES = (
@@ -41,7 +35,6 @@ _ESCAPE = (
 )
 _PLAIN = r"[^\^$\\.*+?()\[\]{}|]"
 _ASSERTION = r"\^|\$|\\[bB]"
-_IN_CLASS = r"[^\\\]\-\^]"  # without ^: at the start it negates
 
 
 def regex_term(algebra: Algebra) -> Term:
@@ -62,37 +55,6 @@ def regex_term(algebra: Algebra) -> Term:
         look = cat([looks, body, word(b")")])
         body = algebra.repeat(alt([*no_group, group, look]), 0, FOREVER)
     return body
-
-
-def broken_regex_term(algebra: Algebra) -> Term:
-    """The language of what is certainly no expression, whatever a reader does with flags and old habits."""
-    cat, alt = algebra.sequence, algebra.alt
-
-    def parsed(expression: str) -> Term:
-        return parse_regex(f"(?s:{expression})", algebra)
-
-    inside = r"(?:[^\\\]]|\\.)*"
-    piece = rf"\\.|\[{inside}\]"  # [] matches nothing, [^] anything: classes both
-    any_pieces, anything = parsed(rf"(?:[^\\\[]|{piece})*"), parsed(".*")
-    flat = parsed(rf"(?:[^\\\[()]|{piece})*")
-    balanced = flat
-    for _ in range(NESTED):
-        group = cat([algebra.word(b"("), balanced, algebra.word(b")")])
-        balanced = cat([flat, algebra.repeat(cat([group, flat]), 0, FOREVER)])
-    endless = [cat([any_pieces, parsed(rf"\\|\[{inside}\\?")]), cat([any_pieces, algebra.word(b"("), balanced])]
-    spoilt = [
-        cat([balanced, algebra.word(b")")]),
-        parsed("[*+?]"),
-        cat([any_pieces, parsed(r"\([*+]|\|[*+?]|[*+?][*+]")]),
-        cat([any_pieces, parsed(rf"\[\^?(?:{_IN_CLASS}(?:-{_IN_CLASS})?)*"), _falling_ranges(algebra)]),
-    ]
-    return alt([*endless, cat([alt(spoilt), anything])])
-
-
-def _falling_ranges(algebra: Algebra) -> Term:
-    """z-a: the first of two ASCII characters is the greater."""
-    allowed = [code_point for code_point in range(0x21, 0x7F) if chr(code_point) not in "-[\\]^"]
-    return algebra.words(bytes([high, ord("-"), low]) for low, high in combinations(allowed, 2))
 
 
 def _counted(algebra: Algebra) -> Term:

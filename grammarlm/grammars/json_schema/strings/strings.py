@@ -57,37 +57,22 @@ def _text(schema: dict[str, Any], keyword: str) -> str:
     return value
 
 
-def both(a: StringShape, b: StringShape, languages: Languages | None = None) -> StringShape:
-    """The intersection. Where one lists its strings and the other has a language, the list becomes part of the language; with
-    `languages` given, it is filtered at once."""
+def both(a: StringShape, b: StringShape, languages: Languages) -> StringShape:
+    """The intersection."""
     if a is ANY_STRING:
         return b
     if b is ANY_STRING:
         return a
-    if a.values is not None or b.values is not None:
-        return _filtered(a, b, languages)
+    if a.values is None and b.values is not None:
+        a, b = b, a
+    if a.values is not None:
+        also = None if b.values is None else set(b.values)
+        return StringShape(values=tuple(v for v in a.values if (has(b, v, languages) if also is None else v in also)))
     if a.maximum is None or b.maximum is None:
         maximum = b.maximum if a.maximum is None else a.maximum
     else:
         maximum = min(a.maximum, b.maximum)
     return StringShape(max(a.minimum, b.minimum), maximum, a.language | b.language)
-
-
-def _filtered(a: StringShape, b: StringShape, languages: Languages | None) -> StringShape:
-    if a.values is None:
-        a, b = b, a
-    values = a.values or ()
-    if b.values is not None:
-        others = set(b.values)
-        return StringShape(values=tuple(v for v in values if v in others))
-    if b.minimum or b.maximum is not None:
-        most = float("inf") if b.maximum is None else b.maximum
-        values = tuple(v for v in values if b.minimum <= len(v) <= most)
-    if not b.language:
-        return StringShape(values=values)
-    if languages is None:
-        return StringShape(language=b.language | {("words", values, True)})
-    return StringShape(values=tuple(v for v in values if languages.has(b.language, v)))
 
 
 def settled(shape: StringShape, languages: Languages) -> StringShape:

@@ -1,69 +1,28 @@
-"""The plain keywords of a schema: those that do not depend on another schema's alternatives."""
+"""The keywords about scalars: type, enum, const, and those of strings and numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grammarlm.errors import GrammarError, brief, placed_error
-from grammarlm.grammars.json_schema.containers import arrays, objects
 from grammarlm.grammars.json_schema.containers.key_languages import check_language
-from grammarlm.grammars.json_schema.containers.values import shapes_of_values
+from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
 from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY,
-    ARRAYS,
     EMPTY,
     INTEGERS,
     NONE,
-    NUMBERS,
-    OBJECTS,
     OF_TYPE,
     OF_TYPE_4,
     PLAIN_INTEGERS,
-    STRINGS,
-    TYPES,
     ByType,
-    one_type,
 )
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape, StringShape
 from grammarlm.grammars.json_schema.strings import strings
+from grammarlm.grammars.json_schema.strings.languages import Languages
 
 from .expected import refusal
-from .keywords import ARRAY, NUMBER, OBJECT, PLAIN, STRING, TYPE, VALUES
-
-if TYPE_CHECKING:
-    from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
-    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
-
-
-def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> ByType:
-    """The shapes that satisfy the plain keywords."""
-    mask = atom.mask
-    if not track and mask & PLAIN == TYPE | OBJECT and atom.schema["type"] == "object":
-        return one_type(OBJECTS, [objects.read(n, atom, False)])
-    if not track and mask & PLAIN == TYPE | ARRAY and atom.schema["type"] == "array":
-        return one_type(ARRAYS, [arrays.read(n, atom, False)])
-    found = types(atom) if mask & TYPE else ANY
-    if not mask & ~TYPE & PLAIN and not track:
-        return found
-    by_type = list(found)
-    if mask & VALUES:
-        for keyword, listed in listings(atom):
-            among = shapes_of_values(n, listed, f"{atom.pointer}/{keyword}", by_type)
-            by_type = [n.product(t, among[t], by_type[t]) for t in TYPES]
-    if mask & STRING and by_type[STRINGS]:
-        by_type[STRINGS] = n.product(STRINGS, by_type[STRINGS], read_strings(n, atom))
-    if mask & NUMBER and by_type[NUMBERS]:
-        read = read_number(atom)
-        if by_type[NUMBERS] is ANY[NUMBERS]:
-            by_type[NUMBERS] = EMPTY if numbers.is_empty(read) else [read]
-        else:
-            by_type[NUMBERS] = n.product(NUMBERS, by_type[NUMBERS], [read])
-    if (mask & OBJECT or track) and by_type[OBJECTS]:
-        by_type[OBJECTS] = n.product(OBJECTS, by_type[OBJECTS], [objects.read(n, atom, track)])
-    if (mask & ARRAY or track) and by_type[ARRAYS]:
-        by_type[ARRAYS] = n.product(ARRAYS, by_type[ARRAYS], [arrays.read(n, atom, track)])
-    return by_type
 
 
 def types(atom: SchemaAtom) -> ByType:
@@ -102,14 +61,14 @@ def listings(atom: SchemaAtom) -> list[tuple[str, list[Any]]]:
     return found
 
 
-def read_strings(n: Normaliser, atom: SchemaAtom) -> list[StringShape]:
+def read_strings(languages: Languages, formats: str, atom: SchemaAtom) -> list[StringShape]:
     """One shape, or none if no string satisfies it."""
     try:
-        shape = strings.read(atom.schema, n.formats)
+        shape = strings.read(atom.schema, formats)
         if shape.language:
             for part in shape.language:
-                check_language(n.languages, frozenset([part]), f"{atom.pointer}/{part[0]}")
-            if strings.is_empty(shape, n.languages):
+                check_language(languages, frozenset([part]), f"{atom.pointer}/{part[0]}")
+            if strings.is_empty(shape, languages):
                 return EMPTY
         elif shape.maximum is not None and shape.minimum > shape.maximum:
             return EMPTY

@@ -7,34 +7,27 @@ then discharged: one shape for each key that may serve. An obligation that only 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grammarlm.grammars.json_schema.nodes.by_type import ANYTHING, NOTHING, OBJECTS, Conjunction, LooseObject
 from grammarlm.grammars.json_schema.nodes.case_limits import check_size
+from grammarlm.grammars.json_schema.nodes.reading import Reading
 from grammarlm.grammars.json_schema.shapes.shapes import Language, without_words
 from grammarlm.grammars.json_schema.shapes.simplify import simplified
 
-from .objects import both, count_of, implications, mapping, mention, mentioning, required_of
-
-if TYPE_CHECKING:
-    from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
-    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
+from .objects import ObjectKeywords, both, mention, mentioning
 
 
-def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseObject]:
-    """Shapes whose union is all objects that violate one of the plain keywords (propertyNames and schemas in dependencies are not
-    plain).
+def opposites(n: Reading, said: ObjectKeywords, pointer: str) -> list[LooseObject]:
+    """Shapes whose union is all objects that violate one of the keywords, which are those of the schema at the pointer.
 
     A required key and its schema make one shape: the key is absent, or present with another value. Violations of rules about
     scalars come first, and all later shapes keep those rules: `oneOf` branches that differ in the value of a key then intersect in
     few shapes.
     """
-    schema, pointer = atom.schema, atom.pointer
     found: list[LooseObject] = []
-    declared = mapping(schema, "properties", pointer)
-    required = frozenset(required_of(schema, pointer))
-    rules = [(name, n.locations.child(below, atom, "properties", name)) for name, below in declared.items()]
-    rules += [(name, ANYTHING) for name in required_of(schema, pointer) if name not in declared]
+    required = frozenset(said.required)
+    rules = [*said.declared.items(), *((name, ANYTHING) for name in said.required if name not in said.declared)]
     simple = [n.nodes.is_scalar(node) for _, node in rules]
     order = sorted(range(len(rules)), key=lambda i: (not simple[i], rules[i][0] not in required))
     kept = LooseObject()
@@ -47,48 +40,40 @@ def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseObject]:
         found.append(both(n, kept, broken) or broken)
         if simple[i]:
             kept = both(n, kept, mentioning({name: node}, [name] if name in required else [])) or kept
-    found += _breaking_counts(n, atom, kept)
-    found += _breaking_other_keys(n, atom, kept, declared)
+    later = [*_breaking_counts(said), *_breaking_other_keys(n, said, pointer)]
+    return found + [shape for shape in (both(n, kept, broken) for broken in later) if shape]
+
+
+def _breaking_counts(said: ObjectKeywords) -> list[LooseObject]:
+    """minProperties, maxProperties, dependentRequired."""
+    found = []
+    if said.minimum:
+        found.append(LooseObject(maximum=said.minimum - 1))
+    if said.maximum is not None:
+        found.append(LooseObject(minimum=said.maximum + 1))
+    for key, needed in said.implied.items():
+        found += [mentioning({key: ANYTHING, name: NOTHING}, [key]) for name in sorted(needed) if name != key]
     return found
 
 
-def _breaking_counts(n: Normaliser, atom: SchemaAtom, kept: LooseObject) -> list[LooseObject]:
-    """minProperties, maxProperties, dependentRequired."""
-    schema, pointer = atom.schema, atom.pointer
-    minimum, maximum = count_of(schema, "minProperties", pointer), count_of(schema, "maxProperties", pointer)
-    found = []
-    if minimum:
-        found.append(LooseObject(maximum=minimum - 1))
-    if maximum is not None:
-        found.append(LooseObject(minimum=maximum + 1))
-    for key, needed in implications(schema, atom).items():
-        found += [mentioning({key: ANYTHING, name: NOTHING}, [key]) for name in sorted(needed) if name != key]
-    return [shape for shape in (both(n, kept, broken) for broken in found) if shape]
-
-
-def _breaking_other_keys(
-    n: Normaliser, atom: SchemaAtom, kept: LooseObject, declared: dict[str, Any]
-) -> list[LooseObject]:
+def _breaking_other_keys(n: Reading, said: ObjectKeywords, pointer: str) -> list[LooseObject]:
     """patternProperties and additionalProperties: some key has to violate them."""
-    schema, pointer = atom.schema, atom.pointer
     found = []
     outside: set[tuple[str, Any, bool]] = set()
-    for text, below in mapping(schema, "patternProperties", pointer).items():
-        (part,) = language = n.key_languages.pattern(text, atom)
-        outside.add((part[0], part[1], False))
-        negated = n.nodes.negate(n.locations.child(below, atom, "patternProperties", text))
+    for language, node in said.patterns.values():
+        outside |= {(kind, text, not holds) for kind, text, holds in language}  # one part each
+        negated = n.nodes.negate(node)
         if negated is not NOTHING:
             found.append(LooseObject(some=((language, negated, f"{pointer}/patternProperties"),)))
-    if "additionalProperties" in schema:
-        negated = n.nodes.negate(n.locations.child(schema["additionalProperties"], atom, "additionalProperties"))
-        if negated is not NOTHING:
-            if declared:
-                outside.add(("words", tuple(declared), False))
-            found.append(LooseObject(some=((frozenset(outside), negated, f"{pointer}/additionalProperties"),)))
-    return [shape for shape in (both(n, kept, broken) for broken in found) if shape]
+    negated = NOTHING if said.rest is None else n.nodes.negate(said.rest)
+    if negated is not NOTHING:
+        if said.declared:
+            outside.add(("words", tuple(said.declared), False))
+        found.append(LooseObject(some=((frozenset(outside), negated, f"{pointer}/additionalProperties"),)))
+    return found
 
 
-def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
+def discharge(n: Reading, shape: LooseObject) -> list[LooseObject]:
     """Turns obligations into required keys, one shape per key that may serve. What only an unnamed key can serve stays an
     obligation: `some` of the result is about keys that are not in `properties`."""
     mentioned = [*(lang for lang, _, _ in shape.some), *(lang for lang, _ in shape.others)]
@@ -104,9 +89,7 @@ def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
     return done
 
 
-def _served(
-    n: Normaliser, shape: LooseObject, language: Language, node: Conjunction, pointer: str
-) -> list[LooseObject]:
+def _served(n: Reading, shape: LooseObject, language: Language, node: Conjunction, pointer: str) -> list[LooseObject]:
     """The ways to have a key in the language with a value in the node. They are disjoint: each key is present only where the
     earlier ones are absent, if any value of theirs would serve."""
     candidates = [

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grammarlm.grammars.json_schema.containers.values import ValueAtom, identity
-
-from .atoms import NOT_SCALAR, ListAtom, SchemaAtom, TypeAtom, UnionAtom
+from .atoms import NOT_SCALAR, ListAtom, SchemaAtom, TypeAtom, UnionAtom, ValueAtom, identity
 from .by_type import ANYTHING, NOTHING, SHAPES_OF_TYPES, TYPE_NODES, TYPE_NODES_4, Conjunction
 
 _TYPE_ATOMS: list[Any] = [TypeAtom(by_type) for by_type in SHAPES_OF_TYPES]
