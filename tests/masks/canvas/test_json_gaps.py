@@ -219,7 +219,7 @@ def test_two_groups_of_three() -> None:
         assert canvas.is_completable(row) == any(text[at] == ord(",") for text in texts), at
 
 
-@pytest.mark.parametrize("count", [4, 8])
+@pytest.mark.parametrize("count", [8, 12])
 def test_many_groups_are_refused_by_name(count: int) -> None:
     """3-PARTITION, which is NP-hard."""
     case = json_case(partition([4, 5, 6] * count), [], property_order="any")
@@ -229,7 +229,7 @@ def test_many_groups_are_refused_by_name(count: int) -> None:
 
 def test_a_row_whose_states_are_too_many_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit leaves it out, where it ended in an error; and the states are not made again."""
-    long = {"type": "string", "maxLength": 5_000}
+    long = {"type": "string", "maxLength": 300}
     case = json_case({"type": "array", "items": long}, [b"x" * 150])
     canvas, tried = case.constraint.canvas(6), list[States]()
     row = row_of(case, 6, b"[", b'"', b"x" * 150, None, b'"', b"]")

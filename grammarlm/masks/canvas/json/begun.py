@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from grammarlm.layout.json import ARRAY_BIT, Frame, Kind
+from grammarlm.layout.json import ARRAY_BIT, ESCAPE, Frame, Kind
+from grammarlm.layout.json_strings import BACKSLASH, HEX
 
 from .texts import spelled
 
@@ -33,9 +34,16 @@ def begun_of(configs: Iterable[Config]) -> Begun:
         if kind == Kind.STRING:
             characters, is_string = max(characters, y >> CHARACTERS), True
         elif kind == Kind.KEY:
-            begun = max(begun or b"", spelled(key))
+            begun = max(begun or b"", spelled(key) + escape_begun(c >> 5 & 63, y & ESCAPE))
         elif kind == Kind.WORD:
             is_string = True
         for words, others, *_ in frames:
             keys.update(() if words[Frame.ROW] & ARRAY_BIT else map(spelled, others))
     return Begun(characters, is_string, begun, frozenset(keys))
+
+
+def escape_begun(sub: int, escape: int) -> bytes:
+    """What is read of an escape: of plain ones, none of which is of two halves."""
+    if sub == BACKSLASH:
+        return b"\\"
+    return b"\\u" + b"%0*x" % (sub - HEX, escape) * (sub > HEX) if HEX <= sub < HEX + 4 else b""

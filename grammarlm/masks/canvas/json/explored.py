@@ -161,8 +161,9 @@ class Explorer:
                 stack += pushed
             is_key = c & 31 == Kind.KEY
             track = _range_of(self._rows.keys, key) if is_key else 0
-            if is_key and self.states.marks and c >> 5 & 63 == BODY:  # keys that stand within an escape have no mark
-                track |= (BEGUN + 2 * begun if begun >= 0 else 0 if key else FRESH) << MARK
+            if is_key and self.states.marks:
+                is_new = not key and c >> 5 & 63 == BODY
+                track |= (BEGUN + 2 * begun if begun >= 0 else FRESH if is_new else 0) << MARK
             found.append((self._begin((c, x, y & ESCAPE if is_key else y, around), track), tuple(stack)))
         return found
 
