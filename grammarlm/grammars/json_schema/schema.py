@@ -110,13 +110,13 @@ class JsonSchema(Grammar):
         documents = None if registry is None else documents_of(registry)
         self._registry = None if documents is None else {uri: frozen(schema) for uri, schema in documents.items()}
 
-    def as_generated(self) -> JsonSchema:
-        """The grammar with the defaults for generated texts: natural and plain, unless something else was asked for."""
+    def as_generated(self, whitespace: str = "natural") -> JsonSchema:
+        """The grammar with the defaults for generated texts: this white space and plain, unless something else was asked for."""
         if self.whitespace is not None and self.spelling is not None:
             return self
         other: JsonSchema = object.__new__(JsonSchema)
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "digest"})
-        other.whitespace = "natural" if self.whitespace is None else self.whitespace
+        other.whitespace = whitespace if self.whitespace is None else self.whitespace
         other.spelling = self.spelling or "plain"
         return other
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .spans import BEFORE_KEYS, BLANKS
-from .texts import decoded, token_of
+from .texts import token_of
 
 if TYPE_CHECKING:
     from .repeats import Repeats
@@ -20,10 +20,10 @@ def makes_another(repeats: Repeats, position: int, token: int, key: bytes) -> bo
     of it, one that the row has nowhere? False where that is not known at once."""
     spelled = repeats.texts[token]
     head, quote, tail = spelled.partition(b'"')
-    before = decoded(head) if not quote or key.endswith(head) else None
+    before = head if not quote or key.endswith(head) else None
     after = before if not quote else None
     if quote and key.startswith(tail) and head.rstrip(BLANKS)[-1:] in BEFORE_KEYS:
-        before, after = None, decoded(tail)
+        before, after = None, tail
     bound, keys = repeats.bound, repeats.keys
     if bound is None or b'"' in tail or not (before or after):
         return False

@@ -18,7 +18,6 @@ from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.grid import StackGrid
-    from grammarlm.masks.canvas.stack.table import StackTable
 
     from .spans import Span
 
@@ -87,10 +86,6 @@ class PlainRow:
             self._begin()
         return self._states
 
-    def states(self) -> StatesOfRow:
-        """The lock of the sets is held."""
-        return self._known()
-
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] (read only)."""
         with self._lattice.table.sets.lock:
@@ -100,10 +95,6 @@ class PlainRow:
     @property
     def classes(self) -> TokenClasses:
         return self._lattice.classes
-
-    @property
-    def stack_table(self) -> StackTable:
-        return self._lattice.table
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
         """As StackPasses.some; None where none begins like this."""
@@ -117,26 +108,6 @@ class PlainRow:
             states = self._known()
             reached = sets.forward(states.forward(first), np.ascontiguousarray(row, np.int32), self._lattice.check)
             return sets.meet(int(reached[-1]), states.backward(first + len(row)))
-
-    @property
-    def is_text(self) -> np.ndarray | None:
-        """As that of StackGrid."""
-        return self._lattice.is_text
-
-    def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
-        """As MarkedRow.not_beside."""
-        if not len(tokens):
-            return tokens
-        classes = self.classes.of[tokens]
-        with self._lattice.table.sets.lock:
-            return tokens[~self._known().beside(position, classes, controls, bool(behind))]
-
-    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
-        """As StackPasses.stays."""
-        with self._lattice.table.sets.lock:
-            states = self._known()
-            before = states.sets.among(states.forward(first), controls)
-            return states.sets.meet(before, states.backward(end))
 
     def between(self, first: int, end: int, hangs_on_keys: bool = True) -> object:
         """As MarkedRow.between."""

@@ -80,20 +80,15 @@ class Bounds:
             for name, between in window.shown_by
         )
 
-    def spelled_anew(
-        self, position: int, answer: Answer, added: frozenset[bytes], escaped: frozenset[bytes]
-    ) -> Answer | None:
+    def spelled_anew(self, position: int, answer: Answer, added: frozenset[bytes]) -> Answer | None:
         """An answer that holds, without the tokens that spell keys which have places since then; None: it is to be looked at
-        again. `escaped`: the keys that are given with an escape."""
+        again."""
         beside = self._repeats.beside(position)
         if not added or beside is None:
             return answer
         if answer.shown is not None and self._hangs_on(answer.shown, added):
             return None
-        tokens = spelling_tokens(self._repeats.vocab)
-        if tokens.with_escapes(added, added & escaped, *beside):
-            return None
-        if not tokens.of(added, beside[0].begins, beside[1].ends):
+        if not spelling_tokens(self._repeats.vocab).of(added, beside[0].begins, beside[1].ends):
             return answer
         proof, found = self._proof(position, answer), set[int]()
         self._second.refuse(position, answer.classes, added, found, proof)

@@ -18,7 +18,6 @@ from .spans import Place, Span
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.sets import StackSets
-    from grammarlm.masks.canvas.stack.table import StackTable
 
     from .marks import MarkedTable
     from .trials import Trial
@@ -90,21 +89,6 @@ class MarkedRow:
         return self.table.unrolled.classes
 
     @property
-    def is_text(self) -> np.ndarray | None:
-        return self.table.is_text
-
-    @property
-    def stack_table(self) -> StackTable:
-        return self.table.unrolled.table
-
-    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
-        """As StackPasses.stays; between masked positions."""
-        sets = self._begin()
-        with sets.lock:
-            before = sets.among(self._known.forward(self._at[first]), controls)
-            return sets.meet(before, self._known.backward(self._at[end]))
-
-    @property
     def is_completable(self) -> bool:
         sets = self._begin()
         with sets.lock:
@@ -138,17 +122,6 @@ class MarkedRow:
             states = known.forward(begin), known.backward(stop)
             keys = self._keys if hangs_on_keys else ()
             return known.generation, keys, *states, known.row[begin:stop].tobytes()
-
-    def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
-        """Of some tokens those that do not lead on at a masked position from these controls (bool [controls]); where `behind` is
-        not 0: to these."""
-        if not len(tokens):
-            return tokens
-        sets = self._begin()
-        with sets.lock:
-            return tokens[
-                ~self._known.beside(self._at[position + 1] - 1, self.classes.of[tokens], controls, bool(behind))
-            ]
 
     def may_avoid(self, position: int, asked: Sequence[tuple[int, bytes]]) -> list[bool]:
         """Of tokens and a key each: is there a completion with the token at a masked position that has not the key there? False

@@ -46,7 +46,6 @@ class MarkedTable:
         self._trials: dict[tuple[Trial, int, Asked, tuple[Marked, ...]], np.ndarray] = {}
         self._latest: dict[object, MarkedRow] = {}
         self._made: Unrolled | None = None
-        self._text: tuple[Unrolled, np.ndarray | None] | None = None
         self._base: tuple[Sequence[int], TokenClasses, np.ndarray] | None = None
         self._bytes: tuple[Unrolled, list[int]] | None = None
         self.unrolled: Unrolled
@@ -68,13 +67,6 @@ class MarkedTable:
             self._latest.clear()
         found = self._latest[name] = MarkedRow(self, tokens, spans, keys, before, height)
         return found
-
-    @property
-    def is_text(self) -> np.ndarray | None:
-        """bool by control: see UnrolledView.text_controls."""
-        if self._text is None or self._text[0] is not self.unrolled:
-            self._text = self.unrolled, self._view.text_controls(self.unrolled)
-        return self._text[1]
 
     @property
     def sets(self) -> StackSets:

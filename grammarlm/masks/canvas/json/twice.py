@@ -80,11 +80,11 @@ def clash_of(grid: JsonGrid, row: Sequence[int]) -> Clash | None:
             is_open.append({})
         elif byte in b"}]":
             is_open and is_open.pop()
-        elif part[2] and (key := decoded(part[1])) is not None:
+        elif part[2]:
             first = max(0, int(np.searchsorted(ends, part.start(), "right")) - 1)
             here = range(first, int(np.searchsorted(ends, part.end(1) + 1, "left")))
-            had = is_open[-1] if is_open else outer
+            had, key = is_open[-1] if is_open else outer, part[1]
             if key in had:
-                return Clash(key, had[key], here)
+                return Clash(decoded(key) or key, had[key], here)
             had[key] = here
     return None

@@ -39,15 +39,14 @@ class Ruled(NamedTuple):
     def machine(self, leaves: int) -> Machine:
         """As the machine that is left by this exit alone."""
         controls = self.table.controls
-        return Machine(self.table, self.classes, np.full(controls, leaves), np.ones(controls, bool))
+        return Machine(self.table, self.classes, np.full(controls, leaves))
 
 
 def joined_machine(flat: Unrolled) -> Machine:
     """The parts without rules; what their states accept is an exit, from 1 on."""
     before = np.zeros(FIRST_CONTROL, int)
     exit_of = np.concatenate([before, flat.machine.accepts]) - 1
-    is_text = np.concatenate([before, flat.machine.is_text]).astype(bool)
-    return Machine(flat.table, flat.classes, exit_of, is_text)
+    return Machine(flat.table, flat.classes, exit_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +60,14 @@ class Crossed(Unrolled):
 
 
 def crossed(
-    source: Any, flat: Unrolled, machines: Machines, begins: Iterable[tuple[int, Place]], nodes: NodeVocabulary, is_capped: bool
+    source: Any, flat: Unrolled, machines: Machines, begins: Iterable[tuple[int, Place]], nodes: NodeVocabulary
 ) -> Crossed:  # fmt: skip
     """`begins`: where texts begin, by machine."""
-    made = Assembly(machines, nodes, is_capped, None if flat.arrays else flat.byte_classes)
+    made = Assembly(machines, nodes, None if flat.arrays else flat.byte_classes)
     places = [machines.joint(machine, place) for machine, place in begins]
     classes, arrays = of_ids(made.classes, nodes), TableArrays(made.table) if flat.arrays else None
     return Crossed(
-        source, flat.machine, classes, made.table, arrays, {}, flat.has_loose, places, made.byte_classes, machines
+        source, flat.machine, classes, made.table, arrays, {}, places, made.byte_classes, machines
     )  # fmt: skip
 
 
