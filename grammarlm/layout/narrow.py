@@ -32,8 +32,6 @@ class Narrow(Constants):
     HERE = 18  # int32 [POINTS]: their sets
     OTHER = 19  # int32 [POINTS]
     WAITING = 20  # int32 [RULES + PUSHES + 1]
-    # of one row, where they are not 0
-    MORE = 23  # int32 [positions, MORES]: classes that its masked tokens may be of besides, -1: none
-    MORES = 24
-    MOST = 25  # uint64 [KIND_WORDS]: no other classes are asked about, and only whether they surely may stand
-    LENGTH = 26
+    # of one row, where it is not 0
+    MOST = 23  # uint64 [KIND_WORDS]: no other classes are asked about, and only whether they surely may stand
+    LENGTH = 24

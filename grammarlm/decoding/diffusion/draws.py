@@ -4,7 +4,6 @@ rows, or on how often the model was called. So a position where the same logits 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +12,6 @@ from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.masks.canvas.scores import SoftmaxDraw
 
 DRAFT, ACCEPT, AGAIN, FILL = range(4)  # what a random number is for
-Draw = Callable[[np.ndarray], int]  # from log weights to an index
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Draws:
         normalized: np.ndarray = p / p.sum()
         return normalized
 
-    def joint(self) -> Draw:
+    def joint(self) -> SoftmaxDraw:
         """Draws by the softmax of log weights, for the choices that make up a whole row."""
         return SoftmaxDraw(self._random(0, FILL))
 

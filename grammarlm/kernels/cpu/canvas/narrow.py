@@ -86,26 +86,6 @@ def follow_points(address, narrow_address, spots_address, states, at):
 
 
 @part
-def come_by_class(address, narrow_address, states, at, token_class):
-    """Adds to row `at` + 1 of states what tokens of a class lead to."""
-    arena = sets_arena(address)
-    from_, to = every_edge(arena)
-    of = class_edges_of(arena)
-    first, last = class_range(arena, token_class)
-    for i in range(first, last):
-        e = int64(of[i])
-        if states[at, from_[e]]:
-            come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
-
-
-@inlined
-def more_classes(narrow, at):
-    """The classes that a masked token at a position may be of besides, -1: none."""
-    shape = at + 1, narrow[Narrow.MORES] if narrow[Narrow.MORE] else 0
-    return carray(pointer(narrow[Narrow.MORE]), shape, np.int32)[at]
-
-
-@part
 def step_right(address, narrow_address, states, at, token_class, others):
     """Row `at` + 1 of states from row `at`, of controls that others have stacks at. A token of the class, of any (ANY), or of any
     of the few."""
@@ -124,12 +104,14 @@ def step_right(address, narrow_address, states, at, token_class, others):
         for e in range(len(from_)):
             if states[at, from_[e]]:
                 come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
-        more = more_classes(narrow, at)
-        for i in range(len(more)):
-            if more[i] >= 0:
-                come_by_class(address, narrow_address, states, at, int64(more[i]))
     else:
-        come_by_class(address, narrow_address, states, at, token_class)
+        from_, to = every_edge(arena)
+        of = class_edges_of(arena)
+        first, last = class_range(arena, token_class)
+        for i in range(first, last):
+            e = int64(of[i])
+            if states[at, from_[e]]:
+                come(address, narrow_address, NO_SPOTS, states, at + 1, int64(to[e]), int64(states[at, from_[e]]))
     follow_points(address, narrow_address, NO_SPOTS, states, at + 1)
     for c in range(controls):
         if others[at + 1, c] == 0:
@@ -206,22 +188,6 @@ def completed(address, narrow_address, here, states, at, point):
 
 
 @part
-def complete_by_class(address, narrow_address, here, states, at, token_class, others):
-    """Adds to row `at` of states what tokens of a class lead from."""
-    arena = sets_arena(address)
-    from_, to = every_edge(arena)
-    of = class_edges_of(arena)
-    first, last = class_range(arena, token_class)
-    for i in range(first, last):
-        e = int64(of[i])
-        if others[at, from_[e]] == 0:
-            continue
-        stacks = completed(address, narrow_address, here, states, at + 1, int64(to[e]))
-        if stacks:
-            states[at, from_[e]] = union(address, int64(states[at, from_[e]]), stacks)
-
-
-@part
 def step_left(address, narrow_address, states, at, token_class, others):
     """Row `at` of states from row `at` + 1, of controls that others have stacks at."""
     arena, narrow = sets_arena(address), narrow_of(narrow_address)
@@ -245,12 +211,17 @@ def step_left(address, narrow_address, states, at, token_class, others):
             stacks = completed(address, narrow_address, here, states, at + 1, int64(to[e]))
             if stacks:
                 states[at, from_[e]] = union(address, int64(states[at, from_[e]]), stacks)
-        more = more_classes(narrow, at)
-        for i in range(len(more)):
-            if more[i] >= 0:
-                complete_by_class(address, narrow_address, here, states, at, int64(more[i]), others)
     else:
-        complete_by_class(address, narrow_address, here, states, at, token_class, others)
+        from_, to = every_edge(arena)
+        of = class_edges_of(arena)
+        first, last = class_range(arena, token_class)
+        for i in range(first, last):
+            e = int64(of[i])
+            if others[at, from_[e]] == 0:
+                continue
+            stacks = completed(address, narrow_address, here, states, at + 1, int64(to[e]))
+            if stacks:
+                states[at, from_[e]] = union(address, int64(states[at, from_[e]]), stacks)
     here[:] = 0
 
 

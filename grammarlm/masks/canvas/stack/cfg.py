@@ -19,7 +19,7 @@ from grammarlm.masks.runtime.limits import Clock
 from .arena import TableArrays
 from .bytewise import Bytewise
 from .columns import Columns, row_numbers
-from .few import continuing_classes, shortest_classes
+from .few import shortest_classes
 from .grid import Stack, StackGrid
 from .network import Network
 from .nodes import members
@@ -70,9 +70,7 @@ class CfgView:
         one_way = self._program.is_lark and isinstance(self._machine.parser, Network)
         self.table = _table(self._columns, self._points, self._of_tokens, self.classes, one_way)
         if self.table.operations:
-            vocab, kinds = self._program.vocab, self.classes
-            few, thin = shortest_classes(vocab, kinds), continuing_classes(vocab, kinds)
-            self.table = replace(self.table, few=few, thin=thin)
+            self.table = replace(self.table, few=shortest_classes(self._program.vocab, self.classes))
         self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:

@@ -37,17 +37,10 @@ def shortest_classes(vocab: Vocabulary, kinds: TokenClasses) -> np.ndarray:
     return np.array(sorted(found), np.int32)
 
 
-def continuing_classes(vocab: Vocabulary, kinds: TokenClasses) -> np.ndarray:
-    """int32, ascending: of the tokens that are parts of characters, or such characters."""
-    tokens = ((one, vocab.token_bytes(int(kinds.members(one)[0]))) for one in range(FIRST, kinds.count))
-    return np.array([STOP, *(one for one, token in tokens if all(byte >= ASCII for byte in token))], np.int32)
-
-
 class FewClasses:
     """What leads through a table; `finals`: uint64 [points, words], the controls that each point can lead to."""
 
-    def __init__(self, table: StackTable, finals: np.ndarray, is_thin: bool = False):
-        """`is_thin`: only what leads into places where nearly every token may stand, and out of them."""
+    def __init__(self, table: StackTable, finals: np.ndarray):
         size = len(table.edge_point) - table.given_edges
         self._table = table
         self._control, self._point = table.edge_control[:size], table.edge_point[:size]
@@ -56,12 +49,8 @@ class FewClasses:
         kinds, self._classes = np.nonzero(self._takes)
         self._class_start = np.searchsorted(kinds, np.arange(len(self._takes) + 1))
         self._is_free = self._point < table.controls
-        begin = table.thin if is_thin else table.few
-        self.found: set[int] = set() if begin is None else {*begin.tolist()}
+        self.found: set[int] = set() if table.few is None else {*table.few.tolist()}
         self._is_taken = any_of(self._takes[:, sorted(self.found)])  # bool [kinds]: by a class that has been found
-        if is_thin:
-            self._into_and_out()
-            return
         self._shift()
         self._into_and_out()
         self._on()

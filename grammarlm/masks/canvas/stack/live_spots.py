@@ -13,8 +13,7 @@ narrow state from the right goes on with, may stand; what dies, or cannot end at
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +21,9 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.spots import Spots as At
 from grammarlm.masks.canvas.protocol import MASKED
+
+from .columns import row_numbers
+from .few import bits
 
 if TYPE_CHECKING:
     from .grid import StackGrid
@@ -32,16 +34,6 @@ SOME = MASKED - 1  # in place of a class: any of those that are asked about (ker
 STEPS = 32  # of spots between two looks at the clock
 STEPS_BEHIND = 16  # the position, where all stacks before it are not known
 MORE_GAPS = 4
-
-
-class LiveWay(NamedTuple):
-    """How a row leads from narrow states at a boundary to those at another one."""
-
-    position: int  # what is asked about
-    first: int
-    states: np.ndarray  # int32 [boundaries, controls]: what it comes to
-    row: np.ndarray  # int32: its classes, MASKED where they are not known
-    target: np.ndarray  # int32 [controls]: what it leads to
 
 
 class LiveSpots:
@@ -84,8 +76,7 @@ class LiveSpots:
             differs = np.flatnonzero(like._given != self._given)
             self._known = max(like._known, int(differs[-1]) + 1 if len(differs) else 0)
             self._ahead[self._known :] = like._ahead[self._known :]
-        self._reached = self._met = 0
-        self._learn: Callable[[LiveWay], None] | None = None
+        self._reached = 0
         # By position, what was enough.
         self._way_of: dict[int, tuple[int, bool]] = {} if like is None else like._way_of.copy()
 
@@ -99,13 +90,9 @@ class LiveSpots:
             return True
         return self._ends(0, self._begin, narrow, is_few=False, most=size)
 
-    def leads(
-        self, position: int, classes: np.ndarray, narrow: States, learn: Callable[[LiveWay], None] | None = None
-    ) -> np.ndarray | None:
-        """bool: which of some classes may stand at a masked position. `narrow`: any narrow states of the row; `learn`: is told
-        how each may. None: not known."""
+    def leads(self, position: int, classes: np.ndarray, narrow: States) -> np.ndarray | None:
+        """bool: which of some classes may stand at a masked position. `narrow`: any narrow states of the row. None: not known."""
         found, looked = np.full(len(classes), -1, np.int8), -1
-        self._learn = learn
         try:
             for way in self._ways(position):
                 first, is_few = way
@@ -184,24 +171,31 @@ class LiveSpots:
         self._states[first] = narrow.left[first] if first else self._begin
         self._pass(first, position, is_few)
         before, known = self._states[position].copy(), dict[bytes, bool | None]()
-        for which in np.flatnonzero(found < 0).tolist():
-            self._row[position] = classes[which]
+        open_ = np.flatnonzero(found < 0)
+        alike = self._alike(np.flatnonzero(before), classes[open_])
+        for number in range(alike.max() + 1):
+            group = open_[alike == number]
+            self._row[position] = classes[group[0]]
             self._states[position] = before
             self._pass(position, position + 1, is_few)
             after = self._states[position + 1].copy()
             key = after.tobytes()
             if key not in known:
-                known[key] = self._ends(
-                    position + 1, after, narrow, is_few, len(self._row) if is_exact else STEPS_BEHIND
-                )
-                if known[key] and self._learn is not None:
-                    states, target = self._states[first : self._met + 1], narrow.right[self._met]
-                    target = self._edges[0] if self._met == len(self._row) else target
-                    self._learn(LiveWay(position, first, states, self._row[first : self._met], target))
+                most = len(self._row) if is_exact else STEPS_BEHIND
+                known[key] = self._ends(position + 1, after, narrow, is_few, most)
             verdict = known[key]
             if verdict or (is_exact and verdict is not None):
-                found[which] = verdict
+                found[group] = verdict
         self._row[position] = SOME
+
+    def _alike(self, controls: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """int64: the same number for classes that take the same edges from some controls, so lead to the same."""
+        table = self._grid.table
+        starts, edges = table.edges_from_controls
+        of = [edges[starts[control] : starts[control + 1]] for control in controls.tolist()]
+        kinds = np.unique(table.edge_kind[np.concatenate([edges[:0], *of])])
+        takes = bits(table.kind_classes[kinds], table.classes)[:, classes]
+        return row_numbers(np.packbits(takes, axis=0).T)
 
     def _ends(self, at: int, states: np.ndarray, narrow: States, is_few: bool, most: int) -> bool | None:
         """Is there a completion from these states on? None after `most` steps, or where not enough is known of the right edge."""
@@ -211,7 +205,6 @@ class LiveSpots:
             here = self._states[at]
             if not here.any():
                 return False
-            self._met = at
             if self._sets.rows_meet(here, narrow.right[at]):
                 return True
             if at == size:

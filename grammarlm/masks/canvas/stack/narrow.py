@@ -9,9 +9,7 @@ stacks (sets.py):
   through, does not.
 
 A class that leads from a narrow state to another may stand, one that leads from no wide state to another may not. Where classes are
-left, they are followed by themselves (one_class.py), and then with all stacks that may lead to them (live_spots.py). Rows with many
-masked tokens have *thin* passes first, of fewer classes (thin.py); where a row begins with given tokens and all others are masked,
-its first masked position needs none of these (tails.py).
+left, they are followed by themselves (one_class.py), and then with all stacks that may lead to them (live_spots.py).
 
     bounds = RowBounds(grid, row, before)
     bounds.classes_at(position)           # bool [K], None where they are not enough
@@ -32,25 +30,18 @@ from grammarlm.layout.narrow import Narrow as At
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .few import bits
-from .learned import Learned
 from .live_spots import LiveSpots
 from .narrow_states import Sides, States, with_plain
 from .one_class import OneClass
-from .tails import Tail
-from .thin import ThinPasses
-from .ways import Ways
 
 if TYPE_CHECKING:
     from .grid import StackGrid
-    from .live_spots import LiveWay
     from .narrow_table import RightEdge
 
 FREE_STEPS = 2  # so many masked tokens beside given ones may change the stack, others leave it as it is
 MANY_MASKED = 96  # tokens of a row; it has many stacks anyway, and fewer of its classes stay open
 FEW_FREE_STEPS = 1  # there
 MOST_ALONE = 32  # classes that are left open are asked about one by one
-FEW_MASKED = 56  # tokens of a row: with fewer, what thin passes leave open takes longer than passes of more classes
-MOST_LIVE = 96  # followed through live spots before there are passes of more classes
 
 
 class RowBounds:
@@ -62,7 +53,6 @@ class RowBounds:
         assert grid.table.narrow is not None
         self._table = grid.table.narrow
         self._masked = int((row == MASKED).sum())
-        self._has_thin = self._masked >= FEW_MASKED
         self._begin = self._sets.sets_of(grid.left_border())
         self._table.begin_row(grid.check)
         self._sets.need_classes()
@@ -79,7 +69,6 @@ class RowBounds:
             if self._other is not None:
                 self._live_before = before.__dict__.get("_live_spots")
         self._rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by position
-        self._learned: Learned = Learned(None if before is None else before._learned)
 
     @cached_property
     def edge(self) -> RightEdge:
@@ -88,16 +77,10 @@ class RowBounds:
     @cached_property
     def is_completable(self) -> bool | None:
         """Is there a way through? None where it is not known."""
-        if self._tail.leads_through:
-            return True
         edges = 0, len(self._row)
         if not all(self._wide.meet(self._sets, at) for at in edges):
             return False
-        if self._has_thin and self._thin.leads_through:
-            return True
         if any(self._narrow.meet(self._sets, at) for at in edges):
-            if self._has_thin and self._thin.learns_through(self._narrow):
-                self._thin = self._thin_like(self._thin)
             return True
         return self._live_spots.leads_through(self._narrow)
 
@@ -108,8 +91,6 @@ class RowBounds:
             known = self._decided(position, slice(None))
             if known is not None:
                 self._decided_rows[position] = known
-                if self._has_thin and "_narrow" in self.__dict__:
-                    self._thin.learn(position, known, self._narrow)
         return known
 
     def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
@@ -127,51 +108,18 @@ class RowBounds:
         return len(row) == len(self._row) and bool(((self._row == MASKED) | (self._row == row)).all())
 
     def _decided(self, position: int, classes: np.ndarray | slice) -> np.ndarray | None:
-        found = self._tail.classes_at(position)
-        if found is not None:
-            chosen: np.ndarray = found[classes]
-            return chosen
-        while self._has_thin and self._thin.leads_through:
-            surely, perhaps = self._thin.classes_at(position, self._most.get(position))
-            found = self._settled(position, classes, surely, perhaps, self._thin.states, is_last=False)
-            if found is not None:
-                return found
-            if not self._thin.knows_more:
-                break
-            self._thin = self._thin_like(self._thin)
+        """bool: which of some classes may stand at a position; None: not known."""
         surely, perhaps = self.bounds_at(position)
         if position in self._most:
             perhaps = perhaps & self._most[position]
-        return self._settled(position, classes, surely, perhaps, self._narrow, is_last=True)
-
-    def _settled(
-        self,
-        position: int,
-        classes: np.ndarray | slice,
-        surely: np.ndarray,
-        perhaps: np.ndarray,
-        states: States,
-        is_last: bool,
-    ) -> np.ndarray | None:
-        """bool: which of some classes may stand at a position, by narrow states that know of some that they do; None: not known."""
-        if not perhaps.any():
-            certain: np.ndarray = surely[classes].copy()
-            return certain
         surely, left = surely.copy(), np.arange(len(perhaps))[classes]
         left = np.unique(left[perhaps[left]])
-        if is_last and len(left) <= MOST_LIVE:
-            known = [self._learned.leads(position, one, self._ways, self._row, self._narrow) for one in left.tolist()]
-            surely[left] = known
-            left = left[~np.array(known, bool)]
         if len(left) <= MOST_ALONE:
-            verdicts = [self._one_class.leads(position, token_class, states) for token_class in left.tolist()]
+            verdicts = [self._one_class.leads(position, token_class, self._narrow) for token_class in left.tolist()]
             surely[left] = [verdict is True for verdict in verdicts]
             left = left[[verdict is None for verdict in verdicts]]
         if len(left):
-            if not is_last and (len(left) > MOST_LIVE or self._thin.knows_more):
-                return None
-            learn = self._learn_along if is_last else self._thin.learn_along
-            live = self._live_spots.leads(position, left, states, learn)
+            live = self._live_spots.leads(position, left, self._narrow)
             if live is None:
                 return None
             surely[left] = live
@@ -181,10 +129,6 @@ class RowBounds:
     @cached_property
     def _live_spots(self) -> LiveSpots:
         return LiveSpots(self._grid, self._row, self._wide.sides, self.edge, self._live_before)
-
-    @cached_property
-    def _tail(self) -> Tail:
-        return Tail(self._grid, self._table, self._row, self._begin)
 
     @cached_property
     def _wide(self) -> States:
@@ -203,13 +147,6 @@ class RowBounds:
         return self._begin, self.edge.surely
 
     @cached_property
-    def _thin(self) -> ThinPasses:
-        return self._thin_like(None if self._other is None else self._other.__dict__.get("_thin"))
-
-    def _thin_like(self, other: ThinPasses | None) -> ThinPasses:
-        return ThinPasses(self._grid, self._table, self._row, self._ends, self._wide, other)
-
-    @cached_property
     def _narrow(self) -> States:
         other = self._other
         like = None if other is None else other.__dict__.get("_narrow")
@@ -218,13 +155,6 @@ class RowBounds:
         if like is not None and other is not None and len(like.row) == len(self._row):
             self._take_rows(other, found, like)
         return found
-
-    @cached_property
-    def _ways(self) -> Ways:
-        return Ways(self._grid, self._table, self._row, self._narrow)
-
-    def _learn_along(self, live: LiveWay) -> None:
-        self._learned.learn(live, self._ways, self._row, self._narrow)
 
     def _take_rows(self, other: RowBounds, narrow: States, like: States) -> None:
         """What was found out about positions beside which all is as it was; of what was asked about alone where this row allows no

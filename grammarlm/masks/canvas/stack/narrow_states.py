@@ -39,12 +39,10 @@ class States:
         row: np.ndarray,
         facing: Sides | None,
         like: States | None,
-        more: np.ndarray | None = None,
     ):
         """`words`: which classes masked tokens have (layout/narrow.py); `facing`: the wide states, None: these are; `like`: of a
-        row that may be equal in parts; `more`, int32 [size, n]: classes that masked tokens have besides."""
+        row that may be equal in parts."""
         self._grid, self._words, self._facing = grid, words, facing
-        self.more = more
         self.row, size = row, len(row)
         self.left, self.right = self.sides = Sides(*np.zeros((2, size + 1, grid.table.controls), np.int32))
         for side, at, end in ((self.left, 0, ends[0]), (self.right, size, ends[1])):
@@ -61,7 +59,7 @@ class States:
         size, first = len(self.row), 0 if is_right else len(self.row)
         known, same_before, same_behind = None, 0, 0
         if like is not None and self._knows_as_much(like, is_right):
-            same_before, same_behind = ends_alike(self.row, like.row, self.more, like.more)
+            same_before, same_behind = ends_alike(self.row, like.row)
             known = like.left if is_right else like.right
             if (known[first] == states[first]).all():
                 first = same_before if is_right else size - same_behind

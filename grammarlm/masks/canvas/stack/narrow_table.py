@@ -42,7 +42,6 @@ class NarrowTable:
         self._arrays: list[np.ndarray] = []
         self._generation: object = None
         self._edges: dict[int, RightEdge] = {}  # by room
-        self._tails: tuple[list[np.ndarray], list[np.ndarray]] = [], []  # by tokens: narrow, wide
         shared = np.zeros(At.LENGTH, np.int64)
         finals = _finals(table)
         size = len(table.edge_point) - table.given_edges
@@ -70,14 +69,10 @@ class NarrowTable:
             self._put(shared, place, array)
         shared[At.WORDS], shared[At.FREE_EDGES] = finals.shape[1], is_free.sum()
         shared[At.MOST_EDGES] = MOST_EDGES
-        self._looking, self.thin, self.words = shared.copy(), shared.copy(), shared
-        self._looking[At.MOST_EDGES] = self.thin[At.MOST_EDGES] = NONE
+        self._looking, self.words = shared.copy(), shared
+        self._looking[At.MOST_EDGES] = NONE
         self._put_edges(self._looking, looks)
-        self.few_classes, self.thin_classes = (FewClasses(table, finals, is_thin).found for is_thin in (False, True))
-        self._put_edges(self.words, np.flatnonzero(_takes(table, self.few_classes)[kind]))
-        self._plainly = self.words.copy()  # whatever edges lead on, only the few classes
-        self._plainly[At.MOST_EDGES] = NONE
-        self._put_edges(self.thin, np.flatnonzero(_takes(table, self.thin_classes)[kind]))
+        self._put_edges(self.words, np.flatnonzero(_takes(table, FewClasses(table, finals).found)[kind]))
 
     def _put_edges(self, words: np.ndarray, edges: np.ndarray) -> None:
         """Those that masked tokens take."""
@@ -127,27 +122,6 @@ class NarrowTable:
             self._wide[which] = states[int(is_right)]
         self._generation = sets.generation
         self._edges = {}
-        end = np.zeros(self._table.controls, np.int32)
-        for control, number in sets.sets_of(sets.end(0, check)):
-            end[control] = number
-        self._tails = [end], [end]
-
-    def tail(self, tokens: int, is_wide: bool, check: Callable[[], None]) -> np.ndarray:
-        """int32 [controls]: where a text can be completed with so many tokens, of the few classes (or perhaps can, by wide
-        passes); after `begin_row`, the lock is held. Rows that end in masked tokens have these states there."""
-        known, row = self._tails[is_wide], np.array([MASKED], np.int32)
-        while len(known) <= tokens and (len(known) == 1 or (known[-1] != known[-2]).any()):
-            states = np.stack([np.zeros_like(known[-1]), known[-1]])
-            place, others = np.array([1, 0], np.int64), np.ones_like(states)
-            words = self.words if is_wide else self._plainly
-            given = (
-                address_of(words), address_of(row), 1, address_of(states), address_of(others), address_of(place), 0,
-                int(is_wide),
-            )  # fmt: skip
-            self._sets.asked(lambda address: entries.narrow_pass(address, *given), check)  # noqa: B023
-            check()
-            known.append(states[0].copy())
-        return known[min(tokens, len(known) - 1)]
 
     def right_edge(self, room: int, check: Callable[[], None]) -> RightEdge:
         """Of rows that `room` tokens may follow; after `begin_row`, the lock is held.

@@ -21,7 +21,7 @@ from grammarlm.masks.canvas.protocol import MASKED
 
 if TYPE_CHECKING:
     from .grid import StackGrid
-    from .narrow_states import Sides, States
+    from .narrow_states import States
 
 ANY = MASKED - 2  # in place of a masked token: one of any class (kernels/cpu/canvas/narrow.py)
 STEPS = 3  # so many positions behind the class
@@ -31,14 +31,14 @@ MOST_TO_END = 16  # of the tokens before a stop id so many are followed exactly
 class OneClass:
     """Of one row of classes; the lock of the table's sets is held in each call."""
 
-    def __init__(self, grid: StackGrid, row: np.ndarray, wide: States | Sides):
+    def __init__(self, grid: StackGrid, row: np.ndarray, wide: States):
         self._grid, self._row, self._wide, self._sets = grid, row, wide, grid.table.sets
         assert grid.table.narrow is not None
         self._table = grid.table.narrow
         self._known: dict[tuple[int, int], bool] = {}
         self._ends: dict[tuple[int, int], bool] = {}  # by where a gap begins: may the text end so many tokens later?
 
-    def leads(self, position: int, token_class: int, narrow: States | Sides) -> bool | None:
+    def leads(self, position: int, token_class: int, narrow: States) -> bool | None:
         """Has the row a completion with the class there? `narrow`: any narrow states of the row."""
         if token_class == STOP:
             return self._ends_at(position, narrow)
@@ -53,7 +53,7 @@ class OneClass:
             self._known[position, token_class] = known
         return known
 
-    def _reaches(self, position: int, token_class: int, states: States | Sides, is_enough: bool) -> bool:
+    def _reaches(self, position: int, token_class: int, states: States, is_enough: bool) -> bool:
         """Is something left of what states come to, after each step? `is_enough`: after any one."""
         last = min(len(self._row), position + 1 + STEPS)
         row = np.where(self._row == MASKED, ANY, self._row)[position:last].astype(np.int32)
@@ -74,7 +74,7 @@ class OneClass:
                 return is_enough
         return not is_enough
 
-    def _ends_at(self, position: int, narrow: States | Sides) -> bool | None:
+    def _ends_at(self, position: int, narrow: States) -> bool | None:
         """May a text end before the position?"""
         if not np.isin(self._row[position + 1 :], (MASKED, STOP)).all():
             return False

@@ -150,15 +150,9 @@ class StatesOfRow:
         return self._forward, self._inner
 
 
-def ends_alike(
-    row: np.ndarray, other: np.ndarray, more: np.ndarray | None = None, others: np.ndarray | None = None
-) -> tuple[int, int]:
-    """How many of the first classes of two rows are equal, and how many of the last. `more`, `others`: what else is said of each
-    position of rows of equal length."""
+def ends_alike(row: np.ndarray, other: np.ndarray) -> tuple[int, int]:
+    """How many of the first classes of two rows are equal, and how many of the last."""
     most = min(len(row), len(other))
-    first, last = row[:most] != other[:most], row[len(row) - most :] != other[len(other) - most :]
-    if more is not None and others is not None:
-        is_other = (more != others).any(1)
-        first, last = first | is_other, last | is_other
-    before, behind = np.flatnonzero(first), np.flatnonzero(last[::-1])
+    before = np.flatnonzero(row[:most] != other[:most])
+    behind = np.flatnonzero(row[len(row) - most :][::-1] != other[len(other) - most :][::-1])
     return int(before[0]) if len(before) else most, int(behind[0]) if len(behind) else most

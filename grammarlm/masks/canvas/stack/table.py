@@ -60,7 +60,6 @@ class StackTable:
     one_way: bool = False  # does who made it know that each row has one derivation at most?
     operations: tuple[Operation, ...] = ()
     few: np.ndarray | None = None  # int32: classes for narrow passes (few.py); None: there are no such passes
-    thin: np.ndarray | None = None  # int32: those for thin ones (thin.py)
 
     @cached_property
     def edges(self) -> list[tuple[int, int]]:
