@@ -104,16 +104,16 @@ class Ceilings:
     def _object(self, row: int) -> list[bytes | None]:
         """The entries that must come; None among them where what must come is not known."""
         rows = self._rows
-        keys, needed = rows[row + Object.KEYS], self._required(row)
+        needed = self._required(row)
         if rows[row + Object.IMPLIED] or rows[row + Object.OBLIGATIONS] or rows[row + Object.LEAST] > len(needed):
             return [None]
-        return [self._endings.values.objects.entry(keys + i * Key.LENGTH) for i in needed]
+        return [self._endings.frames.entry(row, i) for i in needed]
 
     def _array(self, row: int) -> list[bytes | None]:
         rows = self._rows
         if rows[row + Array.UNIQUE] or rows[row + Array.CONTAINS]:
             return [None]
-        return [self._endings.values.of_shape(Shape.ARRAY, row)] if rows[row + Array.LEAST] else []
+        return [self._endings.frames.of_shape(Shape.ARRAY, row)] if rows[row + Array.LEAST] else []
 
     def _required(self, row: int) -> list[int]:
         rows = self._rows

@@ -71,7 +71,7 @@ class Nodes:
             return [(rows[ways + 1 + 2 * i], 2) for ways in lists for i in range(rows[ways])]
         if kind != Shape.OBJECT:
             return []
-        implied = self._endings.values.objects.implied(row)
+        implied = self._endings.frames.implied(row)
         keys = rows[row + Object.KEYS]
         children: dict[int, int] = {}
         for i in range(rows[row + Object.COUNT]):
@@ -80,17 +80,16 @@ class Nodes:
                 continue
             extra = self._endings.reader.tokens(b'"' + self._endings.reader.name(key) + b'":,') + 2
             for j in implied.get(i, ()):
-                extra += self._tokens(self._endings.values.objects.entry(keys + j * Key.LENGTH)) + 1
+                extra += self._tokens(self._endings.frames.entry(row, j)) + 1
             node = rows[key + Key.NODE]
             children[node] = max(children.get(node, 0), extra)
         others = rows[row + Object.OTHERS]
         if others != -1:
             language = rows[row + Object.LANGUAGE]
             extra = 5 + (self._endings.languages.ceiling(language) if language else 0)
-            cases = rows[row + Object.CASES]
-            for node in [others] if others >= 0 else [rows[cases + i] for i in range(rows[row + Object.CASE_COUNT])]:
+            for node in self._endings.frames.other_nodes(row):
                 children[node] = max(children.get(node, 0), extra)
-            for _, node, meeting in self._endings.values.objects.obligations(row):
+            for _, node, meeting in self._endings.frames.obligations(row):
                 children[meeting] = children.get(node, extra)
         return list(children.items())
 
@@ -113,7 +112,7 @@ class Nodes:
             if language == 0:
                 return min(least, 1 << 20) + 2
             return endings.lexemes.longest_end(language, min(least, 1 << 20), most)
-        text = endings.values.of_shape(kind, row)
+        text = endings.frames.of_shape(kind, row)
         return self._tokens(text)
 
 

@@ -48,7 +48,7 @@ class NarrowMask:
         c, x, y, f = thread
         kind, sub = c & 31, c >> 5 & 63
         if sub == BODY and kind == Kind.STRING and self._is_unrestricted(c, x):
-            if not (f and self._endings.values.arrays.is_unique(f)):
+            if not (f and self._endings.frames.is_unique(f)):
                 self._add_string(c, y, f, (int(Kind.AFTER), 0, 0, f))
                 return
             found = self._with_new_key(thread)
@@ -62,7 +62,7 @@ class NarrowMask:
             self._add_key(*found)
             self._correct(thread, before)
             return
-        elif sub == BODY and kind in (Kind.STRING, Kind.KEY) and not (f and self._endings.values.arrays.is_unique(f)):
+        elif sub == BODY and kind in (Kind.STRING, Kind.KEY) and not (f and self._endings.frames.is_unique(f)):
             plain = self._ordinary_row(thread)
             if count_bits(plain & bodies_of(self._endings).row) > MANY:
                 self._add_coarsely(thread, plain)

@@ -113,7 +113,7 @@ class _Ending:
                 yield from (comma + value for value in values if value is not None)
                 continue
             names = _names(tracker) if names is None else names
-            for key, entry in self._endings.values.objects.other_entries(row, words):
+            for key, entry in self._endings.frames.other_entries(row, words):
                 if key not in names:
                     yield comma + entry
 

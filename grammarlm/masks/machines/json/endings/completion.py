@@ -18,21 +18,19 @@ chosen one by one. endings/ computes what a lexeme, an object, an array, a node 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, INLINE, NO_LANGUAGE, ROW, Array, Frame, Key, Kind, Object
+from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, NO_LANGUAGE, ROW, Array, Frame, Key, Kind, Object
 from grammarlm.layout.json_calls import QUOTED
 from grammarlm.layout.json_strings import BODY, LAST_1
 from grammarlm.masks.filters.budget import INFINITE
-from grammarlm.masks.machines.json.configs import chain_of
 
+from .frames import MOST_ENTRIES, FrameEndings
 from .languages import LanguageEndings
 from .lexemes import ENOUGH, LexemeEndings, is_inside
-from .objects import MOST_EXTRA
 from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
 from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
-from .values import Values
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 SPARE = 2
 SAVED = 4  # tokens that tokenizing the pieces of a text together may save; most often fewer
 SEGMENT = 1024  # bytes of a tail that are tokenized together
-MOST_KEYS, FEW_KEYS = 32, 3  # keys tried as the end of one; how many that fit are enough
+FEW_KEYS, MORE_NAMES = 3, 32  # keys that fit are enough; names tried beside those that have come
 
 
 class Endings:
@@ -50,7 +48,8 @@ class Endings:
         self.reader = Reader(epoch)
         self.languages = LanguageEndings(self.reader)
         self.lexemes = LexemeEndings(self.reader, self.languages)
-        self.values = Values(self.reader, self.lexemes)
+        self.frames = FrameEndings(self.reader, self.lexemes)
+        self.values = self.frames.values
         self._program, self._rows = epoch.program, self.reader.rows
         self._blanks: dict[int, bytes] = {}  # by state of white space
 
@@ -114,7 +113,7 @@ class Endings:
             words[Frame.OTHERS] = int(self.reader.machine.arrays["chains"][words[Frame.OTHERS], 0])
             words[Frame.COUNT] -= 1
             f = self.reader.alone(words)
-        more = self.rest(f, AFTER)
+        more = self.frames.rest(f, AFTER)
         dearer = self.reader.tokens(more) - self.reader.tokens(rest) if rest and more else 0
         return SPARE * missing + max(dearer, 0)
 
@@ -139,16 +138,16 @@ class Endings:
             text: bytes | None = b'"' + self._blank(y) if c & QUOTED else self._blank(y)
             if kind == Kind.COLON:
                 text = joined(text, b":", self.values.value(row))
-            return paired(text, self.rest(f, AFTER))
+            return paired(text, self.frames.rest(f, AFTER))
         if kind == Kind.VALUE:
-            return paired(joined(self._blank(y), self.values.value(row)), self.rest(f, AFTER))
+            return paired(joined(self._blank(y), self.values.value(row)), self.frames.rest(f, AFTER))
         if kind == Kind.KEYS or kind == Kind.ENTRY:
-            return paired(self._blank(y), self.rest(f, COMMA if sub or not self._may_close(y) else OPEN))
+            return paired(self._blank(y), self.frames.rest(f, COMMA if sub or not self._may_close(y) else OPEN))
         if kind == Kind.KEY:
             return self._key_rest(c, x, y, f)
-        if f and self.values.arrays.is_unique(f):
+        if f and self.frames.is_unique(f):
             return paired(self._item_rest(c, x, y, f), b"")
-        return paired(self.lexemes.lexeme(c, x, y), self.rest(f, AFTER))
+        return paired(self.lexemes.lexeme(c, x, y), self.frames.rest(f, AFTER))
 
     def _blank(self, state: int) -> bytes:
         """White space that must come before anything else may."""
@@ -180,7 +179,7 @@ class Endings:
         for number in reversed(way):
             parent = self.reader.frame(number)[Frame.PARENT]
             if parent:
-                rest = None if tail is None else self.rest(parent, AFTER)
+                rest = None if tail is None else self.frames.rest(parent, AFTER)
                 above = self.reader.tails.get(parent) if tail is None else tail
                 if rest is None or above is None:
                     tail = None
@@ -193,61 +192,6 @@ class Endings:
             if number < self.reader.stable:
                 self.reader.tails[number] = tail
         return tail
-
-    def rest(self, f: int, where: int) -> bytes | None:
-        """What ends the frame, its bracket included; "" below the whole text."""
-        if f == 0:
-            return b""
-        words = self.reader.frame(f)
-        key = (where, *self._content(words, where))
-        if key not in self.reader.rests:
-            found = self._checked_rest(words, where)
-            self.reader.note(len(found or b""))
-            self.reader.rests[key] = found
-        return self.reader.rests[key]
-
-    def _content(self, words: list[int], where: int) -> tuple[Hashable, ...]:
-        """What the rest of a frame depends on."""
-        row = words[Frame.ROW]
-        if row & ARRAY_BIT:
-            at = row & ROW
-            others: Hashable = 0
-            if self._rows[at + Array.UNIQUE] and (where == COMMA or words[Frame.COUNT] < self._rows[at + Array.LEAST]):
-                others = (
-                    tuple(sorted(self.reader.other_names(words))),
-                    chain_of(self.reader.machine, words[Frame.TEXT]),
-                )
-            return row, words[Frame.COUNT], words[Frame.LAST], others
-        seen: Hashable = words[Frame.SEEN]
-        if self._rows[row + Object.COUNT] > INLINE:
-            seen = self.reader.many_seen(words)
-        is_short = where == COMMA or words[Frame.COUNT] < self._rows[row + Object.LEAST]
-        is_short = is_short or bool(self._rows[row + Object.OBLIGATIONS])  # keys that meet them must be new
-        others = tuple(sorted(self.reader.other_names(words))) if is_short else 0
-        return row, seen, words[Frame.COUNT], words[Frame.LAST], words[Frame.NEEDED], others
-
-    def _checked_rest(self, words: list[int], where: int) -> bytes | None:
-        row = words[Frame.ROW]
-        frame = self.reader.alone(words)
-        if row & ARRAY_BIT:
-            begun = Kind.AFTER if where == AFTER else Kind.ENTRY
-            start = self.reader.record(
-                int(begun) | (where == COMMA) << 5 | (0 if where == AFTER else (row & ROW) << 11), 0, 0, frame
-            )
-            text = None if self._rows[(row & ROW) + Array.UNIQUE] else self.values.arrays.text(row & ROW, words, where)
-        else:
-            begun = Kind.AFTER if where == AFTER else Kind.KEYS
-            start = self.reader.record(
-                int(begun) | (where == COMMA) << 5 | (0 if where == AFTER else row << 11), 0, 0, frame
-            )
-            text = self.values.objects.text(row, words, where)
-        if text is not None:
-            after = self.reader.read(start, text)
-            if after and self.reader.ends(after):
-                return text
-        if row & ARRAY_BIT:
-            return self.values.arrays.text_by_reading(start, row & ROW, words, where)
-        return self.values.objects.text_by_reading(start, row, words, where)
 
     def _item_rest(self, c: int, x: int, y: int, f: int) -> bytes | None:
         """The rest of an item that must differ from others, and of its array."""
@@ -270,7 +214,7 @@ class Endings:
                 rest = self._rest_after_number(after)
             else:
                 _, _, _, g = self.reader.threads(after)[0]
-                rest = self.rest(g, AFTER)
+                rest = self.frames.rest(g, AFTER)
             if rest is not None:
                 return begun + text + rest
         return None
@@ -278,9 +222,7 @@ class Endings:
     def _rest_after_number(self, record: int) -> bytes | None:
         """The array's rest where its last item is a number that has not been closed."""
         f = self.reader.threads(record)[0][3]
-        words = self.reader.frame(f)
-        row = words[Frame.ROW] & ROW
-        return self.values.arrays.text_by_reading(record, row, words, AFTER)
+        return self.frames.by_entry(record, self.reader.frame(f), AFTER)
 
     def _key_rest(self, c: int, x: int, y: int, f: int) -> Pieces | None:
         """The rest of a key, and then of its object: a key that has an entry, or any other, whichever is shorter."""
@@ -311,19 +253,13 @@ class Endings:
     def _own_keys(self, row: int, x: int, f: int) -> list[int]:
         """Keys that have an entry and may be this one: the required ones first, then the short ones."""
         low, high = x & FIELD, x >> 21 & FIELD
-        if low >= high:
-            return []
-        keys, rows, words = self._rows[row + Object.KEYS], self._rows, self.reader.frame(f)
-        needed = set(self.values.objects.needed(row, words)) if high - low > 1 else set()
-        inside = sorted(range(low, high), key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
-        if len(inside) > MOST_KEYS:  # the shortest ones may all have come already
-            free = set(self.values.objects.free_keys(row, words, set()))
-            inside = [i for i in inside if i in free]
-        return inside[:MOST_KEYS]
+        keys, rows = self._rows[row + Object.KEYS], self._rows
+        needed = set(self.frames.needed(self.reader.frame(f))) if high - low > 1 else set()
+        return sorted(range(low, high), key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
 
     def _after_key(self, row: int, f: int, i: int) -> bytes | None:
         """What ends an object after the name of a key; None where the key may not come."""
-        known = ("after", i, *self._content(self.reader.frame(f), AFTER))
+        known = ("after", i, self.frames.content(self.reader.frame(f), AFTER, whole=True))
         if known not in self.reader.rests:
             name = spelled(self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
             begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35
@@ -343,12 +279,12 @@ class Endings:
             yield from (more + end for end in self._other_ends(c, x, y, f))
         elif state == 0:
             known = self.reader.other_names(self.reader.frame(f))
-            yield from (name + b'"' for name in few(short_names(), len(known) + MOST_KEYS))
+            yield from (name + b'"' for name in few(short_names(), len(known) + MORE_NAMES))
         else:
             rest = self.languages.of_language(state)
             if rest is not None:
                 yield rest + b'"'
-            yield from (spelled(text) + b'"' for text, _ in few(self.languages.words(state), MOST_EXTRA))
+            yield from (spelled(text) + b'"' for text, _ in few(self.languages.words(state), MOST_ENTRIES))
 
     def values_of_key(self, c: int, x: int, f: int) -> tuple[list[int], int]:
         """The nodes that may follow a key; an upper bound on the tokens that end the key and its value, whichever it becomes."""
@@ -358,14 +294,13 @@ class Endings:
         nodes = {rows[key + Key.NODE] for key in keys if rows[key + Key.NODE] >= 0}
         longest = max((len(spelled(self.reader.name(key))) for key in keys), default=0)
         if state != NO_LANGUAGE:
-            node, at = rows[row + Object.OTHERS], rows[row + Object.CASES]
-            nodes.update([node] if node >= 0 else [rows[at + i] for i in range(rows[row + Object.CASE_COUNT])])
+            nodes.update(self.frames.other_nodes(row))
             longest = max(longest, self.languages.ceiling(state) if state else 0)
         prices = [
             INFINITE if (value := self.values.value(node)) is None else self.reader.tokens(value) for node in nodes
         ]
-        implied = {i for found in self.values.objects.implied(row).values() for i in found}
-        entries = [self.values.objects.entry(rows[row + Object.KEYS] + i * Key.LENGTH) for i in implied]
+        implied = {i for found in self.frames.implied(row).values() for i in found}
+        entries = [self.frames.entry(row, i) for i in implied]
         more = sum(INFINITE if entry is None else self.reader.tokens(entry) + 1 for entry in entries)
         return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -154,7 +155,7 @@ class LanguageEndings:
     def words(self, state: int) -> Iterator[tuple[bytes, int]]:
         """Words of a language, decoded, and the states where they end."""
         if state not in self._word_lists:
-            self._word_lists[state] = Replayed(self._new_words(state))
+            self._word_lists[state] = Replayed(partial(self._new_words, state))
         return iter(self._word_lists[state])
 
     def _new_words(self, state: int) -> Iterator[tuple[bytes, int]]:

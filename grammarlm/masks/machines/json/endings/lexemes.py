@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -17,35 +16,13 @@ from grammarlm.masks.machines.regular.completion import LONGEST
 from .languages import LanguageEndings
 from .numbers import NumberEndings
 from .reader import Reader
-from .texts import joined, short_names, spelled
+from .texts import Replayed, joined, short_names, spelled
 
 MOST_RECORDED = 256  # numbers half read, the ends of which are kept
-LEXEMES = (Shape.STRING, Shape.WORDS, Shape.NUMBER)
 ENOUGH = 4096  # values of one node tried while looking for a new one
 LITERAL_TEXT = b" truefalsenull"
 MOST_FILLERS = 256  # of them that are kept
 FILLERS = (b" ", b"-", b"=", b"*", b"a", b"0", b"_", b".")
-
-
-class Recorded:
-    """What an iterator yields, for many readers: each begins at its first item. A search that was cut off is begun again."""
-
-    def __init__(self, search: Callable[[], Iterator[bytes]]):
-        self._found: list[bytes] = []
-        self._search, self._items = search, search()
-
-    def __iter__(self) -> Iterator[bytes]:
-        for i in itertools.count():
-            while i >= len(self._found):
-                try:
-                    item = next(self._items, None)
-                except BaseException:
-                    self._found, self._items = [], self._search()
-                    raise
-                if item is None:
-                    return
-                self._found.append(item)
-            yield self._found[i]
 
 
 class LexemeEndings:
@@ -55,7 +32,7 @@ class LexemeEndings:
         self._reader, self.languages = reader, languages
         self.numbers = NumberEndings(reader)
         self._fillers: dict[int, bytes] = {}
-        self._several: dict[tuple[int, int, int], Recorded] = {}
+        self._several: dict[tuple[int, int, int], Replayed[bytes]] = {}
 
     def begun(self, kind: int, row: int) -> tuple[bytes, int, int]:
         """The beginning of a string or number of a shape: its quote, and the thread after it."""
@@ -161,7 +138,7 @@ class LexemeEndings:
             if (c, x, y) not in self._several:
                 if len(self._several) == MOST_RECORDED:
                     self._several.clear()
-                self._several[c, x, y] = Recorded(partial(self.numbers.several, c, x, y))
+                self._several[c, x, y] = Replayed(partial(self.numbers.several, c, x, y))
             yield from self._several[c, x, y]
             return
         if kind == Kind.LITERAL:

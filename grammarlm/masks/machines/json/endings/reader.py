@@ -19,7 +19,6 @@ from .texts import Thread
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
 
-Step = tuple[int, bytes]
 AFTER, OPEN, COMMA = 0, 1, 2  # where a text stands in a frame: after a value, after its opening bracket, after a comma
 RECORD_COUNT = int(At.RECORD_COUNT)
 SHORT = 100  # bytes; shorter texts are read often, so their arrays are cached
@@ -159,23 +158,6 @@ class Reader:
             array = np.frombuffer(data, np.uint8)
             known = self._placed[data] = array, int(array.ctypes.data)
         return self.machine.call(READ, record, known[1], len(data))
-
-    def text_by_reading(
-        self, record: int, where: int, end: bytes, most: int, following: Callable[[int, bytes, int], Step | None]
-    ) -> bytes | None:
-        """The rest of a frame, entry by entry, until it may end. `following(record, comma, number)`: the config after the entry
-        chosen as the next, and its text. None after `most` entries, or where there is no other."""
-        text, comma, may_end = b"", b"," if where == AFTER else b"", where != COMMA
-        for number in range(most):
-            if may_end and (after := self.read(record, end)) and self.ends(after):
-                return text + end
-            step = following(record, comma, number)
-            if step is None:
-                return None
-            record, text = step[0], text + comma + step[1]
-            comma, may_end = b",", True
-            self.program.clock.check()
-        return None
 
     def ends(self, record: int) -> bool:
         return bool(entries.json_call(self.machine.address, ENDS, record, 0, 0))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from grammarlm.grammars.regular.terms import Term
@@ -51,22 +52,24 @@ class SpelledCompletions(Completions):
 
 
 class Replayed(Generic[Item]):
-    """An endless list, computed lazily and replayed for each reader."""
+    """What a search yields, for many readers: each begins at its first item. A search that was cut off is begun again."""
 
-    def __init__(self, source: Iterator[Item]):
-        self._made: list[Item] = []
-        self._source = source
+    def __init__(self, search: Callable[[], Iterator[Item]]):
+        self._found: list[Item] = []
+        self._search, self._items = search, search()
 
     def __iter__(self) -> Iterator[Item]:
-        at = 0
-        while True:
-            if at == len(self._made):
+        for i in itertools.count():
+            while i >= len(self._found):
                 try:
-                    self._made.append(next(self._source))
-                except StopIteration:
+                    item = next(self._items, None)
+                except BaseException:
+                    self._found, self._items = [], self._search()
+                    raise
+                if item is None:
                     return
-            yield self._made[at]
-            at += 1
+                self._found.append(item)
+            yield self._found[i]
 
 
 def joined(*parts: bytes | None) -> bytes | None:

@@ -1,0 +1,321 @@
+"""What ends an object or an array, bracket included, and the shortest values of nodes: read by the machine entry after entry.
+
+    {"name":"Ad",     b'"age":0}'       where "age" is required, too
+    [[1,{"a":0        b'}'              and for the array around it b']', or b',0]' where two items must come
+
+The entries that must come by the schema alone (required keys, the least number of items), each with its shortest value, are read at
+once. Where the machine refuses them (items must differ or be contained, keys are too few, exclude or imply each other) it takes the
+first entry that it reads, and so on until it takes the bracket: every live thread can be completed, so always taking the first live
+choice ends somewhere. A frame's rest depends on what the frame still has to reach, not on what is around it.
+
+Entries are chosen one by one, so the result is an upper bound, not the minimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+
+from grammarlm.layout.json import ARRAY_BIT, FIRST_OBLIGATION, INLINE, ROW, Array, Frame, Key, Kind, Object, Shape
+from grammarlm.masks.machines.json.configs import chain_of
+from grammarlm.masks.machines.regular.completion import LONGEST
+
+from .lexemes import ENOUGH, LexemeEndings
+from .reader import AFTER, COMMA, OPEN, Reader
+from .texts import few, joined, short_names, spelled
+from .values import Values
+
+LITERALS = {1: b"true", 2: b"false", 3: b"null"}
+MOST_ENTRIES = 4096  # that are read one by one
+REFUSED = 64  # names of other keys that are tried one after the other
+
+Step = tuple[int, bytes]  # the config after an entry, and the entry
+
+
+class FrameEndings:
+    """What ends objects and arrays of one program."""
+
+    def __init__(self, reader: Reader, lexemes: LexemeEndings):
+        self._reader, self._lexemes, self._rows = reader, lexemes, reader.rows
+        self._languages = lexemes.languages
+        self.values = Values(reader, self._shortest)
+
+    # ------------------------------------------------------------------ values
+
+    def _shortest(self, node: int) -> bytes | None:
+        rows = self._rows
+        found = [self.of_shape(rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]) for i in range(rows[node])]
+        texts = [text for text in found if text is not None and len(text) <= LONGEST]
+        return min(texts, key=self._reader.measure, default=None)
+
+    def of_shape(self, kind: int, row: int) -> bytes | None:
+        """The shortest text known of one alternative of a node."""
+        if kind == Shape.LITERAL:
+            return LITERALS[row]
+        if kind != Shape.OBJECT and kind != Shape.ARRAY:
+            prefix, c, x = self._lexemes.begun(kind, row)
+            return joined(prefix, self._lexemes.lexeme(c, x, 0))
+        begun, needed = (b"[", 0) if kind == Shape.ARRAY else (b"{", self._rows[row + Object.NEEDED])
+        words = [0, row | ARRAY_BIT if kind == Shape.ARRAY else row, 0, 0, 0, 0, needed, 0]
+        with self._reader.scratch():
+            return joined(begun, self._rest_of(words, OPEN))
+
+    def _several(self, node: int) -> Iterator[bytes]:
+        """Different values of a node, short ones first."""
+        rows = self._rows
+        for i in range(rows[node]):
+            kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
+            if kind == Shape.LITERAL or kind == Shape.OBJECT or kind == Shape.ARRAY:
+                yield from filter(None, [self.of_shape(kind, row)])
+            else:
+                prefix, c, x = self._lexemes.begun(kind, row)
+                yield from (prefix + text for text in self._lexemes.lexemes(c, x, 0))
+
+    # ------------------------------------------------------------------ frames
+
+    def rest(self, f: int, where: int) -> bytes | None:
+        """What ends the frame, its bracket included; "" below the whole text."""
+        return self._rest_of(self._reader.frame(f), where) if f else b""
+
+    def _rest_of(self, words: list[int], where: int) -> bytes | None:
+        key, known = self.content(words, where), self._reader.rests
+        if key in known:
+            return known[key]
+        with self.values.finding() as found_out:
+            text = self._found(words, where)
+            if found_out.is_final:
+                self._reader.note(len(text or b""))
+                known[key] = text
+        return text
+
+    def is_unique(self, f: int) -> bool:
+        row = self._reader.frame(f)[Frame.ROW]
+        return bool(row & ARRAY_BIT and self._rows[(row & ROW) + Array.UNIQUE])
+
+    def content(self, words: list[int], where: int, whole: bool = False) -> Hashable:
+        """What the rest of a frame depends on; `whole`: and of an object which keys may come."""
+        row, rows, count = words[Frame.ROW], self._rows, words[Frame.COUNT]
+        others: Hashable
+        if row & ARRAY_BIT:
+            at = row & ROW
+            is_enough = where != COMMA and count >= rows[at + Array.LEAST]
+            if is_enough and not rows[at + Array.CONTAINS]:
+                return row, where
+            if is_enough or not rows[at + Array.UNIQUE]:
+                return row, where, count, words[Frame.LAST]
+            others = tuple(sorted(self._reader.other_names(words)))
+            return row, where, count, words[Frame.LAST], others, chain_of(self._reader.machine, words[Frame.TEXT])
+        many = rows[row + Object.COUNT] > INLINE
+        needed: Hashable = tuple(self.needed(words)) if many else words[Frame.NEEDED]
+        is_enough = count >= rows[row + Object.LEAST] and not (
+            rows[row + Object.OBLIGATIONS] or rows[row + Object.IMPLIED]
+        )
+        if is_enough and not whole and (where != COMMA or needed):
+            return row, where, needed
+        seen = self._reader.many_seen(words) if many else words[Frame.SEEN]
+        others = tuple(sorted(self._reader.other_names(words)))
+        return row, where, needed, seen, count, words[Frame.LAST], others
+
+    def _found(self, words: list[int], where: int) -> bytes | None:
+        row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
+        must = self._least_items(row, words, where) if is_array else self._required(row, words)
+        if must is None:
+            return None
+        kind = Kind.AFTER if where == AFTER else Kind.ENTRY if is_array else Kind.KEYS
+        c = int(kind) | (where == COMMA) << 5 | (0 if where == AFTER else row << 11)
+        start = self._reader.record(c, 0, 0, self._reader.alone(words))
+        text = (b"," if where == AFTER and must else b"") + b",".join(must) + (b"]" if is_array else b"}")
+        if len(text) <= LONGEST and self._reader.read(start, text):
+            return text
+        return self.by_entry(start, words, where)
+
+    def by_entry(self, record: int, words: list[int], where: int) -> bytes | None:
+        """The rest of a frame, the first entry that the machine reads after the other."""
+        row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
+        following = self._items(row, words) if is_array else self._entries(row, words)
+        text, comma, may_end = b"", b"," if where == AFTER else b"", where != COMMA
+        for _ in range(MOST_ENTRIES):
+            if may_end and self._reader.read(record, b"]" if is_array else b"}"):
+                return text + (b"]" if is_array else b"}")
+            self._reader.program.clock.check()
+            step = following(record, comma)
+            if step is None or len(text) > LONGEST:
+                return None
+            record, text = step[0], text + comma + step[1]
+            comma, may_end = b",", True
+        return None
+
+    def _first_read(self, record: int, comma: bytes, entries: Iterator[bytes]) -> Step | None:
+        for entry in entries:
+            after = self._reader.read(record, comma + entry)
+            if after:
+                return after, entry
+        return None
+
+    # ------------------------------------------------------------------ arrays
+
+    def _ways(self, row: int, position: int) -> list[tuple[int, int]]:
+        """The nodes that an item may have, and which `contains` it then counts for."""
+        rows = self._rows
+        at = rows[rows[row + Array.ITEMS] + min(position, rows[row + Array.PREFIX])]
+        return [(rows[at + 1 + 2 * i], rows[at + 2 + 2 * i]) for i in range(rows[at])]
+
+    def _least_items(self, row: int, words: list[int], where: int) -> list[bytes] | None:
+        """As many of the shortest items as must come; None where one is not known."""
+        count, prefix = words[Frame.COUNT], self._rows[row + Array.PREFIX]
+        missing = max(self._rows[row + Array.LEAST] - count, int(where == COMMA))
+        if missing > LONGEST:
+            return None
+        found: list[bytes] = []
+        for position in range(count, min(count + missing, max(prefix, count) + 1)):
+            texts = [text for node, _ in self._ways(row, position) if (text := self.values.value(node)) is not None]
+            if not texts:
+                return None
+            found.append(min(texts, key=self._reader.measure))
+        return found + found[-1:] * (missing - len(found))
+
+    def _items(self, row: int, words: list[int]) -> Callable[[int, bytes], Step | None]:
+        """The next item: one that counts for what must still be contained, else a short one; another each time where items must
+        differ."""
+        rows, kinds = self._rows, range(self._rows[row + Array.CONTAINS])
+        bounds, is_unique = rows[row + Array.BOUNDS], rows[row + Array.UNIQUE]
+        position, so_far = words[Frame.COUNT], [words[Frame.LAST] >> 16 * k & 0xFFFF for k in kinds]
+        supplies: dict[int, Iterator[bytes]] = {}
+
+        def rank(way: tuple[int, int]) -> tuple[int, tuple[int, int]]:
+            helps = sum(so_far[k] < rows[bounds + 2 * k] for k in kinds if way[1] >> k & 1)
+            value = self.values.value(way[0])
+            return -helps, (LONGEST, 0) if value is None else self._reader.measure(value)
+
+        def following(record: int, comma: bytes) -> Step | None:
+            nonlocal position
+            for node, counts in sorted(self._ways(row, position), key=rank):
+                if node not in supplies or not is_unique:
+                    supplies[node] = self._several(node) if is_unique else filter(None, [self.values.value(node)])
+                step = self._next_item(record, comma, supplies[node])
+                if step is not None:
+                    position += 1
+                    for k in kinds:
+                        so_far[k] += counts >> k & 1
+                    return step
+            return None
+
+        return following
+
+    def _next_item(self, record: int, comma: bytes, values: Iterator[bytes]) -> Step | None:
+        """The first value that is allowed and can be followed by something: a number may be read that cannot end."""
+        for value in few(values, ENOUGH):
+            self._reader.program.clock.check()
+            after = self._reader.read(record, comma + value)
+            if after and (self._reader.read(after, b",") or self._reader.read(after, b"]")):
+                return after, value
+        return None
+
+    # ------------------------------------------------------------------ objects
+
+    def needed(self, words: list[int]) -> list[int]:
+        """The keys that a frame still needs, in the schema's order."""
+        rows, row = self._rows, words[Frame.ROW]
+        if rows[row + Object.COUNT] <= INLINE:
+            bits, found = words[Frame.NEEDED], list[int]()
+            if rows[row + Object.OBLIGATIONS]:
+                bits &= (1 << FIRST_OBLIGATION) - 1
+            while bits:
+                found.append((bits & -bits).bit_length() - 1)
+                bits &= bits - 1
+        else:
+            seen, at = self._reader.many_seen(words), rows[row + Object.NEEDED_LIST]
+            listed = [rows[at + 1 + i] for i in range(rows[at])]
+            found = [i for i in listed if not seen or not seen[i // INLINE] >> (i % INLINE) & 1]
+        keys = rows[row + Object.KEYS]
+        return sorted(found, key=lambda i: rows[keys + i * Key.LENGTH + Key.RANK]) if len(found) > 1 else found
+
+    def entry(self, row: int, i: int) -> bytes | None:
+        """A key that has an entry in the schema, with its value."""
+        key = self._rows[row + Object.KEYS] + i * Key.LENGTH
+        node = self._rows[key + Key.NODE]
+        value = None if node < 0 else self.values.value(node)
+        return None if value is None else b'"' + spelled(self._reader.name(key)) + b'":' + value
+
+    def _required(self, row: int, words: list[int]) -> list[bytes] | None:
+        """The entries that a frame needs; None where one is not known."""
+        found = [self.entry(row, i) for i in self.needed(words)]
+        return None if None in found else found  # type: ignore[return-value]
+
+    def _entries(self, row: int, words: list[int]) -> Callable[[int, bytes], Step | None]:
+        """The next entry: one that is needed, else the shortest that may come."""
+        needed, others = self.needed(words), self.other_entries(row, words)
+        missing = max(self._rows[row + Object.LEAST] - words[Frame.COUNT], 0) + 1
+        optional = [self.entry(row, i) for i in range(self._rows[row + Object.COUNT]) if i not in needed]
+        more = [entry for entry in optional if entry is not None] + [entry for _, entry in few(others, missing)]
+        first = [entry for i in needed if (entry := self.entry(row, i)) is not None]
+        choices = first + self._meeting(row, words) + sorted(more, key=self._reader.measure)
+
+        def following(record: int, comma: bytes) -> Step | None:
+            step = self._first_read(record, comma, iter(choices))
+            if step is None:
+                return self._first_read(record, comma, (entry for _, entry in few(others, REFUSED)))
+            choices.remove(step[1])
+            return step
+
+        return following
+
+    def obligations(self, row: int) -> list[tuple[int, int, int]]:
+        """The ways to meet an object's obligations: their bits, the node of the key's values, the node of those that meet them."""
+        rows, at = self._rows, self._rows[row + Object.OBLIGATIONS]
+        return [(rows[at + i], rows[at + i + 1], rows[at + i + 2]) for i in range(1, 1 + 3 * rows[at], 3)] if at else []
+
+    def _meeting(self, row: int, words: list[int]) -> list[bytes]:
+        """Other keys with values that meet the obligations that are left, one each, as far as they are known."""
+        left, found = words[Frame.NEEDED] >> FIRST_OBLIGATION << FIRST_OBLIGATION, list[bytes]()
+        ways, known = self.obligations(row), set[bytes]()
+        while ways and left:
+            bits, node, meeting = ways.pop(max(range(len(ways)), key=lambda i: (ways[i][0] & left).bit_count()))
+            value = self.values.value(meeting) if bits & left else None
+            names = (name for name, _ in self._other_names(row, words, node) if name not in known)
+            name = next(names, None) if value is not None else None
+            if name is not None and value is not None:
+                known.add(name)
+                found.append(b'"' + spelled(name) + b'":' + value)
+                left &= ~bits
+        return found
+
+    def implied(self, row: int) -> dict[int, list[int]]:
+        """The keys that a key asks for."""
+        rows, at = self._rows, self._rows[row + Object.IMPLIED]
+        if not at:
+            return {}
+        return {
+            rows[at + 1 + 2 * k]: [i for i in range(INLINE) if rows[at + 2 + 2 * k] >> i & 1] for k in range(rows[at])
+        }
+
+    def other_nodes(self, row: int) -> list[int]:
+        """The nodes of the values of keys that have no entry in the schema, by case of the key's language."""
+        rows, node, at = self._rows, self._rows[row + Object.OTHERS], self._rows[row + Object.CASES]
+        if node >= 0:
+            return [node]
+        return [rows[at + i] for i in range(rows[row + Object.CASE_COUNT])] if node < -1 else []
+
+    def other_entries(self, row: int, words: list[int]) -> Iterator[tuple[bytes, bytes]]:
+        """Keys that have no entry in the schema and have not come, each alone and with its value."""
+        if all(self.values.value(node) is None for node in self.other_nodes(row)):
+            return
+        for name, node in self._other_names(row, words):
+            value = self.values.value(node)
+            if value is not None:
+                yield name, b'"' + spelled(name) + b'":' + value
+
+    def _other_names(self, row: int, words: list[int], of: int | None = None) -> Iterator[tuple[bytes, int]]:
+        """New names of keys without an entry, and the node of their values: all, or those of one node."""
+        keys, nodes = self._rows[row + Object.KEYS], self.other_nodes(row)
+        language, count = self._rows[row + Object.LANGUAGE], self._rows[row + Object.COUNT]
+        known = {self._reader.name(keys + i * Key.LENGTH) for i in range(count)}
+        known.update(self._reader.other_names(words))
+        if language == 0:
+            found: Iterator[tuple[bytes, int]] = ((name, nodes[0]) for name in short_names())
+        elif of is None or len(nodes) == 1:
+            words_of, last = few(self._languages.words(language), MOST_ENTRIES), len(nodes) - 1
+            found = ((name, nodes[min(self._languages.case(at) - 1, last)]) for name, at in words_of)
+        else:
+            alone = [self._languages.states.alone(language, case) for case, node in enumerate(nodes) if node == of]
+            found = ((name, of) for state in alone for name, _ in few(self._languages.words(state), MOST_ENTRIES))
+        yield from (each for each in found if each[0] not in known)
