@@ -322,37 +322,9 @@ def test_answers_are_remembered_and_prompts_of_other_texts_are_not(tree):
     assert forwards_a_token(gl.Draft("suffix", tree=tree), other, answer) >= 0.8
 
 
-def test_an_answer_of_which_nothing_was_learned_is_forgotten():
-    drafter = Suffix()
-    assert drafter.forget(SimpleNamespace(ids=[1, 2, 3], tokens=[])) == []
-    drafter.add([])
-    assert drafter.nbytes == SuffixTree(1 << 17).nbytes
-
-
 def test_an_answer_for_which_nothing_was_drafted_is_remembered():
     drafter = Suffix()
     drafter.drop(SimpleNamespace(ids=list(range(30)), tokens=list(range(18, 30))))
     drafter.learn("other", [20, 21, 22])
     growth = SimpleNamespace(row="other", most=8)
     assert drafter.runs(growth, 4, 1)[0] == [23, 24, 25, 26]
-
-
-@pytest.mark.parametrize("chance", [-0.1, 1, "x"])
-def test_a_chance_is_checked(chance):
-    with pytest.raises((ValueError, TypeError), match="chance"):
-        gl.Draft("suffix", chance=chance)
-
-
-def test_a_higher_chance_drafts_less():
-    """Texts in which each token has several followers."""
-    counts = {}
-    rng = np.random.default_rng(8)
-    texts = [rng.integers(130, 140, 50).tolist() for _ in range(6)]
-    for chance in (0.0, 0.3):
-        draft = gl.Draft("suffix", chance=chance)
-        for number, text in enumerate(texts):
-            model = Planted(noise(WIDTH, deviation=0.3), {(5, 6, 7 + number): [*text, STOP]})
-            out = gl.generate(model, [5, 6, 7 + number], vocab=VOCAB, max_tokens=90, draft=draft)
-            assert out.tokens == text
-            counts[chance] = counts.get(chance, 0) + out.stats.draft_tokens
-    assert counts[0.3] < 0.6 * counts[0.0]

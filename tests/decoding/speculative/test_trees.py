@@ -147,23 +147,3 @@ def test_children_without_replacement_accept_more_than_draws_that_repeat(count):
     assert distinct[0] < distinct[1] < distinct[2]
     assert distinct[2] > independent[2]
     assert together[2] > together[0]  # SpecTr: more with each draw
-
-
-def test_trigrams_learn_while_they_draft():
-    """ADED: it starts empty, and of similar records more and more is drafted; the tree that is searched has more than a chain."""
-    rng = np.random.default_rng(3)
-    head, tail = rng.permutation(np.arange(130, 200)).tolist(), rng.permutation(np.arange(200, 257)).tolist()
-    texts = [[*head[:14], tail[3 * n], *head[14:30], tail[3 * n + 1], *head[30:48], tail[3 * n + 2]] for n in range(8)]
-    asked = [[5, 6, 7 + n] for n in range(8)]
-    model = Planted(noise(WIDTH, deviation=0.3), {tuple(p): [*t, STOP] for p, t in zip(asked, texts, strict=True)})
-    rates: dict[str, list[float]] = {}
-    for tree in ("best_first", "chain"):
-        draft = gl.Draft("trigram", tree=tree, length=6)
-        for prompt, text in zip(asked, texts, strict=True):
-            out = gl.generate(model, prompt, vocab=VOCAB, max_tokens=60, draft=draft)
-            assert out.tokens == text
-            rates.setdefault(tree, []).append(100 * out.stats.accepted_tokens / len(text))
-    first, second, *later = rates["best_first"]
-    assert first < 10 < second <= max(later)
-    assert min(later) > 60
-    assert sum(later) >= sum(rates["chain"][2:])
