@@ -10,6 +10,7 @@ from itertools import count
 import pytest
 
 import grammarlm as gl
+from tests.counts import tiers
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
 from tests.mask_bits import ids_of
@@ -159,14 +160,9 @@ def check_random(seed: str, name: str, patterns: int) -> int:
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_walks_of_random_patterns_end_within_their_budget(name: str) -> None:
-    assert check_random("few", name, 13) >= 4
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", VOCABULARIES)
-def test_walks_of_many_random_patterns_end_within_their_budget(name: str) -> None:
-    assert check_random("many", name, 600) >= 150
+@tiers("seed, count, least", ("few", 13, 4), ("many", 600, 150))
+def test_walks_of_random_patterns_end_within_their_budget(name: str, seed: str, count: int, least: int) -> None:
+    assert check_random(seed, name, count) >= least
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)

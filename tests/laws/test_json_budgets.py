@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.json_budget_laws import CASES, RECORD, SPARE, check_budgets, check_growth, check_promises, check_walk
 from tests.laws.json_laws import WALKED, compiled
 from tests.laws.laws import allowed_ids
@@ -36,15 +36,11 @@ def check_random(seed: str, count: int) -> Counter[str]:
     return outcomes
 
 
-def test_walks_under_random_schemas_end_within_their_budget() -> None:
-    assert check_random("few", 100)["narrowed"] > 100
-
-
-@pytest.mark.proof
-def test_walks_under_many_random_schemas_end_within_their_budget(record_property) -> None:
-    outcomes = check_random("many", 8000)
-    record_property("cases", outcomes["walks"])
-    record_counts(record_property, outcomes)
+@tiers("seed, count", ("few", 100), ("many", 8000))
+def test_walks_under_random_schemas_end_within_their_budget(seed: str, count: int, record_property) -> None:
+    outcomes = check_random(seed, count)
+    assert outcomes["narrowed"] > 100
+    record_counts(record_property, outcomes, cases="walks")
 
 
 def check_random_growth(seed: str, count: int) -> Counter[str]:
@@ -54,15 +50,11 @@ def check_random_growth(seed: str, count: int) -> Counter[str]:
     return outcomes
 
 
-def test_growth_is_bounded() -> None:
+@tiers("seed, count", ("few", 1500), ("many", 200_000))
+def test_growth_is_bounded(seed: str, count: int, record_property) -> None:
     for case, (schema, _) in CASES.items():
         check_growth(schema, random.Random(case))
-    check_random_growth("few", 1500)
-
-
-@pytest.mark.proof
-def test_growth_is_bounded_under_many_schemas(record_property) -> None:
-    record_property("cases", check_random_growth("many", 200_000)["tokens"])
+    record_property("cases", check_random_growth(seed, count)["tokens"])
 
 
 def check_random_promises(seed: str, count: int) -> Counter[str]:

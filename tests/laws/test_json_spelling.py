@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.json_budget_laws import CASES, check_budgets, check_growth
 from tests.laws.json_laws import WALKED, accepts, check_walks, check_whole_masks, compiled
 from tests.laws.json_pairs import check_pairs
@@ -42,13 +42,9 @@ _WRITTEN = [
 ]
 
 
-def test_random_schemas_agree_with_the_oracle() -> None:
-    check_pairs("natural", 250, **NATURAL)
-
-
-@pytest.mark.proof
-def test_many_random_schemas_agree_with_the_oracle(record_property) -> None:
-    outcomes = check_pairs("many natural", 6000, **NATURAL)
+@tiers("seed, count", ("natural", 250), ("many natural", 6000))
+def test_random_schemas_agree_with_the_oracle(seed: str, count: int, record_property) -> None:
+    outcomes = check_pairs(seed, count, **NATURAL)
     record_property("cases", outcomes["valid"] + outcomes["invalid"])
     record_counts(record_property, outcomes)
 
@@ -71,13 +67,9 @@ def check_styles(seed: str, wanted: int) -> int:
     return texts
 
 
-def test_every_style_of_json_dumps_is_read() -> None:
-    check_styles("few", 300)
-
-
-@pytest.mark.proof
-def test_every_style_of_json_dumps_is_read_under_many_schemas(record_property) -> None:
-    record_property("cases", check_styles("many", 30_000))
+@tiers("seed, count", ("few", 300), ("many", 30_000))
+def test_every_style_of_json_dumps_is_read(seed: str, count: int, record_property) -> None:
+    record_property("cases", check_styles(seed, count))
 
 
 def test_walks_are_written_as_json_dumps_writes() -> None:
@@ -95,16 +87,14 @@ def check_masks(pieces: str, schemas: list[Any], longest: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("pieces", _PIECES)
-def test_whole_masks(pieces: str) -> None:
-    is_wide = pieces in ("strings", "keys")
-    assert check_masks(pieces, _WRITTEN[:: 6 if is_wide else 2], 3 if pieces == "keys" else 4)["bits"] >= 150
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("pieces", _PIECES)
-def test_many_whole_masks(pieces: str, record_property) -> None:
-    supply = RandomSchemas(f"many natural {pieces}", depth=2)
-    outcomes = check_masks(pieces, [*_WRITTEN, *(supply.schema() for _ in range(20))], 4)
+@tiers("is_quick", True, False)
+def test_whole_masks(pieces: str, is_quick: bool, record_property) -> None:
+    schemas, longest = _WRITTEN[:: 6 if pieces in ("strings", "keys") else 2], 3 if pieces == "keys" else 4
+    if not is_quick:
+        supply, longest = RandomSchemas(f"many natural {pieces}", depth=2), 4
+        schemas = [*_WRITTEN, *(supply.schema() for _ in range(20))]
+    outcomes = check_masks(pieces, schemas, longest)
+    assert outcomes["bits"] >= 150
     record_property("cases", outcomes["bits"])
 
 

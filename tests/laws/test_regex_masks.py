@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
 from tests.oracles.random_regex import Expression, RandomRegex, build, random_byte_patterns
@@ -51,10 +51,12 @@ def check_many(seed: str, name: str, count: int, steps: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_random_expressions(name: str) -> None:
-    outcomes = check_many("masks", name, 25, 12)
-    assert outcomes["walked"] >= 10, outcomes
-    assert outcomes["refused"] <= 5, outcomes
+@tiers("seed, count, steps, least", ("masks", 25, 12, 10), *((f"proof {part}", 300, 25, 100) for part in range(4)))
+def test_random_expressions(name: str, seed: str, count: int, steps: int, least: int, record_property) -> None:
+    outcomes = check_many(seed, name, count, steps)
+    record(record_property, outcomes)
+    assert outcomes["walked"] >= least, outcomes
+    assert outcomes["refused"] <= count / 5, outcomes
 
 
 def check_looking_around(seed: str, name: str, count: int, steps: int) -> Counter[str]:
@@ -63,17 +65,15 @@ def check_looking_around(seed: str, name: str, count: int, steps: int) -> Counte
     return Counter(check_expression(drawn.pattern(1), name, steps) for _ in range(count))
 
 
-def test_random_look_arounds() -> None:
-    outcomes = check_looking_around("around", "every byte", 40, 8)
-    assert outcomes["walked"] >= 10, outcomes
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", VOCABULARIES)
-def test_many_random_look_arounds(name: str, record_property) -> None:
-    outcomes = check_looking_around("many", name, 600, 15)
+@tiers(
+    "seed, name, count, steps, least",
+    ("around", "every byte", 40, 8, 10),
+    *(("many", name, 600, 15, 200) for name in VOCABULARIES),
+)
+def test_random_look_arounds(seed: str, name: str, count: int, steps: int, least: int, record_property) -> None:
+    outcomes = check_looking_around(seed, name, count, steps)
     record(record_property, outcomes)
-    assert outcomes["walked"] >= 200
+    assert outcomes["walked"] >= least, outcomes
 
 
 def record(record_property, outcomes: Counter[str]) -> None:
@@ -89,25 +89,11 @@ def check_bytes(seed: str, count: int, steps: int) -> Counter[str]:
     return Counter(check_expression(expression, "every byte", steps) for expression in expressions)
 
 
-def test_random_patterns_of_bytes() -> None:
-    outcomes = check_bytes("bytes", 20, 10)
-    assert outcomes["walked"] >= 15, outcomes
-
-
-@pytest.mark.proof
-def test_many_random_patterns_of_bytes(record_property) -> None:
-    outcomes = check_bytes("many bytes", 400, 20)
+@tiers("seed, count, steps, least", ("bytes", 20, 10, 15), ("many bytes", 400, 20, 200))
+def test_random_patterns_of_bytes(seed: str, count: int, steps: int, least: int, record_property) -> None:
+    outcomes = check_bytes(seed, count, steps)
     record(record_property, outcomes)
-    assert outcomes["walked"] >= 200
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("part", range(4))
-@pytest.mark.parametrize("name", VOCABULARIES)
-def test_many_random_expressions(name: str, part: int, record_property) -> None:
-    outcomes = check_many(f"proof {part}", name, 300, 25)
-    record(record_property, outcomes)
-    assert outcomes["walked"] >= 100, outcomes
+    assert outcomes["walked"] >= least, outcomes
 
 
 def _patterns() -> st.SearchStrategy[str]:

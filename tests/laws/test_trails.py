@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import grammarlm as gl
 from grammarlm.masks.trail import before, steps_of
+from tests.counts import tiers
 from tests.internals import current_epoch, head_of, made_in
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
@@ -194,14 +195,9 @@ def run(examples: int, steps: int) -> None:
     assert DONE["epochs"] > examples / 10
 
 
-def test_a_family_of_matchers() -> None:
-    run(100, 30)
-
-
-@pytest.mark.proof
-def test_many_families_of_matchers(record_property) -> None:
-    run(2000, 50)
-    record_property("families", 2000)
+@tiers("examples, steps", (100, 30), (2000, 50))
+def test_a_family_of_matchers(examples: int, steps: int) -> None:
+    run(examples, steps)
 
 
 @pytest.mark.usefixtures("only_new_objects")
