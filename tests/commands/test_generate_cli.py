@@ -102,27 +102,6 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
         assert "Traceback" not in err
 
 
-def test_methods_and_several_answers(capsys, folder) -> None:
-    """As generate() finds them."""
-    given = ("--model", folder, "--prompt", "the cat", "--regex", "[a-c]{3}")
-    found, code = {}, 0
-    for name, options in (
-        ("beam", ("--set", "beams=30")),
-        ("smc", ("--set", "particles=3")),
-        ("awrs", ()),
-        ("trials", ()),
-    ):
-        code, out, err = call_generate(capsys, *given, "--method", name, *options, "--n", "2", "--json")
-        assert (code, err) == (0, "")
-        found[name] = [json.loads(line) for line in out.splitlines()]
-        assert len(found[name]) == 2
-        assert all(re.fullmatch("[a-c]{3}", answer["text"]) for answer in found[name])
-    assert found["beam"][0]["score"] > found["beam"][1]["score"]
-    assert found["beam"][0]["text"] != found["beam"][1]["text"]
-    code, out, _ = call_generate(capsys, *given, "--n", "3", "--temperature", "1", "--seed", "5")
-    assert (code, len(out.splitlines())) == (0, 3)
-
-
 def test_healing(capsys, folder, model, tokenizer) -> None:  # noqa: F811
     for prompt in ("the c", "the hat s", "a "):
         for heal in (True, False):
@@ -318,18 +297,6 @@ def test_the_page(capsys, folder, tmp_path) -> None:
         texts.append(result["text"])
         assert any("#/properties/n, #/$defs/n" in row[-1] for row in read.rows)
     assert any("<" in text for text in texts)  # else nothing of the kind was escaped
-
-
-def test_the_page_of_another_grammar(capsys, folder, tmp_path) -> None:
-    page = tmp_path / "out.html"
-    code, out, _ = call_generate(
-        capsys, "--model", folder, "--prompt", "a", "--regex", "(é|😀){3}", "--temperature", "1", "--report", str(page)
-    )
-    read = Page(page.read_bytes().decode())
-    assert code == 0
-    assert read.texts["answer"] == out.rstrip("\n")  # whatever the tokens cut
-    assert len(read.rows[0]) == 8
-    assert "(é|😀){3}" in read.texts["grammar"]
 
 
 def test_the_view_is_on_stderr_and_the_answer_on_stdout(capsys, folder) -> None:

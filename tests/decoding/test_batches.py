@@ -1,7 +1,5 @@
 """A batch gives what single calls give, whatever the model's cache; so do forced tokens that share a forward, and n answers."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -142,14 +140,3 @@ def test_a_budget_is_refused_before_the_first_forward(tokenizer):
                 model, [[1], [2], [3]], vocab=vocab, regex=["a", None, "[0-9]{9}"], max_tokens=5, batch_size=size
             )
     assert not calls
-
-
-def test_large_batches_go_in_parts(model, tokenizer):
-    prompts = [f"the {word} {i}" for i, word in itertools.product(range(3), ("cat", "hat"))]
-    options = {"tokenizer": tokenizer, "regex": "[a-z]{3,8}", "temperature": 1.0, "seed": 1}
-    whole = gl.generate(model, prompts, **options)
-    for size in (1, 4):
-        for one, other in zip(
-            whole, gl.generate(model, prompts, batch_size=size, progress=False, **options), strict=True
-        ):
-            assert_same(one, other)

@@ -151,6 +151,17 @@ class Family(RuleBasedStateMachine):
         made_in(matcher, lambda epoch, state: None)
         DONE["epochs"] += 1
 
+    @rule(which=st.integers(0, 99), is_saved=st.integers(0, 9))
+    def snapshot_and_restore(self, which: int, is_saved: int) -> None:
+        matcher, read = self.member(which)
+        constraint = self.constraint
+        if is_saved == 0:  # now and then the constraint, too: from_bytes compiles
+            constraint = gl.Constraint.from_bytes(constraint.to_bytes(), self.vocab)
+        restored = constraint.restore(matcher.snapshot())
+        assert allowed_ids(restored, self.vocab) == allowed_ids(matcher, self.vocab)
+        restored.rollback(len(read))
+        assert allowed_ids(restored, self.vocab) == allowed_ids(self.constraint.matcher(max_tokens=self.budget), self.vocab)
+
     def replayed(self, which: int) -> gl.Matcher:
         """Another matcher that has read the same, from the start."""
         _, read = self.member(which)
@@ -195,7 +206,7 @@ def run(examples: int, steps: int) -> None:
     assert DONE["epochs"] > examples / 10
 
 
-@tiers("examples, steps", (100, 30), (2000, 50))
+@tiers("examples, steps", (50, 25), (2000, 50))
 def test_a_family_of_matchers(examples: int, steps: int) -> None:
     run(examples, steps)
 

@@ -8,7 +8,6 @@ import grammarlm as gl
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
 from grammarlm.masks.machines.parts import borders
 from grammarlm.masks.machines.parts import reader as parts_reader
-from grammarlm.masks.machines.regular import rows as regular_rows
 from tests.mask_bits import ids_of
 
 ORDER = gl.JsonSchema({"type": "object", "properties": {"n": {"type": "integer", "maximum": 40}}, "required": ["n"]})
@@ -151,16 +150,6 @@ def test_masks_are_what_can_be_read(name):
 
 
 SKIPPING = ["calls", "calls in calls", "a string and anything", "any value and anything", "any value, a text, a number"]
-
-
-@pytest.mark.parametrize("name", SKIPPING)
-def test_masks_where_much_is_left_out(name, monkeypatch):
-    """What is done over large vocabularies only."""
-    monkeypatch.setattr(borders, "FEWEST_NODES", 0)
-    monkeypatch.setattr(borders, "FEW_NODES", 0)
-    monkeypatch.setattr(borders, "FEW_WANTED", 1)
-    monkeypatch.setattr(regular_rows, "FEW_NODES", 0)
-    assert check_masks(name, 3, seed=11) >= 6
 
 
 @pytest.mark.parametrize("name", SKIPPING)
@@ -310,18 +299,6 @@ def test_a_text_that_can_be_read_in_too_many_ways(monkeypatch):
     with pytest.raises(gl.LimitExceeded, match="more than 20 ways"):
         matcher.advance_bytes(b"[" * 10)
     assert allowed(matcher)
-
-
-def test_many_alternatives():
-    tools = [gl.JsonSchema({"properties": {"tool": {"const": f"t{i}"}}, "required": ["tool"]}) for i in range(100)]
-    grammar = tools[0]
-    for tool in tools[1:]:
-        grammar = grammar | tool
-    matcher = gl.compile(grammar, VOCAB).matcher()
-    assert matcher.advance_bytes(b'{"tool": "t9')
-    assert matcher.advance_bytes(b'9"}')
-    assert matcher.is_accepting
-    assert not matcher.advance_bytes(b"}")
 
 
 def test_special_tokens_beside_schemas():
