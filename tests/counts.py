@@ -8,7 +8,9 @@ import pytest
 
 def tiers(names: str, quick: Any, *proof: Any) -> pytest.MarkDecorator:
     """The parameters of a law in each run, and those that the proof has."""
-    in_proof = [pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=pytest.mark.proof) for each in proof]
+    in_proof = [
+        pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=pytest.mark.proof) for each in proof
+    ]
     return pytest.mark.parametrize(names, [quick, *in_proof])
 
 

@@ -6,14 +6,13 @@ never above what these schemas are known to need.
 
 import random
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
 from tests.counts import record_counts, tiers
-from tests.laws.json_budget_laws import CASES, RECORD, SPARE, check_budgets, check_growth, check_promises, check_walk
+from tests.laws.json_budget_laws import CASES, RECORD, check_budgets, check_growth, check_promises, check_walk
 from tests.laws.json_laws import WALKED, compiled
 from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge
@@ -84,19 +83,6 @@ def test_what_is_known_at_sight_holds() -> None:
 @pytest.mark.proof
 def test_what_is_known_at_sight_holds_under_many_schemas(record_property) -> None:
     record_property("cases", check_random_promises("many", 1_000_000)["promises"])
-
-
-def test_threads_share_a_constraint() -> None:
-    """Budgets are counted along texts that go on."""
-    constraint = compiled(RECORD, property_order="any")
-    enough, judge = constraint.matcher().min_tokens_left, Judge(RECORD)
-
-    def walk(number: int) -> int:
-        rng = random.Random(number)
-        return sum(check_walk(constraint, judge, enough + SPARE[i % 4], rng)["walks"] for i in range(4))
-
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(walk, range(16))) == 64
 
 
 @pytest.mark.parametrize("whitespace", ["compact", "flexible", "any", r"( |\r\n)?"])

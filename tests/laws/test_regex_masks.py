@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -188,37 +187,3 @@ def test_a_difference_of_a_regex_from_itself_is_unsatisfiable() -> None:
     for grammar in [gl.Regex("a+") - gl.Regex("aa*"), gl.Regex("a*") & gl.Regex("b+")]:
         with pytest.raises(gl.UnsatisfiableGrammar):
             gl.compile(grammar, COMPILED["every byte"])
-
-
-def test_matchers_of_one_constraint_are_independent() -> None:
-    vocab, token_list = COMPILED["merged pairs"], VOCABULARIES["merged pairs"]
-    constraint = gl.compile(gl.Regex(r"(?:[ab]{2} ?)+\d"), vocab)
-    token_oracle = token_list.token_oracle(Oracle(r"(?:[ab]{2} ?)+\d"))
-    first, second = constraint.matcher(), constraint.matcher()
-    assert_walk_equals_oracle(first, token_oracle, vocab, random.Random(1), 10)
-    first.advance_bytes(b"ab")
-    assert_walk_equals_oracle(second, token_oracle, vocab, random.Random(2), 10)
-
-
-def test_threads_share_a_constraint() -> None:
-    """States are made when a walk first meets them; four walks at once must not see half of one."""
-    pattern = r"(?:[ab]+\d?|é.|(?:[^a]{2})+_)*"
-    vocab, token_list = COMPILED["every byte"], VOCABULARIES["every byte"]
-    token_oracle = token_list.token_oracle(Oracle(pattern))
-    token_oracle.completable(token_oracle.start)
-    for repeat in range(3):
-        constraint = gl.compile(gl.Regex(pattern), vocab)
-        with ThreadPoolExecutor(4) as pool:
-            walks = [
-                pool.submit(
-                    assert_walk_equals_oracle,
-                    constraint.matcher(),
-                    token_oracle,
-                    vocab,
-                    random.Random(f"{repeat} {thread}"),
-                    30,
-                )
-                for thread in range(4)
-            ]
-        for walk in walks:
-            walk.result()

@@ -160,7 +160,9 @@ class Family(RuleBasedStateMachine):
         restored = constraint.restore(matcher.snapshot())
         assert allowed_ids(restored, self.vocab) == allowed_ids(matcher, self.vocab)
         restored.rollback(len(read))
-        assert allowed_ids(restored, self.vocab) == allowed_ids(self.constraint.matcher(max_tokens=self.budget), self.vocab)
+        assert allowed_ids(restored, self.vocab) == allowed_ids(
+            self.constraint.matcher(max_tokens=self.budget), self.vocab
+        )
 
     def replayed(self, which: int) -> gl.Matcher:
         """Another matcher that has read the same, from the start."""
@@ -234,18 +236,6 @@ def test_a_long_text_leaves_nothing_for_the_collector() -> None:
     assert read(5000) < 100
     matcher.rollback(5000)
     assert matcher.fork().advance(VOCAB_ID[ord("a")])
-
-
-@pytest.mark.parametrize("back", ["the fork", "the other"])
-def test_a_fork_keeps_what_it_has_read(back: str) -> None:
-    for fork in (gl.Matcher.fork, copy.copy):
-        matcher = gl.compile(gl.Regex("a*"), VOCAB).matcher()
-        assert all(matcher.advance(VOCAB_ID[ord("a")]) for _ in range(6))
-        first, second = (fork(matcher), matcher) if back == "the fork" else (matcher, fork(matcher))
-        first.rollback(4)
-        assert first.advance_bytes(b"aa")
-        assert steps_of(head_of(second)) == 6 * [VOCAB_ID[ord("a")]]
-        assert steps_of(head_of(first)) == [*2 * [VOCAB_ID[ord("a")]], b"aa"]
 
 
 def test_an_interrupted_step_is_forgotten() -> None:

@@ -8,6 +8,7 @@ from itertools import accumulate, product
 import pytest
 
 from grammarlm.grammars.cfg.rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Rules, Sequence, Text, Token
+from tests.counts import tiers
 from tests.oracles.cfg_oracle import CfgOracle, Column, ShortestTexts, TokenFuture
 from tests.oracles.code_points import ANYTHING
 from tests.oracles.random_grammars import RandomGrammar, RandomGrammars
@@ -92,14 +93,11 @@ def check_many(seed: str, count: int, most: int) -> int:
     return texts
 
 
-def test_random_grammars_have_the_texts_of_their_rules() -> None:
-    assert check_many("oracle", 40, 400) > 300
-
-
-@pytest.mark.proof
-def test_many_random_grammars_have_the_texts_of_their_rules(record_property) -> None:
-    record_property("grammars", 500)
-    record_property("texts", check_many("oracle proof", 500, 3000))
+@tiers("seed, count, most, least", ("oracle", 40, 400, 300), ("oracle proof", 500, 3000, 300))
+def test_random_grammars_have_the_texts_of_their_rules(seed, count, most, least, record_property) -> None:
+    texts = check_many(seed, count, most)
+    assert texts > least
+    record_property("texts", texts)
 
 
 def depths(text: str) -> list[int]:

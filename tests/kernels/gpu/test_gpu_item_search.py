@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import grammarlm as gl
+from tests.counts import tiers
 from tests.laws.item_models import Model, random_history, random_rows
 from tests.oracles.plain_beams import plain_beams
 
@@ -43,16 +44,10 @@ def compare(seed: int, device: torch.device) -> None:
         assert result.valid.tolist() == [True] * len(want) + [False] * (beams - len(want))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_random_sets(seed: int, device: torch.device) -> None:
-    compare(seed, device)
-
-
-@pytest.mark.proof
-def test_many_random_sets(record_property, device: torch.device) -> None:
-    for seed in range(1000, 1150):
+@tiers("first, count", (0, 3), (1000, 150))
+def test_random_sets(first: int, count: int, device: torch.device) -> None:
+    for seed in range(first, first + count):
         compare(seed, device)
-    record_property("cases", 150)
 
 
 def test_sets_of_next_to_nothing(device: torch.device) -> None:

@@ -10,6 +10,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.masks.filters.canonical import Canonical
 from grammarlm.vocab.tokenizers.shapes import Shapes, named_in
+from tests.counts import tiers
 from tests.laws.laws import allowed_ids
 from tests.mask_bits import ids_of
 from tests.real_data import FOLDER, NAMES, needs_data
@@ -240,16 +241,9 @@ def check_real(name: str, lasts_of_each: int) -> int:
 
 
 @needs_data
-@pytest.mark.parametrize("name", ["gpt2", "llama2", "llama3_1"])
-def test_real_tokenizers(name: str) -> None:
-    check_real(name, 2)
-
-
-@needs_data
-@pytest.mark.proof
-@pytest.mark.parametrize("name", NAMES)
-def test_all_real_tokenizers(name: str, record_property) -> None:
-    record_property("cases", check_real(name, 20))
+@tiers("name, count", ("llama2", 2), *((name, 20) for name in NAMES))
+def test_real_tokenizers(name: str, count: int, record_property) -> None:
+    record_property("cases", check_real(name, count))
 
 
 def test_what_patterns_name() -> None:
