@@ -10,11 +10,9 @@ import pytest
 
 import grammarlm as gl
 from tests.counts import record_counts, tiers
-from tests.laws.json_laws import accepts
 from tests.laws.keyword_laws import READERS, VOCAB, check_readers
 from tests.oracles.keyword_schemas import (
     DRAFTS,
-    INSTANCES,
     PLACES,
     applied,
     document,
@@ -151,8 +149,3 @@ def test_all_pairs_of_keywords_in_other_places(place: str, record_property) -> N
 def test_all_pairs_of_keywords_of_older_drafts(draft: int, record_property) -> None:
     outcomes = check_all(islice(pairs(draft), draft % 8, None, 8), draft=draft, readers=["auto", "declared"])
     record_counts(record_property, outcomes, cases="verdicts")
-
-
-def test_the_instances_are_json() -> None:
-    matcher = gl.compile(gl.JsonSchema(True), VOCAB).matcher()
-    assert [text for text in INSTANCES if not accepts(matcher, text.encode())] == []

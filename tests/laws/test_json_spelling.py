@@ -3,11 +3,13 @@
 import json
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import grammarlm as gl
+from tests.corpus_files import read_toml
 from tests.counts import record_counts, tiers
 from tests.laws.json_budget_laws import CASES, check_budgets, check_growth
 from tests.laws.json_laws import WALKED, accepts, check_walks, check_whole_masks, compiled
@@ -18,6 +20,7 @@ from tests.oracles.random_json_instances import near
 from tests.oracles.random_json_schemas import RandomSchemas
 
 NATURAL = {"whitespace": "natural", "spelling": "plain"}
+SPELLED = read_toml(Path(__file__).parents[1] / "corpus" / "schemas.toml")["spelled"]
 # Tokens for whole masks: every gap with every white space, alone and as a part of a token; every escape.
 _PIECES = {
     "objects": [b"{", b"\n", b" ", b'"a":', b'"b"', b":", b"1", b",", b"}"],
@@ -113,26 +116,14 @@ def test_budgets_under_random_schemas() -> None:
         check_growth(schema, rng, **NATURAL)
 
 
-_OPEN = "\n" + " " * 40
-
-
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        (["{}", "[]", "1"], [" {}", "\n1", "{} ", "[]\n", "1 ", "{ }", "[\n]", "{\n}"]),
-        (['{"a": 1}', '{"a":1}'], ['{"a":  1}', '{"a" :1}', '{"a":\n1}', '{"a":\t1}', '{ "a":1}', '{"a":1 }']),
-        (["[1, 2]", "[1,2]", "[1,\n2]"], ["[1,  2]", "[1 ,2]", "[1\n,2]", "[1, \n2]", "[1,\t2]", "[ 1]", "[1 ]"]),
-        (["[\n1]", "[1\n]", f"[{_OPEN}1{_OPEN}]", "[\n\t1\n]"],
-         ["[\n\t 1]", "[\n \t1]", "[\n\n1]", "[1\n\n]", f"[{_OPEN} 1]", f"[1{_OPEN} ]", "[\r\n1]"]),
-        (['"\x7f/é😀"', r'"\"\\\b\f\n\r\t\u0000\u001f\u000b"'],
-         [r'"\/"', r'"\u0061"', r'"\u001F"', r'"\u000a"', r'"\ud83d\ude00"', '"\t"']),
-        ([r'{"\n": 0}', '{"a/b": 0}'], [r'{"\u000a": 0}', r'{"a\/b": 0}', r'{"\u0061": 0}']),
-    ],
-)  # fmt: skip
-def test_what_is_natural_and_plain(good: list[str], bad: list[str]) -> None:
-    matcher = compiled({}, **NATURAL).matcher()
-    assert [text for text in good if not accepts(matcher, text.encode())] == []
-    assert [text for text in bad if accepts(matcher, text.encode())] == []
+@pytest.mark.parametrize("case", SPELLED, ids=lambda case: case["schema"][:40])
+def test_each_spelling(case: dict[str, Any]) -> None:
+    schema = (
+        case["schema"] if "e400" in case["schema"] else json.loads(case["schema"])
+    )  # as text: a float holds none such
+    matcher = compiled(schema, **case.get("options", {})).matcher()
+    assert [text for text in case["good"] if not accepts(matcher, text.encode())] == []
+    assert [text for text in case["bad"] if accepts(matcher, text.encode())] == []
 
 
 def test_the_report_says_how_a_schema_is_spelled() -> None:

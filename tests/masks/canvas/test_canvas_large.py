@@ -91,7 +91,7 @@ def test_blocks_begin_where_tokens_of_rows_lead_to() -> None:
     tokens, constraint = compiled("sqlite")
     assert constraint.canvas(4).is_completable([-1] * 4)
     matcher = constraint.matcher()
-    for byte in b"SELECT x.y, x ( x ) FROM t JOIN t AS xx ON xx.y = xxx WHERE x >= 1 AND x IN (1) ORDER BY x":
+    for byte in b"SELECT x.y FROM t AS xx WHERE x IN (1)":
         assert matcher.advance(tokens.index(bytes([byte])))
         grid = view_of(constraint).grid(4, matcher, 16, lambda: None)
         for control, stack in grid.starts:
