@@ -30,6 +30,8 @@ TEXTS = {
     ],
 }
 
+LONG = b"SELECT x.y, x ( x ) FROM t JOIN t AS xx ON xx.y = xxx WHERE x >= 1 AND x IN (1) ORDER BY x"
+
 
 @functools.cache
 def compiled(name: str) -> tuple[list[bytes], gl.Constraint]:
@@ -86,12 +88,13 @@ def test_two_holes(name: str, count: int) -> None:
     assert allowed > 20
 
 
-def test_blocks_begin_where_tokens_of_rows_lead_to() -> None:
+@tiers("text", b"SELECT x.y FROM t AS xx WHERE x IN (1)", LONG)
+def test_blocks_begin_where_tokens_of_rows_lead_to(text: bytes) -> None:
     """A matcher within a lexeme stands where tokens lead to, with what these have on the stack: or all is forgotten."""
     tokens, constraint = compiled("sqlite")
     assert constraint.canvas(4).is_completable([-1] * 4)
     matcher = constraint.matcher()
-    for byte in b"SELECT x.y FROM t AS xx WHERE x IN (1)":
+    for byte in text:
         assert matcher.advance(tokens.index(bytes([byte])))
         grid = view_of(constraint).grid(4, matcher, 16, lambda: None)
         for control, stack in grid.starts:
