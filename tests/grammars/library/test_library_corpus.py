@@ -1,7 +1,6 @@
 """Every text of corpus/library.toml through every route from a grammar's name and a text to yes or no.
 
-A route is a line of ROUTES. What the corpus says is checked beside: against the languages' own parsers (`oracles/languages.py`),
-and that dead texts are dead (`oracles/lark_prefixes.py`).
+A route is a line of ROUTES. What the corpus says is checked beside, against the languages' own parsers (`oracles/languages.py`).
 """
 
 import functools
