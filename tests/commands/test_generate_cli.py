@@ -10,7 +10,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import grammarlm as gl
 from grammarlm.commands.schema_pointers import pointer_of, schema_pointers
 from tests.commands.command_line import call_generate, model_folder, write  # noqa: F401
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
@@ -102,26 +101,6 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
         assert "Traceback" not in err
 
 
-def test_healing(capsys, folder, model, tokenizer) -> None:  # noqa: F811
-    for prompt in ("the c", "the hat s", "a "):
-        for heal in (True, False):
-            answer = json.loads(
-                call_generate(
-                    capsys,
-                    "--model",
-                    folder,
-                    "--prompt",
-                    prompt,
-                    "--regex",
-                    "[a-z]{3}",
-                    "--json",
-                    *["--heal"][: int(heal)],
-                )[1]
-            )
-            expected = gl.generate(model, prompt, tokenizer=tokenizer, regex="[a-z]{3}", heal=heal)
-            assert (answer["text"], answer["tokens"]) == (expected.text, expected.tokens)
-
-
 LINES = [
     {"prompt": "the cat", "id": "a"},
     {"prompt": "a hat", "choices": ["red", "blue"]},
@@ -204,21 +183,6 @@ def test_a_batch_goes_on_where_it_was_cut(capsys, folder, lines, tmp_path) -> No
         assert code == 1
         assert "line 1 of" in err
     assert out.read_text(encoding="utf-8") == whole
-
-
-def test_only_what_is_left_is_asked_for(capsys, folder, lines, tmp_path, monkeypatch) -> None:
-    from grammarlm.commands import jsonl
-
-    out, given = (
-        tmp_path / "answers.jsonl",
-        ("--model", folder, "--jsonl", lines, "--regex", "[a-z]{2}", "--batch-size", "2"),
-    )
-    call_generate(capsys, *given, "--out", str(out))
-    out.write_text("".join(out.read_text().splitlines(keepends=True)[:6]))
-    asked, batch = [], jsonl.batch
-    monkeypatch.setattr(jsonl, "batch", lambda network, lines, rest: asked.extend(lines) or batch(network, lines, rest))
-    call_generate(capsys, *given, "--out", str(out), "--resume")
-    assert {line.number for line in asked} == {9}
 
 
 class Page(HTMLParser):
@@ -313,20 +277,6 @@ def test_the_view_is_on_stderr_and_the_answer_on_stdout(capsys, folder) -> None:
         assert f"{removed:>8.1%}" in line
     assert lines[-1].startswith(f"{len(tokens)} tokens (")
     assert lines[-1].endswith("finished: " + result["finish_reason"])
-
-
-def test_the_view_shows_what_was_drafted(capsys) -> None:
-    """Each tree stands before the tokens drawn of it: as many lines as tokens, the branches that the drafter had."""
-    given = ("--model", "tiny", "--prompt", "Ada Lovelace, 36, London.", "--schema", json.dumps(SCHEMA))
-    result = json.loads(call_generate(capsys, *given, "--json")[1])
-    out, err = call_generate(capsys, *given, "--explain", "--draft", "skeleton")[1:]
-    assert out == result["text"] + "\n"
-    lines = err.splitlines()
-    at = lines.index("drafted")
-    assert lines[at + 1].startswith("└── ")
-    assert lines[at + 2].split()[0] in lines[at + 1]  # the first drafted token is drawn
-    drafted = sum(len(line[4:].split()) for line in lines if line.startswith("└── "))
-    assert f"of {drafted} drafted tokens were drawn" in lines[-1]
 
 
 def test_places_of_a_schema() -> None:

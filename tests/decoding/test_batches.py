@@ -66,21 +66,6 @@ def test_static_caches_that_are_wrong_are_refused(model, tokenizer, monkeypatch)
     assert gl.generate(model, "the", tokenizer=tokenizer, regex="[ab]", max_tokens=4).text in {"a", "b"}
 
 
-def test_forced_tokens_share_a_forward(model, tokenizer):
-    """Long names and two digits: a forward for each token, or for each choice."""
-    pattern = r"\{\"a long name of a field\":[01],\"another long name of one\":[01]\}"
-    options = {"tokenizer": tokenizer, "regex": pattern, "max_tokens": 90}
-    shared = gl.generate(model, "the", **options)
-    alone = gl.generate(model, "the", forced="off", **options)
-    assert_same(shared, alone)
-    assert alone.stats.forwards == len(alone.tokens)
-    assert (
-        shared.stats.forwards == len(shared.tokens) - shared.stats.forced_tokens + 1
-    )  # the last is for the brace after the digit
-    assert shared.stats.forced_tokens > 10
-    assert alone.stats.forced_tokens == 0
-
-
 @pytest.mark.parametrize("kind", ["T5", "Bart"])
 def test_encoder_decoder_models(kind, tokenizer):
     model = encoder_decoder(kind, len(tokenizer))

@@ -12,9 +12,8 @@ import pytest
 
 import grammarlm as gl
 from tests.counts import record_counts, tiers
-from tests.laws.json_budget_laws import CASES, RECORD, check_budgets, check_growth, check_promises, check_walk
+from tests.laws.json_budget_laws import CASES, check_budgets, check_growth, check_promises, check_walk
 from tests.laws.json_laws import WALKED, compiled
-from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge
 from tests.oracles.random_json_schemas import RandomSchemas
 
@@ -91,25 +90,6 @@ def test_white_space_that_must_go_on_counts(whitespace: str) -> None:
     rng, judge = random.Random(whitespace), Judge({})
     for _ in range(6):
         check_walk(constraint, judge, 12, rng)
-
-
-def test_a_budget_goes_with_forks_snapshots_and_steps_back() -> None:
-    constraint = compiled(RECORD)
-    enough = constraint.matcher().min_tokens_left
-    matcher = constraint.matcher(max_tokens=enough + 1)
-    token = min(allowed_ids(matcher, WALKED))
-    masks = [allowed_ids(matcher, WALKED)]
-    assert matcher.advance(token)
-    masks.append(allowed_ids(matcher, WALKED))
-    assert allowed_ids(matcher.fork(), WALKED) == masks[1]
-    assert allowed_ids(constraint.restore(matcher.snapshot()), WALKED) == masks[1]
-    matcher.rollback(1)
-    assert allowed_ids(matcher, WALKED) == masks[0]
-    assert matcher.advance_bytes(b'{"name":"')
-    assert matcher.min_tokens_left <= enough
-    assert not matcher.advance_bytes(b"a long name that nobody has the tokens for")
-    matcher.reset()
-    assert allowed_ids(matcher, WALKED) == masks[0]
 
 
 def test_the_row_is_written_to_the_mask_that_is_given() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.loop.cost import FLAT, MARGIN, Cost, cost_of
+from grammarlm.decoding.loop.cost import FLAT, MARGIN, Cost
 from grammarlm.decoding.speculative import drafters
 from grammarlm.decoding.speculative.drafters.copying import Copy
 from grammarlm.published.acceptance.big_little import BigLittle
@@ -21,9 +21,8 @@ from grammarlm.published.schedules.lengths import Lengths
 from grammarlm.published.schedules.memory import Memory
 from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import Rooms
-from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
-from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel
+from tests.decoding.speculative.draft_models import VOCAB, WIDTH, HashModel
 
 torch = pytest.importorskip("torch")
 
@@ -217,19 +216,6 @@ def test_threads_share_a_cost():
     assert not failed
 
 
-def test_a_draft_that_is_not_read_shows_what_its_drafter_is_worth():
-    """Where each id costs as much as a forward nothing is read, and rates are learned all the same."""
-    text = [10, 11, 12, 13, 14, 15, 16] * 8
-    draft, model = gl.Draft("auto"), Planted(noise(WIDTH), {(5, 6): [*text, STOP], (7, 8): [*text, STOP]})
-    cost_of(model).note = lambda ids, seconds: None
-    cost_of(model).of = lambda ids: 1e3 * ids  # however long the first look takes, which loads kernels
-    before = draft.drafter.best_rate(False)
-    out = gl.generate(model, [[5, 6], [7, 8]], vocab=VOCAB, max_tokens=200, close=False, draft=draft)
-    assert [one.tokens for one in out] == [text, text]
-    assert [one.stats.draft_tokens for one in out] == [0, 0]
-    assert draft.drafter.best_rate(False) > before + 0.1
-
-
 def test_the_width_is_the_longest_of_those_that_write_about_most_tokens_a_second():
     """Against all widths tried one by one: tokens a second, where every row reads as much as the widest."""
     cost, rng = Cost(), np.random.default_rng(2)
@@ -250,17 +236,3 @@ def test_the_width_is_the_longest_of_those_that_write_about_most_tokens_a_second
         assert saved == pytest.approx((speed(best) / speed(0) - 1) * (2e-3 + 5e-4 * len(chains) * (1 + best)))
         found.add(width)
     assert len(found) > 3
-
-
-def test_auto_drafts_little_that_is_refused():
-    """Texts that repeat nothing: after some tries hardly anything is drafted, though copies are found."""
-    draft, model, drafted, tokens = gl.Draft("auto"), HashModel(11), 0, 0
-    cost = cost_of(model)
-    note = cost.note
-    cost.note = lambda ids, seconds: note(ids, 1e-3 + 3e-4 * ids)  # whatever this machine does meanwhile
-    for number in range(12):
-        prompt = [5, 6, 7, 5, 6, 9 + number, 5, 6]
-        out = gl.generate(model, prompt, vocab=VOCAB, max_tokens=60, close=False, draft=draft)
-        if number >= 6:
-            drafted, tokens = drafted + out.stats.draft_tokens, tokens + out.stats.tokens
-    assert drafted <= 0.1 * tokens

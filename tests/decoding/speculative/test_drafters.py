@@ -481,34 +481,6 @@ def test_the_smallest_model_that_is_sure_drafts():
         assert large.forwards - before < out.stats.draft_tokens
 
 
-def test_features_follow_the_text_through_what_is_forced():
-    """The drafter has no states before the first forward, which therefore reads what the grammar forces; later ones have all."""
-    model, prompt, seen = transformers_model("Llama"), [5, 6, 7], []
-
-    def predict(before, embedded):
-        seen.append(before[0])
-        return before
-
-    schema = {
-        "type": "object",
-        "properties": {"a_long_name_of_a_key": {"type": "boolean"}, "another_key": {"type": "integer"}},
-        "required": ["a_long_name_of_a_key", "another_key"],
-        "additionalProperties": False,
-    }
-    grammar = gl.JsonSchema(schema, whitespace="compact")
-    for _ in range(2):  # the second time the model's cache is known, and the first forward reads a draft
-        seen.clear()
-        draft = gl.Draft(Features(predict))
-        out = gl.generate(model, prompt, vocab=VOCAB, grammar=grammar, max_tokens=60, draft=draft)
-    assert out.stats.accepted_tokens > 5  # of what is forced
-    states = model.model(torch.tensor([[*prompt, *out.tokens]])).last_hidden_state[0].detach()
-    # Within a round each call has one state more, a predicted one; the first of a round has those of the target alone.
-    known = [after for before, after in zip([seen[0], *seen], seen, strict=False) if len(after) <= len(before)]
-    assert len(known) > 5
-    for found in known:
-        assert torch.allclose(found, states[: len(found)], atol=1e-9)
-
-
 def test_one_draft_serves_two_targets_at_once():
     """S2D: two batches whose steps alternate, with one Draft: each is as alone."""
     from grammarlm.decoding.generate import start

@@ -50,21 +50,6 @@ def test_random_sets(first: int, count: int, device: torch.device) -> None:
         compare(seed, device)
 
 
-def test_sets_of_next_to_nothing(device: torch.device) -> None:
-    for items, stop, found in (([[]], None, [()]), ([[]], 1, [()]), ([], None, []), ([[], [1]], None, [(), (1,)])):
-        search = gl.DeviceItems(items, device).search
-        (result,) = search(lambda tokens, parents: torch.zeros(len(parents), 3, device=device), 5, stop).results()
-        assert result.tokens == found
-
-
-def test_ids_and_equal_scores(device: torch.device) -> None:
-    items = gl.DeviceItems(gl.Tokens([[2, 1], [1, 2], [1, 1], [2, 1]], ids=[40, 41, 42, 43]), device)
-    (result,) = items.search(lambda tokens, parents: torch.zeros(len(parents), 3, device=device), 5).results()
-    assert result.tokens == [(1, 1), (1, 2), (2, 1)]
-    assert result.ids.tolist() == [42, 41, 40]
-    assert result.scores == pytest.approx([-2 * np.log(3)] * 3, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("logits", "message"),
     [(lambda n: torch.zeros(n, 2), "2 wide, and 2 is a token"), (lambda n: torch.zeros(n + 1, 3), r"\[2, 3\] for 1")],

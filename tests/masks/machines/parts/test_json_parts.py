@@ -189,42 +189,10 @@ def test_what_matchers_do():
     assert allowed(again.matcher()) == allowed(matcher)
 
 
-def test_batches_and_trees():
-    constraint = gl.compile(GRAMMARS["thinking"], VOCAB)
-    matchers = [constraint.matcher() for _ in range(4)]
-    for matcher, text in zip(matchers, (b"", b"a<", b"</k>", b'</k>{"n":'), strict=True):
-        assert matcher.advance_bytes(text)
-    mask = gl.allocate_mask(4, VOCAB.size)
-    gl.fill_masks(matchers, mask, threads=2)
-    for row, matcher in enumerate(matchers):
-        alone = gl.allocate_mask(1, VOCAB.size)
-        matcher.fill_mask(alone)
-        assert (mask[row] == alone[0]).all()
-    tree = gl.allocate_mask(3, VOCAB.size)
-    gl.fill_tree(matchers[2], [TOKENS.index(b'{"'), TOKENS.index(b"n")], [-1, 0], tree)
-    fork = matchers[2].fork()
-    assert fork.advance_bytes(b'{"n')
-    alone = gl.allocate_mask(1, VOCAB.size)
-    fork.fill_mask(alone)
-    assert (tree[2] == alone[0]).all()
-
-
 def test_the_report_speaks_of_all_parts():
     report = gl.compile(ORDER + gl.Regex(" ") + WORDS, VOCAB).report
     assert {line.keyword for line in report.keywords()} >= {"properties", "maxItems", "enum"}
     assert any(cap.startswith("numbers") for cap in report.caps)
-
-
-def test_little_memory_only_costs_time():
-    limits = gl.Limits(max_bytes=1 << 19)
-    small, large = (
-        gl.compile(GRAMMARS["thinking"], VOCAB, limits=limits).matcher(),
-        gl.compile(GRAMMARS["thinking"], VOCAB).matcher(),
-    )
-    for byte in b"ab" * 400 + b"</k>" + b'{"n":7, ' + b'"x": [1,2,{"a":"' + b"\\n" * 300:
-        assert small.advance(byte)
-        assert large.advance(byte)
-    assert allowed(small) == allowed(large)
 
 
 @pytest.mark.parametrize(
