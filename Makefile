@@ -70,8 +70,8 @@ proof: .venv/everything
 	@touch $@
 
 # What needs no torch, with the lowest versions that pyproject.toml declares.
-CORE := tests/test_regex_corpus.py tests/vocab/test_plain_vocabulary.py tests/grammars/ebnf/test_gbnf.py \
-	tests/grammars/ebnf/test_ebnf.py tests/masks/test_completion.py tests/masks/machines/json/test_json_matcher.py \
+CORE := tests/test_regex_corpus.py tests/vocab/test_plain_vocabulary.py tests/grammars/ebnf/test_notations.py \
+	tests/masks/test_completion.py tests/masks/machines/json/test_json_matcher.py \
 	tests/masks/machines/json/test_json_masks.py tests/masks/machines/stack/test_stack_matcher.py
 lowest: .venv-lowest/everything
 	GRAMMARLM_KERNELS=numba PYTHONPATH=. .venv-lowest/bin/python -m pytest -p no:cacheprovider $(CORE) $(ARGS)

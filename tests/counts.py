@@ -1,7 +1,17 @@
-"""Counts of what a law has met, for the table of the proof."""
+"""How many cases a law meets: few in each run, its full count in the proof; and what it has met, for the table of the proof."""
 
 from collections.abc import Mapping
 from typing import Any
+
+import pytest
+
+
+def tiers(names: str, quick: Any, *proof: Any) -> pytest.MarkDecorator:
+    """The parameters of a law in each run, and those that the proof has."""
+    in_proof = [
+        pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=pytest.mark.proof) for each in proof
+    ]
+    return pytest.mark.parametrize(names, [quick, *in_proof])
 
 
 def record_counts(record_property: Any, outcomes: Mapping[str, Any], about: str = "", cases: str = "") -> None:

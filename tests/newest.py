@@ -16,7 +16,6 @@ ALL = ["decoding", "published", "integrations", "commands"]
 SHORT = [
     "decoding/readers",
     "decoding/test_batches.py",
-    "decoding/test_shared_forwards.py",
     "published/drafters/test_exits.py",
     "published/drafters/test_other_vocabulary.py",
     "integrations",

@@ -10,7 +10,7 @@ import lark
 import pytest
 
 import grammarlm as gl
-from grammarlm.integrations.serving.options import read_options
+from grammarlm.integrations.serving.options import on_the_wire, read_options
 from tests.cases import VERDICTS, Case, cases
 from tests.cases.engines import ENGINES, subject
 from tests.laws.vocabularies import every_byte
@@ -64,7 +64,11 @@ def test_a_server_is_asked_for_the_same(case: Case) -> None:
     else:
         asked = {"grammar": case.grammar, "notation": case.notation, **json.loads(case.options)}
     made = case.made()
-    assert read_options(asked).grammar == (made.as_generated() if case.notation == "json_schema" else made)
+    expected = made.as_generated() if case.notation == "json_schema" else made
+    assert read_options(asked).grammar == expected
+    wire = on_the_wire(asked)
+    assert read_options(json.dumps(wire)).grammar == expected  # through another process
+    assert on_the_wire(wire) == wire
 
 
 # ---------------------------------------------------------------------- oracles

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.masks.saved.sealed import seal
-from tests.fuzz_inputs import Input, mutated, seeds, smaller
+from tests.fuzz_inputs import Input
 from tests.fuzz_schemas import mutated_schema, odd, spelled, trees
-from tests.fuzz_walk import Broken, Coverage, Walker, check_refusal
+from tests.fuzz_walk import Broken, Walker, check_refusal
 
 ROOT = pathlib.Path(__file__).parent.parent
 DRIVE = tuple(random.Random("drive").choices(range(1 << 16), k=120))
@@ -157,28 +156,6 @@ def test_a_broken_promise_is_found(name: str, breaks: Any, finding: str, monkeyp
             WALKER.run(chosen)
 
 
-def test_inputs_survive_json_and_grow_smaller() -> None:
-    rng, corpus = random.Random(1), seeds()
-    assert {each.kind for each in corpus} == {
-        "Regex",
-        "Gbnf",
-        "Ebnf",
-        "Lark",
-        "Choices",
-        "Text",
-        "Ban",
-        "JsonSchema",
-        "Schema",
-        "Parts",
-    }
-    changed = [mutated(rng.choice(corpus), corpus, rng) for _ in range(300)]
-    for each in changed:
-        assert Input.from_json(json.loads(json.dumps(each.as_json()))) == each
-    assert len({each.text for each in changed} - {each.text for each in corpus}) > 100
-    sizes = [(each, list(smaller(each, rng))) for each in changed[:20]]
-    assert all(len(less.text) <= len(each.text) for each, several in sizes for less in several)
-
-
 def test_schemas_become_other_schemas() -> None:
     """Most changes of a tree are JSON still, numbers are kept as they are spelled, and every kind of change comes."""
     rng, text = random.Random(2), '{"properties": {"a": {"const": 1.50}}, "required": ["a"]}'
@@ -194,15 +171,6 @@ def test_values_that_no_text_holds() -> None:
     for wrong in ("{", "f()", '"!Decimal x"', "[" * 3000, "{[]: 1}", "1" * 9999):
         with pytest.raises(ValueError, match=r"literal|malformed|integer string"):
             odd(wrong)
-
-
-def test_coverage_tells_new_lines_from_old_ones() -> None:
-    coverage, news = Coverage(), []
-    for text in ("ab", "ab", "a{2,3}(?=b)b"):
-        with coverage:
-            gl.Regex(text).language(Algebra())
-        news.append(coverage.is_new())
-    assert news == [True, False, True]
 
 
 def test_the_command_runs_and_replays(tmp_path: pathlib.Path) -> None:

@@ -144,12 +144,6 @@ def test_the_version_of_what_is_installed(monkeypatch, tmp_path):
     assert version.version() == "0+unknown"
 
 
-def test_what_is_returned_is_public():
-    out = gl.generate(model, [65], vocab=VOCAB, regex="a")
-    assert isinstance(out, gl.Result)
-    assert all(isinstance(event, gl.Event) for event in gl.stream(model, [65], vocab=VOCAB, regex="a"))
-
-
 def test_what_is_logged(caplog, monkeypatch, tmp_path):
     """Compile times, refusals and files of the cache, each under the name of its folder; nothing of it is seen unasked."""
     monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path))

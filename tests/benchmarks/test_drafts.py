@@ -32,18 +32,6 @@ def test_rows_of_transformers_are_the_same_answers(peer, plain):
     assert 0 < cost.accepted < cost.drafted
 
 
-def test_a_row_that_drafts_nothing_counts_one_id_a_forward(plain):
-    counts, texts = peers.by_transformers({}, *gl.load_tiny(), ASKED, rows.MAX_TOKENS, True)
-    assert (counts["drafted"], counts["accepted"], counts["forwards"]) == (0, 0, counts["tokens"])
-    assert texts == plain[1]
-
-
-def test_what_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "arctic_inference.suffix_decoding", None)
-    assert "arctic-inference's store cannot be imported" in peers.missing("arctic-inference, suffix")
-    assert "arctic-inference, suffix" not in rows.ways(["copy"], ["arctic"])
-
-
 def test_another_vocabulary_of_the_same_model_says_the_same():
     draft, tokenizer = embedded_model(draft=not peers.missing("transformers, assisted"))
     moved, other = peers.shuffled(draft, tokenizer)
@@ -62,13 +50,6 @@ def test_another_vocabulary_of_the_same_model_says_the_same():
 # ------------------------------------------------------------------ masks
 
 
-def test_paths_become_a_tree_level_by_level():
-    tree = masks.Tree.of([9], [[1, 2, 3], [1, 2, 4], [5]], 5)
-    assert (tree.tokens, tree.parents) == ([1, 5, 2, 3, 4], [-1, -1, 0, 2, 2])
-    assert tree.children == [[0, 1], [2], [], [3, 4], [], []]
-    assert masks.Tree.of([9], [[1, 2, 3], [1, 2, 4]], 3).tokens == [1, 2, 3]
-
-
 def test_the_drafts_have_64_nodes_that_our_masks_allow():
     _, tokenizer = gl.load_tiny()
     engine = masks.Ours(tokenizer)
@@ -83,16 +64,3 @@ def test_masks_that_forbid_a_token_of_the_draft_are_not_timed():
     mask[1, 1] = ~2  # after token 1: not 33
     with pytest.raises(ValueError, match="forbids token 33"):
         masks.checked(lambda: None, mask, [0, 1, 2], tree)
-
-
-def test_engines_that_are_not_there_are_named(monkeypatch):
-    class Gone:
-        name = "gone"
-
-        def __init__(self, tokenizer):
-            raise ImportError("no module named gone")
-
-    monkeypatch.setattr(masks, "ENGINES", (masks.Ours, Gone))
-    found, skipped = masks.measured(gl.load_tiny()[1], rounds=1)
-    assert skipped == ["gone is skipped: it cannot be imported (no module named gone)"]
-    assert found["tree"]["grammarlm"] > 0

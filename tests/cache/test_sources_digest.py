@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.counts import tiers
+
 PACKAGE = Path(__file__).parents[2] / "grammarlm"
 KERNELS = ("kernels/cpu", "layout")
 # The name of each kind of file, and the sources that it must change with.
@@ -56,13 +58,9 @@ print(json.dumps([count, same]))
 """
 
 
-def test_an_edit_in_any_folder_is_another_name(tmp_path: Path) -> None:
-    assert edited("one a folder", tmp_path) > 30
-
-
-@pytest.mark.proof
-def test_an_edit_of_any_source_is_another_name(tmp_path: Path) -> None:
-    assert edited("each", tmp_path) > 200
+@tiers("which, most", ("one a folder", 30), ("each", 200))
+def test_an_edit_is_another_name(which: str, most: int, tmp_path: Path) -> None:
+    assert edited(which, tmp_path) > most
 
 
 def edited(which: str, tmp_path: Path) -> int:

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from grammarlm.bench import cases, comparison, driver, engines, markdown
-from grammarlm.bench.driver import Results, Run
+from grammarlm.bench import engines
 from grammarlm.bench.verdicts.figures import Figures, Ratios, Times
 from grammarlm.bench.verdicts.record import Verdicts
 from tests.commands.bench_cases import SCRIPTED, case_of, write_cases
@@ -191,55 +190,6 @@ def test_figures() -> None:
     assert (ratios.cases, ratios.first_mask["p50"], ratios.masks["avg"]) == (1, 0.5, 0.5)
     times = Times.of([float(i) for i in range(1000)])
     assert (times.quantiles["p50"], times.quantiles["p99"], times.quantiles["p99.9"]) == (500.0, 990.0, 999.0)
-
-
-def test_tables_are_markdown() -> None:
-    table = markdown.markdown((["", "a"], [["one", "1,000"], ["twenty", "2"]]))
-    assert table.splitlines() == [
-        "|        |     a |",
-        "|--------|------:|",
-        "| one    | 1,000 |",
-        "| twenty |     2 |",
-    ]
-    assert markdown.cell("a|b\nc") == "a\\|b c"
-    assert [markdown.digits(value) for value in (float("nan"), 1234.5, 12.345, 0.01234)] == [
-        "-",
-        "1,234",
-        "12.3",
-        "0.0123",
-    ]
-    assert [markdown.size(count) for count in (None, 512, 3 << 20, 5 << 30)] == ["-", "0.5 KB", "3.0 MB", "5.00 GB"]
-
-
-def test_records_survive_their_file(tmp_path) -> None:
-    record = Verdicts("a", tests=2, first_mask=1.5, masks=[1.26, 2.0], wrongly_rejects=[1], nbytes=3, peak_bytes=9)
-    assert record.as_json() == {
-        "case": "a", "nbytes": 3, "peak_bytes": 9, "tests": 2, "first_mask": 1.5, "masks": [1.3, 2.0], "wrongly_rejects": [1],
-    }  # fmt: skip
-    assert Verdicts.from_json(json.loads(json.dumps(record.as_json()))).outcomes() == {"wrongly rejects"}
-    about = {"name": "x"}
-    run = Run("x", SCRIPTED, {}, "tiny")
-    results = Results(tmp_path / "deep" / "x.jsonl", about, resume=True, record=Verdicts)
-    assert results.complete(run, [], lambda _: None) == []
-    assert Results(tmp_path / "deep" / "x.jsonl", about, resume=True, record=Verdicts).records == {}
-    for cut in ("", '{"na'):  # killed while it wrote its first line
-        (tmp_path / "cut.jsonl").write_text(cut)
-        assert Results(tmp_path / "cut.jsonl", about, resume=True, record=Verdicts).records == {}
-        assert json.loads((tmp_path / "cut.jsonl").read_text()) == about
-
-
-def test_how_a_process_ended() -> None:
-    assert driver.ended(-9) == "the process was killed by SIGKILL"
-    assert driver.ended(3) == "the process ended with 3"
-    assert comparison.slug("grammarlm, schema order") == "grammarlm-schema-order"
-
-
-def test_a_sample_is_spread_and_stable(tmp_path) -> None:
-    write_cases(tmp_path, {f"c{i}": case_of({}) for i in range(50)})
-    whole = [case.name for case in cases.maskbench(tmp_path)]
-    assert sorted(whole) == sorted(f"c{i}.json" for i in range(50))
-    assert [case.name for case in cases.maskbench(tmp_path, 5)] == whole[::5]
-    assert whole != sorted(whole)
 
 
 REAL = ["grammarlm", "llguidance"]

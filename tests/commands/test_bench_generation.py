@@ -5,19 +5,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmarks.schemas.llama_cpp import LlamaCpp
 from grammarlm.bench import engines
 from grammarlm.bench.cases import Case
-from grammarlm.bench.generation.figures import Figures, Median
-from grammarlm.bench.generation.models import allowed
+from grammarlm.bench.generation.figures import Figures
 from grammarlm.bench.generation.record import Generated, Output
-from grammarlm.bench.generation.scripted import ScriptedModel
-from grammarlm.bench.generation.task import compare, leaves
 from grammarlm.bench.generation.validation import VALID, Validate
-from grammarlm.bench.tokenizer import load_tokenizer
 from tests.commands.bench_cases import SCRIPTED, case_of, records_of, write_cases
 from tests.commands.command_line import call
 
@@ -125,16 +120,16 @@ def test_every_outcome_is_a_row(capsys, monkeypatch, scripted, tmp_path) -> None
 
 def test_the_embedded_model_with_examples(capsys, tmp_path) -> None:
     folder, out = write_cases(tmp_path / "data", REAL), tmp_path / "out"
-    more = ("--engines", "grammarlm", "--max-tokens", "40", "--samples", "2", "--temperature", "1", "--shots", "1")
+    more = ("--engines", "grammarlm", "--max-tokens", "24", "--samples", "1", "--temperature", "1", "--shots", "1")
     code, _, err = call(capsys, "bench", "jsonschemabench", str(folder), "--model", "tiny", "--out", str(out), *more)
     assert (code, err) == (0, "")
     closed, open_ = records_of(out / "grammarlm.jsonl"), records_of(out / "grammarlm-not-closed.jsonl")
     for record in closed.values():
-        assert record.is_unsatisfiable or [output.verdict for output in record.outputs] == [VALID] * 2
-        assert all(output.tokens <= 40 and output.is_finished for output in record.outputs)
+        assert record.is_unsatisfiable or [output.verdict for output in record.outputs] == [VALID]
+        assert all(output.tokens <= 24 and output.is_finished for output in record.outputs)
     assert {name: len(record.outputs) for name, record in open_.items()} == {
-        "Github_easy---person": 2,
-        "Snowplow---day": 2,
+        "Github_easy---person": 1,
+        "Snowplow---day": 1,
         "Kubernetes---nothing": 0,
     }
 
@@ -171,66 +166,6 @@ def test_schemas_as_published(capsys, tmp_path) -> None:
 
 
 # ---------------------------------------------------------------- the parts
-
-
-def mask_of(size: int, tokens: list[int]) -> np.ndarray:
-    words = np.zeros((size + 31) // 32, np.uint32)
-    for token in tokens:
-        words[token >> 5] |= np.uint32(1 << (token & 31))
-    return words.view(np.int32)
-
-
-def test_a_scripted_model_chooses_among_what_is_allowed() -> None:
-    tokenizer = load_tokenizer("tiny")
-    size, stop = len(tokenizer), tokenizer.eos_token_id
-    model, rng = ScriptedModel(tokenizer, [stop]), np.random.default_rng(0)
-    script = tokenizer.encode('{"a":[1,2]}', add_special_tokens=False)
-    assert model.start([], [0], script) is None
-    for token in script:
-        assert model.choose(None) == token
-        assert model.choose(mask_of(size, [token, 5])) == token
-        model.read(token)
-    assert model.choose(None) == stop
-    chosen = []
-    for _ in range(2):  # the same noise whatever was asked before
-        model.start([], [0], script)
-        for _ in range(50):
-            among = sorted(set(rng.integers(size, size=3).tolist()) - set(script))
-            assert model.choose(mask_of(size, among)) in among
-        chosen.append([model.choose(mask_of(size, list(range(0, size, 7)))) for _ in range(3)])
-    assert chosen[0] == chosen[1]
-
-
-def test_nine_of_ten_draws_follow_the_script() -> None:
-    tokenizer = load_tokenizer("tiny")
-    model = ScriptedModel(tokenizer, [tokenizer.eos_token_id], temperature=1.0)
-    script = tokenizer.encode('"abc"', add_special_tokens=False)
-    model.start([], [3], script)
-    follows = sum(model.choose(None) == script[0] for _ in range(2000))
-    assert 1740 <= follows <= 1860  # three standard deviations are 40
-
-
-def test_masks_as_booleans() -> None:
-    assert np.flatnonzero(allowed(mask_of(70, [0, 31, 32, 69]), 70)).tolist() == [0, 31, 32, 69]
-    assert len(allowed(mask_of(70, [3]), 100)) == 100
-    assert np.flatnonzero(allowed(mask_of(70, [3, 69]), 40)).tolist() == [3]
-
-
-def test_how_an_output_compares() -> None:
-    test = {"data": {"a": [1, {"b": "x"}], "c": {}}, "valid": True}
-    answer = json.dumps(test["data"])
-    for text, is_exact, is_equal, fields in (
-        (answer, True, True, 1.0),
-        ('{"c":{},"a":[1,{"b":"x"}]}', False, True, 1.0),
-        ("{}", False, False, 0.0),
-        ('{"a": [1, {"b": "y"}], "c": {}}', False, False, 0.5),
-        ('{"a": [1', False, False, 0.0),
-        ('{"a": [true, {"b": "x"}], "c": {}}', False, False, 0.5),
-    ):
-        output = Output(text, 3, "stop", 1.0, 1.0)
-        compare(output, test, answer)
-        assert (output.is_exact, output.is_equal, output.fields) == (is_exact, is_equal, fields)
-    assert leaves([]) != leaves({})
 
 
 @pytest.mark.parametrize(
@@ -284,11 +219,3 @@ def test_figures_count_as_they_say() -> None:
     assert figures.later_token.value == 8.0
     again = [Generated.from_json(json.loads(json.dumps(record.as_json()))) for record in records]
     assert again == records
-
-
-def test_bootstrapped_medians() -> None:
-    values = np.random.default_rng(1).normal(10, 2, 400).tolist()
-    median = Median.of(values)
-    assert median.low < median.value < median.high
-    assert median.high - median.low == pytest.approx(2 * 1.96 * 1.2533 * 2 / 20, rel=0.35)  # the normal theory
-    assert Median.of([3.0]).value == Median.of([3.0]).low == 3.0

@@ -67,7 +67,7 @@ def written(out: Path) -> int:
     return sum(max(file.read_bytes().count(b"\n") - 1, 0) for file in files if file.exists())
 
 
-@pytest.mark.parametrize(("count", "kills"), [(24, 1), pytest.param(60, 6, marks=pytest.mark.proof)])
+@pytest.mark.parametrize(("count", "kills"), [(10, 1), pytest.param(60, 6, marks=pytest.mark.proof)])
 def test_a_run_that_is_killed_again_and_again(tmp_path: Path, count: int, kills: int) -> None:
     """By SIGKILL, each time after a random number of records and a random while more."""
     rng, cases = random.Random(SEED), cases_of(count)

@@ -140,23 +140,3 @@ def test_schemas_at_fault(capsys) -> None:
         assert (code, out) == (1, ""), schema
         assert message in err
         assert "Traceback" not in err
-
-
-def test_what_a_schema_allows(capsys) -> None:
-    out = call(capsys, "inspect", json.dumps(SCHEMA), "--text", '{"name": "Ada"')[1].splitlines()
-    assert out[1] == "may end   no"
-    assert "'}'" in out[2]
-    assert "','" in out[2]
-    out = call(capsys, "inspect", json.dumps(SCHEMA), "--text", '{"name": "Ada", "si')[1]
-    assert "bytes     '\\\\', 'z'\n" in out  # an escape may spell it too
-
-
-def test_terminals_with_a_common_text(capsys, tmp_path) -> None:
-    grammar = tmp_path / "grammar.lark"
-    title = "terminals with a common text (lark's lexer prefers the first):"
-    grammar.write_text('start: "a" start "b" | "c"')
-    assert call(capsys, "check", "--lark", str(grammar))[1].endswith(f"{title} none\n")
-    grammar.write_text('start: NAME | WORD | "if" NAME\nNAME: /[a-z]+/\nWORD: /[ab]{300}/\n')
-    assert call(capsys, "check", "--lark", str(grammar))[1].endswith(
-        f"{title}\n  IF, NAME: 'if'\n  NAME, WORD: '{'a' * 36}...\n"
-    )

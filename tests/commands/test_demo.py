@@ -4,7 +4,6 @@ import io
 import re
 from dataclasses import replace
 
-import pytest
 from rich.console import Console
 
 from grammarlm.commands import demo
@@ -43,8 +42,3 @@ def test_a_wrong_answer_is_found(model, tokenizer, monkeypatch):
     code, text = printed(model, tokenizer)
     assert code == 1
     assert text.count("DOES NOT MATCH") == 1
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(2.5, "2.5 s "), (0.0123, "12.3 ms"), (4.56e-5, "45.6 us")])
-def test_durations(seconds, text):
-    assert demo.duration(seconds) == text

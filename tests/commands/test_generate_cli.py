@@ -10,7 +10,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import grammarlm as gl
 from grammarlm.commands.schema_pointers import pointer_of, schema_pointers
 from tests.commands.command_line import call_generate, model_folder, write  # noqa: F401
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
@@ -104,47 +103,6 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
         assert "Traceback" not in err
 
 
-def test_methods_and_several_answers(capsys, folder) -> None:
-    """As generate() finds them."""
-    given = ("--model", folder, "--prompt", "the cat", "--regex", "[a-c]{3}")
-    found, code = {}, 0
-    for name, options in (
-        ("beam", ("--set", "beams=30")),
-        ("smc", ("--set", "particles=3")),
-        ("awrs", ()),
-        ("trials", ()),
-    ):
-        code, out, err = call_generate(capsys, *given, "--method", name, *options, "--n", "2", "--json")
-        assert (code, err) == (0, "")
-        found[name] = [json.loads(line) for line in out.splitlines()]
-        assert len(found[name]) == 2
-        assert all(re.fullmatch("[a-c]{3}", answer["text"]) for answer in found[name])
-    assert found["beam"][0]["score"] > found["beam"][1]["score"]
-    assert found["beam"][0]["text"] != found["beam"][1]["text"]
-    code, out, _ = call_generate(capsys, *given, "--n", "3", "--temperature", "1", "--seed", "5")
-    assert (code, len(out.splitlines())) == (0, 3)
-
-
-def test_healing(capsys, folder, model, tokenizer) -> None:  # noqa: F811
-    for prompt in ("the c", "the hat s", "a "):
-        for heal in (True, False):
-            answer = json.loads(
-                call_generate(
-                    capsys,
-                    "--model",
-                    folder,
-                    "--prompt",
-                    prompt,
-                    "--regex",
-                    "[a-z]{3}",
-                    "--json",
-                    *["--heal"][: int(heal)],
-                )[1]
-            )
-            expected = gl.generate(model, prompt, tokenizer=tokenizer, regex="[a-z]{3}", heal=heal)
-            assert (answer["text"], answer["tokens"]) == (expected.text, expected.tokens)
-
-
 LINES = [
     {"prompt": "the cat", "id": "a"},
     {"prompt": "a hat", "choices": ["red", "blue"]},
@@ -229,21 +187,6 @@ def test_a_batch_goes_on_where_it_was_cut(capsys, folder, lines, tmp_path) -> No
     assert out.read_text(encoding="utf-8") == whole
 
 
-def test_only_what_is_left_is_asked_for(capsys, folder, lines, tmp_path, monkeypatch) -> None:
-    from grammarlm.commands import jsonl
-
-    out, given = (
-        tmp_path / "answers.jsonl",
-        ("--model", folder, "--jsonl", lines, "--regex", "[a-z]{2}", "--batch-size", "2"),
-    )
-    call_generate(capsys, *given, "--out", str(out))
-    out.write_text("".join(out.read_text().splitlines(keepends=True)[:6]))
-    asked, batch = [], jsonl.batch
-    monkeypatch.setattr(jsonl, "batch", lambda network, lines, rest: asked.extend(lines) or batch(network, lines, rest))
-    call_generate(capsys, *given, "--out", str(out), "--resume")
-    assert {line.number for line in asked} == {9}
-
-
 class Page(HTMLParser):
     """Tags must be closed in order; what would be loaded or run is noted."""
 
@@ -322,18 +265,6 @@ def test_the_page(capsys, folder, tmp_path) -> None:
     assert any("<" in text for text in texts)  # else nothing of the kind was escaped
 
 
-def test_the_page_of_another_grammar(capsys, folder, tmp_path) -> None:
-    page = tmp_path / "out.html"
-    code, out, _ = call_generate(
-        capsys, "--model", folder, "--prompt", "a", "--regex", "(é|😀){3}", "--temperature", "1", "--report", str(page)
-    )
-    read = Page(page.read_bytes().decode())
-    assert code == 0
-    assert read.texts["answer"] == out.rstrip("\n")  # whatever the tokens cut
-    assert len(read.rows[0]) == 8
-    assert "(é|😀){3}" in read.texts["grammar"]
-
-
 def test_the_view_is_on_stderr_and_the_answer_on_stdout(capsys, folder) -> None:
     given = ("--model", folder, "--prompt", "a", "--schema", json.dumps(SCHEMA), "--max-tokens", "60")
     result = json.loads(call_generate(capsys, *given, "--json")[1])
@@ -348,20 +279,6 @@ def test_the_view_is_on_stderr_and_the_answer_on_stdout(capsys, folder) -> None:
         assert f"{removed:>8.1%}" in line
     assert lines[-1].startswith(f"{len(tokens)} tokens (")
     assert lines[-1].endswith("finished: " + result["finish_reason"])
-
-
-def test_the_view_shows_what_was_drafted(capsys) -> None:
-    """Each tree stands before the tokens drawn of it: as many lines as tokens, the branches that the drafter had."""
-    given = ("--model", "tiny", "--prompt", "Ada Lovelace, 36, London.", "--schema", json.dumps(SCHEMA))
-    result = json.loads(call_generate(capsys, *given, "--json")[1])
-    out, err = call_generate(capsys, *given, "--explain", "--draft", "skeleton")[1:]
-    assert out == result["text"] + "\n"
-    lines = err.splitlines()
-    at = lines.index("drafted")
-    assert lines[at + 1].startswith("└── ")
-    assert lines[at + 2].split()[0] in lines[at + 1]  # the first drafted token is drawn
-    drafted = sum(len(line[4:].split()) for line in lines if line.startswith("└── "))
-    assert f"of {drafted} drafted tokens were drawn" in lines[-1]
 
 
 def test_places_of_a_schema() -> None:

@@ -6,27 +6,12 @@ import re
 
 import pytest
 
-import grammarlm as gl
-from grammarlm.decoding.diffusion.report import frames
 from grammarlm.decoding.systems import SAMPLERS
 from tests.commands.command_line import call, write
 
-torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 PIECES = '["Say ", 3, ", ", {"most": 4}, "é."]'
 PATTERN = "Say [a-z ]+, (yes|no|maybe)é[.]"
-SIZES = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-
-
-@pytest.fixture(scope="module", name="folder")
-def folder_of_a_masked_model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("bert")
-    tokenizer = gl.load_tiny()[1]
-    torch.manual_seed(1)
-    config = transformers.BertConfig(vocab_size=len(tokenizer), **SIZES)
-    transformers.BertForMaskedLM(config).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return str(path)
 
 
 def infill(capsys, folder, *arguments):
@@ -44,14 +29,6 @@ def test_pieces_are_filled_in(capsys, folder, sampler, tmp_path) -> None:
         found = json.loads(infill(capsys, folder, *given, "--json")[1])
         assert found["text"] == out.rstrip("\n")
         assert sum(step["model_calls"] for step in found["stats"]["trace"]) == found["stats"]["forwards"]
-
-
-def test_a_length_a_prompt_and_options(capsys, folder) -> None:
-    given = ("--length", "8", "--prompt", "the cat", "--choices", "cat,a hat,dog", "--temperature", "1", "--seed", "3")
-    code, out, _ = infill(capsys, folder, *given, "--sampler", "s2d2", "--set", "verify=always", "--steps", "8")
-    assert code == 0
-    assert out in ("cat\n", "a hat\n", "dog\n")
-    assert infill(capsys, folder, "--length", "4", "--block", "2", "--set", "tau=0.5")[0] == 0  # without a grammar
 
 
 def test_the_view_of_each_step(capsys, folder) -> None:
@@ -72,18 +49,6 @@ def test_the_view_of_each_step(capsys, folder) -> None:
     assert "░ masked" in lines[8]
 
 
-def test_the_end_of_a_text_is_seen(capsys, folder, tmp_path) -> None:
-    report = tmp_path / "page.html"
-    given = ("--length", "6", "--regex", "[ab]", "--sampler", "fixed", "--steps", "1", "--explain")
-    code, out, err = infill(capsys, folder, *given, "--report", str(report))
-    assert code == 0
-    first, step, last, *_ = err.splitlines()
-    assert (first, last) == ("░" * 6, f"{out.strip()}·····")
-    assert "6 committed (" in step
-    assert "end at " in step
-    assert report.read_text(encoding="utf-8").count(">·</span>") == 5
-
-
 def test_the_page(capsys, folder, tmp_path) -> None:
     report = tmp_path / "page.html"
     given = ("--pieces", '["<b>&", 2, "é"]', "--regex", "<b>&[a-c]{2}é", "--report", str(report))
@@ -99,26 +64,6 @@ def test_the_page(capsys, folder, tmp_path) -> None:
     report.write_text("mine")
     assert infill(capsys, folder, *given)[0] == 1
     assert report.read_text() == "mine"
-
-
-def test_frames_put_the_row_together() -> None:
-    tokens = [b"<m>", b"a", b"\xc3", b"\xa9", b"</s>"]
-    vocab = gl.Vocabulary(tokens, stop_ids=[4], special_ids=[0, 4])
-
-    def model(ids):
-        return torch.arange(5.0).expand(*ids.shape, 5)
-
-    holes = [1, gl.Hole(most=3)]
-    with pytest.raises(TypeError):
-        gl.infill(model, holes, vocab=vocab, mask_id=0, regex="aé?")  # an id is no piece
-    out = gl.infill(model, [[1], gl.Hole(most=3)], vocab=vocab, mask_id=0, regex="aé", sampler="fixed")
-    shown = [
-        "".join("_" if p.kind in ("masked", "refused") else p.text for p in frame.pieces)
-        for frame in frames(out, vocab)
-    ]
-    assert shown[0] == "a___"
-    assert shown[-1] == "aé" == out.text
-    assert [frame.number for frame in frames(out, vocab)] == list(range(len(out.stats.trace) + 1))
 
 
 def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:

@@ -125,25 +125,6 @@ CASES: tuple[Case, ...] = (
     ),
     Case("enum of 20,000 objects", lambda: {"enum": [{"a": i, "b": [i]} for i in range(20_000)]}),
     Case("a const of 4 MB", lambda: {"const": "a" * 4_000_000}),
-    Case("a billion items", lambda: {"type": "array", "items": {"type": "null"}, "minItems": 10**9}),
-    Case("10^100 items", lambda: {"type": "array", "minItems": 10**100}),
-    Case("at most 10^12 items", lambda: {"type": "array", "maxItems": 10**12}, "built"),
-    Case("at most 10^12 characters", lambda: {**_STRING, "maxLength": 10**12}, "built"),
-    Case("at least 10^9 characters", lambda: {**_STRING, "minLength": 10**9}),
-    Case(
-        "exactly a million characters of a pattern",
-        lambda: {**_STRING, "minLength": 10**6, "maxLength": 10**6, "pattern": "^(ab)*$"},
-    ),
-    Case(
-        "an odd length of pairs",
-        lambda: {**_STRING, "minLength": 7, "maxLength": 7, "pattern": "^(ab)*$"},
-        "UnsatisfiableGrammar",
-    ),
-    Case("a billion properties", lambda: {"type": "object", "minProperties": 10**9}),
-    Case(
-        "a billion properties of one letter",
-        lambda: {"minProperties": 10**9, "type": "object", "propertyNames": {"pattern": "^.$"}},
-    ),
     Case(
         "1,500 optional properties",
         lambda: {"type": "object", "properties": {f"p{i}": {} for i in range(1500)}},
@@ -154,57 +135,15 @@ CASES: tuple[Case, ...] = (
     Case("40,000 properties, 4 MB", lambda: {"type": "object", "properties": wide(40_000)}),
     Case("4 MB of descriptions", lambda: {"description": "x" * 4_000_000, "type": "integer"}, "built"),
     Case("a million empty schemas", lambda: {"$defs": {str(i): {} for i in range(10**6)}, "type": "null"}),
-    Case("a reference to itself", lambda: {"$ref": "#"}),
-    Case(
-        "a cycle of references",
-        lambda: {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
-    ),
-    Case("not itself", lambda: {"not": {"$ref": "#"}}),
-    Case("itself or null", lambda: {"anyOf": [{"$ref": "#"}, {"type": "null"}]}),
-    Case(
-        "an object that requires itself",
-        lambda: {"properties": {"a": {"$ref": "#"}}, "required": ["a"], "type": "object"},
-        "UnsatisfiableGrammar",
-    ),
-    Case(
-        "an array that holds itself",
-        lambda: {"type": "array", "items": {"$ref": "#"}, "minItems": 1},
-        "UnsatisfiableGrammar",
-    ),
     Case("a chain of 10,000 references", lambda: chain_of_references(10_000)),
     Case("2^30 places of 31 schemas", lambda: doubling_references(30)),
-    Case("a reference to nothing", lambda: {"$ref": "#/$defs/missing"}, "GrammarError"),
-    Case("a reference into the network", lambda: {"$ref": "http://example.invalid/schema"}, "UnsupportedFeature"),
     Case(
         "a list of itself in every keyword",
         lambda: {k: {"$ref": "#"} for k in ("items", "contains", "not", "propertyNames", "additionalProperties")},
     ),
-    Case("contradictory bounds", lambda: {"type": "integer", "minimum": 5, "maximum": 4}, "UnsatisfiableGrammar"),
-    Case("contradictory types", lambda: {"allOf": [{"type": "string"}, {"type": "array"}]}, "UnsatisfiableGrammar"),
-    Case(
-        "nothing between",
-        lambda: {"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2},
-        "UnsatisfiableGrammar",
-    ),
-    Case(
-        "no multiple between",
-        lambda: {"type": "number", "multipleOf": 7, "minimum": 8, "maximum": 13},
-        "UnsatisfiableGrammar",
-    ),
-    Case(
-        "required and forbidden",
-        lambda: {"required": ["a"], "properties": {"a": False}, "type": "object"},
-        "UnsatisfiableGrammar",
-    ),
-    Case("false", lambda: False, "UnsatisfiableGrammar"),
     Case(
         "more required than allowed",
         lambda: {"type": "object", "required": list("abc"), "maxProperties": 2},
-        "UnsatisfiableGrammar",
-    ),
-    Case(
-        "four different ones of three",
-        lambda: {"items": {"enum": [1, 2, 3]}, "minItems": 4, "uniqueItems": True, "type": "array"},
         "UnsatisfiableGrammar",
     ),
     Case(
@@ -232,26 +171,16 @@ CASES: tuple[Case, ...] = (
         lambda: {"type": "array", "allOf": [{"contains": {"multipleOf": i}, "minContains": 3} for i in range(2, 32)]},
     ),
     Case(
-        "contains a million times",
-        lambda: {"type": "array", "contains": {"const": 1}, "minContains": 10**6, "maxContains": 10**6 + 1},
-    ),
-    Case(
         "unevaluated behind 30 choices",
         lambda: {
             "anyOf": [{"properties": {f"p{i}": True}, "required": [f"p{i}"]} for i in range(30)],
             "unevaluatedProperties": False,
         },
     ),
-    Case("a pattern of 2^1000 states", lambda: {**_STRING, "pattern": "^.*a.{1000}$"}),
-    Case("a pattern of stars in stars, counted", lambda: {**_STRING, "pattern": "^((a*)*b?)*$", "maxLength": 1000}),
-    Case("a pattern that counts to a billion", lambda: {**_STRING, "pattern": "^[ab]{999999999}$"}),
     Case("30 look-aheads that count", lambda: {**_STRING, "pattern": "".join(f"(?=.*a.{{{i}}}b)" for i in range(30))}),
-    Case("not of a pattern of 2^30 states", lambda: {**_STRING, "not": {"pattern": "a[ab]{30}$"}, "maxLength": 100}),
     Case("100 patterns at once", lambda: {**_STRING, "allOf": [{"pattern": f"a.{{{i}}}b"} for i in range(100)]}),
     Case("a pattern of a megabyte", lambda: {**_STRING, "pattern": "(ab|cd)" * 150_000}),
     Case("an open pattern", lambda: {**_STRING, "pattern": "(" * 100_000}, "GrammarError"),
-    Case("multiples of 10^-300", lambda: {"type": "number", "multipleOf": 1e-300}),
-    Case("multiples of a great prime", lambda: {"type": "integer", "multipleOf": 982451653, "minimum": 1}),
     Case(
         "multiples of many numbers",
         lambda: {"type": "integer", "allOf": [{"multipleOf": p} for p in (999983, 999979, 999961, 999959)]},
@@ -260,12 +189,6 @@ CASES: tuple[Case, ...] = (
         "no multiple of many", lambda: {"type": "integer", "allOf": [{"not": {"multipleOf": p}} for p in range(2, 60)]}
     ),
     Case("a bound of 5,000 digits", lambda: {"type": "integer", "minimum": 10**4000}),
-    Case(
-        "a bound beyond all floats",
-        lambda: {"type": "number", "minimum": 1e308, "exclusiveMaximum": 1.7976931348623157e308},
-    ),
-    Case("a constant below all floats", lambda: {"properties": {"a": {"const": 5e-324}}}, "built"),
-    Case("an integer beyond all floats", lambda: {"type": "integer", "minimum": 10**309}, "built"),
     Case(
         "constants beyond all floats, inside others",
         lambda: {"enum": [{"a": 10**309}, [-(10**400), {"b": 1}]]},
@@ -277,32 +200,10 @@ CASES: tuple[Case, ...] = (
     Case("a list of numbers of 10,000 digits as a type", lambda: {"type": [10**10_000]}, "GrammarError"),
     Case("infinity", lambda: {"type": "number", "minimum": float("inf")}),
     Case("no number at all", lambda: {"type": "number", "multipleOf": float("nan")}),
-    Case("a bound that is text", lambda: {"minimum": "0"}, "GrammarError"),
-    Case("properties that are a list", lambda: {"properties": ["a"]}, "GrammarError"),
-    Case("a type that is none", lambda: {"type": "text"}, "GrammarError"),
-    Case("half a surrogate pair", lambda: {"const": "\ud800"}),
-    Case(
-        "NUL in names",
-        lambda: {"properties": {"\0": {"type": "null"}}, "required": ["\0"], "additionalProperties": False},
-    ),
-    Case(
-        "a reference through escapes",
-        lambda: {"$ref": "#/$defs/a~1b%25~0", "$defs": {"a/b%~": {"type": "null"}}},
-        "built",
-    ),
     Case(
         "10,000 anchors",
         lambda: {"$ref": "#a9999", "$defs": {str(i): {"$anchor": f"a{i}", "type": "null"} for i in range(10_000)}},
         "built",
-    ),
-    Case(
-        "a dynamic reference in circles",
-        lambda: {
-            "$dynamicAnchor": "n",
-            "properties": {"a": {"$dynamicRef": "#n"}},
-            "allOf": [{"$ref": "#/$defs/x"}],
-            "$defs": {"x": {"$id": "x", "$dynamicAnchor": "n"}},
-        },
     ),
     Case("enum of a million strings", lambda: {"enum": [f"value {i}" for i in range(10**6)]}),
     Case("enum of 40 strings of a megabyte", lambda: {"enum": [str(i) + "x" * 10**6 for i in range(40)]}),
@@ -331,7 +232,6 @@ CASES: tuple[Case, ...] = (
     Case("keys of every kind", lambda: {None: 1, (1, 2): {}, b"a": [], 1.5: True}),
     Case("values of every kind", lambda: {"const": {"a": (1, {2}), "b": b"c"}, "enum": [1j]}, "GrammarError"),
     Case("a description that is a class", lambda: {"description": object, "type": "null"}, "built"),
-    Case("half a surrogate pair as a key", lambda: {"required": ["\ud800"], "type": "object"}, "UnsatisfiableGrammar"),
     # Text that looks like a path is text
     *(
         Case(f"the text {path!r}", partial(str, path), "GrammarError")
@@ -347,13 +247,4 @@ CASES: tuple[Case, ...] = (
         )
     ),
     # Labels in Punycode
-    Case("labels in Punycode", lambda: {"format": "hostname", "enum": ["xn--4gbwdl.xn--wgbh1c", "xn--p1ai"]}, "built"),
-    Case(
-        "labels that only look like Punycode",
-        lambda: {"format": "hostname", "enum": ["xn--", "xn---", "xn--99999999", "-xn--a"]},
-    ),
-    Case(
-        "hostnames of one length that match a pattern",
-        lambda: {"format": "hostname", "pattern": "^xn--[a-z0-9]*\\.", "minLength": 70, "maxLength": 70},
-    ),
 )

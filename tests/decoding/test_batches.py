@@ -1,7 +1,5 @@
 """A batch gives what single calls give, whatever the model's cache; so do forced tokens that share a forward, and n answers."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -68,21 +66,6 @@ def test_static_caches_that_are_wrong_are_refused(model, tokenizer, monkeypatch)
     assert gl.generate(model, "the", tokenizer=tokenizer, regex="[ab]", max_tokens=4).text in {"a", "b"}
 
 
-def test_forced_tokens_share_a_forward(model, tokenizer):
-    """Long names and two digits: a forward for each token, or for each choice."""
-    pattern = r"\{\"a long name of a field\":[01],\"another long name of one\":[01]\}"
-    options = {"tokenizer": tokenizer, "regex": pattern, "max_tokens": 90}
-    shared = gl.generate(model, "the", **options)
-    alone = gl.generate(model, "the", forced="off", **options)
-    assert_same(shared, alone)
-    assert alone.stats.forwards == len(alone.tokens)
-    assert (
-        shared.stats.forwards == len(shared.tokens) - shared.stats.forced_tokens + 1
-    )  # the last is for the brace after the digit
-    assert shared.stats.forced_tokens > 10
-    assert alone.stats.forced_tokens == 0
-
-
 @pytest.mark.parametrize("kind", ["T5", "Bart"])
 def test_encoder_decoder_models(kind, tokenizer):
     model = encoder_decoder(kind, len(tokenizer))
@@ -142,14 +125,3 @@ def test_a_budget_is_refused_before_the_first_forward(tokenizer):
                 model, [[1], [2], [3]], vocab=vocab, regex=["a", None, "[0-9]{9}"], max_tokens=5, batch_size=size
             )
     assert not calls
-
-
-def test_large_batches_go_in_parts(model, tokenizer):
-    prompts = [f"the {word} {i}" for i, word in itertools.product(range(3), ("cat", "hat"))]
-    options = {"tokenizer": tokenizer, "regex": "[a-z]{3,8}", "temperature": 1.0, "seed": 1}
-    whole = gl.generate(model, prompts, **options)
-    for size in (1, 4):
-        for one, other in zip(
-            whole, gl.generate(model, prompts, batch_size=size, progress=False, **options), strict=True
-        ):
-            assert_same(one, other)

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.json_laws import WALKED
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
 from tests.oracles.random_json_schemas import RandomSchemas
@@ -61,15 +61,11 @@ def check_many(seed: str, count: int) -> Counter:
     return outcomes
 
 
-def test_answers_close_within_their_budget() -> None:
-    outcomes = check_many("closing", 8)
+@tiers("seed, count", ("closing", 8), ("closing, many", 500))
+def test_answers_close_within_their_budget(seed: str, count: int, record_property) -> None:
+    outcomes = check_many(seed, count)
     assert outcomes["closed"] > 10
     assert outcomes["stop"] > 5
-
-
-@pytest.mark.proof
-def test_answers_close_within_their_budget_under_many_schemas(record_property) -> None:
-    outcomes = check_many("closing, many", 500)
     record_property("cases", outcomes["stop"] + outcomes["closed"])
     record_counts(record_property, outcomes)
 
@@ -136,12 +132,9 @@ def check_demo_model(count: int) -> Counter:
     return outcomes
 
 
-def test_the_embedded_model_writes_what_was_asked_for() -> None:
-    assert check_demo_model(16).total() == 16
-
-
-@pytest.mark.proof
-def test_the_embedded_model_writes_what_was_asked_for_1000_times(record_property) -> None:
-    outcomes = check_demo_model(1000)
-    record_property("cases", outcomes.total())
+@tiers("count", 16, 1000)
+def test_the_embedded_model_writes_what_was_asked_for(count: int, record_property) -> None:
+    outcomes = check_demo_model(count)
+    assert outcomes.total() == count
+    record_property("cases", count)
     record_counts(record_property, outcomes)

@@ -181,15 +181,6 @@ def test_the_law_of_the_answers_is_exact():
     assert chi_square < freedom + 4 * math.sqrt(2 * freedom)
 
 
-def test_only_the_last_logits_are_asked_for(tokenizer):
-    model = random_model("Llama", len(tokenizer))
-    widths = []
-    model.lm_head.register_forward_hook(lambda _, inputs, output: widths.append(tuple(output.shape)))
-    out = gl.generate(model, "the cat and the hat", tokenizer=tokenizer, regex="[0-9]{3}")
-    assert out.stats.forwards == len(out.tokens)
-    assert widths == [(1, 1, len(tokenizer))] * out.stats.forwards
-
-
 def test_a_model_keeps_its_dtype(tokenizer):
     model = random_model("Llama", len(tokenizer)).to(torch.bfloat16)
     out = gl.generate(model, "a", tokenizer=tokenizer, regex=DATE)
@@ -270,14 +261,6 @@ def test_prompts(model, tokenizer):
         assert gl.generate(model, prompt, tokenizer=tokenizer, regex=DATE).tokens == expected
     assert gl.generate(model, "the hat", vocab=vocab, regex=DATE).tokens == expected
     assert gl.generate(model, "the hat", tokenizer=tokenizer.backend_tokenizer, regex=DATE).tokens == expected
-
-
-def test_a_tokenizer_by_its_path(model, tokenizer, tmp_path):
-    tokenizer.save_pretrained(tmp_path)
-    by_object, by_path = (
-        gl.generate(model, "the cat", tokenizer=given, regex="[a-z]{3}") for given in (tokenizer, str(tmp_path))
-    )
-    assert by_path.tokens == by_object.tokens
 
 
 def test_text_is_the_bytes_of_the_tokens(tokenizer):

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
@@ -153,11 +152,6 @@ def test_nothing_is_told_of_what_is_known(schema: Any) -> None:
             assert not told(lambda entry=entry, way=way: entry(schema, unknown=way))
 
 
-def test_other_grammars_have_no_such_words() -> None:
-    assert not told(lambda: gl.generate(by_bytes, [65], vocab=BYTES, regex="a{2}", unknown="refuse"))
-    assert not told(lambda: gl.generate(by_bytes, [65], vocab=BYTES, max_tokens=2, unknown="refuse"))
-
-
 def test_a_warning_that_is_made_an_error_is_raised_each_time() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", gl.SchemaWarning)
@@ -205,11 +199,3 @@ def test_a_server_tells_its_log(caplog: pytest.LogCaptureFixture) -> None:
     compiler.close()
     assert len(list(lines())) == 1
     assert caplog.records[0].name == "grammarlm.serving"
-
-
-def test_masks_of_the_processor_are_as_before() -> None:
-    constraint = gl.compile(gl.JsonSchema({"type": "null", "tpye": 1}), BYTES)
-    with pytest.warns(gl.SchemaWarning, match="'type'"):
-        processor = gl.LogitsProcessor(constraint)
-    scores = processor(torch.tensor([[65]]), torch.zeros(1, 257))
-    assert np.flatnonzero(np.isfinite(scores[0].numpy())).tolist() == [ord("n")]

@@ -64,16 +64,6 @@ def test_the_law_of_what_is_accepted():
     assert all(out.value == out.text and out.finish_reason == "stop" for out in outs)
 
 
-def test_greedy_takes_the_best_that_is_accepted():
-    out = gl.generate(model, [4], vocab=VOCAB, regex="[abc]{4}", where=lambda text: "c" not in text)
-    text, last = "", 4
-    while len(text) < 4:
-        can = [t for t in range(4) if len(text + TOKENS[t].decode()) <= 4]
-        last = max(can, key=lambda t: float(TABLE[last][t]))
-        text += TOKENS[last].decode()
-    assert out.text == text
-
-
 def test_figures_are_those_of_the_grammar():
     """The log-probability of a token is that in what the grammar allows, whatever the predicate refuses."""
     out = gl.generate(

@@ -4,11 +4,13 @@ import bisect
 import json
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import grammarlm as gl
+from tests.corpus_files import read_toml
 from tests.internals import program_of, steps_at_sight
 from tests.laws.json_laws import WALKED, compiled, text_of
 from tests.laws.laws import allowed_ids
@@ -23,124 +25,13 @@ RECORD = {
 }
 # A schema, and tokens that are enough (pieces of WALKED: '{"', '":', '","', ...).
 CASES: dict[str, tuple[Any, int]] = {
-    "anything": (True, 1),
-    "a record": (RECORD, 18),
-    "a word": ({"enum": ["abba", "a", [1, {"a": 2}]]}, 2),
-    "a long string": ({"type": "string", "minLength": 20, "maxLength": 22}, 22),
-    "a pattern": ({"type": "string", "pattern": "^[ab]{3}c$"}, 5),
-    "a pattern with a length": ({"type": "string", "pattern": "^(ab)*$", "minLength": 5}, 5),
-    "a pattern whose words are longer than they must be": ({"type": "string", "pattern": "^(abb)?$", "minLength": 1}, 5),
-    "a pattern of optional parts": ({"type": "string", "pattern": "^([0-9]+a)?([0-9]+bb)?$", "minLength": 1}, 4),
-    "a pattern with both lengths": ({"type": "string", "pattern": "^(aa|bbb)*$", "minLength": 4, "maxLength": 7}, 6),
-    "patterns with many lengths": (
-        {
-            "type": "object",
-            "properties": {
-                "a": {"type": "string", "pattern": r"^[\w\-]+$", "minLength": 8, "maxLength": 256},
-                "b": {"type": "string", "pattern": r"^[\w./]+\.php+$", "minLength": 16, "maxLength": 1024},
-            },
-            "required": ["a", "b"],
-        },
-        34,
-    ),
-    "characters": ({"type": "string", "pattern": "^[é€😀]{2}$"}, 7),
-    "a format": ({"type": "string", "format": "date-time"}, 22),
-    "a number": ({"type": "number", "multipleOf": 7, "minimum": 100}, 3),
-    "a number far away": ({"type": "integer", "minimum": 123456789, "maximum": 123456790}, 9),
-    "items that differ": ({"items": {"enum": ["aba", True, "ab", None]}, "type": "array", "minItems": 3, "uniqueItems": True}, 9),
-    "strings that differ": ({"items": {"type": "string"}, "type": "array", "minItems": 3, "uniqueItems": True}, 10),
-    "words of a language that differ": (
-        {"items": {"type": "string", "pattern": "^[ab]{2,}$"}, "type": "array", "minItems": 4, "uniqueItems": True},
-        18,
-    ),
-    "an array that contains": (
-        {"type": "array", "contains": {"type": "string", "minLength": 3}, "minContains": 2, "items": {"type": ["string", "null"]}},
-        14,
-    ),
-    "items by position": ({"type": "array", "prefixItems": [{"const": "a"}, {"type": "object"}], "minItems": 4}, 11),
-    "keys that imply keys": (
-        {
-            "type": "object",
-            "properties": {name: {"type": "string"} for name in "abc"},
-            "required": ["a"],
-            "dependentRequired": {"a": ["b"], "b": ["c"]},
-            "additionalProperties": False,
-        },
-        13,
-    ),
-    "enough keys": ({"type": "object", "minProperties": 3}, 13),
-    "keys of few names": (
-        {
-            "type": "object",
-            "patternProperties": {"b$": {"type": ["null", "string"]}, "a|b": {}},
-            "propertyNames": {"pattern": "^.$"},
-            "additionalProperties": False,
-            "minProperties": 1,
-        },
-        5,
-    ),
-    "keys of few names after others": (
-        {
-            "type": "object",
-            "properties": {"c": {"type": "null"}, "a": {"type": "null"}},
-            "patternProperties": {"^[abxy]$": {"type": "null"}},
-            "required": ["b"],
-            "additionalProperties": False,
-            "minProperties": 5,
-        },
-        25,
-    ),
-    "enough keys of a language": (
-        {
-            "type": "object",
-            "patternProperties": {"^a": {"type": "integer"}},
-            "additionalProperties": False,
-            "minProperties": 2,
-        },
-        10,
-    ),
-    "enough keys of a few": (
-        {
-            "type": "object",
-            "properties": {"a": {"type": "integer"}, "b": RECORD, "c": {"type": "string"}},
-            "additionalProperties": False,
-            "minProperties": 2,
-        },
-        10,
-    ),
-    "a list": (
-        {
-            "$ref": "#/$defs/node",
-            "$defs": {
-                "node": {
-                    "type": "object",
-                    "properties": {
-                        "v": {"type": "string", "format": "date"},
-                        "next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]},
-                    },
-                    "required": ["v", "next"],
-                }
-            },
-        },
-        25,
-    ),
-    "one of two": ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}, 6),
-    "not": ({"not": {"type": ["object", "string", "number", "null", "boolean"]}}, 2),
-    "if, then, else": (
-        {
-            "type": "object",
-            "properties": {"kind": {"enum": ["a", "b"]}, "x": {"type": "integer"}},
-            "required": ["kind"],
-            "if": {"properties": {"kind": {"const": "a"}}},
-            "then": {"required": ["x"]},
-        },
-        11,
-    ),
-    "many keys": (
-        {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(70)}, "required": ["k3", "k69"]},
-        16,
-    ),
-}  # fmt: skip
+    name: (json.loads(schema), enough)
+    for name, (schema, enough) in read_toml(Path(__file__).parents[1] / "corpus" / "schemas.toml")["budgets"].items()
+}
+CASES["many keys"] = (
+    {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(70)}, "required": ["k3", "k69"]},
+    16,
+)
 
 
 def check_walk(constraint: gl.Constraint, judge: Judge, budget: int, rng: random.Random) -> Counter[str]:

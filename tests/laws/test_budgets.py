@@ -10,6 +10,7 @@ from itertools import count
 import pytest
 
 import grammarlm as gl
+from tests.counts import tiers
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
 from tests.mask_bits import ids_of
@@ -159,14 +160,9 @@ def check_random(seed: str, name: str, patterns: int) -> int:
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_walks_of_random_patterns_end_within_their_budget(name: str) -> None:
-    assert check_random("few", name, 13) >= 4
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", VOCABULARIES)
-def test_walks_of_many_random_patterns_end_within_their_budget(name: str) -> None:
-    assert check_random("many", name, 600) >= 150
+@tiers("seed, count, least", ("few", 13, 4), ("many", 600, 150))
+def test_walks_of_random_patterns_end_within_their_budget(name: str, seed: str, count: int, least: int) -> None:
+    assert check_random(seed, name, count) >= least
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
@@ -211,38 +207,6 @@ def test_a_budget_that_is_far_away_changes_no_mask(case: str) -> None:
         assert far.is_finished == plain.is_finished
         if plain.is_finished:
             break
-
-
-@pytest.mark.parametrize("name", VOCABULARIES)
-@pytest.mark.parametrize("case", CASES)
-def test_the_budget_goes_where_the_matcher_goes(case: str, name: str) -> None:
-    """rollback, fork, reset, validate and snapshot keep it; bytes cost their longest-match tokens."""
-    constraint, vocab = constraint_of(case, name), COMPILED[name]
-    if constraint is None:
-        return
-    enough = constraint.matcher().min_tokens_left
-    matcher, rng = constraint.matcher(max_tokens=enough + 2), random.Random(f"{case} {name} goes")
-    masks, path = [allowed_ids(matcher, vocab)], list[int]()
-    while texts := sorted(masks[-1] - set(vocab.stop_ids)):
-        path.append(rng.choice(texts))
-        assert constraint.matcher(max_tokens=enough + 2).validate(path) == len(path)
-        assert matcher.advance(path[-1])
-        masks.append(allowed_ids(matcher, vocab))
-        restored = constraint.restore(matcher.snapshot())
-        assert allowed_ids(restored, vocab) == masks[-1]
-        if len(path) > 1:
-            restored.rollback(2)
-            assert allowed_ids(restored, vocab) == masks[-3]
-    assert matcher.advance(vocab.stop_ids[0])
-    assert allowed_ids(matcher, vocab) == set(vocab.stop_ids)
-    matcher.rollback(1)
-    fork = matcher.fork()
-    for back in range(len(path) - 1, -1, -1):
-        matcher.rollback(1)
-        assert allowed_ids(matcher, vocab) == masks[back]
-    assert allowed_ids(fork, vocab) == masks[-1]
-    fork.reset()
-    assert allowed_ids(fork, vocab) == masks[0]
 
 
 def longest_matches(data: bytes, tokens: dict[bytes, int]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.cfg_laws import (
     assert_budgets_finish,
 )
@@ -27,39 +27,22 @@ def spend(constraint: Any, oracle: CfgOracle, token_list: TokenList, rng: random
 
 @pytest.mark.parametrize("name", VOCABULARIES)
 @pytest.mark.parametrize("machine", MACHINES)
-def test_random_grammars(machine: str, name: str) -> None:
-    check_many(machine, name, "few", 6, 6)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", VOCABULARIES)
-@pytest.mark.parametrize("machine", MACHINES)
-def test_many_random_grammars(machine: str, name: str, record_property) -> None:
-    record_counts(record_property, check_many(machine, name, "many", 200, 20))
+@tiers("seed, count, steps", ("few", 6, 6), ("many", 200, 20))
+def test_random_grammars(machine: str, name: str, seed: str, count: int, steps: int, record_property: Any) -> None:
+    record_counts(record_property, check_many(machine, name, seed, count, steps))
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
 @pytest.mark.parametrize("machine", MACHINES)
-def test_budgets(machine: str, name: str) -> None:
-    check_many(machine, name, "budgets", 8, 1, spend)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", VOCABULARIES)
-@pytest.mark.parametrize("machine", MACHINES)
-def test_many_budgets(machine: str, name: str, record_property) -> None:
-    record_counts(record_property, check_many(machine, name, "many budgets", 200, 5, spend))
+@tiers("seed, count, steps", ("budgets", 8, 1), ("many budgets", 200, 5))
+def test_budgets(machine: str, name: str, seed: str, count: int, steps: int, record_property: Any) -> None:
+    record_counts(record_property, check_many(machine, name, seed, count, steps, spend))
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_eight_threads(machine: str) -> None:
-    assert check_threads(machine, "pieces", "few", 3, 15)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("machine", MACHINES)
-def test_eight_threads_on_many_grammars(machine: str, record_property) -> None:
-    record_property("grammars", check_threads(machine, "hostile", "many", 60, 60))
+@tiers("name, seed, count, steps", ("pieces", "few", 3, 15), ("hostile", "many", 60, 60))
+def test_eight_threads(machine: str, name: str, seed: str, count: int, steps: int) -> None:
+    assert check_threads(machine, name, seed, count, steps)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -5,6 +5,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding import beam_search
+from tests.counts import tiers
 from tests.laws.item_models import Model, random_history, random_rows
 from tests.oracles.plain_beams import plain_beams
 
@@ -37,14 +38,11 @@ def compare(seed):
     return searches
 
 
-def test_random_sets():
-    assert sum(compare(seed) for seed in range(150)) > 150
-
-
-@pytest.mark.proof
-def test_ten_thousand_random_sets(record_property):
-    record_property("cases", 10_000)
-    record_property("searches", sum(compare(1_000_000 + seed) for seed in range(10_000)))
+@tiers("first, count", (0, 150), (1_000_000, 10_000))
+def test_random_sets(first, count, record_property):
+    searches = sum(compare(first + seed) for seed in range(count))
+    assert searches > count
+    record_property("cases", searches)
 
 
 def exhaustive(seed):
@@ -66,16 +64,10 @@ def exhaustive(seed):
     assert len(set(result.tokens)) == len(result.tokens)
 
 
-def test_wide_beams_are_exhaustive():
-    for seed in range(50):
-        exhaustive(seed)
-
-
-@pytest.mark.proof
-def test_wide_beams_are_exhaustive_on_many_sets(record_property):
-    record_property("cases", 2000)
-    for seed in range(2000):
-        exhaustive(5000 + seed)
+@tiers("first, count", (0, 50), (5000, 2000))
+def test_wide_beams_are_exhaustive(first, count):
+    for seed in range(count):
+        exhaustive(first + seed)
 
 
 @pytest.mark.parametrize("normalise", ["full", "allowed"])

@@ -6,16 +6,14 @@ never above what these schemas are known to need.
 
 import random
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
-from tests.laws.json_budget_laws import CASES, RECORD, SPARE, check_budgets, check_growth, check_promises, check_walk
+from tests.counts import record_counts, tiers
+from tests.laws.json_budget_laws import CASES, check_budgets, check_growth, check_promises, check_walk
 from tests.laws.json_laws import WALKED, compiled
-from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge
 from tests.oracles.random_json_schemas import RandomSchemas
 
@@ -36,15 +34,11 @@ def check_random(seed: str, count: int) -> Counter[str]:
     return outcomes
 
 
-def test_walks_under_random_schemas_end_within_their_budget() -> None:
-    assert check_random("few", 100)["narrowed"] > 100
-
-
-@pytest.mark.proof
-def test_walks_under_many_random_schemas_end_within_their_budget(record_property) -> None:
-    outcomes = check_random("many", 8000)
-    record_property("cases", outcomes["walks"])
-    record_counts(record_property, outcomes)
+@tiers("seed, count", ("few", 100), ("many", 8000))
+def test_walks_under_random_schemas_end_within_their_budget(seed: str, count: int, record_property) -> None:
+    outcomes = check_random(seed, count)
+    assert outcomes["narrowed"] > 100
+    record_counts(record_property, outcomes, cases="walks")
 
 
 def check_random_growth(seed: str, count: int) -> Counter[str]:
@@ -54,15 +48,11 @@ def check_random_growth(seed: str, count: int) -> Counter[str]:
     return outcomes
 
 
-def test_growth_is_bounded() -> None:
+@tiers("seed, count", ("few", 1500), ("many", 200_000))
+def test_growth_is_bounded(seed: str, count: int, record_property) -> None:
     for case, (schema, _) in CASES.items():
         check_growth(schema, random.Random(case))
-    check_random_growth("few", 1500)
-
-
-@pytest.mark.proof
-def test_growth_is_bounded_under_many_schemas(record_property) -> None:
-    record_property("cases", check_random_growth("many", 200_000)["tokens"])
+    record_property("cases", check_random_growth(seed, count)["tokens"])
 
 
 def check_random_promises(seed: str, count: int) -> Counter[str]:
@@ -94,44 +84,12 @@ def test_what_is_known_at_sight_holds_under_many_schemas(record_property) -> Non
     record_property("cases", check_random_promises("many", 1_000_000)["promises"])
 
 
-def test_threads_share_a_constraint() -> None:
-    """Budgets are counted along texts that go on."""
-    constraint = compiled(RECORD, property_order="any")
-    enough, judge = constraint.matcher().min_tokens_left, Judge(RECORD)
-
-    def walk(number: int) -> int:
-        rng = random.Random(number)
-        return sum(check_walk(constraint, judge, enough + SPARE[i % 4], rng)["walks"] for i in range(4))
-
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(walk, range(16))) == 64
-
-
 @pytest.mark.parametrize("whitespace", ["compact", "flexible", "any", r"( |\r\n)?"])
 def test_white_space_that_must_go_on_counts(whitespace: str) -> None:
     constraint = compiled({"type": "array", "items": {"type": "integer"}, "minItems": 2}, whitespace=whitespace)
     rng, judge = random.Random(whitespace), Judge({})
     for _ in range(6):
         check_walk(constraint, judge, 12, rng)
-
-
-def test_a_budget_goes_with_forks_snapshots_and_steps_back() -> None:
-    constraint = compiled(RECORD)
-    enough = constraint.matcher().min_tokens_left
-    matcher = constraint.matcher(max_tokens=enough + 1)
-    token = min(allowed_ids(matcher, WALKED))
-    masks = [allowed_ids(matcher, WALKED)]
-    assert matcher.advance(token)
-    masks.append(allowed_ids(matcher, WALKED))
-    assert allowed_ids(matcher.fork(), WALKED) == masks[1]
-    assert allowed_ids(constraint.restore(matcher.snapshot()), WALKED) == masks[1]
-    matcher.rollback(1)
-    assert allowed_ids(matcher, WALKED) == masks[0]
-    assert matcher.advance_bytes(b'{"name":"')
-    assert matcher.min_tokens_left <= enough
-    assert not matcher.advance_bytes(b"a long name that nobody has the tokens for")
-    matcher.reset()
-    assert allowed_ids(matcher, WALKED) == masks[0]
 
 
 def test_the_row_is_written_to_the_mask_that_is_given() -> None:

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
-from tests.laws.json_laws import accepts
+from tests.counts import record_counts, tiers
 from tests.laws.keyword_laws import READERS, VOCAB, check_readers
 from tests.oracles.keyword_schemas import (
     DRAFTS,
-    INSTANCES,
     PLACES,
     applied,
     document,
@@ -121,12 +119,16 @@ def test_some_keywords_with_others(reader: str) -> None:
     check_all(islice(one_of_each_pair(random.Random(reader)), 0, None, 10), readers=[reader])
 
 
-def test_some_triples() -> None:
-    assert check_triples("few", 60, readers=["auto", "declared"])["compiled"] > 80
+@tiers("seed, count", ("few", 60), *((f"many {part}", 3000) for part in range(4)))
+def test_triples(seed: str, count: int, record_property) -> None:
+    outcomes = check_triples(seed, count, readers=["auto", "declared"] if seed == "few" else READERS)
+    assert outcomes["compiled"] > 80
+    record_counts(record_property, outcomes, cases="verdicts")
 
 
-def test_some_of_what_evaluates() -> None:
-    check_all(islice(applied(), 0, None, 60), readers=["auto"])
+@tiers("step, readers", (60, ["auto"]), (1, ["auto", "declared"]))
+def test_what_evaluates(step: int, readers: list[str], record_property) -> None:
+    record_counts(record_property, check_all(islice(applied(), 0, None, step), readers=readers), cases="verdicts")
 
 
 @pytest.mark.proof
@@ -147,19 +149,3 @@ def test_all_pairs_of_keywords_in_other_places(place: str, record_property) -> N
 def test_all_pairs_of_keywords_of_older_drafts(draft: int, record_property) -> None:
     outcomes = check_all(islice(pairs(draft), draft % 8, None, 8), draft=draft, readers=["auto", "declared"])
     record_counts(record_property, outcomes, cases="verdicts")
-
-
-@pytest.mark.proof
-def test_all_that_evaluates(record_property) -> None:
-    record_counts(record_property, check_all(applied(), readers=["auto", "declared"]), cases="verdicts")
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("part", range(4))
-def test_many_triples(part: int, record_property) -> None:
-    record_counts(record_property, check_triples(f"many {part}", 3000), cases="verdicts")
-
-
-def test_the_instances_are_json() -> None:
-    matcher = gl.compile(gl.JsonSchema(True), VOCAB).matcher()
-    assert [text for text in INSTANCES if not accepts(matcher, text.encode())] == []

@@ -8,9 +8,7 @@ import random
 from collections import Counter
 from typing import Any
 
-import pytest
-
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.json_budget_laws import check_budgets, check_growth
 from tests.laws.json_laws import WALKED, check_schema, check_walks
 
@@ -77,16 +75,11 @@ def check(seed: str, count: int) -> Counter[str]:
     return outcomes
 
 
-def test_rules_that_some_key_breaks() -> None:
-    outcomes = check("few", 300)
+@tiers("seed, count", ("few", 300), *((f"many {part}", 15_000) for part in range(4)))
+def test_rules_that_some_key_breaks(seed: str, count: int, record_property: Any) -> None:
+    outcomes = check(seed, count)
     assert min(outcomes["valid"], outcomes["invalid"], outcomes["narrowed"]) > 50
     assert outcomes["refused"] < outcomes["compiled"] / 2, outcomes
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("part", range(4))
-def test_many_rules_that_some_key_breaks(part: int, record_property: Any) -> None:
-    outcomes = check(f"many {part}", 15_000)
     record_property("cases", outcomes["valid"] + outcomes["invalid"])
     record_counts(record_property, outcomes)
 

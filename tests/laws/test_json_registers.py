@@ -17,7 +17,7 @@ import grammarlm as gl
 from grammarlm.layout.json import At, Store
 from grammarlm.layout.json_calls import KEY_WORDS
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.internals import epoch_of
 from tests.laws.laws import allowed_ids
 from tests.masks.machines.json.json_cases import ANY, CASES, Case, case
@@ -183,15 +183,9 @@ def check_shape(shape: str, vocabulary: str, texts: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_texts_of_one_shape_share_their_rows(shape: str) -> None:
-    check_shape(shape, "embedded", 10)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("vocabulary", SMALL_AND_LARGE)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_100_texts_of_one_shape_share_their_rows(shape: str, vocabulary: str, record_property: Any) -> None:
-    record_counts(record_property, check_shape(shape, vocabulary, 100))
+@tiers("vocabulary, texts", ("embedded", 10), *((vocabulary, 100) for vocabulary in SMALL_AND_LARGE))
+def test_texts_of_one_shape_share_their_rows(shape: str, vocabulary: str, texts: int, record_property: Any) -> None:
+    record_counts(record_property, check_shape(shape, vocabulary, texts))
 
 
 def test_the_law_notices_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 import json
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.corpus_files import read_toml
+from tests.counts import record_counts, tiers
 from tests.laws.json_budget_laws import CASES, check_budgets, check_growth
 from tests.laws.json_laws import WALKED, accepts, check_walks, check_whole_masks, compiled
 from tests.laws.json_pairs import check_pairs
@@ -18,6 +20,7 @@ from tests.oracles.random_json_instances import near
 from tests.oracles.random_json_schemas import RandomSchemas
 
 NATURAL = {"whitespace": "natural", "spelling": "plain"}
+SPELLED = read_toml(Path(__file__).parents[1] / "corpus" / "schemas.toml")["spelled"]
 # Tokens for whole masks: every gap with every white space, alone and as a part of a token; every escape.
 _PIECES = {
     "objects": [b"{", b"\n", b" ", b'"a":', b'"b"', b":", b"1", b",", b"}"],
@@ -42,13 +45,9 @@ _WRITTEN = [
 ]
 
 
-def test_random_schemas_agree_with_the_oracle() -> None:
-    check_pairs("natural", 250, **NATURAL)
-
-
-@pytest.mark.proof
-def test_many_random_schemas_agree_with_the_oracle(record_property) -> None:
-    outcomes = check_pairs("many natural", 6000, **NATURAL)
+@tiers("seed, count", ("natural", 250), ("many natural", 6000))
+def test_random_schemas_agree_with_the_oracle(seed: str, count: int, record_property) -> None:
+    outcomes = check_pairs(seed, count, **NATURAL)
     record_property("cases", outcomes["valid"] + outcomes["invalid"])
     record_counts(record_property, outcomes)
 
@@ -71,13 +70,9 @@ def check_styles(seed: str, wanted: int) -> int:
     return texts
 
 
-def test_every_style_of_json_dumps_is_read() -> None:
-    check_styles("few", 300)
-
-
-@pytest.mark.proof
-def test_every_style_of_json_dumps_is_read_under_many_schemas(record_property) -> None:
-    record_property("cases", check_styles("many", 30_000))
+@tiers("seed, count", ("few", 300), ("many", 30_000))
+def test_every_style_of_json_dumps_is_read(seed: str, count: int, record_property) -> None:
+    record_property("cases", check_styles(seed, count))
 
 
 def test_walks_are_written_as_json_dumps_writes() -> None:
@@ -95,16 +90,14 @@ def check_masks(pieces: str, schemas: list[Any], longest: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("pieces", _PIECES)
-def test_whole_masks(pieces: str) -> None:
-    is_wide = pieces in ("strings", "keys")
-    assert check_masks(pieces, _WRITTEN[:: 6 if is_wide else 2], 3 if pieces == "keys" else 4)["bits"] >= 150
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("pieces", _PIECES)
-def test_many_whole_masks(pieces: str, record_property) -> None:
-    supply = RandomSchemas(f"many natural {pieces}", depth=2)
-    outcomes = check_masks(pieces, [*_WRITTEN, *(supply.schema() for _ in range(20))], 4)
+@tiers("is_quick", True, False)
+def test_whole_masks(pieces: str, is_quick: bool, record_property) -> None:
+    schemas, longest = _WRITTEN[:: 6 if pieces in ("strings", "keys") else 2], 3 if pieces == "keys" else 4
+    if not is_quick:
+        supply, longest = RandomSchemas(f"many natural {pieces}", depth=2), 4
+        schemas = [*_WRITTEN, *(supply.schema() for _ in range(20))]
+    outcomes = check_masks(pieces, schemas, longest)
+    assert outcomes["bits"] >= 150
     record_property("cases", outcomes["bits"])
 
 
@@ -123,26 +116,14 @@ def test_budgets_under_random_schemas() -> None:
         check_growth(schema, rng, **NATURAL)
 
 
-_OPEN = "\n" + " " * 40
-
-
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        (["{}", "[]", "1"], [" {}", "\n1", "{} ", "[]\n", "1 ", "{ }", "[\n]", "{\n}"]),
-        (['{"a": 1}', '{"a":1}'], ['{"a":  1}', '{"a" :1}', '{"a":\n1}', '{"a":\t1}', '{ "a":1}', '{"a":1 }']),
-        (["[1, 2]", "[1,2]", "[1,\n2]"], ["[1,  2]", "[1 ,2]", "[1\n,2]", "[1, \n2]", "[1,\t2]", "[ 1]", "[1 ]"]),
-        (["[\n1]", "[1\n]", f"[{_OPEN}1{_OPEN}]", "[\n\t1\n]"],
-         ["[\n\t 1]", "[\n \t1]", "[\n\n1]", "[1\n\n]", f"[{_OPEN} 1]", f"[1{_OPEN} ]", "[\r\n1]"]),
-        (['"\x7f/é😀"', r'"\"\\\b\f\n\r\t\u0000\u001f\u000b"'],
-         [r'"\/"', r'"\u0061"', r'"\u001F"', r'"\u000a"', r'"\ud83d\ude00"', '"\t"']),
-        ([r'{"\n": 0}', '{"a/b": 0}'], [r'{"\u000a": 0}', r'{"a\/b": 0}', r'{"\u0061": 0}']),
-    ],
-)  # fmt: skip
-def test_what_is_natural_and_plain(good: list[str], bad: list[str]) -> None:
-    matcher = compiled({}, **NATURAL).matcher()
-    assert [text for text in good if not accepts(matcher, text.encode())] == []
-    assert [text for text in bad if accepts(matcher, text.encode())] == []
+@pytest.mark.parametrize("case", SPELLED, ids=lambda case: case["schema"][:40])
+def test_each_spelling(case: dict[str, Any]) -> None:
+    schema = (
+        case["schema"] if "e400" in case["schema"] else json.loads(case["schema"])
+    )  # as text: a float holds none such
+    matcher = compiled(schema, **case.get("options", {})).matcher()
+    assert [text for text in case["good"] if not accepts(matcher, text.encode())] == []
+    assert [text for text in case["bad"] if accepts(matcher, text.encode())] == []
 
 
 def test_the_report_says_how_a_schema_is_spelled() -> None:

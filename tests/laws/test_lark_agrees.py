@@ -12,7 +12,7 @@ import pytest
 from lark.exceptions import LarkError
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.lark_examples import HAND_WRITTEN
 from tests.oracles.lark_oracle import LarkOracle, Sentences
 from tests.oracles.random_lark import RandomLark
@@ -108,25 +108,15 @@ def check_hand_written(name: str, count: int) -> Counter[str]:
     return outcomes + Counter(cases=outcomes["accepted"] + outcomes["rejected"])
 
 
-def test_random_grammars_agree_with_lark() -> None:
-    check_random_grammars("few", 400)
+@tiers("seed, count", ("few", 400), *((f"many {part}", 2500) for part in range(4)))
+def test_random_grammars_agree_with_lark(seed: str, count: int, record_property) -> None:
+    record_counts(record_property, check_random_grammars(seed, count))
 
 
 @pytest.mark.parametrize("name", HAND_WRITTEN)
-def test_hand_written_grammars_agree_with_lark(name: str) -> None:
-    check_hand_written(name, 15)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("part", range(4))
-def test_many_random_grammars_agree_with_lark(part: int, record_property) -> None:
-    record_counts(record_property, check_random_grammars(f"many {part}", 2500))
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", HAND_WRITTEN)
-def test_many_texts_of_hand_written_grammars_agree_with_lark(name: str, record_property) -> None:
-    record_counts(record_property, check_hand_written(name, 150))
+@tiers("count", 15, 150)
+def test_hand_written_grammars_agree_with_lark(name: str, count: int, record_property) -> None:
+    record_counts(record_property, check_hand_written(name, count))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import grammarlm as gl
 from grammarlm.grammars.regular import ordered
 from grammarlm.masks.machines.stack.proofs import lexing
 from grammarlm.masks.machines.stack.proofs.trust import Trust
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.cfg_laws import (
     assert_budgets_finish,
     assert_threads_agree,
@@ -54,40 +54,29 @@ def spend(constraint: Any, witnesses: Witnesses, token_list: TokenList, rng: ran
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_masks_of_random_grammars(name: str) -> None:
-    check_many(name, "few", 4, 4)
+@tiers("seed, count, steps", ("few", 4, 4), ("many", 200, 12))
+def test_masks_of_random_grammars(name: str, seed: str, count: int, steps: int, record_property) -> None:
+    record_counts(record_property, check_many(name, seed, count, steps))
 
 
-@pytest.mark.parametrize("grammar", ["keyword and name", "ends of numbers", "not LALR"])
-def test_masks_of_hand_written_grammars(grammar: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+@tiers("seed, count, steps", ("budgets", 4, 2), ("many budgets", 200, 5))
+def test_budgets(name: str, seed: str, count: int, steps: int, record_property) -> None:
+    record_counts(record_property, check_many(name, seed, count, steps, spend))
+
+
+@pytest.mark.parametrize(
+    ("grammar", "names", "steps"),
+    [
+        *((grammar, ["pieces"], 4) for grammar in ("keyword and name", "ends of numbers", "not LALR")),
+        *(pytest.param(grammar, NAMES, 12, marks=pytest.mark.proof) for grammar in HAND_WRITTEN),
+    ],
+)
+def test_masks_of_hand_written_grammars(grammar: str, names: list[str], steps: int) -> None:
     text, alphabet = HAND_WRITTEN[grammar]
-    assert check(text, alphabet, LarkOracle(text), "pieces", 4)["walked"]
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", NAMES)
-def test_masks_of_many_random_grammars(name: str, record_property) -> None:
-    record_counts(record_property, check_many(name, "many", 200, 12))
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("grammar", HAND_WRITTEN)
-def test_masks_of_all_hand_written_grammars(grammar: str) -> None:
-    text, alphabet = HAND_WRITTEN[grammar]
-    for name in NAMES:
-        outcomes = check(text, alphabet, LarkOracle(text), name, 12)
-        assert outcomes["walked"] or outcomes["looks around"], (name, outcomes)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_budgets(name: str) -> None:
-    check_many(name, "budgets", 4, 2, spend)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", NAMES)
-def test_many_budgets(name: str, record_property) -> None:
-    record_counts(record_property, check_many(name, "many budgets", 200, 5, spend))
+    for name in names:
+        outcomes = check(text, alphabet, LarkOracle(text), name, steps)
+        assert outcomes["walked"] or (steps > 4 and outcomes["looks around"]), (name, outcomes)
 
 
 # Grammars whose every viable beginning needs at most this many characters of the alphabet: there a beginning that no
@@ -138,15 +127,9 @@ def test_dead_ends_of_large_terminals(grammar: str, alphabet: str, completion: i
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("every_terminal_is_large")
-def test_masks_of_large_terminals(name: str) -> None:
-    check_many(name, "large", 3, 4)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.usefixtures("every_terminal_is_large")
-def test_masks_of_many_large_terminals(name: str, record_property) -> None:
-    record_counts(record_property, check_many(name, "many large", 60, 6))
+@tiers("seed, count, steps", ("large", 3, 4), ("many large", 60, 6))
+def test_masks_of_large_terminals(name: str, seed: str, count: int, steps: int, record_property) -> None:
+    record_counts(record_property, check_many(name, seed, count, steps))
 
 
 @pytest.mark.parametrize("grammar", ["keyword and name", "numbers and space", "not LALR"])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.cfg_laws import assert_advance_agrees, assert_batch_of_three, assert_rollback_undoes
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
@@ -95,15 +95,13 @@ def check_many(around: str, name: str, seed: str, count: int, steps: int) -> Cou
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_random_parts(around: str) -> None:
-    check_many(around, "pieces", "few", 2, 5)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", ["bytes", "pieces", "hostile"])
-@pytest.mark.parametrize("around", AROUND)
-def test_many_random_parts(around: str, name: str, record_property: Any) -> None:
-    record_counts(record_property, check_many(around, name, "many", 60, 10))
+@tiers(
+    "name, seed, count, steps",
+    ("pieces", "few", 2, 5),
+    *((name, "many", 60, 10) for name in ("bytes", "pieces", "hostile")),
+)
+def test_random_parts(around: str, name: str, seed: str, count: int, steps: int, record_property: Any) -> None:
+    record_counts(record_property, check_many(around, name, seed, count, steps))
 
 
 def check_json_parts(seed: str, count: int, steps: int, tokens: int) -> Counter[str]:
@@ -124,12 +122,6 @@ def check_json_parts(seed: str, count: int, steps: int, tokens: int) -> Counter[
     return outcomes
 
 
-@pytest.mark.parametrize("seed", ["one", "two"])
-def test_random_json_parts(seed: str) -> None:
-    check_json_parts(seed, 12, 8, 150)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("seed", [f"many {number}" for number in range(8)])
-def test_many_random_json_parts(seed: str, record_property: Any) -> None:
-    record_counts(record_property, check_json_parts(seed, 60, 14, 400))
+@tiers("seed, sizes", ("one", (12, 8, 150)), *((f"many {number}", (60, 14, 400)) for number in range(8)))
+def test_random_json_parts(seed: str, sizes: tuple[int, int, int], record_property: Any) -> None:
+    record_counts(record_property, check_json_parts(seed, *sizes))

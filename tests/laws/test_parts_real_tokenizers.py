@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from tests.counts import tiers
 from tests.laws.laws import allowed_ids
 from tests.real_data import NAMES, needs_data, real_vocabulary
 
@@ -57,13 +58,8 @@ def check_case(name: str, case: str, places: int, sample: int) -> int:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("name", NAMES[:1])
-def test_masks_are_what_bytes_say(name: str, case: str) -> None:
-    assert check_case(name, case, 2, 300)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("name", NAMES)
-def test_many_masks_are_what_bytes_say(name: str, case: str, record_property) -> None:
-    record_property("cases", check_case(name, case, 12, 10_000))
+@tiers("name, count, most", (NAMES[0], 2, 300), *((name, 12, 10_000) for name in NAMES))
+def test_masks_are_what_bytes_say(name: str, case: str, count: int, most: int, record_property) -> None:
+    found = check_case(name, case, count, most)
+    assert found
+    record_property("cases", found)

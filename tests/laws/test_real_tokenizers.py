@@ -48,14 +48,16 @@ def check_tokenizer(folder: Path, pattern: str, steps: int) -> None:
 
 
 @needs_data
-@pytest.mark.parametrize("pattern", PATTERNS[:3])
-def test_one_real_tokenizer(pattern: str) -> None:
-    check_tokenizer(FOLDER / "tokenizers" / "gpt2", pattern, 4)
-
-
-@needs_data
-@pytest.mark.proof
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("folder", TOKENIZERS, ids=lambda folder: folder.name)
-def test_every_real_tokenizer(folder: Path, pattern: str) -> None:
-    check_tokenizer(folder, pattern, 20)
+@pytest.mark.parametrize(
+    ("folder", "pattern", "steps"),
+    [
+        *((FOLDER / "tokenizers" / "gpt2", pattern, 4) for pattern in PATTERNS[:3]),
+        *(
+            pytest.param(folder, pattern, 20, marks=pytest.mark.proof, id=f"{folder.name}-{pattern}")
+            for folder in TOKENIZERS
+            for pattern in PATTERNS
+        ),
+    ],
+)
+def test_every_id_of_every_mask(folder: Path, pattern: str, steps: int) -> None:
+    check_tokenizer(folder, pattern, steps)

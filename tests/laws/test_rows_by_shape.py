@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.internals import epoch_of, state_of
 from tests.real_data import SMALL_AND_LARGE
 
@@ -201,15 +201,9 @@ def check(shape: str, vocabulary: str, texts: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_texts_of_one_shape_share_their_rows(shape: str) -> None:
-    check(shape, "embedded", 5)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("vocabulary", SMALL_AND_LARGE)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_100_texts_of_one_shape_share_their_rows(shape: str, vocabulary: str, record_property: Any) -> None:
-    record_counts(record_property, check(shape, vocabulary, 100))
+@tiers("vocabulary, texts", ("embedded", 5), *((vocabulary, 100) for vocabulary in SMALL_AND_LARGE))
+def test_texts_of_one_shape_share_their_rows(shape: str, vocabulary: str, texts: int, record_property: Any) -> None:
+    record_counts(record_property, check(shape, vocabulary, texts))
 
 
 @pytest.mark.proof

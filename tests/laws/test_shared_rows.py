@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.internals import epoch_of, state_of
 from tests.laws.cfg_laws import CfgTokenOracle, bounds
 from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
@@ -142,29 +142,20 @@ def record(record_property: Any, outcomes: Counter[str]) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_states_of_one_row_have_equal_masks(machine: str) -> None:
-    assert check_rules(machine, "pieces", "few", 15, 8)["pairs"] >= 20
-
-
-def test_states_of_one_row_have_equal_masks_after_a_lexer() -> None:
-    assert check_lark("bytes", "few", 2, 4)["pairs"] >= 4
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("machine", MACHINES)
-def test_many_states_of_one_row_have_equal_masks(machine: str, name: str, record_property: Any) -> None:
-    outcomes = check_rules(machine, name, "many", 600, 40)
+@tiers(
+    "name, seed, count, steps, least", ("pieces", "few", 15, 8, 20), *((name, "many", 600, 40, 1000) for name in NAMES)
+)
+def test_states_of_one_row_have_equal_masks(machine, name, seed, count, steps, least, record_property) -> None:
+    outcomes = check_rules(machine, name, seed, count, steps)
     record(record_property, outcomes)
-    assert outcomes["pairs"] >= 1000, outcomes
+    assert outcomes["pairs"] >= least, outcomes
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("name", NAMES)
-def test_many_states_of_one_row_have_equal_masks_after_a_lexer(name: str, record_property: Any) -> None:
-    outcomes = check_lark(name, "many", 60, 25)
+@tiers("name, seed, count, steps, least", ("bytes", "few", 2, 4, 4), *((name, "many", 60, 25, 300) for name in NAMES))
+def test_states_of_one_row_have_equal_masks_after_a_lexer(name, seed, count, steps, least, record_property) -> None:
+    outcomes = check_lark(name, seed, count, steps)
     record(record_property, outcomes)
-    assert outcomes["pairs"] >= 300, outcomes
+    assert outcomes["pairs"] >= least, outcomes
 
 
 def test_the_law_notices_a_row_that_is_shared_too_widely() -> None:

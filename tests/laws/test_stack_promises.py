@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.cfg_laws import assert_rows_are_alike, budgeted_text, view
 from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
 from tests.laws.laws import allowed_ids
@@ -170,15 +170,9 @@ def laws(
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_promises(machine: str) -> None:
-    check(machine, "pieces", "few", 5)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("machine", MACHINES)
-def test_promises_of_many_grammars(machine: str, name: str, record_property: Any) -> None:
-    record_counts(record_property, check(machine, name, "many", 150))
+@tiers("name, seed, count", ("pieces", "few", 5), *((name, "many", 150) for name in NAMES))
+def test_promises(machine: str, name: str, seed: str, count: int, record_property: Any) -> None:
+    record_counts(record_property, check(machine, name, seed, count))
 
 
 # Few rules, whose texts can be read in more and more ways the longer they get: far more than threads.

@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import grammarlm as gl
 from grammarlm.masks.trail import before, steps_of
+from tests.counts import tiers
 from tests.internals import current_epoch, head_of, made_in
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
@@ -150,6 +151,19 @@ class Family(RuleBasedStateMachine):
         made_in(matcher, lambda epoch, state: None)
         DONE["epochs"] += 1
 
+    @rule(which=st.integers(0, 99), is_saved=st.integers(0, 9))
+    def snapshot_and_restore(self, which: int, is_saved: int) -> None:
+        matcher, read = self.member(which)
+        constraint = self.constraint
+        if is_saved == 0:  # now and then the constraint, too: from_bytes compiles
+            constraint = gl.Constraint.from_bytes(constraint.to_bytes(), self.vocab)
+        restored = constraint.restore(matcher.snapshot())
+        assert allowed_ids(restored, self.vocab) == allowed_ids(matcher, self.vocab)
+        restored.rollback(len(read))
+        assert allowed_ids(restored, self.vocab) == allowed_ids(
+            self.constraint.matcher(max_tokens=self.budget), self.vocab
+        )
+
     def replayed(self, which: int) -> gl.Matcher:
         """Another matcher that has read the same, from the start."""
         _, read = self.member(which)
@@ -194,14 +208,9 @@ def run(examples: int, steps: int) -> None:
     assert DONE["epochs"] > examples / 10
 
 
-def test_a_family_of_matchers() -> None:
-    run(100, 30)
-
-
-@pytest.mark.proof
-def test_many_families_of_matchers(record_property) -> None:
-    run(2000, 50)
-    record_property("families", 2000)
+@tiers("examples, steps", (50, 25), (2000, 50))
+def test_a_family_of_matchers(examples: int, steps: int) -> None:
+    run(examples, steps)
 
 
 @pytest.mark.usefixtures("only_new_objects")
@@ -227,18 +236,6 @@ def test_a_long_text_leaves_nothing_for_the_collector() -> None:
     assert read(5000) < 100
     matcher.rollback(5000)
     assert matcher.fork().advance(VOCAB_ID[ord("a")])
-
-
-@pytest.mark.parametrize("back", ["the fork", "the other"])
-def test_a_fork_keeps_what_it_has_read(back: str) -> None:
-    for fork in (gl.Matcher.fork, copy.copy):
-        matcher = gl.compile(gl.Regex("a*"), VOCAB).matcher()
-        assert all(matcher.advance(VOCAB_ID[ord("a")]) for _ in range(6))
-        first, second = (fork(matcher), matcher) if back == "the fork" else (matcher, fork(matcher))
-        first.rollback(4)
-        assert first.advance_bytes(b"aa")
-        assert steps_of(head_of(second)) == 6 * [VOCAB_ID[ord("a")]]
-        assert steps_of(head_of(first)) == [*2 * [VOCAB_ID[ord("a")]], b"aa"]
 
 
 def test_an_interrupted_step_is_forgotten() -> None:

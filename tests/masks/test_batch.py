@@ -10,7 +10,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.layout.json import SHORT
 from grammarlm.masks import batch
-from tests.internals import automaton_of, epoch_of, state_of
+from tests.internals import epoch_of, state_of
 from tests.laws import vocabularies
 from tests.mask_bits import ids_of
 
@@ -86,51 +86,6 @@ def test_other_threads_do_help(takes_the_lock: bool, monkeypatch) -> None:
     gl.fill_masks(many, mask, threads=2)
     assert len(seen) == 2
     assert [row.tolist() for row in mask] == [single(m).tolist() for m in many]
-    batch._pool.cache_clear()
-
-
-def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
-    """Without a number of threads the others are asked only after ALONE seconds; with one thread never."""
-
-    def no_pool(process: int) -> None:
-        raise AssertionError("other threads are asked")
-
-    monkeypatch.setattr(batch, "_pool", no_pool)
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    mask = gl.allocate_mask(12, VOCAB.size)
-    for alone, threads in ((1e9, None), (0.0, 1)):
-        monkeypatch.setattr(batch, "ALONE", alone)
-        gl.fill_masks(matchers(3, 12), mask, threads=threads)
-    monkeypatch.setattr(batch, "ALONE", 0.0)
-    turns = gl.compile(gl.Gbnf('root ::= "a" root "b" | [a-z]'), VOCAB)  # without a lexer rows take the lock
-    gl.fill_masks([turns.matcher() for _ in range(12)], mask)
-    with pytest.raises(AssertionError, match="other threads are asked"):
-        gl.fill_masks([gl.compile(gl.Regex(p), VOCAB).matcher() for p in PATTERNS], mask)
-
-
-def test_rows_of_one_lock_are_made_by_one_thread(monkeypatch) -> None:
-    """Each constraint with a stack by one at a time, two constraints by two."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    batch._pool.cache_clear()
-    begin, makers = threading.Barrier(2, timeout=60), dict[object, set[int]]()
-
-    class Waiting(gl.Matcher):
-        __slots__ = ()
-
-        def fill_mask(self, mask, row=0):
-            seen = makers.setdefault(automaton_of(self), set())
-            if not seen:
-                begin.wait()
-            seen.add(threading.get_ident())
-            return super().fill_mask(mask, row)
-
-    constraints = [gl.compile(gl.Gbnf(f'root ::= "a" root? "{end}"'), VOCAB) for end in "bc"]
-    many = [Waiting(constraint) for constraint in constraints for _ in range(6)]
-    mask = gl.allocate_mask(len(many), VOCAB.size)
-    gl.fill_masks(many, mask, threads=4)
-    assert [len(threads) for threads in makers.values()] == [1, 1]
-    assert len(set.union(*makers.values())) == 2
-    assert [row.tolist() for row in mask] == [single(matcher).tolist() for matcher in many]
     batch._pool.cache_clear()
 
 
@@ -254,62 +209,3 @@ def test_matchers_of_two_vocabularies_share_no_mask() -> None:
     both = [gl.compile(gl.Regex("a"), v).matcher() for v in (VOCAB, other)]
     with pytest.raises(gl.MaskError, match="matcher 1 has another vocabulary"):
         gl.fill_masks(both, gl.allocate_mask(2, VOCAB.size))
-
-
-def random_tree(matcher: gl.Matcher, nodes: int, rng: random.Random) -> tuple[list[int], list[int]]:
-    """Mostly allowed tokens, so that branches grow; some refused, some stop ids, some ids that do not exist."""
-    tokens: list[int] = []
-    parents: list[int] = []
-    for node in range(nodes):
-        parent = rng.randint(-1, node - 1)
-        walker = replay(matcher, tokens, parents, parent)
-        token = rng.choice([97, 98, 49, 95, -1, VOCAB.size, rng.randrange(VOCAB.size)])
-        if walker is not None and rng.random() < 0.8:
-            token = rng.choice(ids_of(single(walker)))
-        tokens.append(token)
-        parents.append(parent)
-    return tokens, parents
-
-
-def replay(matcher: gl.Matcher, tokens: list[int], parents: list[int], node: int) -> gl.Matcher | None:
-    """A fork that has read the path to the node; None where a token of it is refused."""
-    path = []
-    while node >= 0:
-        path.append(tokens[node])
-        node = parents[node]
-    fork = matcher.fork()
-    return fork if all(fork.advance(token) for token in reversed(path)) else None
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("is_budgeted", [False, True])
-def test_a_tree_is_the_replay_of_its_paths(pattern: str, is_budgeted: bool) -> None:
-    rng = random.Random(f"{pattern} {is_budgeted}")
-    for _ in range(8):
-        constraint = gl.compile(gl.Regex(pattern), VOCAB)
-        budget = constraint.matcher().min_tokens_left + 3 if is_budgeted else None
-        matcher = wander(constraint.matcher(budget), rng.randint(0, 3), rng)
-        tokens, parents = random_tree(matcher, 12, rng)
-        before, mask = matcher.snapshot(), gl.allocate_mask(15, VOCAB.size)
-        mask[:] = POISON
-        kind = rng.choice([list, np.array, lambda values: np.array(values, np.int16)])
-        needed = gl.fill_tree(matcher, kind(tokens), kind(parents), mask)
-        assert matcher.snapshot() == before
-        assert (mask[13:] == POISON).all()
-        expected = gl.allocate_mask(1, VOCAB.size)
-        for node in range(-1, 12):
-            walker = replay(matcher, tokens, parents, node)
-            is_needed = True if walker is None else walker.fill_mask(expected)
-            assert (mask[node + 1] == (0 if walker is None else expected[0])).all(), (tokens, parents, node)
-            assert needed[node + 1] is is_needed
-
-
-def test_a_tree_over_its_limit_is_closed() -> None:
-    long = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"a" * 50, b"."], stop_ids=[257])
-    matcher = gl.compile(gl.Regex("b|a{100}"), long, limits=gl.Limits(max_states=20)).matcher()
-    mask = gl.allocate_mask(3, long.size)
-    with pytest.raises(gl.LimitExceeded):
-        gl.fill_tree(matcher, [98, 97], [-1, -1], mask)
-    assert (mask == mask[0]).all()
-    assert ids_of(mask[0]) == [257]
-    assert matcher.advance(98)

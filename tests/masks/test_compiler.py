@@ -225,17 +225,6 @@ def test_errors_are_remembered_and_do_not_grow() -> None:
     assert compiler.stats.hits == 49
 
 
-def test_the_error_of_another_time_says_the_same() -> None:
-    compiler = gl.Compiler(VOCAB)
-    found = []
-    for _ in range(2):
-        with pytest.raises(gl.UnsupportedFeature) as caught:
-            compiler.compile(gl.JsonSchema({"properties": {"a": {"$dynamicRef": "http://x/y#z"}}}) & gl.Regex("a"))
-        found.append((str(caught.value), caught.value.pointer, caught.value.keywords, type(caught.value)))
-        settled(compiler)
-    assert found[0] == found[1]
-
-
 def test_limits_that_were_reached_are_tried_again() -> None:
     patterns = ["^([a-z][0-9])+$", "((c1d3g3).{4,8}){6,6}", "(t|8){10,10}$"]
     heavy = gl.JsonSchema({"type": "string", "allOf": [{"pattern": pattern} for pattern in patterns]})

@@ -9,6 +9,7 @@ import grammarlm as gl
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.masks.machines.regular.completion import Completions
 from grammarlm.masks.machines.regular.epoch import RegularEpoch
+from tests.counts import tiers
 from tests.internals import current_epoch
 from tests.laws import vocabularies
 from tests.oracles.automata import Automaton
@@ -70,13 +71,9 @@ def check(seed: str, patterns: int, steps: int) -> int:
     return checked
 
 
-def test_the_shortest_end() -> None:
-    assert check("few", 60, 4) >= 100
-
-
-@pytest.mark.proof
-def test_many_shortest_ends() -> None:
-    assert check("many", 3000, 8) >= 5000
+@tiers("seed, count, steps, least", ("few", 60, 4, 100), ("many", 3000, 8, 5000))
+def test_the_shortest_end(seed: str, count: int, steps: int, least: int) -> None:
+    assert check(seed, count, steps) >= least
 
 
 def end(pattern: str, read: bytes = b"") -> bytes | None:

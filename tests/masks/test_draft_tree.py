@@ -33,7 +33,8 @@ def drawn(constraint, rng, nodes, budget):
         above = [] if parent < 0 else paths[parent]
         replay = None if above is None else replayed(constraint, above, budget)
         allowed = [] if replay is None else ids_of(row_of(replay)[None])
-        token = rng.choice(allowed) if allowed and rng.random() < 0.8 else rng.randrange(VOCAB.size)
+        stray = rng.choice([-1, VOCAB.size, rng.randrange(VOCAB.size)])  # some ids do not exist
+        token = rng.choice(allowed) if allowed and rng.random() < 0.8 else stray
         is_read = replay is not None and replay.advance(token)
         tokens.append(token)
         parents.append(parent)

@@ -8,7 +8,7 @@ import grammarlm as gl
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
 from tests.oracles.random_regex import RandomRegex, build
-from tests.oracles.regex_oracle import Oracle, Texts, TooManyStates
+from tests.oracles.regex_oracle import Oracle, TooManyStates
 
 VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
 COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
@@ -116,15 +116,6 @@ def test_bytes_of_random_patterns(seed: int) -> None:
     assert max(lengths) > 0
 
 
-@pytest.mark.parametrize("name", ["every byte", "merged pairs"])
-def test_limits(name: str) -> None:
-    matcher = gl.compile(gl.Regex("a{5000}b"), COMPILED[name]).matcher()
-    assert matcher.forced_bytes() == b"a" * 4096
-    assert matcher.forced_bytes(limit=7) == b"a" * 7
-    assert matcher.forced_bytes(limit=0) == b""
-    assert matcher.forced_bytes(limit=6000) == b"a" * 5000 + b"b"
-
-
 def test_tokens_up_to_a_limit_and_a_stop_id() -> None:
     vocab = gl.Vocabulary([b"a", b"b", b"."], stop_ids=[2])
     matcher = gl.compile(gl.Regex("a{300}"), vocab).matcher()
@@ -145,16 +136,3 @@ def test_two_tokens_with_the_same_bytes_force_bytes_alone() -> None:
     matcher = gl.compile(gl.Regex("aaa"), vocab).matcher()
     assert matcher.forced_tokens() == []
     assert matcher.forced_bytes() == b"aaa"
-
-
-def test_the_oracle_of_finite_languages_is_complete() -> None:
-    vocab, oracle = COMPILED["every byte"], Texts([b"abba", b"ab"])
-    found = texts_by_tokens(gl.compile(gl.Choices(["abba", "ab"]), vocab).matcher(), vocab)
-    assert found == {b"abba", b"ab"}
-    assert all(oracle.matches(text) for text in found)
-
-
-@pytest.mark.parametrize("call", [lambda m: m.forced_tokens("3"), lambda m: m.forced_bytes(1.5)])
-def test_a_limit_is_a_number(call) -> None:
-    with pytest.raises(TypeError, match="takes a number of"):
-        call(gl.compile(gl.Regex("a"), COMPILED["every byte"]).matcher())

@@ -101,10 +101,3 @@ def test_arrays_of_tokens():
     for wrong in (np.array(97), np.array([[97]]), 97, None):
         with pytest.raises(TypeError, match="takes token ids one after another"):
             matcher.validate(wrong)
-
-
-@pytest.mark.parametrize("name", ["max_bytes", "max_states", "max_ms", "max_depth"])
-def test_limits(name):
-    for value in (0, -1, float("nan"), "1", None, True, 10**400):
-        with pytest.raises(ValueError, match=rf"Limits\({name}="):
-            gl.Limits(**{name: value})

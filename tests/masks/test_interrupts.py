@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from tests.counts import tiers
 
 PACKAGE = str(Path(gl.__file__).parent)
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"ab", b'"a', b"</s>"], stop_ids=[258])
@@ -130,12 +131,13 @@ def check(name: str, places: Callable[[int], list[int]]) -> int:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_interrupts(name: str) -> None:
-    rng = random.Random(name)
-    assert check(name, lambda lines: sorted(rng.sample(range(1, lines), min(30, lines - 1)))) > 5
+@tiers("is_quick", True, False)
+def test_interrupts(name: str, is_quick: bool, record_property: Any) -> None:
+    def places(lines: int) -> list[int]:
+        if is_quick:
+            return sorted(random.Random(name).sample(range(1, lines), min(30, lines - 1)))
+        return list(range(1, lines, 1 + lines // 5000))
 
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", CASES)
-def test_interrupts_everywhere(name: str, record_property: Any) -> None:
-    record_property("interrupts", check(name, lambda lines: list(range(1, lines, 1 + lines // 5000))))
+    found = check(name, places)
+    assert found > 5
+    record_property("interrupts", found)

@@ -24,33 +24,6 @@ def allowed(m: gl.Matcher) -> set[int]:
     return set(ids_of(mask))
 
 
-def test_a_walk_to_the_end() -> None:
-    m = matcher("ab?")
-    assert allowed(m) == {ord("a"), 256}
-    assert not m.is_accepting
-    assert m.advance(ord("a"))
-    assert allowed(m) == {ord("b"), STOP, OTHER_STOP}
-    assert m.is_accepting
-    assert not m.is_finished
-    assert m.advance(OTHER_STOP)
-    assert m.is_finished
-    assert allowed(m) == {STOP, OTHER_STOP}
-    assert not m.advance(STOP)
-    assert not m.advance(ord("b"))
-    m.rollback(1)
-    assert not m.is_finished
-    assert allowed(m) == {ord("b"), STOP, OTHER_STOP}
-
-
-@pytest.mark.parametrize("token", [PAD, 257, 299, 300, 10**12, 10**30, -(10**30), -1, ord("x"), STOP])
-def test_refused_tokens_change_nothing(token: int) -> None:
-    m = matcher("ab")
-    before = allowed(m)
-    assert not m.advance(token)
-    assert allowed(m) == before
-    assert m.advance(256)
-
-
 def test_tokens_may_be_numpy_and_torch_integers_but_no_floats() -> None:
     import torch
 
@@ -61,17 +34,6 @@ def test_tokens_may_be_numpy_and_torch_integers_but_no_floats() -> None:
         m.advance(97.0)
 
 
-def test_forks_are_independent() -> None:
-    m = matcher("(ab|ac)*")
-    m.advance(ord("a"))
-    other = m.fork()
-    assert m.advance(ord("b"))
-    assert allowed(other) == {ord("b"), ord("c")}
-    other.rollback(1)
-    assert STOP in allowed(other)
-    assert allowed(m) == {ord("a"), 256, STOP, OTHER_STOP}
-
-
 def test_rollback_beyond_the_start_is_refused() -> None:
     m = matcher("a*")
     m.advance(97)
@@ -80,12 +42,6 @@ def test_rollback_beyond_the_start_is_refused() -> None:
     m.rollback(1)
     with pytest.raises(ValueError, match="only 0 steps"):
         m.rollback(1)
-
-
-def test_rollback_takes_back_steps_never_adds_any() -> None:
-    m = matcher("a*")
-    with pytest.raises(ValueError, match=r"rollback\(-1\)"):
-        m.rollback(-1)
 
 
 def test_bytes_are_one_step_and_atomic() -> None:
@@ -99,17 +55,6 @@ def test_bytes_are_one_step_and_atomic() -> None:
     m.rollback(4)
     assert not m.is_accepting
     assert not m.advance_bytes(b"x")
-
-
-def test_validate_and_reset() -> None:
-    m = matcher("aab")
-    assert m.validate([97, 97, 98, STOP, 97]) == 4
-    assert m.validate([97, 98]) == 1
-    assert m.validate([]) == 0
-    assert allowed(m) == {97}
-    m.advance(97)
-    m.reset()
-    assert m.validate([97, 256, STOP]) == 3
 
 
 def test_rows_of_a_batch() -> None:
@@ -154,14 +99,6 @@ def test_torch_masks_share_their_memory() -> None:
     matcher("a").fill_mask(mask, 1)
     assert mask[0].eq(0).all()
     assert mask[1].ne(0).any()
-
-
-def test_a_slice_of_a_larger_mask() -> None:
-    whole = gl.allocate_mask(4, VOCAB.size)
-    m = matcher("ab")
-    m.fill_mask(whole[2:], 1)
-    assert (whole[:3] == -1).all()
-    assert (whole[3] != -1).any()
 
 
 def test_tensors_that_cannot_be_written() -> None:
@@ -285,14 +222,6 @@ def test_nesting_is_bounded() -> None:
     gl.compile(gl.Regex(pattern), VOCAB, limits=gl.Limits(max_depth=200))
 
 
-def test_plain_brackets_are_no_nesting() -> None:
-    assert gl.compile(gl.Regex("(" * 20_000 + "a" + ")" * 20_000), VOCAB).matcher().advance(97)
-
-
-def test_limits_may_be_numpy_numbers() -> None:
-    gl.Limits(max_states=np.int64(300), max_ms=np.float32(3))
-
-
 @pytest.mark.parametrize("bad", [{"max_ms": 0}, {"max_states": -1}, {"max_bytes": "many"}, {"max_depth": True}])
 def test_limits_are_positive_numbers(bad: dict) -> None:
     (name,) = bad
@@ -377,15 +306,6 @@ def test_a_vocabulary_that_cannot_spell_it_is_refused() -> None:
     mask = gl.allocate_mask(1, 3)
     m.fill_mask(mask)
     assert mask.tolist() == [[0b110]]
-
-
-def test_dead_ends_are_never_entered() -> None:
-    vocab = gl.Vocabulary([b"a", b"b", b"cc", b"."], stop_ids=[3])
-    m = gl.compile(gl.Regex("ac|abcc"), vocab).matcher()  # "ac" cannot be spelled: only cc is a token
-    m.advance(0)
-    mask = gl.allocate_mask(1, 4)
-    m.fill_mask(mask)
-    assert mask.tolist() == [[0b010]]
 
 
 def test_the_report_names_limits() -> None:

@@ -4,7 +4,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from grammarlm.models.drafters import FeatureDrafter, Heads  # noqa: E402
 from grammarlm.models.network import Network, Shape  # noqa: E402
 from grammarlm.models.tiny import FOLDER, load_tokenizer, widened  # noqa: E402
 from tests.rounding import assert_logits  # noqa: E402
@@ -44,26 +43,6 @@ def test_only_a_causal_one_is_blind_to_what_follows(causal):
     changed[:, 12] = (changed[:, 12] + 1) % 50
     before = (made(asked)[:, :12] - made(changed)[:, :12]).abs().max()
     assert (before == 0) == causal
-
-
-@torch.no_grad()
-def test_heads_begin_alike_and_are_blind_to_later_states():
-    drafter, states = Heads(SMALL).double().eval(), network().last_states(ids())
-    predicted = drafter(states)
-    assert len(predicted) == Heads.COUNT
-    assert all(torch.equal(each, predicted[0]) for each in predicted)
-    assert_logits(drafter(states[:, :7])[0], predicted[0][:, :7])
-    assert predicted[0].shape == states.shape
-
-
-@torch.no_grad()
-def test_a_feature_drafter_is_blind_to_later_tokens():
-    made = network()
-    drafter = FeatureDrafter(SMALL).double().eval()
-    states, embedded = made.last_states(ids())[:, :-1], made.model.embed_tokens(ids()[:, 1:])
-    whole = drafter(states, embedded)
-    assert_logits(drafter(states[:, :7], embedded[:, :7]), whole[:, :7])
-    assert whole.shape == states.shape
 
 
 def test_whole_numbers_are_half_a_step_off_at_most():

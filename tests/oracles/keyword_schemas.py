@@ -3,62 +3,18 @@
 The instances are few enough to try all of them on every schema.
 """
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
+from tests.corpus_files import read_toml
+
+CORPUS = read_toml(Path(__file__).parents[1] / "corpus" / "schemas.toml")
 # The values of each keyword of 2020-12, of the drafts before it, and a misspelt one.
-VALUES: dict[str, list[Any]] = {
-    "type": ["object", ["array", "integer"], ["string", "null"]],
-    "enum": [[1, "a", {"a": 1}, ["ab"]], ["ab", None, True, -1]],
-    "const": [1, "a", [1], {"c": 1}],
-    "minLength": [1, 2],
-    "maxLength": [1],
-    "pattern": ["^a$", "b"],
-    "format": ["ipv4"],
-    "minimum": [1],
-    "maximum": [1],
-    "exclusiveMinimum": [0],
-    "exclusiveMaximum": [1],
-    "multipleOf": [2, 0.5],
-    "properties": [{"a": {"type": "integer"}}, {"c": False}, {"aa": {"items": True}}],
-    "patternProperties": [{"^a": {"type": "integer"}}, {"c": False}],
-    "additionalProperties": [False, {"type": "array"}],
-    "required": [["a"], ["c", "aa"]],
-    "minProperties": [1, 2],
-    "maxProperties": [0, 1],
-    "propertyNames": [{"maxLength": 1}, {"not": {"const": "c"}}],
-    "dependentRequired": [{"c": ["a"]}],
-    "dependentSchemas": [
-        {"c": False},
-        {"aa": {"items": True}},
-        {"a": {"properties": {"c": True}}},
-        {"c": {"minProperties": 2}},
-    ],
-    "dependencies": [{"c": ["a"]}, {"c": False}],
-    "items": [False, {"type": "integer"}, [{"type": "integer"}]],
-    "prefixItems": [[{"type": "integer"}], [True, False]],
-    "additionalItems": [False],
-    "minItems": [1, 2],
-    "maxItems": [0, 1],
-    "uniqueItems": [True],
-    "contains": [{"type": "string"}, {"const": 1}],
-    "minContains": [0, 2],
-    "maxContains": [1],
-    "allOf": [[{"type": "object"}], [{"properties": {"a": True}}, {"prefixItems": [True]}]],
-    "anyOf": [[{"type": "array"}], [{"type": "string"}, {"required": ["a"]}, {"contains": {"const": 1}}]],
-    "oneOf": [[{"type": "object"}], [{"type": "integer"}, {"minimum": 1}], [{"items": {"type": "string"}}, {"maxItems": 1}]],
-    "not": [{"type": "string"}, {"required": ["c"]}, {"items": {"type": "integer"}}],
-    "if": [{"type": "object"}, {"required": ["a"], "properties": {"a": True}}, {"contains": {"const": 1}}],
-    "then": [{"minProperties": 1}, {"items": {"type": "integer"}}],
-    "else": [{"maxLength": 1}, False],
-    "unevaluatedProperties": [False, {"type": "integer"}],
-    "unevaluatedItems": [False, {"type": "integer"}],
-    "$ref": ["#/$defs/one", "#/$defs/two"],
-    "$dynamicRef": ["#three"],
-    "maxLenght": [1],
-}  # fmt: skip
+VALUES: dict[str, list[Any]] = {keyword: json.loads(values) for keyword, values in CORPUS["keywords"].items()}
 DEFINITIONS = {
     "one": {"type": ["object", "array"], "properties": {"a": True}},
     "two": {"items": {"type": "integer"}, "maxProperties": 1},
@@ -109,25 +65,7 @@ APPLICATORS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "$ref": lambda schema: {"$ref": "#/$defs/held", "$defs": {"held": schema}},
 }  # fmt: skip
 # Keywords that count what they look at as evaluated, and some that do not.
-EVALUATING: list[dict[str, Any]] = [
-    {"items": True},
-    {"items": {"type": "integer"}},
-    {"items": [True]},
-    {"items": [{"type": "integer"}], "additionalItems": True},
-    {"prefixItems": [True]},
-    {"contains": {"type": "string"}},
-    {"contains": {"const": 1}, "minContains": 0},
-    {"unevaluatedItems": {"type": "string"}},
-    {"minItems": 1},
-    {"properties": {"a": True}},
-    {"properties": {"c": {"type": "integer"}}},
-    {"patternProperties": {"^a": True}},
-    {"additionalProperties": {"type": "integer"}},
-    {"unevaluatedProperties": {"type": "integer"}},
-    {"required": ["a"]},
-    {"propertyNames": {"maxLength": 1}},
-    {"prefixItems": [True], "properties": {"a": True}},
-]
+EVALUATING: list[dict[str, Any]] = [json.loads(schema) for schema in CORPUS["evaluating"]["schemas"]]
 REST = (
     {"unevaluatedItems": False},
     {"unevaluatedProperties": False},

@@ -1,15 +1,12 @@
 """The oracle of context-free grammars against sets of texts, worked out rule by rule up to a length."""
 
 import random
-import re
 from collections.abc import Iterator
-from itertools import accumulate, product
+from itertools import product
 
-import pytest
-
-from grammarlm.grammars.cfg.rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Rules, Sequence, Text, Token
+from grammarlm.grammars.cfg.rules import Alternatives, Call, Chars, Node, Repeat, Rules, Sequence, Text
+from tests.counts import tiers
 from tests.oracles.cfg_oracle import CfgOracle, Column, ShortestTexts, TokenFuture
-from tests.oracles.code_points import ANYTHING
 from tests.oracles.random_grammars import RandomGrammar, RandomGrammars
 
 
@@ -92,81 +89,11 @@ def check_many(seed: str, count: int, most: int) -> int:
     return texts
 
 
-def test_random_grammars_have_the_texts_of_their_rules() -> None:
-    assert check_many("oracle", 40, 400) > 300
-
-
-@pytest.mark.proof
-def test_many_random_grammars_have_the_texts_of_their_rules(record_property) -> None:
-    record_property("grammars", 500)
-    record_property("texts", check_many("oracle proof", 500, 3000))
-
-
-def depths(text: str) -> list[int]:
-    """How many brackets are open after each character."""
-    return list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in text))
-
-
-def test_balanced_brackets() -> None:
-    nested = Sequence((Text(b"("), Call("root", 0), Text(b")")))
-    rules = Rules("root", {"root": Repeat(Alternatives((nested, Text(b"a"))), 0, None)})
-    oracle = CfgOracle(rules)
-    for length in range(8):
-        for letters in product("(a)", repeat=length):
-            text = "".join(letters)
-            open_brackets = [0, *depths(text)]
-            assert oracle.is_viable(text.encode()) is (min(open_brackets) == 0), text
-            assert oracle.is_complete(text.encode()) is (min(open_brackets) == open_brackets[-1] == 0), text
-    assert oracle.is_viable(b"(" * 300)
-    assert not oracle.is_viable(b"(" * 300 + b")" * 301)
-
-
-def test_characters_cut_in_the_middle() -> None:
-    """Beginnings of characters are viable iff a character of the set begins so."""
-    chosen = ((0xE9, 0xE9), (0x20AC, 0x20B0), (0x1F600, 0x1F603))
-    for ranges in (chosen, ANYTHING):
-        oracle = CfgOracle(Rules("root", {"root": Chars(ranges)}))
-        some = [c for low, high in ranges for c in {low, min(low + 63, high), high}]
-        spelled = {chr(c).encode()[:end] for c in some for end in range(1, 5)}
-        assert all(oracle.is_viable(data) for data in spelled)
-        for data in (
-            b"\x80",
-            b"\xc0",
-            b"\xc1\x80",
-            b"\xe0\x80",
-            b"\xed\xa0",
-            b"\xf4\x90",
-            b"\xf5",
-            b"\xff",
-            b"\xc3\xc3",
-        ):
-            assert not oracle.is_viable(data), data
-    oracle = CfgOracle(Rules("root", {"root": Chars(chosen)}))
-    for code in [*range(0xD800), *range(0xE000, 0x11000), *range(0x1F5FF, 0x1F606)]:
-        inside = any(low <= code <= high for low, high in chosen)
-        assert oracle.is_complete(chr(code).encode()) is inside, code
-    assert oracle.mask(b"\xe2", [b"\x82", b"\x82\xac", b"\xac", b"", b"\x82\xac\x00"]) == {0, 1}
-
-
-@pytest.mark.parametrize("regex", ["a*b", "(ab|a)(c|bcd)?", "[^a>]é{1,2}", "(?i:aB)", "", "a(?=b)[ab]", "x{0}"])
-def test_patterns_are_those_of_re(regex: str) -> None:
-    oracle = CfgOracle(Rules("root", {"root": Sequence((Text(b"<"), Pattern(regex, 0), Text(b">")))}))
-    for length in range(5):
-        for letters in product("abBcdé", repeat=length):
-            text = "".join(letters)
-            assert oracle.is_complete(f"<{text}>".encode()) is (re.fullmatch(regex, text) is not None), text
-            assert oracle.is_viable(f"<{text}>".encode()) is (re.fullmatch(regex, text) is not None), text
-
-
-def test_token_terminals_are_never_bytes() -> None:
-    rules = Rules("root", {"root": Sequence((Token("<call>", 0), Text(b"a"), Token(7, 0)))})
-    oracle = CfgOracle(rules, {"<call>": 5})
-    assert not oracle.is_viable(b"<")
-    assert oracle.mask(b"", [b"<call>", b"a"]) == set()
-    after = oracle.step(oracle.step(oracle.step(oracle.start, 256 + 5), ord("a")), 256 + 7)
-    assert after is not None
-    assert after.complete
-    assert CfgOracle(rules).is_empty
+@tiers("seed, count, most, least", ("oracle", 40, 400, 300), ("oracle proof", 500, 3000, 300))
+def test_random_grammars_have_the_texts_of_their_rules(seed, count, most, least, record_property) -> None:
+    texts = check_many(seed, count, most)
+    assert texts > least
+    record_property("texts", texts)
 
 
 def rows_of(tokens: list[bytes], longest: int, oracle: CfgOracle, state: Column | None) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from tests.counts import tiers
 from tests.oracles.lark_oracle import LarkOracle, Sentences, Witnesses
 from tests.oracles.random_lark import RandomLark
 
@@ -86,17 +87,12 @@ def check_verdicts(seed: str, count: int) -> tuple[int, int]:
     return accepted, judged
 
 
-def test_verdicts_of_random_grammars() -> None:
-    accepted, judged = check_verdicts("verdicts", 25)
+@tiers("seed, count", ("verdicts", 25), ("many verdicts", 150))
+def test_verdicts_of_random_grammars(seed: str, count: int, record_property) -> None:
+    accepted, judged = check_verdicts(seed, count)
     assert accepted > 100
     assert judged > 40
-
-
-@pytest.mark.proof
-def test_verdicts_of_many_random_grammars(record_property) -> None:
-    accepted, judged = check_verdicts("many verdicts", 150)
     record_property("texts accepted", accepted)
-    record_property("beginnings", judged)
 
 
 @pytest.mark.parametrize("count", [15, pytest.param(30, marks=pytest.mark.proof)])

@@ -125,12 +125,6 @@ def test_diverse_groups(beams, groups, diversity):
     assert [tuple(MATRIX[row]) for row in result.items] == result.tokens
 
 
-def test_diverse_groups_differ():
-    """Groups of one beam that pay much for a token that was taken begin with different tokens."""
-    result = beam_search(stepper(), gl.Tokens(MATRIX), 4, groups=4, diversity=1000.0)
-    assert len({item[0] for item in result.tokens}) == len({item[1] for item in result.tokens}) == 4
-
-
 def worth(prefix):
     """A value that the model does not know of."""
     return float(np.sin(sum((i + 1) * token for i, token in enumerate(prefix))) * 3)
@@ -207,14 +201,6 @@ def test_samples_follow_the_law_of_draws_without_replacement():
         assert result.keys == sorted(result.keys, reverse=True)
 
 
-def test_samples_hang_on_their_seed():
-    first, again, other = (beam_search(stepper(), gl.Tokens(MATRIX), 5, seed=seed) for seed in (1, 1, 2))
-    assert (first.tokens, first.keys) == (again.tokens, again.keys)
-    assert first.tokens != other.tokens
-    everything = beam_search(stepper(), gl.Tokens(MATRIX), 100, seed=1)
-    assert sorted(set(everything.tokens)) == sorted({tuple(row) for row in MATRIX.tolist()})
-
-
 def test_samples_of_items_that_begin_others_need_a_stop_token():
     tokens = gl.Tokens([[1], [1, 2], [3]])
     with pytest.raises(ValueError, match=r"an item is the beginning of another.*needs stop="):
@@ -222,17 +208,6 @@ def test_samples_of_items_that_begin_others_need_a_stop_token():
     assert sorted(beam_search(stepper(), tokens, 3, 0, seed=0).tokens) == [(1,), (1, 2), (3,)]
     with pytest.raises(ValueError, match="an item is the beginning of another"):
         beam_search(stepper(), gl.Tokens([[], [1]]), 3, seed=0)
-
-
-def test_equal_scores_are_ordered_by_tokens():
-    matrix = np.array(list(itertools.product(range(3), repeat=3)))[::-1]
-    result = beam_search(lambda tokens, parents: torch.zeros(len(parents), 3), gl.Tokens(matrix), 5)
-    assert result.tokens == [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 1, 1)]
-    mixed = gl.Tokens([[0, 1], [0], []])
-    certain = torch.tensor([[0.0, -math.inf]])
-    result = beam_search(lambda tokens, parents: certain, mixed, 5)
-    assert result.tokens == [(), (0,)]
-    assert result.scores == [0.0, 0.0]
 
 
 def test_what_is_never_taken():
@@ -258,15 +233,6 @@ def test_strings_are_spelled_by_the_vocabulary(tokenizer):
     result = beam_search(lambda t, p: torch.zeros(len(p), vocab.size), gl.Tokens(names), 5, vocab=vocab)
     assert sorted(names[row] for row in result.items) == sorted(names)
     assert result.tokens[0] == tuple(vocab.encode(names[result.items[0]]))
-
-
-def test_nothing_to_find():
-    def never(tokens, parents):
-        raise AssertionError("there is nothing to read")
-
-    assert beam_search(never, gl.Tokens([]), 5).items == []
-    assert beam_search(never, gl.Tokens([[1], [2]]), 5, exclude=[(1,), (2,)]).items == []
-    assert beam_search(never, gl.Tokens([[]]), 5).tokens == [()]
 
 
 TWO = gl.Tokens([[1, 2], [3, 4]])

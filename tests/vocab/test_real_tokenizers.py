@@ -10,6 +10,7 @@ import pytest
 from tokenizers import Tokenizer
 
 import grammarlm as gl
+from tests.counts import tiers
 from tests.real_data import FOLDER, needs_data
 
 from .texts import assert_spells_decoding, random_texts, spelled
@@ -60,15 +61,9 @@ def text_ids(name: str) -> list[int]:
 
 
 @NAMES
-def test_texts(name):
-    texts_law(name, 80)
-
-
-@pytest.mark.proof
-@NAMES
-def test_a_thousand_texts(name, record_property):
-    record_property("texts", 1000)
-    texts_law(name, 1000)
+@tiers("count", 80, 1000)
+def test_texts(name, count):
+    texts_law(name, count)
 
 
 @NAMES

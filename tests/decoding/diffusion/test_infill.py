@@ -123,16 +123,6 @@ def test_autoregressive_models_fill_in_from_left_to_right(kind) -> None:
         gl.generate(model, [5], vocab=VOCAB, method="diffusion")
 
 
-def test_an_autoregressive_model_keeps_to_what_comes_after_its_hole() -> None:
-    language = LANGUAGES["pairs"]
-    torch.manual_seed(0)
-    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL | {"vocab_size": language.width})).eval()
-    for row in language.rows:
-        out = language.infill(model, [-1, -1, row[2], row[3], -1], prompt=[1])
-        assert out.tokens[2:4] == row[2:4].tolist()
-        assert re.fullmatch(language.pattern, out.text)
-
-
 def test_the_prompt_is_seen_and_not_part_of_the_row() -> None:
     class Sees(Counting):
         def row(self, ids):
@@ -188,15 +178,6 @@ def test_a_model_may_write_into_the_same_tensor_again() -> None:
 def test_what_is_no_logits_is_refused(answer, error) -> None:
     with pytest.raises(error, match="model"):
         infill(answer, [-1, -1])
-
-
-def test_logits_of_minus_infinity_leave_the_constraint_alone() -> None:
-    language = LANGUAGES["words"]
-    for sampler in SAMPLERS:
-        out = language.infill(
-            lambda ids: torch.full((*ids.shape, 5), -torch.inf), sampler=sampler, temperature=1.0, seed=1
-        )
-        assert re.fullmatch(language.pattern, out.text), sampler
 
 
 def test_models_of_other_kinds_are_refused_by_name() -> None:
@@ -344,33 +325,7 @@ def test_the_same_seed_gives_the_same_row_and_another_seed_another() -> None:
     assert infill(Context(0), [-1] * 4).stats.seed is None
 
 
-def test_steps_bound_the_number_of_steps() -> None:
-    for steps in (1, 2, 5, 99):
-        for sampler in ("fixed", "confidence", "entropy", "regions", "s2d2", "freedave"):
-            out = infill(Context(2, sharpness=0.2), [-1] * 9, sampler, steps=steps)
-            assert len(out.stats.trace) <= steps
-
-
 # ------------------------------------------------------------------ refusals of arguments
-
-
-def test_names_and_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="fixed, confidence, entropy"):
-        infill(Context(0), [-1], "confidant")
-    with pytest.raises(TypeError, match="tau"):
-        infill(Context(0), [-1], "confidence", tua=0.5)
-    with pytest.raises(ValueError, match="inner"):
-        infill(Context(0), [-1], "window", inner="stream")
-    with pytest.raises(ValueError, match="steps"):
-        infill(Context(0), [-1], steps=0)
-    with pytest.raises(ValueError, match="verify"):
-        infill(Context(0), [-1], "s2d2", verify="sometimes")
-    with pytest.raises(ValueError, match="shape"):
-        infill(Context(0), [-1], "sched", shape="round")
-    with pytest.raises(ValueError, match="mask_id"):
-        gl.infill(Context(0), [-1], vocab=VOCAB)
-    with pytest.raises(ValueError, match="given"):
-        gl.infill(Context(0), [-1], vocab=VOCAB, mask_id=0, regex="a", choices=["a"])
 
 
 def test_the_command_lines_table_is_the_registry() -> None:

@@ -48,20 +48,6 @@ def test_each_row_is_what_it_would_be_alone(sampler, constrained) -> None:
     assert sum(together_model.rows) == sum(alone_model.rows)
 
 
-def test_rows_of_one_width_share_their_calls() -> None:
-    model = Batches(2)
-    write(model, PROMPTS, sampler="fixed", steps=2, regex="[a-e]{7}")
-    assert sorted(model.rows) == [1, 1, 2, 2, 3, 3]  # prompts of three ids, of two, of one
-    assert sorted({*model.lengths}) == [8, 9, 10]
-
-
-def test_the_samples_of_one_prompt_share_their_calls() -> None:
-    model = Batches(2)
-    found = write(model, [5], sampler="fixed", steps=1, regex="[a-e]{7}", n=4)
-    assert model.rows == [4]
-    assert len({tuple(one.tokens) for one in found}) > 1
-
-
 def test_a_call_has_at_most_so_many_logits(monkeypatch) -> None:
     monkeypatch.setattr(together, "MOST_NUMBERS", 2 * 8 * WIDTH)
     model = Batches(2)
@@ -69,13 +55,6 @@ def test_a_call_has_at_most_so_many_logits(monkeypatch) -> None:
     assert model.rows == [2, 2, 1]
     assert together.MOST_NUMBERS < WIDTH * 8 * 5
     assert denoiser.Denoiser(model, WIDTH, MASK, [5]).numbers(np.zeros((2, 7))) == together.MOST_NUMBERS
-
-
-def test_the_time_of_a_call_is_shared() -> None:
-    found = write(Batches(4), [[5]] * 3, sampler="fixed", steps=3, regex="[a-e]{7}")
-    alone = {round(step.model_ms, 6) for one in found for step in one.stats.trace[:1]}
-    assert len(alone) == 1  # each has a third of the first call
-    assert all(step.model_ms > 0 for one in found for step in one.stats.trace)
 
 
 def test_rows_without_known_ids_share_their_first_passes(monkeypatch) -> None:

@@ -68,18 +68,6 @@ def test_runs_that_are_cut_otherwise_are_forgotten(tiny) -> None:
     assert found.stats.forwards <= len(tokens) + 1
 
 
-def test_rows_that_share_a_forward_read_forced_runs_where_these_pay(tiny, monkeypatch) -> None:
-    """By the cost of ids alone, whatever the clock says: none where each id costs a forward, all where ids cost nothing."""
-    model, tokenizer = tiny
-    drafted = []
-    for each in (1.0, 0.0):
-        monkeypatch.setattr(Cost, "of", lambda self, ids, each=each: 1.0 + each * (ids - 1))
-        outs = gl.generate(model, PROMPTS[:2], tokenizer=tokenizer, schema=SCHEMA, max_tokens=70)
-        drafted.append(sum(out.stats.draft_tokens for out in outs))
-    assert drafted[0] == 0
-    assert drafted[1] > 10
-
-
 IN_SHORT = {("dynamic", 0), ("dynamic", 2), ("static", 1), ("off", 0)}
 DRAWS = ({}, {"temperature": 1.0, "seed": 3}, {"temperature": 1.4, "seed": 8, "n": 3})
 
@@ -134,12 +122,3 @@ def test_a_predicate_sees_each_token_of_a_run(tiny) -> None:
         gl.generate(model, PROMPTS[0], tokenizer=tokenizer, schema=SCHEMA, max_tokens=60, where=where, forced=forced)
         seen.append(texts)
     assert seen[0] == seen[1]
-
-
-def test_streams_show_each_token_of_a_run(tiny) -> None:
-    model, tokenizer = tiny
-    arguments = {"tokenizer": tokenizer, "schema": SCHEMA, "max_tokens": 60}
-    answer = gl.generate(model, PROMPTS[0], **arguments)
-    assert answer.stats.accepted_tokens
-    stream = gl.stream(model, PROMPTS[0], **arguments)
-    assert "".join(event.text for event in stream if hasattr(event, "text")) == answer.text

@@ -13,11 +13,9 @@ import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.readers.cached import static_caches_are_right
 from grammarlm.decoding.request import prepare
-from grammarlm.decoding.result import Population
 from grammarlm.decoding.settings import Settings
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.decoding.tree.text_node import TextNode
-from grammarlm.published.methods.smc import heaviest
 from tests.decoding.left_to_right import LEFT_TO_RIGHT
 from tests.decoding.toy_language import LANGUAGES, LONGEST, STOP, next_token
 from tests.rounding import LOG_P
@@ -124,11 +122,6 @@ def test_at_temperature_0_nothing_is_drawn():
     law, _ = exact(DEAD_END)
     assert [one.text for one in first] == sorted(law, key=law.get, reverse=True)[:2]
     assert [one.text for one in first] == [one.text for one in second]
-
-
-def test_the_heaviest_text_counts_all_its_tokenizations():
-    found = Population(["b", "ab", "ab"], [[1], [0, 1], [4]], [0.4, 0.35, 0.25], 0.0, [], [])
-    assert heaviest(found) == [1, 0]
 
 
 def test_a_predicate_is_asked_once_about_each_text_and_in_batches():
@@ -286,13 +279,6 @@ def test_lookahead_chooses_what_goes_on_well():
     )
 
 
-def test_lookahead_is_no_deeper_than_it_says():
-    """With depth 0 the most probable token is taken; and a text that ends is a continuation like others."""
-    assert generate(garden_path, regex="[ab]+", method="lookahead", entropy=0.0, depth=0).text == "aaaa"
-    ends = generate(garden_path, regex="[ab]*", method="lookahead", entropy=0.5, depth=2, temperature=1.0, seed=1)
-    assert ends.finish_reason in ("stop", "closed")
-
-
 def test_trials_keep_the_least_perplexity():
     """The choice is between two, so the greedy way and one that is drawn: the clear one is kept whenever it is drawn."""
     texts = {generate(garden_path, regex="[ab]+", method="trials", depth=4, seed=seed).text for seed in range(12)}
@@ -332,11 +318,6 @@ def test_trials_keep_the_least_perplexity():
 def test_what_cannot_be_done_is_said(arguments, message):
     with pytest.raises(ValueError, match=message):
         generate(**arguments, **CONSTRAINTS["grammar"])
-
-
-def test_healing_is_refused_by_name(model, tokenizer):
-    with pytest.raises(ValueError, match="heal=True"):
-        gl.generate(model, "the ca", tokenizer=tokenizer, regex="[a-z]{3}", heal=True, method="smc")
 
 
 @pytest.mark.parametrize("method", sorted({*LEFT_TO_RIGHT} - {"masked"}))

@@ -14,7 +14,6 @@ from tests.decoding.random_models import encoder_decoder, given_cache, random_mo
 from tests.decoding.readers.sources import CAUSAL, WIDTH, bare
 from tests.decoding.speculative.state_space import LinearStates
 
-torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 PROMPT = [5, 6, 7, 8, 9]
@@ -187,12 +186,3 @@ def test_what_never_has_such_a_cache_refuses_it(cache):
                 open_reader(model, [PROMPT], 9, cache)
     for model in (bare, LinearStates(1, WIDTH)):
         open_reader(model, [PROMPT], 9, "off")
-
-
-def test_an_encoder_decoder_reads_without_a_cache_where_that_is_asked():
-    model = encoder_decoder("T5", WIDTH)
-    read = watched(model)
-    plain = written(model).tokens
-    read.clear()
-    assert written(model, cache="off").tokens == plain
-    assert read == [(len(PROMPT), 1)] + [(at,) for at in range(2, TOKENS + 1)]

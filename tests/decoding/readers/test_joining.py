@@ -96,24 +96,6 @@ def texts_of(prompts, answers, scored, trees=None):
     return [*zip(prompts, answers, scored, trees or [DraftTree()] * len(prompts), strict=True)]
 
 
-@pytest.mark.parametrize("name", ["Llama", "GPT2", "Mistral", "Gemma3Text", "Llama static"])
-def test_texts_of_equal_length_are_not_read_again(name):
-    """Also where a cache has no place for pads: sliding windows, static caches."""
-    if name.endswith("static") and not static_caches_are_right():
-        pytest.skip("static caches are refused")
-    source = Source(name)
-    forwards = Forwards(source.model)
-    readers = [begun(source, prompts)[0] for prompts in ([[5, 6, 7], [9, 8, 7]], [[8, 9, 10]])]
-    forwards.shapes.clear()
-    readers[0].join(readers[1])
-    readers[0].read([[11], [12], [13]], [1] * 3)
-    alone = readers[0].taken([2])
-    readers[0].select([1, 0])
-    alone.read([[14]], [1])
-    readers[0].read([[15], [16]], [1] * 2)
-    assert forwards.shapes == [(3, 1), (1, 1), (2, 1)]
-
-
 @pytest.mark.parametrize("is_longer", [False, True])
 def test_a_text_that_joins_is_padded_and_not_read_again(is_longer):
     source = Source("Llama")

@@ -15,10 +15,7 @@ from tests.decoding.speculative.draft_models import (
     Agreeing,
     HashModel,
     prompts,
-    transformers_model,
 )
-
-torch = pytest.importorskip("torch")
 
 TARGET = HashModel(5, 3)
 
@@ -94,14 +91,3 @@ def test_no_draft_is_longer_than_what_is_left(draft):
         out = gl.generate(watched, [5, 6, 7], draft=DRAFTS[draft](), **options)
         assert max(longest) <= 3 + budget - 1
         assert out.tokens == gl.generate(TARGET, [5, 6, 7], **options).tokens
-
-
-@pytest.mark.parametrize("kind", ["Llama", "Mistral", "static"])
-def test_caches_end_with_the_budget(kind):
-    model = transformers_model("Llama" if kind == "static" else kind)
-    cache = {"cache": "static"} if kind == "static" else {}
-    for budget in (9, 11, 14):
-        options = {"vocab": VOCAB, "grammar": GRAMMARS["regex"], "max_tokens": budget, **cache}
-        plain = gl.generate(model, prompts(3, budget), **options)
-        drafted = gl.generate(model, prompts(3, budget), draft=gl.Draft(["copy", TARGET], length=9), **options)
-        assert [out.tokens for out in drafted] == [out.tokens for out in plain]

@@ -1,6 +1,5 @@
 """Draft models beside what is no text, or after prompts of their own: embeddings in prompts, shorter contexts, transfer."""
 
-import itertools
 import math
 import re
 
@@ -78,13 +77,6 @@ def test_embeddings_in_prompts_are_read_as_transformers_reads_them(kind):
         assert gl.generate(model, ids, **options).tokens == out.tokens
 
 
-def test_the_grammar_begins_with_the_first_token_of_the_answer():
-    model = with_embeddings(transformers_model("Llama"), IMAGES)
-    out = gl.generate(model, with_image(1), vocab=VOCAB, regex="[a-c]{4}[0-9]{4}", draft=small_draft(vectors(36, 3)))
-    assert re.fullmatch("[a-c]{4}[0-9]{4}", out.text)
-    assert all(token < WIDTH for token in out.tokens)
-
-
 @pytest.mark.parametrize("count", COUNT)
 def test_drafts_after_embeddings_change_nothing(count):
     """MSD: EQ; draft models, features and look-ups with random weights, after prompts with images."""
@@ -156,20 +148,6 @@ def test_the_positions_of_a_shorter_context_are_its_own(tree):
     assert out.tokens == text
     assert len(text) / out.stats.forwards >= ENOUGH
     assert all(ids[:4] == own and len(ids) <= 4 + LENGTH + AHEAD for ids in small.seen)
-
-
-@pytest.mark.parametrize("count", COUNT)
-def test_blocks_after_embeddings_change_nothing(count):
-    """FLASH: EQ; a draft of blocks that reads fewer latents of an image."""
-    model = with_embeddings(transformers_model("Llama"), IMAGES)
-    blocks = small_draft(vectors(36, 3))
-
-    def propose(texts, block):
-        assert all((token - FIRST) % 6 == 0 for text in texts for token in text if token >= FIRST)
-        return [blocks(torch.tensor([[*text, *range(2, 1 + block)]])).logits[0, -block:] for text in texts]
-
-    make = lambda tree: gl.Draft(Blocks(propose, 3, context=compressed), tree=tree)  # noqa: E731
-    assert same_answers(model, make, count, asked=illustrated)[0] > 20
 
 
 def test_blocks_after_embeddings_that_are_right():
@@ -244,18 +222,6 @@ def test_a_drafter_learns_from_the_targets_own_logits():
     assert checked > 30
 
 
-def test_a_drafter_that_learns_while_it_drafts_gets_better():
-    """SpecVLM: distilled online; after some answers more of its tokens are accepted, and none of the answers differs."""
-    model = HashModel(7, 1)  # what comes depends on the last id
-    draft, rates = gl.Draft(Distilling(), length=AHEAD), []
-    for number in range(16):
-        asked = {"vocab": VOCAB, "max_tokens": 60, "close": False, "temperature": 0.5, "seed": number}
-        out = gl.generate(model, [5 + number], draft=draft, **asked)
-        assert out.tokens == gl.generate(model, [5 + number], **asked).tokens
-        rates.append(out.stats.accepted_tokens / out.stats.draft_tokens)
-    assert np.mean(rates[-2:]) > np.mean(rates[:2]) + 0.2
-
-
 # ------------------------------------------------------------------ transfer
 
 LETTERS = gl.Vocabulary([b"a", b"b", b"c", b"</s>"], stop_ids=[3], special_ids=[3])
@@ -308,16 +274,6 @@ def test_the_law_with_transfer_is_the_mixed_targets(rate, temperature, tree, mon
     assert found == pytest.approx(expected, abs=1e-12)
     other = mixed_law(target, draft, 0.0 if rate else 3.0, temperature)
     assert max(abs(found[text] - other[text]) for text in TEXTS) > 0.01
-
-
-def test_the_step_of_a_transfer_in_double_precision():
-    rng = np.random.default_rng(2)
-    for warmth, rate in itertools.product((1.0, 0.5, 2.0), (0.0, 1.0, 4.0)):
-        z, y = rng.normal(0, 2, (2, 7))
-        p, q = (np.exp(each / warmth) / np.exp(each / warmth).sum() for each in (z, y))
-        expected = z + rate * warmth * (q - p)
-        found = transferred(torch.tensor(z), torch.tensor(y), rate, warmth)
-        assert found.numpy() == pytest.approx(expected, abs=1e-12)
 
 
 def test_transfer_needs_no_draft_of_the_same_width_and_is_refused_below_zero():

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.loop.cost import FLAT, MARGIN, SLOPE, Cost, cost_of
+from grammarlm.decoding.loop.cost import FLAT, MARGIN, Cost
 from grammarlm.decoding.speculative import drafters
-from grammarlm.decoding.speculative.drafters.combined import Combined
 from grammarlm.decoding.speculative.drafters.copying import Copy
 from grammarlm.published.acceptance.big_little import BigLittle
 from grammarlm.published.acceptance.confident import Confident
@@ -22,9 +21,8 @@ from grammarlm.published.schedules.lengths import Lengths
 from grammarlm.published.schedules.memory import Memory
 from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import Rooms
-from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
-from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel
+from tests.decoding.speculative.draft_models import VOCAB, WIDTH, HashModel
 
 torch = pytest.importorskip("torch")
 
@@ -181,25 +179,6 @@ def test_two_calls_with_one_draft_are_each_as_alone():
 # ------------------------------------------------------------------ cost
 
 
-def test_a_cost_is_the_mean_of_forwards_of_about_as_many_ids_and_a_line_between():
-    cost = Cost()
-    for ids, seconds in ((1, 2e-3), (1, 2e-3), (4, 5e-3), (5, 5e-3), (16, 6e-3), (64, 20e-3)):
-        cost.note(ids, seconds)
-    assert cost.of(1) == pytest.approx(2e-3)
-    assert cost.of(10) == pytest.approx(5e-3 + (10 - 4.51) / (16 - 4.51) * 1e-3, rel=1e-2)
-    assert cost.of(40) == pytest.approx(6e-3 + 0.5 * 14e-3)
-    assert cost.of(128) == pytest.approx(6e-3 + 14e-3 * (128 - 16) / 48)
-
-
-def test_a_cost_is_assumed_until_widths_differ():
-    cost = Cost()
-    assert cost.of(2) == pytest.approx((1 + SLOPE) * cost.of(1))
-    for _ in range(5):
-        cost.note(4, 1e-2)
-    assert cost.of(4) == pytest.approx(1e-2)
-    assert cost.of(2) == pytest.approx((1 + SLOPE) * cost.of(1))
-
-
 def test_more_ids_never_cost_less_nor_more_than_each_by_itself():
     """The clock may say otherwise."""
     cost, rng = Cost(), np.random.default_rng(5)
@@ -237,51 +216,6 @@ def test_threads_share_a_cost():
     assert not failed
 
 
-def test_what_drafts_do_not_save_makes_them_worth_less():
-    cost = Cost()
-    for ids in (1, 2, 4, 8):
-        cost.note(ids, 1e-3 + 1e-4 * ids)
-    width, saved = cost.width([(8, 0.9)])
-    cost.note_tokens(100, 1.0)  # a token costs ten forwards
-    assert width > 0
-    assert saved > 0
-    assert cost.width([(8, 0.9)]) == (0, 0.0)
-    assert not cost.can_pay(1, 8, 0.9)
-
-
-def test_drafters_whose_chains_are_not_read_are_compared_with_what_is_drawn():
-    """So that one which is not asked at first is asked as soon as it has become the best."""
-    drafter = Combined([gl.Draft("copy").drafter, gl.Draft("suffix").drafter])
-    assert drafter.compare(1, [4, 5, 6], [4, 5, 6, 7])
-    after = drafter.rate(1)
-    assert after == (drafter.prior[0] + 3) / (drafter.prior[1] + 3) > drafter.rate(0)
-    assert not drafter.compare(1, [4, 5, 6], [4, 5], ended=False)  # the rest may be right or wrong
-    assert drafter.rate(1) == after
-    assert drafter.compare(1, [4, 5, 6], [4, 8], ended=False)
-    assert drafter.rate(1) < after
-
-
-def test_a_draft_that_is_not_read_shows_what_its_drafter_is_worth():
-    """Where each id costs as much as a forward nothing is read, and rates are learned all the same."""
-    text = [10, 11, 12, 13, 14, 15, 16] * 8
-    draft, model = gl.Draft("auto"), Planted(noise(WIDTH), {(5, 6): [*text, STOP], (7, 8): [*text, STOP]})
-    cost_of(model).note = lambda ids, seconds: None
-    cost_of(model).of = lambda ids: 1e3 * ids  # however long the first look takes, which loads kernels
-    before = draft.drafter.best_rate(False)
-    out = gl.generate(model, [[5, 6], [7, 8]], vocab=VOCAB, max_tokens=200, close=False, draft=draft)
-    assert [one.tokens for one in out] == [text, text]
-    assert [one.stats.draft_tokens for one in out] == [0, 0]
-    assert draft.drafter.best_rate(False) > before + 0.1
-
-
-def test_costs_are_a_models_own():
-    first, second = HashModel(1), HashModel(2)
-    cost_of(first).note(1, 1.0)
-    assert cost_of(first).of(1) == 1.0
-    assert cost_of(first) is cost_of(first)
-    assert cost_of(second) is not cost_of(first)
-
-
 def test_the_width_is_the_longest_of_those_that_write_about_most_tokens_a_second():
     """Against all widths tried one by one: tokens a second, where every row reads as much as the widest."""
     cost, rng = Cost(), np.random.default_rng(2)
@@ -302,25 +236,3 @@ def test_the_width_is_the_longest_of_those_that_write_about_most_tokens_a_second
         assert saved == pytest.approx((speed(best) / speed(0) - 1) * (2e-3 + 5e-4 * len(chains) * (1 + best)))
         found.add(width)
     assert len(found) > 3
-
-
-def test_one_slow_forward_is_no_cost():
-    cost = Cost()
-    for ids in (1, 4, 1, 4):
-        cost.note(ids, 1e-3 * ids)
-    cost.note(1, 5.0)
-    assert cost.of(1) == pytest.approx(1e-3)
-
-
-def test_auto_drafts_little_that_is_refused():
-    """Texts that repeat nothing: after some tries hardly anything is drafted, though copies are found."""
-    draft, model, drafted, tokens = gl.Draft("auto"), HashModel(11), 0, 0
-    cost = cost_of(model)
-    note = cost.note
-    cost.note = lambda ids, seconds: note(ids, 1e-3 + 3e-4 * ids)  # whatever this machine does meanwhile
-    for number in range(12):
-        prompt = [5, 6, 7, 5, 6, 9 + number, 5, 6]
-        out = gl.generate(model, prompt, vocab=VOCAB, max_tokens=60, close=False, draft=draft)
-        if number >= 6:
-            drafted, tokens = drafted + out.stats.draft_tokens, tokens + out.stats.tokens
-    assert drafted <= 0.1 * tokens

@@ -132,14 +132,6 @@ def test_and_not_where_that_does_not_help(name, work):
     assert WORK[work]().ask(name) >= 0.8
 
 
-@pytest.mark.parametrize("name", ["suffix", "trigram"])
-def test_a_new_draft_knows_nothing(name):
-    requests = again()
-    requests.ask(name)
-    alone = Requests(requests.texts[-1:], requests.prompts[-1:])
-    assert alone.ask(name) >= 0.8
-
-
 KEYS = {"customer_reference": 7, "delivery_address_line": "x", "is_gift_wrapped": True, "total_quantity_ordered": 12}
 TYPES = {int: "integer", str: "string", bool: "boolean"}
 SCHEMA = {
@@ -328,17 +320,6 @@ def test_aggressive_decoding_goes_on_after_an_edit():
     assert requests.ask("copy") <= 1 / 4
 
 
-def test_a_copy_ends_where_the_grammar_does():
-    """CopySpec: what is copied stops at the first token that may not come."""
-    letters = [int(id) for id in np.random.default_rng(3).integers(99, 105, 20)]
-    model = Planted(noise(WIDTH), {(9, *letters, 40, *letters, 7): [*letters, STOP]})
-    out = gl.generate(
-        model, [9, *letters, 40, *letters, 7], vocab=VOCAB, regex="[a-f]{20}", draft=gl.Draft("copy", least=5)
-    )
-    assert out.tokens == letters
-    assert out.stats.forwards <= 12
-
-
 def test_a_datastore_is_looked_up_beside_a_model():
     """RASD: retrieval and a draft model in one tree; equal nodes are one, and the tree keeps its size."""
     from grammarlm.decoding.speculative.draft_builder import NODES
@@ -405,18 +386,6 @@ def test_paths_stop_and_are_sure_however_they_are_drafted(way):
     for rule in (Confident(0.9), BigLittle(0.9, 99.0)):
         assert longest_path(way, 0.6, acceptance=rule) == 0
         assert longest_path(way, 0.95, acceptance=rule) > 7
-
-
-def test_a_path_stops_where_it_is_likely_refused():
-    """SpecDec++: a chain goes on while 1 - prod p is at most h, so its length follows h and the draft's confidence."""
-    lengths = {}
-    for p in (0.6, 0.9):
-        for h in (0.3, 0.5, 0.7):
-            draft = gl.Draft(Sure(p), length=20, stop=h)
-            out = gl.generate(HashModel(1, 2), [5, 6], vocab=VOCAB, max_tokens=60, close=False, draft=draft)
-            lengths[p, h] = out.stats.draft_tokens / out.stats.forwards
-    assert lengths[0.6, 0.3] <= lengths[0.6, 0.5] < lengths[0.6, 0.7] < lengths[0.9, 0.3] < lengths[0.9, 0.5]
-    assert 5 < lengths[0.9, 0.5] < 8  # 0.9 ** 6 is the last above one half
 
 
 @pytest.mark.parametrize("last", [1, 2, 3])
@@ -510,49 +479,6 @@ def test_the_smallest_model_that_is_sure_drafts():
         assert out.tokens == text
         assert out.stats.forwards <= 12
         assert large.forwards - before < out.stats.draft_tokens
-
-
-def test_what_the_grammar_forces_is_drafted_where_the_drafter_finds_nothing():
-    """A copy of nothing: as many forwards as without a draft, and far fewer than without what is forced."""
-    vocab = gl.Vocabulary.from_tokenizer(gl.load_tiny()[1])
-    keys = {"customer_reference": {"const": 7}, "delivery_address_line": {"const": "x"}}
-    schema = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
-    text = vocab.encode('{"customer_reference":7,"delivery_address_line":"x"}')
-    model = Planted(noise(vocab.size), {(5, 6): [*text, vocab.stop_ids[0]]})
-    options = {"vocab": vocab, "grammar": gl.JsonSchema(schema, whitespace="compact"), "max_tokens": 60}
-    plain = gl.generate(model, [5, 6], **options)
-    copied = gl.generate(model, [5, 6], draft="copy", **options)
-    bare = gl.generate(model, [5, 6], forced="off", **options)
-    assert plain.tokens == copied.tokens == bare.tokens == text
-    assert plain.stats.forwards == copied.stats.forwards < bare.stats.forwards / 3
-
-
-def test_features_follow_the_text_through_what_is_forced():
-    """The drafter has no states before the first forward, which therefore reads what the grammar forces; later ones have all."""
-    model, prompt, seen = transformers_model("Llama"), [5, 6, 7], []
-
-    def predict(before, embedded):
-        seen.append(before[0])
-        return before
-
-    schema = {
-        "type": "object",
-        "properties": {"a_long_name_of_a_key": {"type": "boolean"}, "another_key": {"type": "integer"}},
-        "required": ["a_long_name_of_a_key", "another_key"],
-        "additionalProperties": False,
-    }
-    grammar = gl.JsonSchema(schema, whitespace="compact")
-    for _ in range(2):  # the second time the model's cache is known, and the first forward reads a draft
-        seen.clear()
-        draft = gl.Draft(Features(predict))
-        out = gl.generate(model, prompt, vocab=VOCAB, grammar=grammar, max_tokens=60, draft=draft)
-    assert out.stats.accepted_tokens > 5  # of what is forced
-    states = model.model(torch.tensor([[*prompt, *out.tokens]])).last_hidden_state[0].detach()
-    # Within a round each call has one state more, a predicted one; the first of a round has those of the target alone.
-    known = [after for before, after in zip([seen[0], *seen], seen, strict=False) if len(after) <= len(before)]
-    assert len(known) > 5
-    for found in known:
-        assert torch.allclose(found, states[: len(found)], atol=1e-9)
 
 
 def test_one_draft_serves_two_targets_at_once():

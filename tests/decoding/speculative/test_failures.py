@@ -86,20 +86,6 @@ def test_a_drafter_that_raises_loses_its_drafts_alone(kind, method, given, calls
                 assert sum(out.stats.accepted_tokens for out in outs) > 10
 
 
-def test_it_is_asked_nothing_more_in_this_call_and_again_in_the_next():
-    broken, asked = failing(Copy, "runs", 0), []
-    learn, drop = type(broken).learn, type(broken).drop
-    type(broken).learn = lambda self, row, tokens: (asked.append(row), learn(self, row, tokens))[1]
-    type(broken).drop = lambda self, row: (asked.append("drop"), drop(self, row))[1]
-    draft = gl.Draft(broken)
-    for _ in range(2):
-        asked.clear()
-        _, seen = answers(draft)
-        assert len(seen) == 1
-        assert asked.count("drop") == len(ASKED)  # what it remembers of the answers goes
-        assert len(asked) == 2 * len(ASKED)  # what it was told before it failed
-
-
 class Raises:
     """A draft model that is gone after some calls, or at a token."""
 

@@ -9,8 +9,6 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.loop.unread import Unread
 from grammarlm.published.schedules.lengths import Lengths
-from grammarlm.published.schedules.memory import Memory
-from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import Rooms
 from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import given_cache
@@ -91,18 +89,6 @@ def test_rows_that_come_and_go_change_no_answer(kind, which, count, schedule):
         assert one.logprobs == pytest.approx(other.logprobs, rel=0, abs=LOG_P)
 
 
-@pytest.mark.parametrize("kind", ["hash", "Llama"])
-def test_rows_come_and_go_without_drafts(kind):
-    """With budgets, a predicate, a penalty and n: as each prompt alone."""
-    model = model_of(kind)
-    asked, grammars = prompts(9, 3), [GRAMMARS[NAMES[at % 5]] for at in range(9)]
-    options = {"vocab": VOCAB, "max_tokens": 24, "n": 2, "repetition_penalty": 1.2, **SAMPLED}
-    options["where"] = lambda text: "7" not in text
-    alone = [gl.generate(model, p, grammar=g, **options) for p, g in zip(asked, grammars, strict=True)]
-    together = gl.generate(model, asked, grammar=grammars, batch_size=5, **options)
-    assert [out.tokens for out in together] == [out.tokens for pair in alone for out in pair]
-
-
 def texts_of_lengths(lengths):
     """A model that writes for each prompt a text of this length, and the prompts."""
     rng = np.random.default_rng(1)
@@ -130,20 +116,6 @@ def test_the_next_prompt_begins_where_an_answer_has_ended():
         in_batches = sum(max(out.stats.forwards for out in outs[first : first + 4]) for first in range(0, len(outs), 4))
         assert in_batches >= 4 * 61
         assert len(calls) < 0.6 * in_batches
-
-
-def test_prompts_are_let_in_together():
-    """A forward for the prompt of each answer that ends would cost more forwards than empty places do."""
-    model, asked, written = texts_of_lengths([20 + at % 3 for at in range(64)])
-    calls = []
-
-    def watched(ids):
-        calls.append(len(ids))
-        return model(ids)
-
-    outs = gl.generate(watched, asked, vocab=VOCAB, max_tokens=70, batch_size=16)
-    assert [out.tokens for out in outs] == written
-    assert len(calls) <= 1.15 * 4 * 23
 
 
 # ------------------------------------------------------------------ equal lengths
@@ -240,13 +212,3 @@ def test_what_cannot_join_is_refused_or_waits():
     ]
     with pytest.raises(ValueError, match="needs to read the target alone"):
         gl.generate(model, asked, draft=gl.Draft("exit", layers=1, eta=0.1, schedule=Lengths()), **options)
-
-
-@pytest.mark.parametrize("schedule", [Memory(4), Parallel(ahead=2)], ids=["memory", "parallel"])
-def test_other_schedules_go_on_while_rows_come(schedule):
-    asked = prompts(9, 5)
-    options = {"vocab": VOCAB, "max_tokens": 20, "grammar": GRAMMARS["regex"], **SAMPLED}
-    target = HashModel(5, 3)
-    draft = gl.Draft(Agreeing(target, HashModel(6, 2)), schedule=schedule)
-    together = gl.generate(target, asked, batch_size=3, draft=draft, **options)
-    assert [out.tokens for out in together] == [gl.generate(target, one, **options).tokens for one in asked]

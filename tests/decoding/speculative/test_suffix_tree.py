@@ -253,38 +253,6 @@ def test_branches_are_other_continuations(count):
     assert several > 12
 
 
-@pytest.mark.parametrize("most", [1, 5, 11])
-def test_a_tree_keeps_its_likeliest_nodes(most):
-    """Runs that may have so many nodes are the beginnings of the same runs without that bound."""
-    cut = 0
-    for seed in range(40):
-        finished = SuffixTree(1 << 11)
-        *texts, said = [*streams(seed, 12, 3), streams(seed + 99, 1, 3, 6)[0]]
-        for text in texts:
-            finished.add(text)
-        own, proposals = told(said), Proposals()
-        whole = proposals.runs(own, finished, 7, 5, 0.0)
-        runs = proposals.runs(own, finished, 7, 5, 0.0, most)
-        nodes = {tuple(run[: k + 1]) for run in runs for k in range(len(run))}
-        every = {tuple(run[: k + 1]) for run in whole for k in range(len(run))}
-        assert nodes <= every
-        assert min(most, len(every)) - 4 <= len(nodes) <= most
-        cut += len(nodes) < len(every)
-    assert cut > 20
-
-
-def test_the_tree_that_was_right_is_asked_first():
-    """Both trees know what comes; the finished texts are right each time, so that they are followed after some drafts."""
-    own, finished, proposals = told([1, 2, 3, 4, 5, 1, 2, 3]), SuffixTree(256), Proposals()
-    finished.add([1, 2, 3, 9, 9, 9, 9, 9])
-    first = []
-    for _ in range(20):
-        first.append(proposals.runs(own, finished, 1, 1, 0.0)[0][0])
-        proposals.judge(own, 9)
-    assert first[0] == 4
-    assert first[-1] == 9
-
-
 def test_a_running_text_that_is_too_long_goes_on_with_its_second_half():
     own = SuffixTree(512)
     text = streams(3, 1, 50, 400)[0] or [1]
@@ -322,37 +290,9 @@ def test_answers_are_remembered_and_prompts_of_other_texts_are_not(tree):
     assert forwards_a_token(gl.Draft("suffix", tree=tree), other, answer) >= 0.8
 
 
-def test_an_answer_of_which_nothing_was_learned_is_forgotten():
-    drafter = Suffix()
-    assert drafter.forget(SimpleNamespace(ids=[1, 2, 3], tokens=[])) == []
-    drafter.add([])
-    assert drafter.nbytes == SuffixTree(1 << 17).nbytes
-
-
 def test_an_answer_for_which_nothing_was_drafted_is_remembered():
     drafter = Suffix()
     drafter.drop(SimpleNamespace(ids=list(range(30)), tokens=list(range(18, 30))))
     drafter.learn("other", [20, 21, 22])
     growth = SimpleNamespace(row="other", most=8)
     assert drafter.runs(growth, 4, 1)[0] == [23, 24, 25, 26]
-
-
-@pytest.mark.parametrize("chance", [-0.1, 1, "x"])
-def test_a_chance_is_checked(chance):
-    with pytest.raises((ValueError, TypeError), match="chance"):
-        gl.Draft("suffix", chance=chance)
-
-
-def test_a_higher_chance_drafts_less():
-    """Texts in which each token has several followers."""
-    counts = {}
-    rng = np.random.default_rng(8)
-    texts = [rng.integers(130, 140, 50).tolist() for _ in range(6)]
-    for chance in (0.0, 0.3):
-        draft = gl.Draft("suffix", chance=chance)
-        for number, text in enumerate(texts):
-            model = Planted(noise(WIDTH, deviation=0.3), {(5, 6, 7 + number): [*text, STOP]})
-            out = gl.generate(model, [5, 6, 7 + number], vocab=VOCAB, max_tokens=90, draft=draft)
-            assert out.tokens == text
-            counts[chance] = counts.get(chance, 0) + out.stats.draft_tokens
-    assert counts[0.3] < 0.6 * counts[0.0]

@@ -1,28 +1,12 @@
 """Shapes of draft trees, each against what it is said to be better than; none has a node that the grammar forbids."""
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.published.trees import best_first as best_first_trees
-from tests.decoding.planted import Planted, noise
-from tests.decoding.speculative.draft_models import GRAMMARS, STOP, VOCAB, WIDTH, HashModel
+from tests.decoding.speculative.draft_models import GRAMMARS, VOCAB, HashModel
 
 torch = pytest.importorskip("torch")
-
-FREE = {"vocab": VOCAB, "max_tokens": 60, "close": False}
-
-
-class Near:
-    """A draft model that knows the target's logits up to noise of its own, more in some places than in others."""
-
-    def __init__(self, target, other):
-        self.target, self.other = target, other
-
-    def __call__(self, ids):
-        share = torch.where((ids * 2654435761 >> 7) % 3 == 0, 0.3, 0.6)[..., None]
-        return 3 * (share * self.target(ids) + (1 - share) * self.other(ids))
 
 
 class Trees(ModelDrafter):
@@ -39,61 +23,6 @@ class Trees(ModelDrafter):
     def drawn(self, row, tree, nodes):
         if tree:
             self.seen.append((self.texts[row], tree))
-
-
-def drafted(tree, count=8, **options):
-    """(nodes, tokens that were drawn) of all rounds together, over so many pairs of models."""
-    nodes = accepted = 0
-    for seed in range(count):
-        target = HashModel(seed, 3)
-        out = gl.generate(
-            target, [5, 6, 7], draft=gl.Draft(Near(target, HashModel(50 + seed, 3)), tree=tree, **options), **FREE
-        )
-        nodes, accepted = (
-            nodes + out.stats.draft_tokens / out.stats.forwards,
-            accepted + out.stats.accepted_tokens / out.stats.forwards,
-        )
-    return nodes / count, accepted / count
-
-
-class Uneven:
-    """Knows a text, but at every sixth place only that the token is one of three."""
-
-    def __init__(self, prompt, text):
-        self.prompt, self.text = list(prompt), text
-        rng = np.random.default_rng(5)
-        self.rivals = {at: rng.choice(np.arange(2, 130), 2, replace=False) for at in range(0, len(text), 6)}
-
-    def __call__(self, ids):
-        logits = torch.zeros(*ids.shape, WIDTH)
-        for row, said in enumerate(ids.tolist()):
-            for end in range(len(self.prompt), min(len(said), len(self.prompt) + len(self.text) - 1) + 1):
-                at = end - len(self.prompt)
-                if said[len(self.prompt) : end] == self.text[:at]:
-                    logits[row, end - 1, self.text[at]] = 12.0
-                    logits[row, end - 1, self.rivals.get(at, [])] = 12.1
-        return logits
-
-
-def test_a_tree_that_goes_where_it_is_likely_beats_a_fixed_one(monkeypatch):
-    """DySpec: where a draft is sure of some places and not of others, more tokens a round are drawn than of a fixed tree of
-    equal size, and than of a chain; where it is everywhere alike, no fewer."""
-    size, fixed = drafted("fixed", length=4)
-    monkeypatch.setattr(best_first_trees, "NODES", round(size))
-    nodes, best_first = drafted("best_first", length=8)
-    assert nodes <= size + 0.5
-    assert best_first > 0.97 * fixed
-    assert best_first > 1.5 * drafted("chain", length=round(size))[1]
-    text, prompt, counts = np.random.default_rng(2).permutation(np.arange(130, 257))[:90].tolist(), [5, 6, 7], {}
-    model = Planted(noise(WIDTH, deviation=0.3), {tuple(prompt): [*text, STOP]})
-    for tree, length in (("fixed", 4), ("best_first", 15), ("chain", 15)):
-        out = gl.generate(
-            model, prompt, vocab=VOCAB, max_tokens=99, draft=gl.Draft(Uneven(prompt, text), tree=tree, length=length)
-        )
-        assert out.tokens == text
-        counts[tree] = out.stats.forwards
-        assert tree != "best_first" or out.stats.draft_tokens <= 15 * out.stats.forwards
-    assert counts["best_first"] < 0.75 * min(counts["fixed"], counts["chain"])
 
 
 TREES, NAMES = ("fixed", "best_first", "distinct"), ("schema", "sql", "regex")
@@ -119,51 +48,3 @@ def test_no_node_is_dead(tree, name, samplings):
                 assert all(matcher.advance(token) for token in [*ids[2:], *found.tokens_to(node)])
                 count += 1
         assert count > 30
-
-
-@pytest.mark.parametrize("count", [6, pytest.param(12, marks=pytest.mark.proof)])
-def test_children_without_replacement_accept_more_than_draws_that_repeat(count):
-    """RSD: at temperature 1 distinct children with the recursive rule accept more than as many independent ones with ratios,
-    and more with each branch."""
-    options = {"temperature": 1.0, "seed": 3}
-
-    def rate(rule, tree, width):
-        accepted = forwards = drafted = 0
-        for seed in range(count):
-            target = HashModel(seed, 3)
-            draft = gl.Draft(
-                Near(target, HashModel(50 + seed, 3)), tree=tree, widths=(width,), length=1, acceptance=rule
-            )
-            out = gl.generate(target, [5, 6, 7], draft=draft, **FREE, **options)
-            accepted, forwards = accepted + out.stats.accepted_tokens, forwards + out.stats.forwards
-            drafted += out.stats.draft_tokens
-        # Without replacement all children differ (the first draft, beside the prompt, is a chain, and the last place has none).
-        assert tree == "fixed" or drafted >= width * (forwards - 2 * count)
-        return accepted / forwards
-
-    distinct = [rate("recursive", "distinct", width) for width in (1, 3, 8)]
-    independent = [rate("ratio", "fixed", width) for width in (1, 3, 8)]
-    together = [rate("kseq", "fixed", width) for width in (1, 3, 8)]
-    assert distinct[0] < distinct[1] < distinct[2]
-    assert distinct[2] > independent[2]
-    assert together[2] > together[0]  # SpecTr: more with each draw
-
-
-def test_trigrams_learn_while_they_draft():
-    """ADED: it starts empty, and of similar records more and more is drafted; the tree that is searched has more than a chain."""
-    rng = np.random.default_rng(3)
-    head, tail = rng.permutation(np.arange(130, 200)).tolist(), rng.permutation(np.arange(200, 257)).tolist()
-    texts = [[*head[:14], tail[3 * n], *head[14:30], tail[3 * n + 1], *head[30:48], tail[3 * n + 2]] for n in range(8)]
-    asked = [[5, 6, 7 + n] for n in range(8)]
-    model = Planted(noise(WIDTH, deviation=0.3), {tuple(p): [*t, STOP] for p, t in zip(asked, texts, strict=True)})
-    rates: dict[str, list[float]] = {}
-    for tree in ("best_first", "chain"):
-        draft = gl.Draft("trigram", tree=tree, length=6)
-        for prompt, text in zip(asked, texts, strict=True):
-            out = gl.generate(model, prompt, vocab=VOCAB, max_tokens=60, draft=draft)
-            assert out.tokens == text
-            rates.setdefault(tree, []).append(100 * out.stats.accepted_tokens / len(text))
-    first, second, *later = rates["best_first"]
-    assert first < 10 < second <= max(later)
-    assert min(later) > 60
-    assert sum(later) >= sum(rates["chain"][2:])

@@ -1,6 +1,5 @@
 """Texts of a search are nodes with parents: equal where their tokens are, and as cheap as one token each."""
 
-import random
 import tracemalloc
 from functools import reduce
 
@@ -8,35 +7,9 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.tree.text_node import TextNode, TokenScores
+from grammarlm.decoding.tree.text_node import TextNode
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"</s>"], stop_ids=[2])
-
-
-def node(prompt: int, *tokens: int) -> TextNode:
-    return reduce(TextNode.child, tokens, TextNode(prompt))
-
-
-def test_nodes_are_like_tuples():
-    rng = random.Random(1)
-    texts = [(rng.randrange(2), *rng.choices(range(3), k=rng.randrange(4))) for _ in range(60)]
-    nodes = [node(*text) for text in texts]
-    for text, one in zip(texts, nodes, strict=True):
-        assert (one.prompt, *one.tokens()) == text
-        assert one.length == len(text) - 1
-        for other, two in zip(texts, nodes, strict=True):
-            assert (one == two) is (text == other)
-            assert (one < two) is (text < other)
-            assert text != other or hash(one) == hash(two)
-    assert len(set(nodes)) == len(set(texts))
-    assert node(0, 1) != (0, 1)
-
-
-def test_scores_are_those_of_the_tokens():
-    first, last = TokenScores(-1.0, -2.0, 0.5), TokenScores(-3.0, -4.0, 0.25)
-    text = TextNode(0).child(1, first).child(2, last)
-    assert text.scores() == [first, last]
-    assert TextNode(0).scores() == []
 
 
 def test_a_long_text_goes_away():

@@ -2,139 +2,18 @@
 
 import itertools
 import random
-import re
+from pathlib import Path
 
 import pytest
 
 import grammarlm as gl
+from tests.corpus_files import read_toml
 from tests.oracles.cfg_oracle import CfgOracle
 
 xgrammar = pytest.importorskip("xgrammar")
 testing = pytest.importorskip("xgrammar.testing")
 
-# What xgrammar takes and we refuse by name, or as an error: no characters, and macros and options that we do not have.
-REFUSED = [
-    r'root ::= "\ud83d\ude00"',
-    r'root ::= "\U00110000"',
-    r"root ::= [\U00110000]",
-    r'root ::= Regex("a\\bb")',
-    'root ::= Regex("(?=a)a")',
-    'root ::= Regex("a++")',
-    'root ::= Regex("a^b")',
-    'root[lazy] ::= "a"',
-    'root[capture="x", max_tokens=3] ::= "a"',
-    "root ::= ExcludeToken(1)",
-    'root ::= Substring("a", "b")',
-    'root ::= TagDispatch(("a", x))\nx ::= "b"',
-    'root ::= TokenTagDispatch((1, x))\nx ::= "b"',
-]
-TEXTS = [
-    'root ::= ""*',
-    'root ::= "a"*+',
-    'root ::= "a"* # c\n +',
-    "root ::= []",
-    "root ::= [^]",
-    'root ::= "a" | ',
-    'root ::= | "a"',
-    "root ::= ",
-    'root ::= ("a" | )',
-    'root ::= "a" ( )',
-    "root ::= ( # c\n )",
-    'root ::= "a" (= "b")',
-    'root ::= "a" (= "b" "c"?) # c',
-    'root ::= "a" (= "b") "c"',
-    'root ::= "a" (= "b")*',
-    'root ::= ("a" (= "b"))',
-    'root ::= (= "b")',
-    'root ::= "a" (=)',
-    'root ::= a "b"\na ::= "a" | "b" (= "b")',
-    r'root ::= "\x41" "\x1F600" "\u0041\U00000041" "\x41g"',
-    r'root ::= "\'\"\?\\\a\b\f\n\r\t\v\0\e\/"',
-    r'root ::= "\012"',
-    r'root ::= "\-"',
-    r'root ::= "\]"',
-    r'root ::= "\q"',
-    r'root ::= "\x"',
-    r'root ::= "\u12"',
-    r"root ::= [\^\$\\\.\*\+\?\(\)\[\]\{\}\|\/\-]",
-    r"root ::= [\x41-\x5A\n\e]",
-    r"root ::= [\d]",
-    "root ::= [a-]",
-    "root ::= [-a]",
-    "root ::= [+--]",
-    "root ::= [a-b-c]",
-    "root ::= [^-a]",
-    "root ::= [^^]",
-    "root ::= [a^]",
-    "root ::= [a---]",
-    "root ::= [z-a]",
-    "root ::= [a\nb]",
-    'root ::= "a"{2}',
-    'root ::= "a"{2,}',
-    'root ::= "a"{2,3}',
-    'root ::= "a" { 2 # c\n , 3 }',
-    'root ::= "a"{2,-1}',
-    'root ::= "a"{2,-2}',
-    'root ::= "a"{0}',
-    'root ::= "a"{0,0}',
-    'root ::= "a"{,3}',
-    'root ::= "a"{3,1}',
-    'root ::= "a"{}',
-    'root ::= "a"{1 0}',
-    'root ::= "a"{1000000000000000000}',
-    'root ::= "a" a.b-c_d\na.b-c_d ::= "x"',
-    'root ::= .\n. ::= "x"',
-    'root ::= -1\n-1 ::= "x"',
-    'root ::= 1\n1 ::= "x"',
-    "root ::= .",
-    'root ::= true\ntrue ::= "x"',
-    'root ::= Token\nToken ::= "x"',
-    "root ::= Token(1, 2)",
-    "root ::= Token ( 1 # c\n )*",
-    "root ::= Token()",
-    "root ::= Token(-1)",
-    'root ::= Token("a")',
-    "root ::= Token(1,)",
-    'root ::= Tokens\nTokens ::= "x"',
-    'root ::= Regex("[0-9]+") "a"',
-    'root ::= Regex ( "a" , flags = "i" )',
-    'root ::= Regex("a", flags="x")',
-    'root ::= Regex("a", "b")',
-    "root ::= Regex(a)",
-    'root ::= Regex("a", json_string=true)',
-    'root ::= Regex("a", json_string = false, flags="i")',
-    'root ::= Regex("a", json_string=maybe)',
-    'root ::= Regex("(?i)a")',
-    'root ::= Regex("(?<n>a)(?P<n>b)(?<1>c)")',
-    "root ::= Regex()",
-    'root ::= "a"\nroot ::= "b"',
-    'root ::= "a" b ::= "c"',
-    'root ::= b\n\t b ::= "c"',
-    'root ::= b\rb ::= "c"',
-    'root\n# c\n::= "a"',
-    'root ::= "a"\n"b"\n| "c"',
-    'root::="a"',
-    'root ::= "a" // x',
-    "root ::= /a/",
-    "root ::= 'a'",
-    "root ::= <a>",
-    'root ::= "a\nb"',
-    'root ::= "a',
-    "root ::= [a",
-    'root ::= ("a"',
-    'root ::= "a")',
-    'root ::= a\nb ::= "x"',
-    'a ::= "x"',
-    '"a"',
-    "root",
-    "",
-    "# only a comment",
-    '\x0croot ::= "a"',
-    'root ::= "é中😀" [é-ü]',
-    'root ::= "a" ::= "b"',
-    'root : "a"',
-    'root[a] ::= "a"',
-]
+CORPUS = read_toml(Path(__file__).parents[2] / "corpus" / "notations.toml")["ebnf"]
 
 
 def ours(text: str) -> bool:
@@ -153,12 +32,12 @@ def theirs(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", CORPUS["alike"])
 def test_what_is_a_grammar(text: str) -> None:
     assert ours(text) == theirs(text)
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", CORPUS["refused"])
 def test_what_only_xgrammar_takes(text: str) -> None:
     assert theirs(text)
     assert not ours(text)
@@ -252,31 +131,6 @@ def random_pattern(rng: random.Random) -> str:
     ]
     begin = rng.choice(["", "^", "(?i)", "(?i)^"])
     return begin + "".join(parts) + rng.choice(["", "$"])
-
-
-# What xgrammar refuses too, or reads as no one else does: a pattern, and a word of what is said about it.
-REASONS = {
-    r"\\p{L}": "Unicode properties",
-    r"a\\bb": "word boundaries",
-    r"\\Ba": "word boundaries",
-    "(?=a)a": "look-ahead",
-    "(?!a)b": "look-ahead",
-    "(?<=a)b": "look-behind",
-    "(?<!a)b": "look-behind",
-    r"(a)\\1": "back-reference",
-    r"(?<n>a)\\k<n>": "back-reference",
-    "a(?i)b": "at the beginning",
-    "(?i:a)": "at the beginning",
-    "a^b": "anchor in the middle",
-    "a$b": "anchor in the middle",
-    "a++": "alike",
-}
-
-
-@pytest.mark.parametrize("pattern", REASONS)
-def test_refusals_have_their_reasons(pattern: str) -> None:
-    with pytest.raises(gl.UnsupportedFeature, match=re.escape(REASONS[pattern])):
-        gl.Ebnf(f'root ::= Regex("{pattern}")').rules(lambda: None)
 
 
 def test_what_a_string_of_json_has_without_escapes() -> None:

@@ -110,21 +110,6 @@ def test_never_through_its_bytes() -> None:
     assert text.advance_bytes(b"<|call|>x")
 
 
-def test_names_in_gbnf_mean_the_same() -> None:
-    by_name = gl.compile(gl.Gbnf('root ::= <|call|> "a" root | "b"'), VOCAB).matcher()
-    by_id = gl.compile(gl.Gbnf(f'root ::= <[{CALL}]> "a" root | "b"'), VOCAB).matcher()
-    for token in (CALL, 97, CALL, 97, 98, STOP):
-        assert allowed_ids(by_name, VOCAB) == allowed_ids(by_id, VOCAB)
-        assert by_name.advance(token)
-        assert by_id.advance(token)
-
-
-def test_two_names_of_one_token_are_one_token() -> None:
-    matcher = gl.compile((gl.Token("<|call|>") + "a") | (gl.Token(CALL) + "b"), VOCAB).matcher()
-    assert matcher.advance(CALL)
-    assert {97, 98} <= allowed_ids(matcher, VOCAB)
-
-
 @pytest.mark.parametrize("inner", ["lalr", "earley"])
 def test_around_a_lark_grammar(inner: str) -> None:
     """A lexeme ends before a special token; that it may not be longer is about text only."""

@@ -1,7 +1,6 @@
 """Every text of corpus/library.toml through every route from a grammar's name and a text to yes or no.
 
-A route is a line of ROUTES. What the corpus says is checked beside: against the languages' own parsers (`oracles/languages.py`),
-and that dead texts are dead (`oracles/lark_prefixes.py`).
+A route is a line of ROUTES. What the corpus says is checked beside, against the languages' own parsers (`oracles/languages.py`).
 """
 
 import functools
@@ -18,7 +17,6 @@ from grammarlm.grammars import library
 from tests.corpus_files import read_toml
 from tests.grammars.library.library_texts import CASES, NAMES, dead_texts, stock_lark, stock_parser
 from tests.oracles.languages import KNOWS, csv_records
-from tests.oracles.lark_prefixes import may_go_on
 
 ROUTES: dict[str, Callable[[str, str], bool]] = {
     "stock lark": stock_lark,
@@ -43,27 +41,6 @@ def test_the_corpus_is_whole() -> None:
     assert {case["grammar"] for case in CASES} == {*library.names(), "python"}
     keys = {"grammar", "name", "accepts", "rejects", "left_out", "unfinished"}
     assert all(set(case) <= keys for case in CASES)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_dead_texts_are_dead(case: dict[str, Any]) -> None:
-    """Proved for the grammars of the library. For python, whose indenter stands between, ends of good texts are tried instead."""
-    if case["grammar"] == "python":
-        ends = {
-            text[-length:]
-            for other in CASES
-            if other["grammar"] == "python"
-            for text in other["accepts"]
-            for length in (2, 4, 8)
-        }
-        for text in dead_texts(case):
-            assert not any(stock_lark("python", text + end) for end in ends), text
-        return
-    parser = stock_parser(case["grammar"])
-    for text in dead_texts(case):
-        assert not may_go_on(parser, text), text
-    for text, _ in case.get("unfinished", []):
-        assert may_go_on(parser, text), text
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)

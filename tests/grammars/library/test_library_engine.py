@@ -53,24 +53,6 @@ def tokens_of(data: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_texts_by_bytes(case: dict[str, Any]) -> None:
-    matcher = constraint(case["grammar"]).matcher()
-    for text in case["accepts"]:
-        matcher.reset()
-        assert matcher.advance_bytes(text.encode()), text
-        assert matcher.is_accepting, text
-    for text in dead_texts(case):
-        matcher.reset()
-        assert not matcher.advance_bytes(text.encode()), text
-    for text, rest in case.get("unfinished", []):
-        matcher.reset()
-        assert matcher.advance_bytes(text.encode()), text
-        assert not matcher.is_accepting, text
-        assert matcher.advance_bytes(rest.encode()), (text, rest)
-        assert matcher.is_accepting, (text, rest)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_texts_by_tokens(case: dict[str, Any]) -> None:
     """Each token of a good text is in the mask before it, the stop id only at an end; dead texts meet a refusal."""
     matcher = constraint(case["grammar"]).matcher()

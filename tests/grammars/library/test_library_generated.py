@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from grammarlm.grammars import library
+from tests.counts import tiers
 from tests.grammars.library.library_sentences import damaged, sentences
 from tests.oracles.languages import KNOWS
 from tests.oracles.random_sentences import Sentences
@@ -34,10 +35,11 @@ def test_the_language_knows_generated_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_the_language_knows_damaged_texts(name: str) -> None:
-    source = sentences(name, 3)
-    survivors = known_after_damage(source, name, good_texts=40, tries=2000)
+@tiers("seed, count, tries", (3, 40, 2000), (5, 400, 30_000))
+def test_the_language_knows_damaged_texts(name: str, seed: int, count: int, tries: int, record_property) -> None:
+    survivors = known_after_damage(sentences(name, seed), name, good_texts=count, tries=tries)
     assert survivors >= 20
+    record_property("cases", survivors)
 
 
 def known_after_damage(source: Sentences, name: str, good_texts: int, tries: int) -> int:
@@ -63,10 +65,3 @@ def test_many_texts_meet_every_rule(name: str, record_property: Callable[[str, o
         assert knows(text), text
     assert all(source.taken[rule] for rule in source.parser.rules)
     record_property("cases", count)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", DAMAGED)
-def test_the_language_knows_many_damaged_texts(name: str, record_property: Callable[[str, object], None]) -> None:
-    source = sentences(name, 5)
-    record_property("cases", known_after_damage(source, name, good_texts=400, tries=30_000))

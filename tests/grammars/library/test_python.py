@@ -4,12 +4,10 @@ import ast
 import functools
 import random
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 import grammarlm as gl
+from tests.counts import tiers
 from tests.grammars.library.library_texts import stock_python
 
 MODULES = [
@@ -90,11 +88,7 @@ def compare(count: int) -> int:
     return good
 
 
-def test_programs() -> None:
-    compare(30)
-
-
-@pytest.mark.proof
-def test_500_programs(record_property: Callable[[str, object], None]) -> None:
-    record_property("accepted", compare(500))
-    record_property("cases", 1000)
+@tiers("count", 30, 500)
+def test_programs(count: int, record_property) -> None:
+    record_property("accepted", compare(count))
+    record_property("cases", 2 * count)

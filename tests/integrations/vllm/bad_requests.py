@@ -1,56 +1,15 @@
 """Requests that a server must refuse or end in peace, and hard ones that it must serve."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+from tests.corpus_files import read_toml
+
 BAD: dict[str, dict[str, Any]] = {
-    "a schema that is no JSON": {"schema": '{"type": '},
-    "a type that does not exist": {"schema": {"type": "strng"}},
-    "nothing is valid": {"schema": {"allOf": [{"type": "string"}, {"type": "integer"}]}},
-    "false": {"schema": False},
-    "minimum above maximum": {"schema": {"type": "integer", "minimum": 3, "maximum": 2}},
-    "a reference to nowhere": {"schema": {"$ref": "#/$defs/missing"}},
-    "a reference to the net": {"schema": {"$ref": "https://example.com/schema.json"}},
-    "a circle of references": {"schema": {"$ref": "#"}},
-    "multipleOf 0": {"schema": {"multipleOf": 0}},
-    "a broken pattern": {"schema": {"type": "string", "pattern": "("}},
-    "a back reference in a pattern": {"schema": {"type": "string", "pattern": "(a)\\1"}},
-    "required of no object": {"schema": {"type": "object", "required": "a"}},
-    "an unclosed group": {"regex": "(a"},
-    "a back reference": {"regex": "(a)\\1"},
-    "nothing to repeat": {"regex": "*a"},
-    "a reversed range": {"regex": "[z-a]"},
+    **{name: json.loads(asked) for name, asked in read_toml(Path(__file__).with_suffix(".toml")).items()},
     "a repeat of a repeat of a repeat": {"regex": "(" * 200 + "ab" + "{2,3})?" * 200},
-    "no text matches": {"regex": "a(?!a)a"},
     "too many states": {"regex": "(?s)(.*a){40}.{3000}b" + "(?=.{40}x)" * 30},
-    "an empty list of choices": {"choices": []},
-    "choices that are no list": {"choices": "yes"},
-    "choices that are numbers": {"choices": [1, 2]},
-    "a grammar without its root": {"grammar": 'a ::= "b"\nb ::= c'},
-    "an undefined rule": {"grammar": "root ::= missing"},
-    "a rule that never ends": {"grammar": 'root ::= "a" root'},
-    "an unclosed quote": {"grammar": 'root ::= "a'},
-    "Lark that is broken": {"grammar": "start: ("},
-    "Lark without start": {"grammar": 'top: "a"'},
-    "Lark with an unknown terminal": {"grammar": "start: MISSING"},
-    "Lark that never ends": {"grammar": 'start: "a" start'},
-    "an empty grammar": {"grammar": "   "},
-    "an import of a file": {"grammar": "%import .other.rule\nstart: rule"},
-    "an option that does not exist": {"regex": "a", "whitspace": "compact"},
-    "two forms": {"regex": "a", "choices": ["a"]},
-    "an option of another form": {"regex": "a", "whitespace": "compact"},
-    "a notation that does not exist": {"grammar": "start: A", "notation": "yacc"},
-    "a start of GBNF": {"grammar": 'root ::= "a"', "start": "other"},
-    "less than no tokens": {"regex": "a", "min_tokens": -1},
-    "closed by a word": {"regex": "a", "close": "yes"},
-    "a schema that is a list": {"schema": [1, 2]},
-    "nothing asked": {"close": True},
-    "an order of lists": {"schema": {"type": "object"}, "property_order": [["a"]]},
-    "an order by name": {"schema": {"type": "object"}, "property_order": {"a": 1}},
-    "an order of numbers": {"schema": {"type": "object"}, "property_order": [1, None]},
-    "strictness in words": {"schema": {"type": "object"}, "strict": "no"},
-    "a registry of numbers": {"schema": {"$ref": "urn:a"}, "registry": {"urn:a": 3}},
-    "choices by name": {"choices": {"a": 1}},
-    "a misspelt keyword that is asked to be refused": {"schema": {"maxLenght": 3}, "unknown": "refuse"},
 }
 
 HARD: dict[str, dict[str, Any]] = {

@@ -10,7 +10,6 @@ from grammarlm.kernels.reference import apply_mask as reference_masks
 from grammarlm.kernels.reference import canvas as reference
 
 pytest.importorskip("triton", reason="Triton is not installed: pip install grammarlm[gpu]")
-from grammarlm.kernels.gpu import canvas_rows
 from grammarlm.kernels.gpu.canvas_rows import apply_class_rows_, expand_rows
 
 INTEGERS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
@@ -102,17 +101,6 @@ def test_more_classes_than_sixteen_bits_count(device):
     check_applied(memory, memory, bits, class_of, device)
 
 
-def test_programs_of_several_rows(device, monkeypatch):
-    """The last program has fewer rows than the others."""
-    monkeypatch.setattr(canvas_rows, "FEW_PROGRAMS", 1)
-    rng = np.random.default_rng(4)
-    bits, class_of = some_rows(rng, 9, 3_000, 215)
-    found = expand_rows(*(torch.from_numpy(array).to(device) for array in (bits, class_of)))
-    assert found.cpu().numpy().tolist() == reference.expand_rows(bits, class_of).tolist()
-    memory = poisoned(rng, (9, 3_000), torch.bfloat16, device)
-    check_applied(memory, memory, bits, class_of, device)
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="takes minutes in Triton's interpreter")
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
@@ -135,10 +123,3 @@ def test_any_size(tokens, classes, batch, dtype, seed):
     assert found.cpu().numpy().tolist() == reference.expand_rows(bits, class_of).tolist()
     memory = poisoned(rng, (batch, tokens), dtype, device)
     check_applied(memory, memory, bits, class_of, device)
-
-
-def test_nothing_to_do(device):
-    class_of = torch.zeros(40, dtype=torch.int32, device=device)
-    bits = torch.zeros((0, 1), dtype=torch.int32, device=device)
-    assert expand_rows(bits, class_of).shape == (0, 2)
-    assert apply_class_rows_(torch.empty((0, 40), device=device), bits, class_of).shape == (0, 40)

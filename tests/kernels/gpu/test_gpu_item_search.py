@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import grammarlm as gl
+from tests.counts import tiers
 from tests.laws.item_models import Model, random_history, random_rows
 from tests.oracles.plain_beams import plain_beams
 
@@ -43,31 +44,10 @@ def compare(seed: int, device: torch.device) -> None:
         assert result.valid.tolist() == [True] * len(want) + [False] * (beams - len(want))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_random_sets(seed: int, device: torch.device) -> None:
-    compare(seed, device)
-
-
-@pytest.mark.proof
-def test_many_random_sets(record_property, device: torch.device) -> None:
-    for seed in range(1000, 1150):
+@tiers("first, count", (0, 3), (1000, 150))
+def test_random_sets(first: int, count: int, device: torch.device) -> None:
+    for seed in range(first, first + count):
         compare(seed, device)
-    record_property("cases", 150)
-
-
-def test_sets_of_next_to_nothing(device: torch.device) -> None:
-    for items, stop, found in (([[]], None, [()]), ([[]], 1, [()]), ([], None, []), ([[], [1]], None, [(), (1,)])):
-        search = gl.DeviceItems(items, device).search
-        (result,) = search(lambda tokens, parents: torch.zeros(len(parents), 3, device=device), 5, stop).results()
-        assert result.tokens == found
-
-
-def test_ids_and_equal_scores(device: torch.device) -> None:
-    items = gl.DeviceItems(gl.Tokens([[2, 1], [1, 2], [1, 1], [2, 1]], ids=[40, 41, 42, 43]), device)
-    (result,) = items.search(lambda tokens, parents: torch.zeros(len(parents), 3, device=device), 5).results()
-    assert result.tokens == [(1, 1), (1, 2), (2, 1)]
-    assert result.ids.tolist() == [42, 41, 40]
-    assert result.scores == pytest.approx([-2 * np.log(3)] * 3, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 """Canvases over the library's large LALR grammars: rows with two holes, each way through them read by stock lark."""
 
+import functools
 import random
 
 import lark
 import numpy as np
-import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.views import view_of
+from tests.counts import tiers
 
 C_WORDS = b"int main ( ) { } ; return x = 1 + * if else , () ); 0; while x( ++ void & /* */ ? : [ ]"
 SQL_WORDS = b"SELECT x * FROM t = 1 ( ) , AND OR NOT IN 'a' . AS BY ORDER ; BETWEEN -- + || IS NULL WHERE"
@@ -29,16 +30,22 @@ TEXTS = {
     ],
 }
 
+LONG = b"SELECT x.y, x ( x ) FROM t JOIN t AS xx ON xx.y = xxx WHERE x >= 1 AND x IN (1) ORDER BY x"
 
-@pytest.mark.parametrize("name", WORDS)
-@pytest.mark.parametrize("count", [1, pytest.param(20, marks=pytest.mark.proof)])
-def test_two_holes(name: str, count: int) -> None:
-    rng, words = random.Random(count), WORDS[name]
+
+@functools.cache
+def compiled(name: str) -> tuple[list[bytes], gl.Constraint]:
+    """Its tokens, and the grammar over them."""
+    words = WORDS[name]
     tokens = [b"<s>", *words, *(bytes([b]) for b in range(256) if bytes([b]) not in words), b"."]
+    vocab = gl.Vocabulary(tokens, [len(tokens) - 1], [0, len(tokens) - 1])
+    return tokens, gl.compile(gl.Lark.library(name), vocab, limits=gl.Limits(max_ms=60_000))
+
+
+@tiers("name, count", ("sqlite", 1), *((name, 20) for name in WORDS))
+def test_two_holes(name: str, count: int) -> None:
+    rng, words, (tokens, constraint) = random.Random(count), WORDS[name], compiled(name)
     stop, likely = len(tokens) - 1, range(1, len(words) + 1)
-    constraint = gl.compile(
-        gl.Lark.library(name), gl.Vocabulary(tokens, [stop], [0, stop]), limits=gl.Limits(max_ms=60_000)
-    )
     reader = lark.Lark(gl.Lark.library(name).text, parser="lalr")
 
     def is_read(row: list[int]) -> bool:
@@ -81,17 +88,13 @@ def test_two_holes(name: str, count: int) -> None:
     assert allowed > 20
 
 
-def test_blocks_begin_where_tokens_of_rows_lead_to() -> None:
+@tiers("text", b"SELECT x.y FROM t AS xx WHERE x IN (1)", LONG)
+def test_blocks_begin_where_tokens_of_rows_lead_to(text: bytes) -> None:
     """A matcher within a lexeme stands where tokens lead to, with what these have on the stack: or all is forgotten."""
-    words = WORDS["sqlite"]
-    tokens = [b"<s>", *words, *(bytes([b]) for b in range(256) if bytes([b]) not in words), b"."]
-    stop = len(tokens) - 1
-    constraint = gl.compile(
-        gl.Lark.library("sqlite"), gl.Vocabulary(tokens, [stop], [0, stop]), limits=gl.Limits(max_ms=60_000)
-    )
+    tokens, constraint = compiled("sqlite")
     assert constraint.canvas(4).is_completable([-1] * 4)
     matcher = constraint.matcher()
-    for byte in b"SELECT x.y, x ( x ) FROM t JOIN t AS xx ON xx.y = xxx WHERE x >= 1 AND x IN (1) ORDER BY x":
+    for byte in text:
         assert matcher.advance(tokens.index(bytes([byte])))
         grid = view_of(constraint).grid(4, matcher, 16, lambda: None)
         for control, stack in grid.starts:

@@ -10,6 +10,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.masks.filters.canonical import Canonical
 from grammarlm.vocab.tokenizers.shapes import Shapes, named_in
+from tests.counts import tiers
 from tests.laws.laws import allowed_ids
 from tests.mask_bits import ids_of
 from tests.real_data import FOLDER, NAMES, needs_data
@@ -129,46 +130,6 @@ def test_a_row_that_would_be_empty_is_left_whole() -> None:
     assert matcher.is_accepting
 
 
-def test_bytes_budgets_trees_and_snapshots() -> None:
-    vocab = gpt2()
-    constraint = gl.compile(gl.Regex("[a-z ]{0,40}"), vocab, canonical_only=True)
-    matcher = constraint.matcher()
-    plain = gl.compile(constraint.grammar, vocab).matcher()
-    assert matcher.advance_bytes(b"the ca")
-    assert plain.advance_bytes(b"the ca")
-    assert allowed_ids(matcher, vocab) == allowed_ids(plain, vocab)
-    matcher.rollback(1)
-    tokens = vocab.encode("the cat sat")
-    assert matcher.validate(tokens) == len(tokens)
-    assert constraint.restore(matcher.snapshot()).validate(tokens) == len(tokens)
-
-    mask, alone = gl.allocate_mask(len(tokens) + 1, vocab.size), gl.allocate_mask(1, vocab.size)
-    gl.fill_tree(matcher, tokens, list(range(-1, len(tokens) - 1)), mask)
-    batch = gl.allocate_mask(2, vocab.size)
-    for row, token in enumerate([None, *tokens]):
-        assert token is None or matcher.advance(token)
-        matcher.fill_mask(alone)
-        assert (mask[row] == alone[0]).all()
-        gl.fill_masks([matcher, None], batch)
-        assert (batch[0] == alone[0]).all()
-
-    again = gl.Constraint.from_bytes(constraint.to_bytes(), vocab)
-    assert again.report.canonical is not None
-    assert again.fingerprint == constraint.fingerprint != gl.compile(constraint.grammar, vocab).fingerprint
-
-    rng = random.Random("budget")
-    for most in (0, 3, 8):
-        budgeted = gl.compile(gl.Regex("(?:ab|a c){0,20}"), vocab, canonical_only=True).matcher(max_tokens=most)
-        for used in range(most + 1):
-            allowed = sorted(allowed_ids(budgeted, vocab))
-            assert allowed
-            token = rng.choice(allowed)
-            assert budgeted.advance(token)
-            if budgeted.is_finished:
-                break
-            assert used < most
-
-
 def test_explained() -> None:
     vocab = gpt2()
     matcher = gl.compile(gl.Regex("a*"), vocab, canonical_only=True).matcher()
@@ -240,16 +201,9 @@ def check_real(name: str, lasts_of_each: int) -> int:
 
 
 @needs_data
-@pytest.mark.parametrize("name", ["gpt2", "llama2", "llama3_1"])
-def test_real_tokenizers(name: str) -> None:
-    check_real(name, 2)
-
-
-@needs_data
-@pytest.mark.proof
-@pytest.mark.parametrize("name", NAMES)
-def test_all_real_tokenizers(name: str, record_property) -> None:
-    record_property("cases", check_real(name, 20))
+@tiers("name, count", ("llama2", 2), *((name, 20) for name in NAMES))
+def test_real_tokenizers(name: str, count: int, record_property) -> None:
+    record_property("cases", check_real(name, count))
 
 
 def test_what_patterns_name() -> None:

@@ -133,30 +133,6 @@ def test_a_text_that_the_tokenizer_never_writes_keeps_one_tokenization() -> None
     assert len(found) == 2
 
 
-def test_bytes_read_budgets_and_snapshots() -> None:
-    vocab = vocabulary(TOKENIZERS["gpt2"]())
-    constraint = gl.compile(gl.Choices(["the cat sat", "that's it"]), vocab, canonical_only=True)
-    tokens = vocab.encode("the cat sat")
-    matcher = constraint.matcher()
-    assert (
-        matcher.explain(vocab.encode("t")[0])
-        == "allowed by the grammar, but the tokenizer cuts every text that begins so in another way"
-    )
-    assert matcher.forced_tokens() in ([], vocab.encode("th"))
-    assert matcher.advance(tokens[0])
-    assert matcher.forced_tokens() == tokens[1:]
-    assert constraint.restore(matcher.snapshot()).forced_tokens() == tokens[1:]
-    matcher.rollback(1)
-    assert matcher.advance_bytes(b"the ")  # which tokens these were is not known: the pair rule goes on
-    assert matcher.validate(vocab.encode("cat")) > 0
-    assert constraint.matcher(max_tokens=len(tokens) + 1).validate([*tokens, vocab.stop_ids[0]]) == len(tokens) + 1
-
-
-def test_what_is_no_text_is_not_encoded() -> None:
-    with pytest.raises(TypeError, match=r"encode.text. takes a str, not bytes"):
-        vocabulary(TOKENIZERS["gpt2"]()).encode(b"a")  # type: ignore[arg-type]
-
-
 def test_special_tokens_between_texts() -> None:
     """A text begins after each: what stands before and after it is encoded separately."""
     tokenizer = TOKENIZERS["composed"]()

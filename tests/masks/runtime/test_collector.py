@@ -1,7 +1,6 @@
 """While a grammar is compiled Python's cycle collector waits, and nothing of a constraint needs it to be freed."""
 
 import gc
-import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +11,6 @@ from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import NOTHING, Term
 from grammarlm.masks.machines.json.languages import LanguageStates
 from grammarlm.masks.runtime.collector import PATIENCE, PATIENT
-from tests.internals import automaton_of
 
 pytestmark = pytest.mark.usefixtures("only_new_objects")
 VOCAB = gl.Vocabulary([b"a", b"b", b"(", b")", b"ab", b"<end>"], stop_ids=[5])
@@ -54,77 +52,11 @@ def test_a_refusal_leaves_the_collector_as_it_was() -> None:
     assert gc.get_threshold() == USUAL
 
 
-@pytest.mark.parametrize("own", [(0, 10, 10), (PATIENCE + 1, 10, 10)])
-def test_a_process_that_waits_longer_is_left_alone(own: tuple[int, int, int]) -> None:
-    gc.set_threshold(*own)
-    spy = Spy()
-    gl.compile(spy, VOCAB)
-    assert spy.seen == own
-    assert gc.get_threshold() == own
-
-
 def test_the_last_of_several_compiles_restores_it() -> None:
     with PATIENT:
         gl.compile(Spy(), VOCAB)
         assert gc.get_threshold()[0] == PATIENCE
     assert gc.get_threshold() == USUAL
-
-
-def test_what_is_set_meanwhile_stays() -> None:
-    with PATIENT:
-        gc.set_threshold(1234, 5, 6)
-    assert gc.get_threshold() == (1234, 5, 6)
-
-
-def test_only_what_is_new_is_looked_through() -> None:
-    """Whatever has been put off before: thresholds of 1 make the next look at new objects a look at everything."""
-    grammar = gl.Gbnf("root ::= " + " | ".join(f'"a" "b{i}" root' for i in range(100)) + ' | "b"')
-    gl.compile(grammar, VOCAB)  # what is made once a process
-    gc.set_threshold(500, 1, 1)
-    for _ in range(3):
-        gc.collect(0)
-    looks: list[int] = []
-
-    def note(phase: str, info: dict[str, int]) -> None:
-        if phase == "start":
-            looks.append(info["generation"])
-
-    gc.callbacks.append(note)
-    try:
-        constraint = gl.compile(grammar, VOCAB)
-        some = [[n] for n in range(100)]  # Python would look now if it were due
-    finally:
-        gc.callbacks.remove(note)
-    assert looks == [0]
-    assert constraint.report.byte_classes == 13
-    assert len(some) == 100
-
-
-GRAMMARS = {
-    "regex": gl.Regex("a+b?"),
-    "gbnf": gl.Gbnf('root ::= "(" root ")" | left*\nleft ::= left "a" | "b"'),
-    "ebnf": gl.Ebnf('root ::= "(" root ")" | other\nother ::= "a" root | "b"{2,3}'),
-    "joined": gl.Gbnf('root ::= "(" root ")" | ""') + gl.Regex("a*"),
-    "intersection": gl.Gbnf('root ::= "(" root ")" | "a"') & gl.Regex(".{1,9}"),
-    "lark": gl.Lark('start: "(" start ")" | "a" "b"'),
-}
-
-
-@pytest.mark.parametrize("name", GRAMMARS)
-def test_a_dropped_constraint_is_freed_at_once(name: str) -> None:
-    gl.compile(GRAMMARS[name], VOCAB)  # what is made once a process
-    gc.collect()
-    gc.disable()
-    try:
-        constraint = gl.compile(GRAMMARS[name], VOCAB)
-        matcher = constraint.matcher()
-        matcher.fill_mask(gl.allocate_mask(1, VOCAB.size))
-        automaton = automaton_of(constraint)
-        parts = [weakref.ref(part) for part in (automaton, automaton.program, automaton.epoch)]
-        del constraint, matcher, automaton
-        assert [part() for part in parts] == [None, None, None]
-    finally:
-        gc.enable()
 
 
 def test_the_collector_waits_while_states_of_a_language_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

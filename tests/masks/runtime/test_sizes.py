@@ -3,12 +3,10 @@
 import functools
 import json
 import operator
-import random
 import subprocess
 import sys
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -16,14 +14,12 @@ import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.syntax import RegexParser, parse_regex
-from grammarlm.masks.runtime import sizes
 from grammarlm.masks.runtime.sizes import check_size
 from tests.laws.vocabularies import every_byte
 
 WORDS = [f"word {i}" for i in range(40_000)]
 MILLION = "x" * 10**6
 EVERY_BYTE = every_byte().vocabulary()
-DATA: Any = {"enum": WORDS, "const": Decimal("1.5")}
 LARGE: dict[str, Callable[[], Grammar]] = {
     "an enum": lambda: gl.JsonSchema({"enum": WORDS}),
     "an enum as text": lambda: gl.JsonSchema(json.dumps({"enum": WORDS})),
@@ -144,28 +140,6 @@ def test_the_first_look_is_the_compile(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(gl.LimitExceeded):
             gl.compile(grammar, vocab, limits=gl.Limits(max_ms=20))
         assert name
-
-
-def test_what_marshal_writes_is_counted_within_a_factor() -> None:
-    """The things of a frozen schema, against a walk over the schema."""
-    draw = random.Random(4)
-
-    def made(depth: int) -> Any:
-        if depth and draw.random() < 0.8:
-            inner = [made(depth - 1) for _ in range(draw.randint(0, 9))]
-            return {f"{draw.random()}": value for value in inner} if draw.random() < 0.5 else inner
-        return draw.choice(["text " * draw.randint(0, 60), f"{draw.random()}", draw.randint(0, 99), None, True, {}])
-
-    def things(value: Any) -> int:
-        if isinstance(value, dict):
-            return 1 + sum(map(things, value)) + sum(map(things, value.values()))
-        return 1 + sum(map(things, value)) if isinstance(value, list) else isinstance(value, str)
-
-    for _ in range(5):
-        schema = {"enum": [made(5) for _ in range(200)]}
-        (source,) = gl.JsonSchema(schema).sources()
-        counted = sum(source.count(mark) for mark in sizes.MARKS)
-        assert 0.5 * things(schema) < counted < 3 * things(schema) + len(source) / 100
 
 
 def test_chains_of_operators_are_flat_and_equal() -> None:

@@ -10,9 +10,11 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.saved import sealed
+from tests.counts import tiers
 from tests.internals import SNAPSHOT_MAGIC
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
+from tests.masks.saved.damaged_files import damaged
 
 VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
 COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
@@ -100,22 +102,6 @@ def taken(budget: int | None = None) -> bytes:
     return matcher.snapshot()
 
 
-def damaged(data: bytes, rng: random.Random) -> bytes:
-    changed = bytearray(data)
-    for _ in range(rng.choice([1, 1, 2, 5])):
-        at = rng.randrange(len(changed) + 1)
-        kind = rng.randrange(4)
-        if kind == 0 and at < len(changed):
-            changed[at] ^= 1 << rng.randrange(8)
-        elif kind == 1:
-            changed.insert(at, rng.randrange(256))
-        elif kind == 2 and len(changed) > 1:
-            del changed[at % len(changed)]
-        else:
-            changed[at:] = changed[at : rng.randint(at, len(changed))]
-    return bytes(changed)
-
-
 def check_damage(count: int) -> None:
     rng, sound = random.Random(count), [taken(), taken(40)]
     for _ in range(count):
@@ -143,25 +129,15 @@ def check_forgeries(count: int) -> int:
     return loaded
 
 
-def test_damage_is_noticed() -> None:
-    check_damage(5_000)
+@tiers("count", 5_000, 100_000)
+def test_damage_is_noticed(count: int) -> None:
+    check_damage(count)
 
 
-def test_forgeries_are_harmless() -> None:
-    assert check_forgeries(2_000) >= 50
-
-
-@pytest.mark.proof
-def test_much_damage_is_noticed(record_property: Callable[[str, object], None]) -> None:
-    check_damage(100_000)
-    record_property("cases", 100_000)
-
-
-@pytest.mark.proof
-def test_many_forgeries_are_harmless(record_property: Callable[[str, object], None]) -> None:
-    loaded = check_forgeries(100_000)
-    assert loaded >= 1_000
-    record_property("cases", 100_000)
+@tiers("count, least", (2_000, 50), (100_000, 1_000))
+def test_forgeries_are_harmless(count: int, least: int, record_property: Callable[[str, object], None]) -> None:
+    loaded = check_forgeries(count)
+    assert loaded >= least
     record_property("loaded", loaded)
 
 

@@ -13,6 +13,7 @@ import grammarlm as gl
 from grammarlm.grammars import registry
 from grammarlm.grammars.compose import Difference, Grammar, Literal
 from grammarlm.masks.saved import codec, sealed
+from tests.counts import tiers
 from tests.internals import GRAMMAR_MAGIC, GRAMMAR_VERSION
 from tests.laws import vocabularies
 from tests.laws.laws import assert_walk_equals_oracle
@@ -231,23 +232,15 @@ def check_laws(constraint: gl.Constraint, rng: random.Random) -> None:
         assert_walk_equals_oracle(matcher, oracle, VOCAB, rng, 2)
 
 
-def test_damage_is_noticed() -> None:
-    check_damage(5_000)
+@tiers("count", 5_000, 100_000)
+def test_damage_is_noticed(count: int) -> None:
+    check_damage(count)
 
 
-def test_forgeries_are_errors_or_constraints() -> None:
-    assert check_forgeries(1_500) >= 100
-
-
-@pytest.mark.proof
-def test_much_damage_is_noticed(record_property: Callable[[str, object], None]) -> None:
-    check_damage(100_000)
-    record_property("cases", 100_000)
-
-
-@pytest.mark.proof
-def test_many_forgeries_are_errors_or_constraints(record_property: Callable[[str, object], None]) -> None:
-    loaded = check_forgeries(100_000)
-    assert loaded >= 5_000
-    record_property("cases", 100_000)
+@tiers("count, least", (1_500, 100), (100_000, 5_000))
+def test_forgeries_are_errors_or_constraints(
+    count: int, least: int, record_property: Callable[[str, object], None]
+) -> None:
+    loaded = check_forgeries(count)
+    assert loaded >= least
     record_property("loaded", loaded)

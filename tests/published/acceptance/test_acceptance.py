@@ -100,13 +100,6 @@ def test_wrong_rules_are_told_apart(mutant, how, monkeypatch):
     assert max(off) > 0.01
 
 
-def test_a_rule_needs_the_draws_that_it_says(monkeypatch):
-    """Tokens without replacement under the rule for independent ones, and the other way round: another law."""
-    for name, how in (("kseq", "distinct"), ("recursive", "iid")):
-        laws = [(p, law(rule_of(name).function, p, q, 2, how, monkeypatch)) for p, q in PAIRS]
-        assert max(abs(a - b) for p, found in laws for a, b in zip(found, p, strict=True)) > 0.01
-
-
 def accepted(rule, p, q, count, monkeypatch):
     """How probable it is that one of the drafted tokens is returned as such."""
     hits = 0.0
@@ -128,47 +121,6 @@ def best_possible(p, q, count):
     """
     sets = itertools.chain.from_iterable(itertools.combinations(range(len(p)), size) for size in range(len(p) + 1))
     return min(math.fsum(p[i] for i in own) + 1 - math.fsum(q[i] for i in own) ** count for own in sets)
-
-
-def flow(p, q, count):
-    """The same by pushing probability along paths, one after another, until none is left: what the cut is checked against."""
-    drafts = [(tokens, math.prod(q[i] for i in tokens)) for tokens in itertools.product(range(len(p)), repeat=count)]
-    left_d, left_t = [mass for _, mass in drafts], list(p)
-    moved = {}
-    while True:
-        reached, ways = {("d", d): None for d, mass in enumerate(left_d) if mass > 1e-12}, []
-        ways = list(reached)
-        for kind, at in ways:
-            near = (
-                [("t", i) for i in set(drafts[at][0])]
-                if kind == "d"
-                else [("d", d) for (d, i), m in moved.items() if i == at and m > 1e-12]
-            )
-            for node in near:
-                if node not in reached:
-                    reached[node] = (kind, at)
-                    ways.append(node)
-        end = next((node for node in reached if node[0] == "t" and left_t[node[1]] > 1e-12), None)
-        if end is None:
-            return math.fsum(moved.values())
-        path = [end]
-        while reached[path[-1]] is not None:
-            path.append(reached[path[-1]])
-        path.reverse()
-        steps = list(itertools.pairwise(path))
-        back = [moved[two[1], one[1]] for one, two in steps if one[0] == "t"]
-        amount = min(left_d[path[0][1]], left_t[end[1]], *back)
-        for one, two in steps:
-            pair, sign = ((one[1], two[1]), 1) if one[0] == "d" else ((two[1], one[1]), -1)
-            moved[pair] = moved.get(pair, 0.0) + sign * amount
-        left_d[path[0][1]] -= amount
-        left_t[end[1]] -= amount
-
-
-def test_the_cut_is_the_flow():
-    for p, q in itertools.product(FEW, FEW):
-        for count in (1, 2, 3):
-            assert best_possible(p, q, count) == pytest.approx(flow(p, q, count), abs=1e-9)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])

@@ -10,7 +10,7 @@ import grammarlm as gl
 from grammarlm.published.drafters.blocks import Blocks
 from grammarlm.published.drafters.fill import Fill
 from grammarlm.published.trees.lattice import Lattice, best_paths
-from tests.decoding.planted import JointLaw, Planted, noise
+from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import GRAMMARS, STOP, VOCAB, WIDTH, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
 from tests.rounding import embedded_model
@@ -175,23 +175,6 @@ def test_the_best_path_with_a_causal_model_is_that_of_brute_force():
     assert changed
 
 
-def test_several_paths_are_the_best_ones():
-    constraint = gl.compile(gl.Regex("(ab|ba|cc)*d"), VOCAB)
-    logits = np.full((4, WIDTH), -30.0)
-    logits[:, LETTERS] = np.random.default_rng(1).normal(0, 2, (4, 4))
-    lattice = Lattice.of(logits, 4, ())
-    valid = [
-        (sum(lattice.log_p[at, rank] for at, rank in enumerate(choice)), choice)
-        for choice in itertools.product(range(4), repeat=4)
-        if re.fullmatch(
-            "(ab|ba|cc)*d?", "".join(chr(int(lattice.tokens[at, rank]) - 2) for at, rank in enumerate(choice))
-        )
-    ]
-    best = [choice for _, choice in sorted(valid, reverse=True)[:4]]
-    found = best_paths(lattice, constraint.matcher(), 4)
-    assert found == [[int(lattice.tokens[at, rank]) for at, rank in enumerate(choice)] for choice in best]
-
-
 def test_long_blocks_take_few_steps():
     """DEER: 32 places of eight candidates, in JSON and where the places contradict each other: the work is bounded."""
     from grammarlm.published.trees.lattice import MOST_STEPS, Search
@@ -210,23 +193,6 @@ def test_long_blocks_take_few_steps():
             pass
         assert len(search.longest) + 1 >= 32
         assert search.steps <= 9 * MOST_STEPS + 32
-
-
-def test_a_long_block_that_contradicts_itself_takes_few_steps(monkeypatch):
-    """DEER: many states, and what is likely early rules out what is likely late: only the room for each place bounds the search."""
-    from grammarlm.published.trees import lattice as module
-
-    constraint = gl.compile(gl.Regex("(a|b)*c(a|b|c){9}(a|b)*d{4}"), VOCAB)
-    logits = np.full((32, WIDTH), -30.0)
-    logits[:, LETTERS] = np.random.default_rng(0).normal(0, 1, (32, 4))
-    bound, steps = 9 * module.MOST_STEPS + 32, []
-    for most in (module.MOST_STEPS, 1 << 20):
-        monkeypatch.setattr(module, "MOST_STEPS", most)
-        search = module.Search(module.Lattice.of(logits, 8, VOCAB.stop_ids), constraint.matcher(), 1, None, -1)
-        while search.open_paths and search.step() is None:
-            pass
-        steps.append(search.steps)
-    assert steps[0] <= bound < steps[1]
 
 
 # ------------------------------------------------------------------ diffusion models
@@ -286,31 +252,3 @@ def test_a_diffusion_model_that_is_right(length):
     assert out.tokens == text
     rounds = 100 / (length + 1) + 2  # it begins with half the length
     assert out.stats.forwards <= rounds / 0.9 + 1
-
-
-def test_the_length_follows_what_is_accepted():
-    """DiffuSpec: a model that is often right is asked for longer drafts than one that is seldom right."""
-    text, means = fresh(3, 90), []
-    for share in (0.3, 0.7, 0.9, 1.0):
-        model = filling(text, share=share)
-        out = gl.generate(
-            planted(text), PROMPT, vocab=VOCAB, max_tokens=120, draft=gl.Draft(Fill(model, MASK, length=24))
-        )
-        assert out.tokens == text
-        means.append(float(np.mean(model.masks[2:-2])))
-    assert means == sorted(means)
-    assert means[0] < 5
-    assert means[-1] > 12
-
-
-def test_the_best_path_beats_the_best_tokens():
-    """DiffuSpec: where two texts are equally likely, each place alone mixes them; the grammar tells which tokens go together."""
-    texts = ["abababab", "cdcdcdcd"]
-    law = {tuple(2 + ord(letter) for letter in text): 0.5 for text in texts}
-    model = JointLaw(law, WIDTH, prompt=PROMPT, mask_id=MASK)
-    mixed = lambda ids: torch.nan_to_num(model(ids), neginf=-20.0) + 0.1 * noise(WIDTH, seed=4)(ids)  # noqa: E731
-    target = Planted(noise(WIDTH), {tuple(PROMPT): [*(2 + ord(letter) for letter in texts[1]), STOP]})
-    draft = gl.Draft(Fill(mixed, MASK, length=8, least=8), tree="fixed")
-    out = gl.generate(target, PROMPT, vocab=VOCAB, regex="(ab)*|(cd)*", max_tokens=9, draft=draft)
-    assert out.text == texts[1]
-    assert out.stats.forwards <= 3

@@ -73,39 +73,6 @@ def test_shared_layers_read_each_token_once(sampling):
     assert counts["apart"][0] >= 1.8 * counts["apart"][5]
 
 
-def test_drafts_end_where_the_exit_is_unsure():
-    """Kangaroo's eta: each drafted token has at least that probability at the exit, after the mask; so lengths follow it."""
-    model, grammar, lengths = deep(), "[a-h]{60}", []
-    allowed = [2 + ord(letter) for letter in "abcdefgh"]
-
-    def confidence(ids):
-        with torch.no_grad():
-            states = model.model(torch.tensor([ids]), output_hidden_states=True).hidden_states[2][0, -1]
-            return torch.softmax(model.lm_head(model.model.norm(states))[allowed], 0)
-
-    from grammarlm.published.drafters.early_exit import SharedExit
-
-    for eta in (0.0, 0.7, 0.97):
-        drafts = []
-
-        class Watching(SharedExit):
-            def drawn(self, row, tree, nodes, drafts=drafts):
-                if tree:
-                    drafts.append((row.ids[: len(row.ids) - len(nodes) - 1], tree.tokens))
-
-        out = gl.generate(
-            model, PROMPT, vocab=VOCAB, regex=grammar, max_tokens=60, draft=gl.Draft(Watching(2, eta), length=8)
-        )
-        lengths.append(out.stats.draft_tokens / out.stats.forwards)
-        for before, tokens in drafts:
-            for at, token in enumerate(tokens):
-                sure = confidence([*before, *tokens[:at]])
-                assert sure.max() >= eta - 1e-5
-                assert sure[allowed.index(token)] == sure.max()
-    assert lengths == sorted(lengths, reverse=True)
-    assert lengths[0] > 2 * lengths[2]
-
-
 def test_an_adapter_makes_an_exit_right():
     """Kangaroo, PLANTED: an adapter that knows what the other layers would make of a state."""
     model = random_model("Llama", WIDTH, num_hidden_layers=4, eos_token_id=STOP, tie_word_embeddings=False).double()

@@ -130,30 +130,3 @@ def test_the_table_learns_how_the_target_spells():
 
 
 TOKENS_OF = {VOCAB.token_bytes(token): token for token in range(2, STOP)}
-
-
-def test_drafts_are_held_to_the_grammar_by_bytes():
-    """OmniDraft: one automaton of bytes for both vocabularies: what the draft may not say, it passes over."""
-    row = torch.zeros(BYTES.size)
-    row[[*b"abxyz"]] = torch.arange(1.0, 6.0)  # the grammar allows the two least likely ones
-    model = lambda ids: row.expand(*ids.shape, -1)  # noqa: E731
-    draft = gl.Draft(model, vocab=BYTES, length=6)
-    target = Planted(noise(WIDTH), {(5, 6): [*[2 + ord("b")] * 20, STOP]})
-    out = gl.generate(target, [5, 6], vocab=VOCAB, regex="[ab]{20}", draft=draft)
-    assert out.text == "b" * 20
-    assert out.stats.forwards <= 5
-
-
-def test_one_draft_serves_targets_of_several_vocabularies(vocab):
-    draft = gl.Draft(ByteNgrams(SENTENCES[:2]), vocab=BYTES, length=8)
-    tokenizer = gl.load_tiny()[1]
-    for _ in range(2):
-        tiny = {(5, 6): [*tokenizer.encode(SENTENCES[0]), vocab.stop_ids[0]]}
-        out = gl.generate(
-            Planted(lambda ids: torch.zeros(*ids.shape, vocab.size), tiny), [5, 6], vocab=vocab, draft=draft
-        )
-        assert out.text == SENTENCES[0]
-        plain = {(5, 6): [*(2 + byte for byte in SENTENCES[1].encode()), STOP]}
-        out = gl.generate(Planted(noise(WIDTH), plain), [5, 6], vocab=VOCAB, draft=draft)
-        assert out.text == SENTENCES[1]
-        assert out.stats.accepted_tokens > 20

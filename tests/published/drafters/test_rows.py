@@ -11,7 +11,6 @@ from grammarlm.published.drafters.ahead import hidden_transfer, prompt_tokens
 from grammarlm.published.drafters.rows import Rows
 from grammarlm.published.readers.ephemeral import Ephemeral
 from grammarlm.published.trees.tree_tuner import tune_tree
-from tests.decoding.random_models import Forwards
 from tests.decoding.speculative.draft_models import VOCAB, WIDTH, HashModel, random_ahead, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers, written
 
@@ -142,18 +141,6 @@ def test_ephemeral_positions_change_nothing(llama, kind, count):
     assert drafted > 20
 
 
-def test_prompt_tokens_and_transfers_draft_the_targets_own_guesses(llama):
-    """PPD, Hidden Transfer: EQ where the rows are the target's own output at the positions."""
-    generator = torch.Generator().manual_seed(7)
-    maps = [torch.nn.Linear(32, 32).double() for _ in range(3)]
-    for make in (
-        lambda: prompt_tokens(torch.randn(3, 32, generator=generator, dtype=torch.float64)),
-        lambda: hidden_transfer(1, maps),
-    ):
-        drafted, _ = same_answers(llama, lambda tree, make=make: gl.Draft(make(), tree=tree), 4)
-        assert drafted > 20
-
-
 @pytest.mark.parametrize("tree", gl.Draft.TREES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_ephemeral_positions_are_where_they_belong(llama, kind, tree):
@@ -177,21 +164,6 @@ def test_ephemeral_positions_are_where_they_belong(llama, kind, tree):
     assert out.tokens == text
     assert forwards_of(out) >= ENOUGH
     assert len(calls) == out.stats.forwards
-
-
-def test_ephemeral_ids_are_never_in_text_cache_or_matcher():
-    """ConFu: ids that the grammar forbids are read after each token; cache and texts have nothing of them afterwards."""
-    model = transformers_model("Llama")
-    forwards = Forwards(model)
-    drafter = Rows(random_ahead(4), ephemeral=Ephemeral(ids=[200, 201]))
-    out = gl.generate(model, PROMPT, vocab=VOCAB, regex="[a-h]{30}", draft=gl.Draft(drafter, length=AHEAD))
-    assert re.fullmatch("[a-h]{30}", out.text)
-    cached = forwards.cached[1:]  # the first forward reads the prompt alone
-    assert cached[0] == len(PROMPT)
-    # Of each forward the cache keeps the last token and what was accepted: at most the draft and one more.
-    assert all(0 < after - before <= AHEAD + 1 for before, after in itertools.pairwise(cached))
-    assert cached[-1] <= len(PROMPT) + 30
-    assert all(width >= 3 for _, width in forwards.shapes[1:-1])  # the last token and two ephemeral ids at least
 
 
 def test_models_without_such_attention_are_refused():

@@ -120,22 +120,6 @@ def test_the_weighted_law_converges(options, seeds):
     assert error(masked) > 0.1
 
 
-def test_a_critic_sees_each_open_text_once_and_no_finished_one():
-    seen = []
-
-    def watched(texts):
-        seen.append(list(texts))
-        return [0.0] * len(texts)
-
-    particles = sampled_run(LANGUAGES["all"], 20, 3, critic=watched)
-    assert all(len(texts) == len(set(texts)) for texts in seen)
-    assert [len(text) for texts in seen for text in texts] == sorted(len(text) for texts in seen for text in texts)
-    assert len(particles.ess) == 4
-    for wrong in (lambda texts: [], lambda texts: [-math.inf] * len(texts), lambda texts: [math.nan] * len(texts)):
-        with pytest.raises(ValueError, match="the critic was asked about"):
-            sampled_run(LANGUAGES["all"], 3, 0, critic=wrong)
-
-
 def test_systematic_resampling():
     rng = np.random.default_rng(0)
     for _ in range(300):

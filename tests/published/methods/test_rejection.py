@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.published.methods.exponential_race import ExponentialRace
 from grammarlm.published.methods.rejection import NO_TOKEN, Drawn, Rejection, run_together
 from tests.decoding.enumeration import EnumeratedRace, outcomes
@@ -100,22 +99,6 @@ def test_geometric_weights_without_an_end(p):
     assert_proper(p, Rejection("geometric"), [f for f in all_predicates(len(p)) if f[0]])
 
 
-@pytest.mark.parametrize("p", [*SMALL, FIVE], ids=str)
-def test_how_many_checks_the_first_acceptance_takes(p):
-    for f in all_predicates(len(p)):
-        if not any(f):
-            continue
-        z = np.dot(p, f)
-        formula = 1 + sum(x / (x + z) for x, fine in zip(p, f, strict=True) if not fine)
-        runs = outcomes(lambda choices, f=f: answered(Rejection("none").draw(EnumeratedRace(p, choices)), f))
-        found = [(probability, drawn) for probability, (drawn, _) in runs]
-        assert sum(probability * drawn.checks for probability, drawn in found) == pytest.approx(formula, abs=1e-12)
-        for token, fine in enumerate(f):  # and the token is an exact draw from what the predicate leaves
-            law = sum(probability for probability, drawn in found if drawn.token == token)
-            assert law == pytest.approx(p[token] / z if fine else 0, abs=1e-12)
-        assert all(drawn.log_weight == 0 for _, drawn in found)
-
-
 def test_a_wrong_weight_is_noticed():
     """The enumeration can fail: a second round that starts afresh, for which the simple weight is biased."""
 
@@ -138,18 +121,6 @@ def test_a_wrong_weight_is_noticed():
     assert abs(law.sum() - 0.5) > 0.01
 
 
-def test_extra_checks_lower_the_variance():
-    p, f = SIX, (0, 1, 0, 1, 1, 0)
-    variances = []
-    for extra in (1, 2, 3):
-        runs = list(
-            outcomes(lambda choices, e=extra: answered(Rejection(extra=e, share=0).draw(EnumeratedRace(p, choices)), f))
-        )
-        variances.append(sum(q * math.exp(2 * drawn.log_weight) for q, (drawn, _) in runs))
-    assert variances == sorted(variances, reverse=True)
-    assert variances[0] > 1.1 * variances[2]
-
-
 def noise(logits, seed, position):
     """Log-probabilities, and the uniform numbers of the race."""
     from grammarlm.kernels.entries import fill_uniform
@@ -162,20 +133,6 @@ def noise(logits, seed, position):
 
 def race(logits, seed=0, position=0):
     return ExponentialRace(*noise(logits, seed, position), lambda: np.random.default_rng([seed, position]))
-
-
-def test_under_a_mask_as_its_predicate_the_token_is_the_masked_one():
-    """The same noise, the same race: rejection draws what masking with the same set of tokens draws."""
-    rng = np.random.default_rng(3)
-    for case in range(60):
-        logits = rng.normal(0, 3, int(rng.integers(2, 3000))).astype(np.float32)
-        f = rng.random(len(logits)) < rng.choice([0.02, 0.5, 0.95])
-        f[rng.integers(len(f))] = True
-        expected, _ = draw(np.where(f, logits, np.float32(-np.inf)), Sampling(1.0, seed=11), case)
-        for how in (Rejection(), Rejection("simple"), Rejection("geometric"), Rejection("none", batch=3)):
-            found, asked = answered(how.draw(race(logits, 11, case)), f)
-            assert found.token == expected
-            assert found.checks == len(asked)
 
 
 @pytest.mark.parametrize(
@@ -236,18 +193,6 @@ def test_who_is_put_back_comes_as_in_a_draw_with_replacement():
     assert ((counts[2:] - expected[2:]) ** 2 / expected[2:]).sum() < 2 + 5 * 2
     assert np.mean(misses) == pytest.approx(0.45 / 0.55, abs=5 * math.sqrt(0.45) / 0.55 / math.sqrt(3000))
     assert max(running.misses(1) for _ in range(50)) == 1
-
-
-def test_no_sort_of_the_vocabulary(monkeypatch):
-    """A draw in a large vocabulary lists a few hundred tokens, not all."""
-    logits = np.random.default_rng(0).normal(0, 2, 100_000).astype(np.float32)
-    listed = []
-    for position in range(20):
-        running = race(logits, 2, position)
-        drawn, _ = answered(Rejection().draw(running), np.arange(100_000) % 3 == 0)
-        assert drawn.token % 3 == 0
-        listed.append(len(running._listed) + drawn.checks)
-    assert max(listed) < 400
 
 
 def test_samplers_together_ask_each_question_once_and_return_what_each_returns_alone():

@@ -16,13 +16,9 @@ from grammarlm.published.readers.state_space import StateSpaceModel
 from grammarlm.published.readers.with_embeddings import with_embeddings
 from tests.decoding.random_models import Forwards
 from tests.decoding.speculative.draft_models import (
-    GRAMMARS,
-    STOP,
     VOCAB,
     WIDTH,
-    Agreeing,
     HashModel,
-    prompts,
     transformers_model,
 )
 from tests.decoding.speculative.equal_answers import same_answers
@@ -100,19 +96,6 @@ def test_trees_get_the_same_logits_from_both(both):
                 assert_logits(logits[1][at + 1 + node], stock)
             at += 1 + len(tree)
             text.extend(tree.tokens[node] for node in path)
-
-
-@pytest.mark.parametrize("tree", gl.Draft.TREES)
-def test_both_accept_the_same_tokens(both, tree):
-    """LongSpec: under a grammar, with a draft model, sampled: answers and accepted tokens."""
-    found = []
-    for model in both:
-        draft = gl.Draft(HashModel(3, 2), tree=tree)
-        asked = {"vocab": VOCAB, "grammar": GRAMMARS["regex"], "max_tokens": 50, "temperature": 1.0, "seed": 4}
-        outs = gl.generate(model, prompts(4, 3), draft=draft, **asked)
-        found.append([(out.tokens, out.stats.accepted_tokens, out.stats.forwards) for out in outs])
-    assert found[0] == found[1]
-    assert sum(accepted for _, accepted, _ in found[0])
 
 
 @pytest.mark.parametrize("count", COUNT)
@@ -279,17 +262,3 @@ def test_long_prompts_are_read_in_pieces(kind):
     for number, text in enumerate(texts):
         stock = model(torch.tensor([[*text, 5]])).logits[0, -2:]
         assert_logits(torch.stack([logits[number], after[number]]), stock)
-
-
-@pytest.mark.parametrize("tree", ["chain", "fixed"])
-def test_what_was_drawn_is_read_once_more_and_nothing_else(tree):
-    """STree: after a draft the state goes back and reads the drawn tokens again, with the next ones; never whole texts."""
-    model = LinearStates(2, WIDTH)
-    plain = gl.generate(model, [5, 6, 7], vocab=VOCAB, max_tokens=60, close=False)
-    draft = gl.Draft(Agreeing(model.__call__, HashModel(3, 2)), tree=tree, length=4)
-    target = LinearStates(2, WIDTH)
-    out = gl.generate(target, [5, 6, 7], vocab=VOCAB, max_tokens=60, close=False, draft=draft)
-    assert STOP not in out.tokens
-    assert out.tokens == plain.tokens
-    assert out.stats.forwards < 0.6 * len(out.tokens)
-    assert target.reads <= 3 + len(out.tokens)  # beside the nodes of drafts

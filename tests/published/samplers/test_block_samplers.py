@@ -74,14 +74,6 @@ def test_tccf_thinks_in_large_blocks_and_answers_in_small_ones() -> None:
     assert re.fullmatch(language.pattern, short.text)
 
 
-def test_both_sizes_of_blocks_occur_in_one_row() -> None:
-    language = Language(r"[ab]{5}>\[[ab,]{7}\]", (b"[", b"]", b"a", b",", b"b", b">"), 15)
-    out = language.infill(Context(4, language.width, 8.0), sampler="bounded", marker=">", think=6, block=3)
-    blocks = list(dict.fromkeys(tuple(step.notes["block"]) for step in out.stats.trace))
-    assert blocks == [(0, 6), (6, 9), (9, 12), (12, 15)]
-    assert re.fullmatch(language.pattern, out.text)
-
-
 def test_each_open_region_of_nap_gains_a_token_at_every_step() -> None:
     language = LANGUAGES["pairs"]
     rejections = 0
@@ -105,9 +97,3 @@ def test_a_region_of_nap_gains_a_token_where_its_own_is_refused() -> None:
     out = language.infill(Fixed(rows, language.width), [-1, -1, 3, -1, -1], sampler="regions")
     first = out.stats.trace[0]
     assert (first.committed, first.tokens, first.rejected) == ([0, 4], [1, 1], [4])
-
-
-def test_nap_takes_regions_that_are_given() -> None:
-    out = infill(Fixed([{1: 0.3}] * 9), [-1] * 9, "regions", regions=[(0, 3), (3, 6)])
-    assert [len(step.committed) for step in out.stats.trace] == [2, 2, 2, 1, 1, 1]
-    assert all(at < 6 for step in out.stats.trace[:3] for at in step.committed)

@@ -7,10 +7,9 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.diffusion.boards import Boards
-from grammarlm.decoding.diffusion.free import FreeCanvas
 from tests.decoding.diffusion.languages import LANGUAGES, Language
-from tests.decoding.diffusion.mock_models import MASK, VOCAB, Adversary, Context, infill, random_holes, steps_of
-from tests.decoding.diffusion.sampled import SEEDS, same
+from tests.decoding.diffusion.mock_models import Adversary, Context, infill, random_holes, steps_of
+from tests.decoding.diffusion.sampled import SEEDS
 
 
 @pytest.mark.parametrize("seeds", [SEEDS[::2], pytest.param(SEEDS, marks=pytest.mark.proof)], ids=["some", "all"])
@@ -94,11 +93,6 @@ def test_window_diffusion_wedlm_and_blocks_decide_as_on_the_whole_canvas(driver,
             assert min(have_model.lengths) <= window + 16 < LONG.length
 
 
-def test_window_diffusion_over_all_is_the_sampler_inside() -> None:
-    same("window", {"window": 99, "inner": "entropy", "tau": 1.0}, "entropy", {"tau": 1.0})
-    same("full", {"inner": "leap", "w": 2}, "leap", {"w": 2})
-
-
 def test_the_matcher_of_wedlm_moves_over_contiguous_commits_only() -> None:
     language = LANGUAGES["words"]
     constraint = gl.compile(language.grammar, language.vocab)
@@ -111,9 +105,3 @@ def test_the_matcher_of_wedlm_moves_over_contiguous_commits_only() -> None:
     assert boards.read == 4
     boards.part(np.array([1, 2, 3, 3, language.stop]), 5)
     assert boards.read == 4  # a stop id is the canvas's, not the matcher's
-
-
-def test_free_canvas_is_used_without_a_constraint() -> None:
-    canvas = FreeCanvas(3, VOCAB)
-    assert not canvas.allowed([-1, 4, -1]).test(0, [MASK, 21]).any()
-    assert canvas.allowed([-1, 4, -1]).test(2, range(1, 21)).all()

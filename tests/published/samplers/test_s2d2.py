@@ -5,16 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from tests.decoding.diffusion.mock_models import MASK, Context, Counting, Fixed, infill, random_holes
-from tests.decoding.diffusion.sampled import SEEDS, same
+from tests.decoding.diffusion.mock_models import Context, Fixed, infill, random_holes
+from tests.decoding.diffusion.sampled import SEEDS
 from tests.rounding import EPSILON
 
 GAIN = 80 * EPSILON  # of runs of up to twelve: it changes by less than 40 dp, and p is off by less than two units
-
-
-def test_s2d2_that_never_verifies_is_confidence() -> None:
-    same("s2d2", {"verify": "never"}, "confidence")
-    same("s2d2", {"verify": "never", "inner": "entropy"}, "entropy")
 
 
 def test_s2d2_that_always_verifies_is_greedy_at_temperature_0() -> None:
@@ -45,49 +40,6 @@ def test_s2d2_verifies_where_that_pays() -> None:
     *before, last = [step.notes for step in unsure.stats.trace]
     assert all(notes["gain"] < 0 and "drafted" not in notes for notes in before)
     assert last == {}  # one position is no run
-
-
-class Rounds(Counting):
-    """The next run of masked positions is as sure as the plan has it: a confidence for each number of ids that are known."""
-
-    def __init__(self, plan):
-        super().__init__()
-        self.plan = plan
-
-    def row(self, ids):
-        known = sum(token != MASK for token in ids)
-        return Fixed([{1 + at: self.plan[known]} for at in range(len(ids))]).table
-
-
-def gain_of(confidence, count):
-    """Of a run whose positions are all as confident, where the sampler commits one."""
-    p = confidence / (1 - 2 * (1 - confidence) / 21)
-    return sum(p**n for n in range(1, count + 1)) / 2 - 1
-
-
-def test_s2d2_with_hysteresis_verifies_until_the_gain_is_low() -> None:
-    plan = [0.5, 0.87, 0.7, 0.7, 0.5, 0.7, 0.7, 0.87, 0.7, 0.5, 0.5, 0.5]
-    found = {}
-    for verify in ("auto", "hysteresis"):
-        out = infill(Rounds(plan), [-1] * 12, "s2d2", temperature=1.0, seed=3, verify=verify, on=0.3, off=-0.4)
-        known, is_on, said = 0, False, []
-        for step in out.stats.trace:
-            left = 12 - known
-            if left >= 2:
-                gain = gain_of(plan[known], left)
-                assert step.notes["gain"] == pytest.approx(gain, abs=GAIN)
-                is_on = gain > (-0.4 if is_on and verify == "hysteresis" else 0.3)
-                said.append((is_on, gain))
-            else:
-                is_on = False
-            assert ("drafted" in step.notes) == is_on
-            known += len(step.committed)
-        found[verify] = said
-    assert any(on and gain <= 0.3 for on, gain in found["hysteresis"])
-    assert not any(on and gain <= 0.3 for on, gain in found["auto"])
-    assert any(not on for on, _ in found["hysteresis"])
-    with pytest.raises(ValueError, match="ends at a lower gain than it begins"):
-        infill(Context(0), [-1] * 4, "s2d2", verify="hysteresis", on=0.0, off=1.0)
 
 
 def ucb(trace, explore):

@@ -9,8 +9,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.diffusion import SAMPLERS
 from tests.decoding.diffusion.languages import LANGUAGES, LETTERS, Language, agreeing
-from tests.decoding.diffusion.mock_models import MASK, Adversary, Context, Counting, Fixed, infill
-from tests.decoding.diffusion.sampled import SEEDS, look_at, same
+from tests.decoding.diffusion.mock_models import Adversary, Context, Fixed, infill
+from tests.decoding.diffusion.sampled import SEEDS, look_at
 
 
 def test_dparallel_defers_only_positions_that_conflict() -> None:
@@ -57,10 +57,6 @@ def gpt2_like():
     return tokenizer, gl.Vocabulary.from_tokenizer(tokenizer)
 
 
-def test_credit_decoding_without_credit_is_confidence() -> None:
-    same("credit", {"alpha": 0.0}, "confidence")
-
-
 def test_credit_decoding_forgets_an_id_that_has_become_impossible() -> None:
     logits = np.random.default_rng(1).standard_normal((3, 32))
     allowed = np.zeros((3, 32), bool)
@@ -73,13 +69,6 @@ def test_credit_decoding_forgets_an_id_that_has_become_impossible() -> None:
     assert after[0][4] >= 0.5
     assert after[2][6] >= 0.75
     assert before == {"credit": {0: {3: 2.0, 4: 1.0}, 2: {6: 1.5}}}  # a sampler changes nothing that it is given
-
-
-def test_credit_decoding_saves_steps_where_confidence_rises_slowly() -> None:
-    rows = [{1 + at: 0.75} for at in range(8)]
-    counts = {name: infill(Fixed(rows), [-1] * 8, name, tau=0.85).stats.forwards for name in ("credit", "confidence")}
-    assert counts["confidence"] == 8
-    assert counts["credit"] < 8
 
 
 def test_learn2pd_is_valid_under_any_policy() -> None:
@@ -107,22 +96,9 @@ def test_learn2pd_cuts_the_text_only_where_it_may_end() -> None:
     assert len(never.stats.trace[0].committed) < 5 or never.stats.trace[0].notes == {}
 
 
-def test_learn2pd_does_what_the_policy_says() -> None:
-    """It sees the confidences from left to right; here the least certain ones are final."""
-    rows = [{1: 0.9}, {2: 0.3}, {3: 0.95}, {4: 0.2}]
-    out = infill(Fixed(rows), [-1] * 4, "policy", policy=lambda p: p < 0.5)
-    assert sorted(out.stats.trace[0].committed) == [1, 3]
-    said = infill(Fixed(rows), [-1] * 4, "policy", policy=lambda p: 1 - p, tau=0.65)  # probabilities
-    assert sorted(said.stats.trace[0].committed) == [1, 3]
-
-
 def test_a_policy_with_the_wrong_number_of_answers_is_refused() -> None:
     with pytest.raises(ValueError, match="one answer for each"):
         infill(Context(0), [-1] * 4, "policy", policy=lambda p: p[:1] > 0)
-
-
-def test_ccd_with_a_window_of_one_is_confidence() -> None:
-    same("history", {"window": 1}, "confidence")
 
 
 def test_ccd_averages_over_what_is_allowed_now() -> None:
@@ -143,10 +119,6 @@ def test_ccd_averages_over_what_is_allowed_now() -> None:
     assert list(sure.positions) == [0]
 
 
-def test_local_leap_without_neighbours_is_confidence() -> None:
-    same("leap", {"w": 0}, "confidence")
-
-
 def test_what_the_grammar_forces_is_an_anchor_of_local_leap() -> None:
     language = Language("[ab][ab]c[ab][ab]", LETTERS, 5)
     rows = [{1: 0.8, 2: 0.2}, {1: 0.8, 2: 0.2}, {1: 0.7, 3: 0.2}, {2: 0.8, 1: 0.2}, {2: 0.6, 1: 0.4}]
@@ -154,23 +126,6 @@ def test_what_the_grammar_forces_is_an_anchor_of_local_leap() -> None:
     assert set(language.infill(model, sampler="leap", w=1).stats.trace[0].committed) == {1, 2, 3}
     assert set(language.infill(model, sampler="leap", w=4).stats.trace[0].committed) == {0, 1, 2, 3}
     assert language.infill(model, sampler="confidence").stats.trace[0].committed == [2]
-
-
-class Hub(Counting):
-    """Position 0 is uncertain; once it is known, all others are. Until then they look easier than they are."""
-
-    def row(self, ids):
-        rows = [{1: 0.3, 2: 0.29, 3: 0.28}, *[{4: 0.5, 5: 0.45}] * (len(ids) - 1)]
-        if ids[0] != MASK:
-            rows[1:] = [{4 + ids[0]: 0.99}] * (len(ids) - 1)
-        return Fixed(rows).table
-
-
-def test_ete_needs_fewer_steps_where_much_depends_on_one_position() -> None:
-    out = infill(Hub(), [-1] * 10, "explore")
-    assert out.stats.forwards == 2
-    assert out.stats.trace[0].committed == [0] == out.stats.trace[0].notes["explored"]
-    assert infill(Hub(), [-1] * 10, "confidence").stats.forwards > 5
 
 
 def test_ete_counts_no_bits_of_what_the_grammar_forces() -> None:

@@ -32,8 +32,6 @@ from tests.decoding.speculative.draft_models import (
     transformers_model,
 )
 
-torch = pytest.importorskip("torch")
-
 DRAWS = ({}, {"temperature": 1.0, "seed": 5})
 
 
@@ -209,39 +207,6 @@ def test_the_draft_goes_on_while_the_target_reads():
         assert max(each.drafting[0], each.reading[0]) < min(each.drafting[1], each.reading[1])
 
 
-def test_what_was_drafted_ahead_need_not_be_drafted():
-    """PEARL: a draft model that is always right is called between two forwards half as often; chains have the same length."""
-    model, calls = HashModel(5, 3), {}
-    for schedule in (None, Parallel(ahead=5)):
-        slow = Slow(HashModel(5, 3), 1, 0.0)
-        draft = gl.Draft(slow, length=4, schedule=schedule)
-        out = gl.generate(model, [5, 6], vocab=VOCAB, regex="[a-z]{60}", draft=draft)
-        own = sum(thread is threading.main_thread() for thread in slow.threads)
-        calls[schedule] = own
-        assert out.stats.forwards == 9
-        if schedule is not None:
-            assert sum(each.taken for each in schedule.trace) >= 0.6 * len(out.tokens)
-            assert len(slow.threads) > own
-    assert calls[schedule] <= 0.5 * calls[None]
-
-
-def test_one_token_is_read_while_the_rest_is_drafted():
-    """PEARL's other half: after a refusal the target reads a chain of one token, and the draft goes on meanwhile."""
-    trees = []
-
-    class Watching(ModelDrafter):
-        def drawn(self, row, tree, nodes):
-            trees.append((len(tree), len(nodes)))
-
-    target = HashModel(5, 3)
-    draft = gl.Draft(Watching(near(target)), length=4, schedule=Parallel(ahead=4))
-    gl.generate(target, [5, 6], vocab=VOCAB, max_tokens=60, close=False, draft=draft)
-    after = [later for earlier, later in itertools.pairwise(trees) if earlier[0] > earlier[1]]
-    assert after
-    assert {size for size, _ in after} <= {0, 1}
-    assert max(size for size, _ in trees) == 4
-
-
 def test_branches_are_tried_where_the_next_token_is_unsure():
     """Mirror-SD: the target's token is the draft's second choice at each end of a chain; with branches it is drafted ahead,
     and only branches that the grammar allows are."""
@@ -281,55 +246,6 @@ def test_branches_are_tried_where_the_next_token_is_unsure():
             assert ids[: len(prompt)] == prompt
         assert asked
     assert taken[3] > 1.5 * taken[1]
-
-
-def nearly_decided_early():
-    """A model whose second and third layer hardly change what the first one makes of a text."""
-    model = random_model("Llama", WIDTH, eos_token_id=STOP, tie_word_embeddings=False, num_hidden_layers=3)
-    with torch.no_grad():
-        for layer in model.model.layers[1:]:
-            layer.self_attn.o_proj.weight *= 0.02
-            layer.mlp.down_proj.weight *= 0.02
-    return model
-
-
-class Misses:
-    """A draft that is right, but after every fifth id the target's token is the tenth best."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def __call__(self, ids):
-        with torch.no_grad():
-            logits = self.model(ids).logits
-        values, tokens = logits.topk(10)
-        missed = logits.scatter(-1, tokens, values.roll(1, -1))
-        end = (torch.arange(ids.shape[1]) - 2) % 5 == 4
-        return torch.where(end[:, None], missed, logits)
-
-
-@pytest.mark.parametrize("sampling", DRAWS)
-def test_branches_that_the_target_s_first_layers_like(sampling):
-    """Mirror-SD: at each end of a chain the draft has no idea (sampled: another) and the target's first layer has."""
-    model, small, taken = nearly_decided_early(), nearly_decided_early(), {}
-    asked, options = [[5, 6, 7], [8, 9, 10]], {"max_tokens": 50, "close": False, **sampling}
-    for layers in (None, 1):
-        schedule = Parallel(ahead=5, branches=3, layers=layers)
-        draft = gl.Draft(Misses(small), length=4, schedule=schedule)
-        equal(model, asked, lambda draft=draft: draft, **options)
-        taken[layers] = sum(each.taken for each in schedule.trace)
-    assert taken[1] > (1 if sampling else 2) * taken[None]
-    assert not any(layer._forward_hooks for layer in model.model.layers)
-
-
-def test_what_a_glimpse_needs_is_said():
-    for model, layers, message in (
-        (HashModel(5, 3), 1, "need a transformers model with a list of layers"),
-        (nearly_decided_early(), 3, "layers=3: the model has 3"),
-    ):
-        draft = gl.Draft(HashModel(6, 2), schedule=Parallel(branches=2, layers=layers))
-        with pytest.raises(ValueError, match=message):
-            gl.generate(model, [5], vocab=VOCAB, max_tokens=9, draft=draft)
 
 
 # ------------------------------------------------------------------ row by row
@@ -423,26 +339,3 @@ def test_rooms_of_zero_to_eight_that_come_and_go(kind, each):
             equal(model, prompts(8, 4), lambda drafter=drafter: gl.Draft(drafter, schedule=Rooms(of)), **options)
     assert {room for each in rooms for room in each} == set(range(MOST + 1))
     assert len({len(each) for each in rooms}) > 3
-
-
-def test_drafts_are_cut_before_the_target_reads_them():
-    """FASER: of a draft with a dead token the target reads what is before it, and nothing after."""
-    read, dead = [], [160, 161]
-    model = HashModel(5, 3)
-
-    class Half(RunDrafter):
-        """Two tokens that may come, then one that may not, then others that might."""
-
-        def runs(self, growth, length, count):
-            return [[99, 100, *dead, 99, 100][:length]]
-
-    def watched(ids):
-        read.extend(ids.flatten().tolist())
-        return model(ids)
-
-    options = {"vocab": VOCAB, "regex": "[a-f]{24}"}
-    draft = gl.Draft(Half(), length=MOST, schedule=Rooms(lambda rows: [MOST] * len(rows)))
-    outs = gl.generate(watched, [[5], [6, 7], [8, 9, 10]], draft=draft, **options)
-    assert not set(dead) & set(read)
-    assert all(out.stats.draft_tokens <= 2 * out.stats.forwards for out in outs)
-    assert sum(out.stats.draft_tokens for out in outs) > 20

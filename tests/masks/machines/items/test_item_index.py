@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import grammarlm as gl
 from grammarlm.grammars.items.tokens import CHUNK
 from grammarlm.masks.machines.items.index import ItemIndex
-from grammarlm.masks.machines.items.sort import sorted_order
 
 LARGE = (
     2,
@@ -58,30 +57,6 @@ items_of = st.lists(st.lists(st.integers(0, 3), max_size=4).map(tuple), max_size
 def test_any_items(items, largest):
     items = [tuple(largest if token == 3 else token for token in item) for item in items]
     check(gl.Tokens([list(item) for item in items]), items)
-
-
-@settings(deadline=None)
-@given(st.integers(1, 4), st.data())
-def test_one_length(length, data):
-    items = data.draw(st.lists(st.lists(st.integers(0, 3), min_size=length, max_size=length).map(tuple), max_size=20))
-    check(gl.Tokens(np.array(items, np.int64).reshape(len(items), length)), items)
-
-
-def test_the_order_is_stable_beyond_the_first_word():
-    """Rows that agree for many words, equal ones among them."""
-    rng = np.random.default_rng(1)
-    for length, largest, span in ((40, 2**18, 2), (9, 2**16, 3), (200, 255, 2)):
-        matrix = np.full((3000, length), largest)
-        matrix[:, ::7] -= rng.integers(0, span, (3000, len(range(0, length, 7)))) * rng.integers(0, 2, (3000, 1))
-        order = sorted_order(lambda at, m=matrix: m[at], *matrix.shape, largest)
-        assert order.tolist() == sorted(range(3000), key=lambda i, m=matrix: tuple(m[i]))
-
-
-def test_rows_cost_nothing_where_the_input_is_sorted():
-    items = sorted((a, b) for a in range(20) for b in range(20))
-    index = ItemIndex.build(gl.Tokens([*items, items[-1]]))
-    assert index.order is None
-    assert ItemIndex.build(gl.Tokens(items[::-1])).order is not None
 
 
 @pytest.mark.parametrize("largest", LARGE)

@@ -284,45 +284,6 @@ def test_explanations_name_tokens():
     assert "<item_2>" in beside.explain(A)
 
 
-def test_constraints_are_saved():
-    for grammar in (
-        gl.Tokens(SET),
-        gl.TokenList(gl.Tokens(np.array([[A, B], [B, A]])), 1, 2, separator=":") + gl.Text(),
-    ):
-        constraint = gl.compile(grammar, VOCAB)
-        again = gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB)
-        assert again.grammar == grammar
-        assert again.fingerprint == constraint.fingerprint
-        assert allowed_ids(again.matcher(), VOCAB) == allowed_ids(constraint.matcher(), VOCAB)
-    other = gl.compile(gl.Tokens(SET[:-1]), VOCAB)
-    with pytest.raises(gl.GrammarError, match="another grammar"):
-        other.restore(gl.compile(gl.Tokens(SET), VOCAB).matcher().snapshot())
-
-
-def test_little_memory_only_costs_time():
-    items = [list(way) for way in itertools.product([A, B, AB, *ITEMS], repeat=4)]
-    small = gl.compile(gl.Tokens(items), VOCAB, limits=gl.Limits(max_states=40))
-    for seed in range(30):
-        rng, matcher = random.Random(seed), small.matcher()
-        for depth in range(4):
-            assert allowed_ids(matcher, VOCAB) == {A, B, AB, *ITEMS}, depth
-            assert matcher.advance(rng.choice([A, B, AB, *ITEMS]))
-        assert allowed_ids(matcher, VOCAB) == {STOP}
-
-
-def test_many_items_in_little_time_at_a_state():
-    rng = np.random.default_rng(0)
-    rows = rng.integers(0, 255, (30_000, 5))
-    matcher = gl.compile(gl.Tokens(rows), VOCAB).matcher()
-    for row in rows[:200].tolist():
-        for depth, token in enumerate(row):
-            same = rows[(rows[:, :depth] == row[:depth]).all(axis=1)]
-            assert allowed_ids(matcher, VOCAB) == set(same[:, depth].tolist())
-            assert matcher.advance(token)
-        assert allowed_ids(matcher, VOCAB) == {STOP}
-        matcher.reset()
-
-
 WRONG = [
     (lambda: gl.Tokens([[A], [A, STOP]]), gl.GrammarError, "item 1 holds the stop id"),
     (lambda: gl.Tokens([[VOCAB.size]]), gl.GrammarError, "the ids of this vocabulary are 0 to"),

@@ -8,7 +8,6 @@ import grammarlm as gl
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
 from grammarlm.masks.machines.parts import borders
 from grammarlm.masks.machines.parts import reader as parts_reader
-from grammarlm.masks.machines.regular import rows as regular_rows
 from tests.mask_bits import ids_of
 
 ORDER = gl.JsonSchema({"type": "object", "properties": {"n": {"type": "integer", "maximum": 40}}, "required": ["n"]})
@@ -154,16 +153,6 @@ SKIPPING = ["calls", "calls in calls", "a string and anything", "any value and a
 
 
 @pytest.mark.parametrize("name", SKIPPING)
-def test_masks_where_much_is_left_out(name, monkeypatch):
-    """What is done over large vocabularies only."""
-    monkeypatch.setattr(borders, "FEWEST_NODES", 0)
-    monkeypatch.setattr(borders, "FEW_NODES", 0)
-    monkeypatch.setattr(borders, "FEW_WANTED", 1)
-    monkeypatch.setattr(regular_rows, "FEW_NODES", 0)
-    assert check_masks(name, 3, seed=11) >= 6
-
-
-@pytest.mark.parametrize("name", SKIPPING)
 def test_masks_where_parts_end_in_many_places(name, monkeypatch):
     monkeypatch.setattr(borders, "FEW_ENDS", 0)
     assert check_masks(name, 3, seed=12) >= 6
@@ -200,42 +189,10 @@ def test_what_matchers_do():
     assert allowed(again.matcher()) == allowed(matcher)
 
 
-def test_batches_and_trees():
-    constraint = gl.compile(GRAMMARS["thinking"], VOCAB)
-    matchers = [constraint.matcher() for _ in range(4)]
-    for matcher, text in zip(matchers, (b"", b"a<", b"</k>", b'</k>{"n":'), strict=True):
-        assert matcher.advance_bytes(text)
-    mask = gl.allocate_mask(4, VOCAB.size)
-    gl.fill_masks(matchers, mask, threads=2)
-    for row, matcher in enumerate(matchers):
-        alone = gl.allocate_mask(1, VOCAB.size)
-        matcher.fill_mask(alone)
-        assert (mask[row] == alone[0]).all()
-    tree = gl.allocate_mask(3, VOCAB.size)
-    gl.fill_tree(matchers[2], [TOKENS.index(b'{"'), TOKENS.index(b"n")], [-1, 0], tree)
-    fork = matchers[2].fork()
-    assert fork.advance_bytes(b'{"n')
-    alone = gl.allocate_mask(1, VOCAB.size)
-    fork.fill_mask(alone)
-    assert (tree[2] == alone[0]).all()
-
-
 def test_the_report_speaks_of_all_parts():
     report = gl.compile(ORDER + gl.Regex(" ") + WORDS, VOCAB).report
     assert {line.keyword for line in report.keywords()} >= {"properties", "maxItems", "enum"}
     assert any(cap.startswith("numbers") for cap in report.caps)
-
-
-def test_little_memory_only_costs_time():
-    limits = gl.Limits(max_bytes=1 << 19)
-    small, large = (
-        gl.compile(GRAMMARS["thinking"], VOCAB, limits=limits).matcher(),
-        gl.compile(GRAMMARS["thinking"], VOCAB).matcher(),
-    )
-    for byte in b"ab" * 400 + b"</k>" + b'{"n":7, ' + b'"x": [1,2,{"a":"' + b"\\n" * 300:
-        assert small.advance(byte)
-        assert large.advance(byte)
-    assert allowed(small) == allowed(large)
 
 
 @pytest.mark.parametrize(
@@ -310,18 +267,6 @@ def test_a_text_that_can_be_read_in_too_many_ways(monkeypatch):
     with pytest.raises(gl.LimitExceeded, match="more than 20 ways"):
         matcher.advance_bytes(b"[" * 10)
     assert allowed(matcher)
-
-
-def test_many_alternatives():
-    tools = [gl.JsonSchema({"properties": {"tool": {"const": f"t{i}"}}, "required": ["tool"]}) for i in range(100)]
-    grammar = tools[0]
-    for tool in tools[1:]:
-        grammar = grammar | tool
-    matcher = gl.compile(grammar, VOCAB).matcher()
-    assert matcher.advance_bytes(b'{"tool": "t9')
-    assert matcher.advance_bytes(b'9"}')
-    assert matcher.is_accepting
-    assert not matcher.advance_bytes(b"}")
 
 
 def test_special_tokens_beside_schemas():
