@@ -68,7 +68,7 @@ class Matcher:
         self._words = automaton.program.vocab.words
         self._everything = facts.everything
         self._target = NO_TARGET
-        self._narrowed: tuple[Head, np.ndarray] | None = None  # the last narrowed row: filters/matcher.py
+        self._narrowed: tuple[Head, np.ndarray, bool] | None = None  # the last narrowed row: filters/matcher.py
         self._ids = len(facts.is_text)
         with automaton.lock:
             automaton.program.clock.begin_call()  # where the epoch is full, the start is made in a new one

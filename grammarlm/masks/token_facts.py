@@ -11,6 +11,7 @@ import numpy as np
 from grammarlm.vocab.vocabulary import Vocabulary
 
 ALL_BYTES = (1 << 256) - 1  # as in single_bytes
+FEW = 128  # ids that are set one by one
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ def _byte_tokens(vocab: Vocabulary) -> list[int]:
 
 def pack_ids(ids: Iterable[int], words: int) -> np.ndarray:
     """A mask row in which exactly these ids are allowed."""
+    found = ids if isinstance(ids, np.ndarray) else np.array(list(ids), np.int64)
+    if len(found) <= FEW:
+        row = np.zeros(words, np.uint32)
+        np.bitwise_or.at(row, found >> 5, np.uint32(1) << (found & 31).astype(np.uint32))
+        return row.view(np.int32)
     bits = np.zeros(words * 32, np.uint8)
-    bits[ids if isinstance(ids, np.ndarray) else list(ids)] = 1
+    bits[found] = 1
     return np.packbits(bits, bitorder="little").view(np.int32)

@@ -104,6 +104,11 @@ class Costs:
         """The same, as far as it is known without a completion."""
         return 0
 
+    def rows_decide(self, epoch: Epoch) -> bool:
+        """Is each token of a row certain to leave enough? Then no step looks a second time, and a row that is not empty needs no
+        plan beside it."""
+        return False
+
 
 def costs_of(epoch: Epoch) -> Costs:
     """The epoch's costs, which live as long as it does."""

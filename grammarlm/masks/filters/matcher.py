@@ -119,19 +119,22 @@ class FilteredMatcher(Matcher):
             bits = Matcher._known_row(self)
             return self._new_row() if bits is None else bits
         if self._narrowed is None or self._narrowed[0] is not self._head:
-            bits = self._made(self._narrow)
-            self._narrowed = self._head, bits
+            bits, decides = self._made(self._narrow)
+            self._narrowed = self._head, bits, decides
         return self._narrowed[1]
 
-    def _narrow(self, epoch: Epoch, state: int) -> np.ndarray:
+    def _narrow(self, epoch: Epoch, state: int) -> tuple[np.ndarray, bool]:
+        """The row, and whether each of its tokens is certain to leave enough."""
         left, plan, _ = self._head[4]
         costs = costs_of(epoch)
         row = costs.row(epoch, state, left)
+        if plan is None and costs.rows_decide(epoch) and np.count_nonzero(row):
+            return row, True
         if left <= costs.most_after.get(state, INFINITE):  # a row of our own; the plan's next token must not be missing
             plan = costs.plan(epoch, state) if plan is None else plan
             if plan:
                 row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)
-        return row
+        return row, False
 
     @property
     def is_narrowed(self) -> bool:
@@ -209,10 +212,12 @@ class FilteredMatcher(Matcher):
         if head[4] is None:
             return super().advance(token)
         left, _, safe = head[4]
+        is_decided = False
         if self._counts_safe_steps and safe <= 0 and head[2] != FINISHED and token not in self._stops:
             if not 0 <= token < self._ids or not has(self._affordable_row(), token):
                 return False
             head = self._head
+            is_decided = self._narrowed is not None and self._narrowed[0] is head and self._narrowed[2]
         if not super().advance(token):
             return False
         if self._head[2] == FINISHED:
@@ -226,7 +231,8 @@ class FilteredMatcher(Matcher):
             if self._pays_at_sight(left):
                 return True
             if (
-                left < (epoch.costs or costs_of(epoch)).most_after.get(head[2], INFINITE)
+                not is_decided
+                and left < (epoch.costs or costs_of(epoch)).most_after.get(head[2], INFINITE)
                 and self._made(fewest_of) > left
             ):
                 rest = self._rest_of_plan(head, token, left)  # only the next token of a plan may lead to that

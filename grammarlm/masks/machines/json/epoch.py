@@ -120,6 +120,7 @@ class JsonEpoch(EpochDefaults):
     def __init__(self, program: JsonSchemaProgram):
         self.program = program
         self.is_full = False
+        self._languages: tuple[np.ndarray, ...] = NO_STATES.placed[0]  # kept alive while kernels read them
         self._moving: object = None  # keeps arrays alive whose addresses kernels are being given
         self.endings: Endings | None = None  # completions, and surveys of where tokens lead: for budgets (budget.py)
         self.survey: Survey | None = None
@@ -190,11 +191,16 @@ class JsonEpoch(EpochDefaults):
 
     # ------------------------------------------------------------------ arenas
 
+    def update_languages(self) -> None:
+        """Another epoch's texts may have made states of languages."""
+        if self._languages is not self.program.states.placed[0]:
+            self._place_languages()
+
     def _place_languages(self) -> None:
         arrays, addresses = self.program.states.placed
         pairs = np.array([*zip(LANGUAGES, addresses, strict=True)], np.int64)
         entries.json_call(self.address, PLACE, pairs.ctypes.data, len(pairs), 0)
-        self._languages = arrays  # kept alive while kernels read them
+        self._languages = arrays
 
     def _grow_store(self) -> None:
         """Doubles the room for rows, until they have their share of memory: then they are cleared and recomputed on

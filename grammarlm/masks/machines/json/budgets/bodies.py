@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,17 +47,28 @@ def bodies_of(endings: Endings) -> Bodies:
 
 def _kinds(endings: Endings) -> list[Body]:
     program = endings.reader.machine.program
+    survey = survey_of(endings.reader.machine)
+    survey.make_room(program.vocab.size)  # nearly all tokens stay in a string
     with endings.reader.scratch():
-        classes, pairs = survey_of(endings.reader.machine).of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
+        classes, pairs = survey.of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
         pairs = pairs.copy()
     kinds, characters, words = [], program.tables.strings.characters, program.vocab.words
-    for number, (c, _, y, _) in enumerate(classes):
+    for number, tokens in _grouped(pairs[:, 1], pairs[:, 0]):
+        c, _, y, _ = classes[number] if number >= 0 else (int(Kind.VALUE), 0, 0, 0)
         if c & 31 != Kind.STRING and not c & QUOTED:
             continue
         sub, escape = (c >> 5 & 63, y & ESCAPE) if c & 31 == Kind.STRING else (int(BODY), 0)
-        tokens = pairs[pairs[:, 1] == number, 0]
-        counts = characters[tokens]
-        rows = {int(n): pack_ids(tokens[counts == n], words) for n in np.flatnonzero(np.bincount(counts))}
+        rows = {count: pack_ids(some, words) for count, some in _grouped(characters[tokens], tokens)}
         sample = program.tables.shared.spelled(int(tokens[0]))
         kinds.append(Body(sub, escape, sample, rows, pack_ids(tokens, words)))
     return kinds
+
+
+def _grouped(keys: np.ndarray, values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Each key, and its values in their order."""
+    order = np.argsort(keys, kind="stable")
+    found = keys[order]
+    starts = [0, *(np.flatnonzero(np.diff(found)) + 1).tolist(), len(keys)]
+    for start, end in pairwise(starts):
+        if start < end:
+            yield int(found[start]), values[order[start:end]]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.grammars.cfg.components import components
-from grammarlm.layout.json import ARRAY_BIT, INLINE, Array, Frame, Gap, Key, Object, Shape
+from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Gap, Key, Object, Shape
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import endings_of
@@ -104,7 +104,7 @@ class Ceilings:
     def _object(self, row: int) -> list[bytes | None]:
         """The entries that must come; None among them where what must come is not known."""
         rows = self._rows
-        needed = self._required(row)
+        needed = self._endings.frames.needed(self._endings.frames.opened(Shape.OBJECT, row))
         if rows[row + Object.IMPLIED] or rows[row + Object.OBLIGATIONS] or rows[row + Object.LEAST] > len(needed):
             return [None]
         return [self._endings.frames.entry(row, i) for i in needed]
@@ -114,13 +114,6 @@ class Ceilings:
         if rows[row + Array.UNIQUE] or rows[row + Array.CONTAINS]:
             return [None]
         return [self._endings.frames.of_shape(Shape.ARRAY, row)] if rows[row + Array.LEAST] else []
-
-    def _required(self, row: int) -> list[int]:
-        rows = self._rows
-        if rows[row + Object.COUNT] > INLINE:
-            at = rows[row + Object.NEEDED_LIST]
-            return [rows[at + 1 + i] for i in range(rows[at])]
-        return [i for i in range(rows[row + Object.COUNT]) if rows[row + Object.NEEDED] >> i & 1]
 
     def _longest_key(self, row: int) -> int:
         """Bytes that end a key of an object, from anywhere in it, and the colon."""

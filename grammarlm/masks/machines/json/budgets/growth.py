@@ -33,6 +33,18 @@ def growth_of(epoch: JsonEpoch) -> int:
     return program.growth
 
 
+def must_differ(epoch: JsonEpoch) -> bool:
+    """Has a text of the program items that must differ, or keys of any name of which more must come?"""
+    program, rows, frames = epoch.program, memoryview(epoch.program.json.rows), endings_of(epoch).frames
+    if program.must_differ is None:
+        ways = [way for found in Nodes(epoch).found.values() for way in found]
+        program.must_differ = any(
+            (kind == Shape.ARRAY and rows[row + Array.UNIQUE]) or (kind == Shape.OBJECT and frames.takes_others(row))
+            for kind, row, _ in ways
+        )
+    return program.must_differ
+
+
 @functools.lru_cache(maxsize=8)
 def most_openings(vocab: Vocabulary) -> int:
     """The largest number of nested values that one token can open."""

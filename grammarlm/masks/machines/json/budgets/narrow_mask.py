@@ -14,11 +14,13 @@ from grammarlm.masks.machines.json.endings.texts import Thread
 from grammarlm.masks.token_facts import pack_ids
 
 from .bodies import bodies_of
+from .prices import Prices
 from .survey import survey_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
 
+CHARACTER = 11  # bytes that end a character or an escape, at most
 MANY = 4096  # tokens that stay in a string of a language: too many to be checked one by one
 FEW_NODES = 8  # values that may follow a key
 LETTERS = (b"~~", b"x~", b"q7", b"zz", b"~", b"0")  # continuations of a key that are likely to make a new one
@@ -27,8 +29,8 @@ LETTERS = (b"~~", b"x~", b"q7", b"zz", b"~", b"0")  # continuations of a key tha
 class NarrowMask:
     """The mask of a config: tokens after which fewer than `left` more can end the text. Stop ids left out."""
 
-    def __init__(self, epoch: JsonEpoch, left: int):
-        self._endings, self._left = endings_of(epoch), left
+    def __init__(self, epoch: JsonEpoch, prices: Prices, left: int):
+        self._endings, self._prices, self._left = endings_of(epoch), prices, left
         self._epoch, self._survey = self._endings.reader.machine, survey_of(self._endings.reader.machine)
         self._rows = epoch.program.json.rows
         self._words = epoch.program.vocab.words
@@ -37,6 +39,7 @@ class NarrowMask:
     def fill(self, state: int) -> np.ndarray:
         for thread in self._endings.reader.threads_of(state):
             with self._endings.reader.scratch():
+                self._prices.begin()
                 self._add(thread)
         row, twins = self.row, self._epoch.program.vocab.trie.twins.reshape(-1, 2)
         for token, same in twins.tolist():
@@ -62,7 +65,11 @@ class NarrowMask:
             self._add_key(*found)
             self._correct(thread, before)
             return
-        elif sub == BODY and kind in (Kind.STRING, Kind.KEY) and not (f and self._endings.frames.is_unique(f)):
+        elif (
+            sub == BODY
+            and (kind == Kind.STRING or (kind == Kind.KEY and c >> 35 != NO_LANGUAGE))
+            and not (f and self._endings.frames.is_unique(f))
+        ):
             plain = self._ordinary_row(thread)
             if count_bits(plain & bodies_of(self._endings).row) > MANY:
                 self._add_coarsely(thread, plain)
@@ -102,11 +109,12 @@ class NarrowMask:
         return None
 
     def _fits(self, c: int, x: int, y: int, f: int) -> bool:
-        return self._endings.fits((c, x, y, f), self._left)
+        return self._prices.fits((c, x, y, f), self._left)
 
     def _add_tokens(self, classes: list[Thread], pairs: np.ndarray, only: np.ndarray | None = None) -> None:
         """Adds the tokens of a survey that fit the budget."""
-        enough = np.array([*(self._fits(*thread) for thread in classes), False])
+        fits, left = self._prices.fits, self._left
+        enough = np.array([*(fits(thread, left) for thread in classes), False])
         chosen = pairs[enough[pairs[:, 1]], 0]
         found = pack_ids(chosen, self._words)
         self.row |= found if only is None else found & only
@@ -128,10 +136,7 @@ class NarrowMask:
         else:
             nodes, longest = self._endings.values_of_key(c, x, f)
             starts = [(int(Kind.COLON) | node << 11, 0, 0, f) for node in nodes]
-        rest = self._endings.cost((int(Kind.AFTER), 0, 0, f))
-        if rest is None:
-            return
-        if longest + rest < self._left:
+        if longest + self._prices.price((int(Kind.AFTER), 0, 0, f)) < self._left:
             self.row |= plain & bodies_of(self._endings).row
         fits, fails = np.zeros(self._words, np.int32), np.zeros(self._words, np.int32)
         for start in starts[:FEW_NODES]:
@@ -155,9 +160,13 @@ class NarrowMask:
         """In a string: the tokens that stay in it, and those that close it."""
         row, count = c >> 11 & ROW, y >> 24
         least, most = (int(self._rows[row + i]) for i in range(2))
-        for body in bodies_of(self._endings).kinds:
+        is_free, bodies = count >= least and most < 0, bodies_of(self._endings)
+        is_far = is_free and self._prices.price((int(Kind.STRING) | row << 11, 0, y, f)) + CHARACTER < self._left
+        if is_far:
+            self.row |= bodies.row
+        for body in bodies.kinds if not is_far else ():
             inside = int(Kind.STRING) | body.sub << 5 | row << 11
-            if count >= least and most < 0:
+            if is_free:
                 if self._fits(inside, 0, count << 24 | body.escape, f):
                     self.row |= body.row
                 continue
@@ -171,7 +180,7 @@ class NarrowMask:
                     known[missing] = self._fits(inside, 0, after << 24 | body.escape, f)
                 if known[missing]:
                     self.row |= tokens
-        only = None if count >= least and most < 0 else self._closing(least - count, most - count if most >= 0 else -1)
+        only = None if is_free else self._closing(least - count, most - count if most >= 0 else -1)
         self._add_tokens(*self._survey.of(closed, BODY_REMAINDERS), only)
 
     def _closing(self, least: int, most: int) -> np.ndarray:
@@ -186,8 +195,11 @@ class NarrowMask:
 
     def _add_key(self, new: Thread, closed: Thread) -> None:
         """In a key without an entry: the tokens that stay in it, and those that close it."""
-        endings, record = self._endings, self._endings.reader.record(*new)
-        for body in bodies_of(self._endings).kinds:
+        endings, record, bodies = self._endings, self._endings.reader.record(*new), bodies_of(self._endings)
+        is_far = self._prices.price(new) + CHARACTER < self._left
+        if is_far:
+            self.row |= bodies.row
+        for body in bodies.kinds if not is_far else ():
             after = endings.reader.read(record, body.sample)
             if after and self._fits(*endings.reader.threads(after)[0]):
                 self.row |= body.row
@@ -195,4 +207,4 @@ class NarrowMask:
 
 
 def count_bits(row: np.ndarray) -> int:
-    return int(np.unpackbits(row.view(np.uint8)).sum())
+    return int(np.count_nonzero(np.unpackbits(row.view(np.uint8)).view(bool)))

@@ -29,9 +29,9 @@ class Survey:
         words[SurveyWords.CLASSES], words[SurveyWords.CAPACITY] = self.classes.ctypes.data, MOST_CLASSES
         words[SurveyWords.TABLE], words[SurveyWords.SIZE] = self.table.ctypes.data, TABLE
         self._address = int(words.ctypes.data)
-        self._make_room(1 << 14)
+        self.make_room(1 << 14)
 
-    def _make_room(self, count: int) -> None:
+    def make_room(self, count: int) -> None:
         self.pairs = np.zeros((count, 2), np.int32)
         self.words[SurveyWords.PAIRS], self.words[SurveyWords.PAIR_CAPACITY] = self.pairs.ctypes.data, count
 
@@ -40,7 +40,7 @@ class Survey:
         self.words[SurveyWords.C : SurveyWords.ORDINARY + 1] = [*thread, which, ordinary]
         count = self._epoch.call(SURVEY, self._address)
         if count > len(self.pairs):
-            self._make_room(2 * count)
+            self.make_room(2 * count)
             count = self._epoch.call(SURVEY, self._address)
         return self.classes[: int(self.words[SurveyWords.COUNT]), :4].tolist(), self.pairs[:count]
 

@@ -67,6 +67,7 @@ class JsonSchemaProgram(ProgramDefaults):
     matcher_class, filtered_class, costs_class = JsonMatcher, FilteredJsonMatcher, JsonCosts
     # For budgets: how much one token can lengthen the shortest completion (budgets/growth.py), and what ends strings of languages.
     growth: int | None = None
+    must_differ: bool | None = None
     ceilings_at_sight: Ceilings | None = None
     spelled: SpelledCompletions | None = None
 

@@ -55,11 +55,12 @@ class DistinctCosts(Costs):
         if here.program.tracked.fewest_items > 1:  # items that must come may repeat others: only the known end is sure
             return ends
         member, repeated = _member(here, tracker), here.masks.risks(record, tracker)
-        narrow = np.zeros_like(row)
+        narrow, prices = np.zeros_like(row), self._machine_costs.prices(here.machine)
         for count, tokens in openers_of(here.program.vocab):
             # An item that a token begins, or the machine's own end after its comma, may repeat others, too.
             if (row & tokens).any():
-                narrow |= NarrowMask(here.machine, left - (repeated + count) * member).fill(record) & tokens
+                spare = (repeated + count) * member
+                narrow |= NarrowMask(here.machine, prices, left - spare).fill(record) & tokens
         return (row & narrow & ~stops) | ends
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:

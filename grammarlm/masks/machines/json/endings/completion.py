@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, NO_LANGUAGE, ROW, Array, Frame, Key, Kind, Object
+from grammarlm.layout.json import FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
 from grammarlm.layout.json_calls import QUOTED
 from grammarlm.layout.json_strings import BODY, LAST_1
 from grammarlm.masks.filters.budget import INFINITE
@@ -35,8 +35,9 @@ from .texts import Pieces, Thread, chained, few, joined, paired, short_names, sp
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
 
-SPARE = 2
-SAVED = 4  # tokens that tokenizing the pieces of a text together may save; most often fewer
+BETWEEN = frozenset(
+    map(int, (Kind.AFTER, Kind.COLON, Kind.VALUE, Kind.KEYS, Kind.ENTRY))
+)  # where a thread is in no lexeme
 SEGMENT = 1024  # bytes of a tail that are tokenized together
 FEW_KEYS, MORE_NAMES = 3, 32  # keys that fit are enough; names tried beside those that have come
 
@@ -52,6 +53,7 @@ class Endings:
         self.values = self.frames.values
         self._program, self._rows = epoch.program, self.reader.rows
         self._blanks: dict[int, bytes] = {}  # by state of white space
+        self._between: dict[tuple[int, int], bytes | None] = {}  # own ends of threads between lexemes
 
     def pieces(self, state: int) -> list[bytes] | None:
         """A completion of a config: pieces, tokenized one by one, whose tokens end the text. None: no completion can be
@@ -75,79 +77,51 @@ class Endings:
             pieces.append(tail.text)
         return pieces
 
-    def fits(self, thread: Thread, left: int) -> bool:
-        """Do fewer than `left` tokens end the text, from this thread and from those of its class? To be called within `scratch`."""
-        f = thread[3]
-        own, tail = self._pieces(*thread), self._tail(f)
-        if own is None or tail is None:
-            return False
-        left -= tail.cost + self._spare(thread[0] & 31, f, own[1])
-        apart = sum(map(self.reader.tokens, (*own, tail.text)))  # usually cached
-        if left <= 0 or not left <= apart < left + SAVED:
-            return apart < left
-        return self.reader.tokens(own[0] + own[1] + tail.text) < left
-
-    def cost(self, thread: Thread) -> int | None:
-        """The number of tokens that end the text from a thread. To be called within `scratch`."""
-        found = self._priced(thread)
-        return None if found is None else found[0]
-
-    def _spare(self, kind: int, f: int, rest: bytes) -> int:
-        """Spare tokens of a class of threads that have read different keys (or items that must differ), where others must come.
-
-        `rest` ends the frame of one of them. The keys that end another are among those that would end the frame if the last key had
-        not been read at all.
-        """
-        if not f:
-            return 0
-        words = self.reader.frame(f)
-        row = words[Frame.ROW]
-        if row & ARRAY_BIT:
-            least = self._rows[(row & ROW) + Array.LEAST] if self._rows[(row & ROW) + Array.UNIQUE] else 0
-        else:
-            least = self._rows[row + Object.LEAST] if self._rows[row + Object.OTHERS] != -1 else 0
-        missing = max(least - words[Frame.COUNT], 0)
-        if not missing:
-            return 0
-        if kind != Kind.KEY and words[Frame.OTHERS]:
-            words[Frame.OTHERS] = int(self.reader.machine.arrays["chains"][words[Frame.OTHERS], 0])
-            words[Frame.COUNT] -= 1
-            f = self.reader.alone(words)
-        more = self.frames.rest(f, AFTER)
-        dearer = self.reader.tokens(more) - self.reader.tokens(rest) if rest and more else 0
-        return SPARE * missing + max(dearer, 0)
-
     def _priced(self, thread: Thread) -> tuple[int, list[bytes], Tail] | None:
-        own, tail = self._pieces(*thread), self._tail(thread[3])
+        own, tail = self.own_pieces(*thread), self.tail(thread[3])
         if own is None or tail is None:
             return None
-        whole = own[0] + own[1] + tail.text
-        together, apart = self.reader.tokens(whole), sum(map(self.reader.tokens, (*own, tail.text)))
+        pieces = [piece for piece in (*own, tail.text) if piece]
+        whole = b"".join(pieces)
+        together, apart = self.reader.tokens(whole), sum(map(self.reader.tokens, pieces))
         if together <= apart:
             return together + tail.cost, [whole], tail
-        return apart + tail.cost, [piece for piece in (*own, tail.text) if piece], tail
+        return apart + tail.cost, pieces, tail
 
     def own(self, c: int, x: int, y: int, f: int) -> bytes | None:
         """The rest of what the thread is in and of the frame around it, its closing bracket included."""
-        return joined(*(self._pieces(c, x, y, f) or (None,)))
+        return joined(*(self.own_pieces(c, x, y, f) or (None,)))
 
-    def _pieces(self, c: int, x: int, y: int, f: int) -> Pieces | None:
-        """The same in two pieces: the thread's own, and one that other threads share."""
-        kind, sub, row = c & 31, c >> 5 & 63, c >> 11 & ROW
-        if kind == Kind.AFTER or kind == Kind.COLON:
-            text: bytes | None = b'"' + self._blank(y) if c & QUOTED else self._blank(y)
-            if kind == Kind.COLON:
-                text = joined(text, b":", self.values.value(row))
-            return paired(text, self.frames.rest(f, AFTER))
-        if kind == Kind.VALUE:
-            return paired(joined(self._blank(y), self.values.value(row)), self.frames.rest(f, AFTER))
-        if kind == Kind.KEYS or kind == Kind.ENTRY:
-            return paired(self._blank(y), self.frames.rest(f, COMMA if sub or not self._may_close(y) else OPEN))
-        if kind == Kind.KEY:
-            return self._key_rest(c, x, y, f)
-        if f and self.frames.is_unique(f):
+    def own_pieces(self, c: int, x: int, y: int, f: int) -> Pieces | None:
+        """The same in pieces: the thread's own, and one that other threads share."""
+        if c & 31 == Kind.KEY:
+            return min(self.key_ends(c, x, y, f), key=self._measure, default=None)
+        if f and c & 31 not in BETWEEN and self.frames.is_unique(f):
             return paired(self._item_rest(c, x, y, f), b"")
-        return paired(self.lexemes.lexeme(c, x, y), self.frames.rest(f, AFTER))
+        return paired(self.own_end(c, x, y), self.frames.rest(f, self.where(c, y)))
+
+    def own_end(self, c: int, x: int, y: int) -> bytes | None:
+        """What ends a thread's own lexeme, or comes next between two of them."""
+        kind = c & 31
+        if kind not in BETWEEN:
+            return self.lexemes.lexeme(c, x, y)
+        known = self._between.get((c, y), b"")
+        if known == b"":
+            text = b'"' + self._blank(y) if c & QUOTED and kind in (Kind.AFTER, Kind.COLON) else self._blank(y)
+            if kind in (Kind.COLON, Kind.VALUE):
+                value = self.values.value(c >> 11 & ROW)
+                known = None if value is None else text + b":" * (kind == Kind.COLON) + value
+            else:
+                known = text
+            if self.values.are_final:
+                self._between[c, y] = known
+        return known
+
+    def where(self, c: int, y: int) -> int:
+        """Where a thread's end stands in its frame."""
+        if c & 31 not in (Kind.KEYS, Kind.ENTRY):
+            return AFTER
+        return COMMA if c >> 5 & 63 or not self._may_close(y) else OPEN
 
     def _blank(self, state: int) -> bytes:
         """White space that must come before anything else may."""
@@ -168,29 +142,26 @@ class Endings:
         """May a closing bracket follow white space?"""
         return bool(self._program.tables.blanks.table[state, 4] != FOLLOWS)
 
-    def _tail(self, f: int) -> Tail | None:
+    def tail(self, f: int) -> Tail | None:
         """What follows the frame."""
-        way = []
-        here = f
-        while here and here not in self.reader.tails:
-            way.append(here)
-            here = self.reader.frame(here)[Frame.PARENT]
-        tail = self.reader.tails[here]
+        tails, way, parents = self.reader.tails, list[int](), self.reader.machine.arrays["frames"][:, Frame.PARENT]
+        while f not in tails:
+            way.append(f)
+            f = int(parents[f])
+        tail = tails[f]
         for number in reversed(way):
-            parent = self.reader.frame(number)[Frame.PARENT]
-            if parent:
-                rest = None if tail is None else self.frames.rest(parent, AFTER)
-                above = self.reader.tails.get(parent) if tail is None else tail
-                if rest is None or above is None:
-                    tail = None
-                elif len(rest) + len(above.text) > SEGMENT and above.text:
-                    tail = Tail(rest, above, self.reader.tokens(above.text) + above.cost)
-                else:
-                    tail = Tail(rest + above.text, above.more, above.cost)
-            else:
+            parent = int(parents[number])
+            rest = None if tail is None else self.frames.rest(parent, AFTER)
+            if tail is None or rest is None:
+                tail = None
+            elif parent == 0:
                 tail = NO_TAIL
+            elif len(rest) + len(tail.text) > SEGMENT and tail.text:
+                tail = Tail(rest, tail, self.reader.tokens(tail.text) + tail.cost)
+            else:
+                tail = Tail(rest + tail.text, tail.more, tail.cost)
             if number < self.reader.stable:
-                self.reader.tails[number] = tail
+                tails[number] = tail
         return tail
 
     def _item_rest(self, c: int, x: int, y: int, f: int) -> bytes | None:
@@ -224,42 +195,43 @@ class Endings:
         f = self.reader.threads(record)[0][3]
         return self.frames.by_entry(record, self.reader.frame(f), AFTER)
 
-    def _key_rest(self, c: int, x: int, y: int, f: int) -> Pieces | None:
-        """The rest of a key, and then of its object: a key that has an entry, or any other, whichever is shorter."""
+    def key_ends(self, c: int, x: int, y: int, f: int) -> Iterator[Pieces]:
+        """Ends of a key, and then of its object: as keys that have an entry, the likely ones first, and as any other."""
         begun, row = b"", c >> 11 & ROW
         if (c >> 5 & 63) != BODY and (c >> 5 & 63) < LAST_1:
             begun, c, x, y, f = self.lexemes.to_body(c, x, y, f)
-        read, found = x >> 42 & FIELD, list[Pieces]()
+        read, found = x >> 42 & FIELD, 0
         for i in self._own_keys(row, x, f):
             then = self._after_key(row, f, i)
             if then is not None:
                 name = self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH)
-                found.append((begun + spelled(name[read:]) + b'"', then))
-                if len(found) == FEW_KEYS:
+                yield begun, spelled(name[read:]) + b'"', then
+                found += 1
+                if found == FEW_KEYS:
                     break
         if c >> 35 != NO_LANGUAGE:
             record = self.reader.record(c, x, y, f)
             for text in self._other_ends(c, x, y, f):
                 after = self.reader.read(record, text)
-                own = self._pieces(*self.reader.threads(after)[0]) if after else None
+                own = self.own_pieces(*self.reader.threads(after)[0]) if after else None
                 if own is not None:
-                    found.append((begun + text + own[0], own[1]))
+                    yield begun, text + own[0], *own[1:]
                     break
-        return min(found, key=self._measure, default=None)
 
-    def _measure(self, own: Pieces) -> tuple[int, int]:
-        return self.reader.tokens(own[0]) + self.reader.tokens(own[1]), len(own[0]) + len(own[1])
+    def _measure(self, pieces: Pieces) -> tuple[int, int]:
+        return sum(map(self.reader.tokens, pieces)), sum(map(len, pieces))
 
     def _own_keys(self, row: int, x: int, f: int) -> list[int]:
         """Keys that have an entry and may be this one: the required ones first, then the short ones."""
         low, high = x & FIELD, x >> 21 & FIELD
-        keys, rows = self._rows[row + Object.KEYS], self._rows
-        needed = set(self.frames.needed(self.reader.frame(f))) if high - low > 1 else set()
+        if high - low < 2:
+            return list(range(low, high))
+        keys, rows, needed = self._rows[row + Object.KEYS], self._rows, set(self.frames.needed(self.reader.frame(f)))
         return sorted(range(low, high), key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
 
     def _after_key(self, row: int, f: int, i: int) -> bytes | None:
         """What ends an object after the name of a key; None where the key may not come."""
-        known = ("after", i, self.frames.content(self.reader.frame(f), AFTER, whole=True))
+        known = "after", self.frames.content(self.reader.frame(f), AFTER, key=i)
         if known not in self.reader.rests:
             name = spelled(self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
             begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35

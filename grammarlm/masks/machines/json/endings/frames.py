@@ -14,6 +14,8 @@ Entries are chosen one by one, so the result is an upper bound, not the minimum.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from heapq import merge
+from itertools import chain
 
 from grammarlm.layout.json import ARRAY_BIT, FIRST_OBLIGATION, INLINE, ROW, Array, Frame, Key, Kind, Object, Shape
 from grammarlm.masks.machines.json.configs import chain_of
@@ -38,6 +40,7 @@ class FrameEndings:
         self._reader, self._lexemes, self._rows = reader, lexemes, reader.rows
         self._languages = lexemes.languages
         self.values = Values(reader, self._shortest)
+        self._by_cost: dict[int, list[tuple[int, bytes]]] = {}  # by row of an object
 
     # ------------------------------------------------------------------ values
 
@@ -54,10 +57,8 @@ class FrameEndings:
         if kind != Shape.OBJECT and kind != Shape.ARRAY:
             prefix, c, x = self._lexemes.begun(kind, row)
             return joined(prefix, self._lexemes.lexeme(c, x, 0))
-        begun, needed = (b"[", 0) if kind == Shape.ARRAY else (b"{", self._rows[row + Object.NEEDED])
-        words = [0, row | ARRAY_BIT if kind == Shape.ARRAY else row, 0, 0, 0, 0, needed, 0]
         with self._reader.scratch():
-            return joined(begun, self._rest_of(words, OPEN))
+            return joined(b"[" if kind == Shape.ARRAY else b"{", self._rest_of(self.opened(kind, row), OPEN))
 
     def _several(self, node: int) -> Iterator[bytes]:
         """Different values of a node, short ones first."""
@@ -71,6 +72,12 @@ class FrameEndings:
                 yield from (prefix + text for text in self._lexemes.lexemes(c, x, 0))
 
     # ------------------------------------------------------------------ frames
+
+    def opened(self, kind: int, row: int) -> list[int]:
+        """The words of a frame after its bracket."""
+        if kind == Shape.ARRAY:
+            return [0, row | ARRAY_BIT, 0, 0, 0, 0, 0, 0]
+        return [0, row, 0, 0, 0, 0, self._rows[row + Object.NEEDED], 0]
 
     def rest(self, f: int, where: int) -> bytes | None:
         """What ends the frame, its bracket included; "" below the whole text."""
@@ -91,8 +98,8 @@ class FrameEndings:
         row = self._reader.frame(f)[Frame.ROW]
         return bool(row & ARRAY_BIT and self._rows[(row & ROW) + Array.UNIQUE])
 
-    def content(self, words: list[int], where: int, whole: bool = False) -> Hashable:
-        """What the rest of a frame depends on; `whole`: and of an object which keys may come."""
+    def content(self, words: list[int], where: int, key: int = -1) -> Hashable:
+        """What the rest of a frame depends on; of an object with `key`, what its rest after this key does."""
         row, rows, count = words[Frame.ROW], self._rows, words[Frame.COUNT]
         others: Hashable
         if row & ARRAY_BIT:
@@ -109,15 +116,17 @@ class FrameEndings:
         is_enough = count >= rows[row + Object.LEAST] and not (
             rows[row + Object.OBLIGATIONS] or rows[row + Object.IMPLIED]
         )
-        if is_enough and not whole and (where != COMMA or needed):
+        if is_enough and key < 0 and (where != COMMA or needed):
             return row, where, needed
+        if is_enough and key >= 0 and rows[row + Object.MOST] < 0:
+            return row, where, needed, key, self._is_seen(words, key), words[Frame.LAST] if self._reader.ordered else 0
         seen = self._reader.many_seen(words) if many else words[Frame.SEEN]
         others = tuple(sorted(self._reader.other_names(words)))
-        return row, where, needed, seen, count, words[Frame.LAST], others
+        return row, where, needed, key, seen, count, words[Frame.LAST], others
 
     def _found(self, words: list[int], where: int) -> bytes | None:
         row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
-        must = self._least_items(row, words, where) if is_array else self._required(row, words)
+        must = (self._least_items if is_array else self._least_entries)(row, words, where)
         if must is None:
             return None
         kind = Kind.AFTER if where == AFTER else Kind.ENTRY if is_array else Kind.KEYS
@@ -181,14 +190,21 @@ class FrameEndings:
         position, so_far = words[Frame.COUNT], [words[Frame.LAST] >> 16 * k & 0xFFFF for k in kinds]
         supplies: dict[int, Iterator[bytes]] = {}
 
+        must = max(rows[row + Array.PREFIX], rows[row + Array.LEAST])
+
+        def helps(counts: int) -> int:
+            return sum(so_far[k] < rows[bounds + 2 * k] for k in kinds if counts >> k & 1)
+
         def rank(way: tuple[int, int]) -> tuple[int, tuple[int, int]]:
-            helps = sum(so_far[k] < rows[bounds + 2 * k] for k in kinds if way[1] >> k & 1)
             value = self.values.value(way[0])
-            return -helps, (LONGEST, 0) if value is None else self._reader.measure(value)
+            return -helps(way[1]), (LONGEST, 0) if value is None else self._reader.measure(value)
 
         def following(record: int, comma: bytes) -> Step | None:
             nonlocal position
-            for node, counts in sorted(self._ways(row, position), key=rank):
+            ways = sorted(self._ways(row, position), key=rank)
+            if position >= must and helps(-1):  # only what must be contained is missing
+                ways = [way for way in ways if helps(way[1])]
+            for node, counts in ways:
                 if node not in supplies or not is_unique:
                     supplies[node] = self._several(node) if is_unique else filter(None, [self.values.value(node)])
                 step = self._next_item(record, comma, supplies[node])
@@ -229,6 +245,13 @@ class FrameEndings:
         keys = rows[row + Object.KEYS]
         return sorted(found, key=lambda i: rows[keys + i * Key.LENGTH + Key.RANK]) if len(found) > 1 else found
 
+    def takes_others(self, row: int) -> bool:
+        """Must more keys come than those that are required, of names that no other key may have?"""
+        rows, required = self._rows, len(self.needed(self.opened(Shape.OBJECT, row)))
+        return rows[row + Object.OTHERS] != -1 and bool(
+            rows[row + Object.LEAST] > required or rows[row + Object.OBLIGATIONS]
+        )
+
     def entry(self, row: int, i: int) -> bytes | None:
         """A key that has an entry in the schema, with its value."""
         key = self._rows[row + Object.KEYS] + i * Key.LENGTH
@@ -237,40 +260,76 @@ class FrameEndings:
         return None if value is None else b'"' + spelled(self._reader.name(key)) + b'":' + value
 
     def _required(self, row: int, words: list[int]) -> list[bytes] | None:
-        """The entries that a frame needs; None where one is not known."""
+        """The entries that a frame needs, and others that meet the obligations that are left; None where one is not known."""
         found = [self.entry(row, i) for i in self.needed(words)]
+        if words[Frame.NEEDED] >> FIRST_OBLIGATION and self._rows[row + Object.OBLIGATIONS]:
+            found += self._meeting(row, words)
         return None if None in found else found  # type: ignore[return-value]
+
+    def _least_entries(self, row: int, words: list[int], where: int) -> list[bytes] | None:
+        """The same, and as many short ones as must come."""
+        must = self._required(row, words)
+        if must is None:
+            return None
+        missing = max(self._rows[row + Object.LEAST] - words[Frame.COUNT] - len(must), int(where == COMMA and not must))
+        return must + list(few(self._shortest_entries(row, words), missing)) if missing > 0 else must
+
+    def _shortest_entries(self, row: int, words: list[int]) -> Iterator[bytes]:
+        """The entries that are not needed and may come, by their tokens."""
+        needed = self.needed(words)
+        own = (entry for i, entry in self._ranked(row) if i not in needed and not self._is_seen(words, i))
+        return merge(own, (entry for _, entry in self.other_entries(row, words)), key=self._reader.measure)
+
+    def _is_seen(self, words: list[int], i: int) -> bool:
+        if self._rows[words[Frame.ROW] + Object.COUNT] <= INLINE:
+            return bool(words[Frame.SEEN] >> i & 1)
+        seen = self._reader.many_seen(words)
+        return bool(seen and seen[i // INLINE] >> (i % INLINE) & 1)
 
     def _entries(self, row: int, words: list[int]) -> Callable[[int, bytes], Step | None]:
         """The next entry: one that is needed, else the shortest that may come."""
-        needed, others = self.needed(words), self.other_entries(row, words)
-        missing = max(self._rows[row + Object.LEAST] - words[Frame.COUNT], 0) + 1
-        optional = [self.entry(row, i) for i in range(self._rows[row + Object.COUNT]) if i not in needed]
-        more = [entry for entry in optional if entry is not None] + [entry for _, entry in few(others, missing)]
-        first = [entry for i in needed if (entry := self.entry(row, i)) is not None]
-        choices = first + self._meeting(row, words) + sorted(more, key=self._reader.measure)
+        more = chain(self._required(row, words) or (), self._shortest_entries(row, words))
+        refused: list[bytes] = []  # so far: it may come after another
 
         def following(record: int, comma: bytes) -> Step | None:
-            step = self._first_read(record, comma, iter(choices))
-            if step is None:
-                return self._first_read(record, comma, (entry for _, entry in few(others, REFUSED)))
-            choices.remove(step[1])
-            return step
+            step = self._first_read(record, comma, iter(refused))
+            if step is not None:
+                refused.remove(step[1])
+                return step
+            for entry in few(more, self._rows[row + Object.COUNT] + REFUSED):
+                after = self._reader.read(record, comma + entry)
+                if after:
+                    return after, entry
+                refused.append(entry)
+            return None
 
         return following
+
+    def _ranked(self, row: int) -> list[tuple[int, bytes]]:
+        """The keys that have an entry in the schema, by the tokens of it and the value."""
+        known = self._by_cost.get(row)
+        if known is None:
+            found = [(i, self.entry(row, i)) for i in range(self._rows[row + Object.COUNT])]
+            known = [(i, entry) for i, entry in found if entry is not None]
+            known.sort(key=lambda ranked: self._reader.measure(ranked[1]))
+            if self.values.are_final:
+                self._by_cost[row] = known
+        return known
 
     def obligations(self, row: int) -> list[tuple[int, int, int]]:
         """The ways to meet an object's obligations: their bits, the node of the key's values, the node of those that meet them."""
         rows, at = self._rows, self._rows[row + Object.OBLIGATIONS]
         return [(rows[at + i], rows[at + i + 1], rows[at + i + 2]) for i in range(1, 1 + 3 * rows[at], 3)] if at else []
 
-    def _meeting(self, row: int, words: list[int]) -> list[bytes]:
-        """Other keys with values that meet the obligations that are left, one each, as far as they are known."""
-        left, found = words[Frame.NEEDED] >> FIRST_OBLIGATION << FIRST_OBLIGATION, list[bytes]()
+    def _meeting(self, row: int, words: list[int]) -> list[bytes | None]:
+        """Other keys with values that meet the obligations that are left, one each, and None where that is not known."""
+        left, found = words[Frame.NEEDED] >> FIRST_OBLIGATION << FIRST_OBLIGATION, list[bytes | None]()
         ways, known = self.obligations(row), set[bytes]()
-        while ways and left:
+        while left:
+            if not any(bits & left for bits, _, _ in ways):
+                return [*found, None]
             bits, node, meeting = ways.pop(max(range(len(ways)), key=lambda i: (ways[i][0] & left).bit_count()))
-            value = self.values.value(meeting) if bits & left else None
+            value = self.values.value(meeting)
             names = (name for name, _ in self._other_names(row, words, node) if name not in known)
             name = next(names, None) if value is not None else None
             if name is not None and value is not None:

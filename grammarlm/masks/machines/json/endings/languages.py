@@ -109,7 +109,7 @@ class LanguageEndings:
             return np.where(found > 0, found | SHARED_BIT, found)
         if not self.states._made[state]:
             self.states.make([state])
-            self._reader.machine._place_languages()
+            self._reader.machine.update_languages()
         found = self.states.table[state]
         return found
 

@@ -21,7 +21,7 @@ from .texts import Replayed, joined, short_names, spelled
 MOST_RECORDED = 256  # numbers half read, the ends of which are kept
 ENOUGH = 4096  # values of one node tried while looking for a new one
 LITERAL_TEXT = b" truefalsenull"
-MOST_FILLERS = 256  # of them that are kept
+SAMPLE = 128  # characters, by which the filler of a longer text is chosen
 FILLERS = (b" ", b"-", b"=", b"*", b"a", b"0", b"_", b".")
 
 
@@ -31,7 +31,7 @@ class LexemeEndings:
     def __init__(self, reader: Reader, languages: LanguageEndings):
         self._reader, self.languages = reader, languages
         self.numbers = NumberEndings(reader)
-        self._fillers: dict[int, bytes] = {}
+        self._fillers: dict[int, bytes] = {}  # by number of characters
         self._several: dict[tuple[int, int, int], Replayed[bytes]] = {}
 
     def begun(self, kind: int, row: int) -> tuple[bytes, int, int]:
@@ -96,12 +96,11 @@ class LexemeEndings:
 
     def _filler(self, count: int) -> bytes:
         """`count` characters, in few tokens."""
-        known = self._fillers.get(count)
+        sample = min(count, SAMPLE)
+        known = self._fillers.get(sample)
         if known is None:
-            if len(self._fillers) == MOST_FILLERS:
-                self._fillers.clear()
-            known = self._fillers[count] = min((f * count for f in FILLERS), key=self._reader.tokens)
-        return known
+            known = self._fillers[sample] = min(FILLERS, key=lambda filler: self._reader.tokens(filler * sample))
+        return known * count
 
     def longest_string(self, c: int, x: int, y: int) -> int:
         """Upper bound on the tokens that end a string of a language after any token that stays in it."""

@@ -49,6 +49,7 @@ from grammarlm.layout.numbers import (
     Flag,
     Number,
 )
+from grammarlm.masks.filters.budget import INFINITE
 
 from .reader import Reader
 
@@ -56,6 +57,8 @@ FEW = 4  # ends of one length of which the one with the fewest tokens is taken
 SHORT = 2  # bytes: no exponent is shorter
 SOON = 3  # digits that are tried first, without an exponent and before one
 ZEROS = {START: (b"0", b"0.0"), MINUS: (b"0", b"0.0"), NOUGHT: (b"", b".0"), NOUGHT_POINT: (b"0",)}  # what makes 0
+EXCLUDED = 2  # digits more, so that not all multiples are excluded ones
+SHORT_EXPONENT = 8  # bytes of an end with an exponent that is taken before more than a few digits are tried
 FEW_MULTIPLES = 12  # that are tried before an exponent
 TRIED = 64  # texts of one run that the machine refuses one after the other; ten excluded multiples exclude at most 45 in a row
 
@@ -106,6 +109,20 @@ class NumberEndings:
             if value not in known:
                 known.add(value)
                 yield text
+
+    def ceiling(self, c: int, x: int, y: int) -> int:
+        """Tokens that end a number before its point, whatever its remainder: as many digits reach a multiple as the divisor has,
+        with some to spare for those that are excluded. INFINITE where bounds or the number of digits may be in the way."""
+        row, phase = c >> 11 & ROW, x & 15
+        if phase != INTEGER:
+            return INFINITE
+        begun, at = _begun(x, y), row + (Number.NEGATIVE if x & SIGN else Number.POSITIVE)
+        digits = max(len(str(self._rows[row + Number.STEP])) + EXCLUDED, self._rows[at + Bound.LOW] + 1 - begun.place)
+        is_free = (
+            begun.place + digits < self._rows[at + Bound.HIGH]
+            and begun.length + digits <= self._rows[row + Number.DIGITS]
+        )
+        return max(digits, SHORT_EXPONENT) if is_free else INFINITE
 
     # ------------------------------------------------------------------ texts
 

@@ -89,7 +89,7 @@ class Reader:
         """The threads of a config of the epoch, copied to our arenas."""
         if self.machine.is_full:
             self._begin()
-        self.machine._place_languages()
+        self.machine.update_languages()
         found, records = [], self._source.arrays["records"]
         while state:
             c, x, y, f, state = records[state].tolist()

@@ -12,7 +12,7 @@ from grammarlm.masks.machines.regular.completion import Completions
 
 Item = TypeVar("Item")
 Thread = tuple[int, int, int, int]
-Pieces = tuple[bytes, bytes]
+Pieces = tuple[bytes, ...]  # of a text; each is tokenized alone, or all together
 _SHORT = {0x22: b'\\"', 0x5C: b"\\\\", 8: b"\\b", 9: b"\\t", 10: b"\\n", 12: b"\\f", 13: b"\\r"}
 SPELLED = [
     _SHORT.get(byte, bytes([byte]) if byte >= 0x20 else b"\\u%04x" % byte) for byte in range(256)

@@ -45,6 +45,11 @@ class Values:
                 self._users[node].add(self._solving)
         return self._values.get(node)
 
+    @property
+    def are_final(self) -> bool:
+        """Can no value that was asked for get shorter?"""
+        return self._solving is None
+
     @contextmanager
     def finding(self) -> Iterator[Finding]:
         """Tells whether what is made within is final."""
