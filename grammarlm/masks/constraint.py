@@ -85,10 +85,16 @@ class Constraint(Compiled):
         """The constraint for texts that a model writes: its schemas are natural and plain, unless they specify otherwise."""
         return self._spelled(as_generated(self.grammar))
 
-    @cached_property
+    @property
     def as_filled(self) -> Constraint:
         """The constraint for canvases: its schemas have any white space and are plain, unless they specify otherwise."""
-        return self._spelled(as_filled(self.grammar))
+        return self._filled or self
+
+    @cached_property
+    def _filled(self) -> Constraint | None:
+        """None where it is this one, which is not to keep itself."""
+        found = self._spelled(as_filled(self.grammar))
+        return None if found is self else found
 
     def _spelled(self, grammar: Grammar) -> Constraint:
         if grammar is self.grammar:

@@ -12,9 +12,10 @@ import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .answers import Answer
+from .answers import NO_TOKENS, Answer
 from .keys import spelling_tokens
 from .lengths import Lengths, counted_to
+from .spans import all_spans
 
 if TYPE_CHECKING:
     from .residue import JsonPasses
@@ -50,20 +51,36 @@ class Singles:
             lead = passes.lead_between
             long = self._lengths.refused(position, found.classes, classes.of, refused, lead, self._counted_at)
             refused, shown = np.union1d(refused, long) if len(long) else refused, None
-        if passes.repeats is not None and len(two := self._with_two_keys(position, found.classes, refused)):
-            refused, shown = np.union1d(refused, two), None
+        if len(again := self._with_key_again(position, found.classes, refused)):
+            refused, shown = np.union1d(refused, again), None
         is_same = refused is found.refused and shown is found.shown
         return found if is_same else replace(found, refused=refused, shown=shown)
 
-    def _with_two_keys(self, position: int, allowed: np.ndarray, refused: np.ndarray) -> np.ndarray:
-        """Of tokens that end a key and begin the next, which given tokens go on with, those that make them equal. Tokenizers have
-        hardly any, so the row is asked again with each."""
-        passes, behind = self._passes, position + 1
-        tokens = spelling_tokens(passes.grid.vocab).two_keys
-        if not len(tokens) or behind == len(passes.tokens) or passes.tokens[behind] == MASKED:
-            return tokens[:0]
+    def _with_key_again(self, position: int, allowed: np.ndarray, refused: np.ndarray) -> np.ndarray:
+        """Of tokens that may make a key come twice, and that marks say nothing of, those that do. There are hardly any, so the row
+        is asked again with each."""
+        passes = self._passes
+        tokens = self._unmarked(position)
         asked = np.setdiff1d(tokens[allowed[passes.classes.of[tokens]]], refused)
         return np.setdiff1d(asked, passes.that_complete(position, asked))
+
+    def _unmarked(self, position: int) -> np.ndarray:
+        """Tokens that end a key and begin the next, which given tokens go on with; where there are no sets of stacks, and so no
+        marks: all that spell a given key again."""
+        passes, behind = self._passes, position + 1
+        spelling = spelling_tokens(passes.grid.vocab)
+        if passes.repeats is not None:
+            is_given = behind < len(passes.tokens) and passes.tokens[behind] != MASKED
+            return spelling.two_keys if is_given else NO_TOKENS
+        if not passes.grid.has_free_keys or passes.lattice.table.micro_order is not None:
+            return NO_TOKENS
+        runs = passes.grid.runs_of(passes.tokens)
+        keys = frozenset((*(span.key for span in all_spans(runs)), *passes.grid.begun.keys))
+        at = next((i for i, run in enumerate(runs[1:]) if run.first == behind), None)
+        if at is None:
+            return NO_TOKENS
+        groups = (group for _, found in spelling.of(keys, runs[at].begins, runs[at + 1].ends) for group in found)
+        return np.array(sorted({token for group in groups for token in group}), np.int64)
 
     def _counted_at(self, position: int, ids: np.ndarray, characters: int) -> np.ndarray:
         """bool: which of some tokens states allow that count so many characters."""
