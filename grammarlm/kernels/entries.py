@@ -44,6 +44,7 @@ GROUPS = {
     "csr": {"csr_advance": "table.csr", "csr_fill_mask": "table.csr", "csr_gather_rows": "table.csr"},
     "stack": {
         "ask": "stack.calls",
+        "lalr": "lalr.lookaheads",
         "find_kinds": "tokens.byte_kinds",
         "rehash_stacks": "stack.rehash",
         "rehash_configs": "stack.rehash",

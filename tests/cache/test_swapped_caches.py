@@ -1,58 +1,19 @@
 """Files of a cache under each other's names: what is kept for one thing is never taken for another.
 
-For each kind of cache there are two files of it; their contents change places, and everything is as it was: the masks of each
-grammar and the tables of each tokenizer, made anew by a process that finds the files so.
+For each kind of cache there are two files of it; their contents change places, and everything is as it was, made anew by a process
+that finds the files so.
 """
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.regular import unicode_cache
+from grammarlm.grammars.regular import charset, unicode_cache
 from grammarlm.masks.machines.json import formats
 from grammarlm.retrieval.item_set import ItemSet
 from grammarlm.vocab import byte_trie
-
-# Two grammars of one form, and two vocabularies of equally many tokens, so that only the meaning of the files differs.
-MASKS = """
-import hashlib, json, os, sys
-import numpy as np
-import grammarlm as gl
-LARK = 'start: (A | B)* "."\\nA: "{a}" /[a-m]+/ "!"\\nB: "{b}" /[n-z]+/ "?"\\n'
-found = []
-for words in (["ab", "nz!", "mm"], ["nz", "ab!", "!?"]):
-    tokens = [bytes([byte]) for byte in range(256)] + [word.encode() for word in words] + [b""]
-    vocab = gl.Vocabulary(tokens, stop_ids=[len(tokens) - 1])
-    for a, b in ("12", "21"):
-        constraint = gl.compile(gl.Lark(LARK.format(a=a, b=b)), vocab)
-        matcher, mask = constraint.matcher(), gl.allocate_mask(1, vocab.size)
-        for byte in b"1ab!2nz?.":
-            matcher.fill_mask(mask)
-            found.append(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
-            if not matcher.advance(byte):
-                break
-json.dump(found, sys.stdout)
-"""
-
-
-def masks_with(cache: Path) -> Any:
-    """What a process of its own makes, with this cache."""
-    done = subprocess.run(
-        [sys.executable, "-c", MASKS],
-        env={**os.environ, "GRAMMARLM_CACHE": str(cache)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=600,
-    )
-    return json.loads(done.stdout)
 
 
 def swap(one: Path, other: Path) -> None:
@@ -74,15 +35,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_swapped_files_of_grammars_change_no_mask(cache: Path) -> None:
-    known = masks_with(cache)
-    files = sorted((cache / "lark").iterdir())
-    assert len(files) >= 2
-    for other in files[1:]:
-        swap(files[0], other)
-        assert masks_with(cache) == known
-
-
 def test_a_swapped_table_of_characters_is_made_anew(cache: Path) -> None:
     tables = {name: [(number, number + 1)] for number, name in enumerate(("one", "two"))}
     for name, rows in tables.items():
@@ -90,6 +42,20 @@ def test_a_swapped_table_of_characters_is_made_anew(cache: Path) -> None:
     swap(*sorted((cache / "unicode").iterdir()))
     for name, rows in tables.items():
         assert unicode_cache.code_points(name, lambda rows=rows: rows) == rows
+
+
+def test_tables_of_characters_survive_damage(cache: Path) -> None:
+    expected = charset.unicode_category("d")
+    for damage in (None, lambda data: b"", lambda data: data[:-9], lambda data: data[:-40] + b"\1" + data[-39:]):
+        charset.unicode_category.cache_clear()
+        unicode_files = sorted((cache / "unicode").glob("category-d-*"))
+        if damage is not None:
+            (path,) = unicode_files
+            path.write_bytes(damage(path.read_bytes()))
+        assert charset.unicode_category("d") == expected
+    charset.unicode_category.cache_clear()
+    rows = unicode_cache.code_points("category-d", lambda: [(0, 0)])
+    assert tuple(rows) == expected  # from the disk: whole again
 
 
 def test_swapped_automata_of_formats_are_made_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

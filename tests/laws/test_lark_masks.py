@@ -13,7 +13,6 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.regular import ordered
-from grammarlm.masks.machines.stack.proofs import lexing
 from grammarlm.masks.machines.stack.proofs.trust import Trust
 from tests.counts import record_counts, tiers
 from tests.laws.cfg_laws import (
@@ -110,12 +109,8 @@ def test_dead_ends_of_the_lexer(grammar: str, alphabet: str, completion: int, lo
 
 @pytest.fixture
 def every_terminal_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof of terminals whose positions cannot all be visited, for small ones: it stops after a position or two."""
+    """As if no terminal's positions could all be visited: nothing is proved by a search of them."""
     monkeypatch.setattr(ordered, "LARGE", 0)
-    monkeypatch.setattr(lexing, "ENOUGH", 1)
-    monkeypatch.setattr(lexing, "AT_MOST", 2)
-    monkeypatch.setattr(Trust, "_recall", lambda trust: False)
-    monkeypatch.setattr(Trust, "_remember", lambda trust: None)
     monkeypatch.setattr(Trust, "_refuse_what_is_too_large", lambda trust: None)
 
 

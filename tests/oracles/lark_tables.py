@@ -8,7 +8,7 @@ from lark.common import ParserConf
 from lark.exceptions import LarkError
 from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
 
-from grammarlm.grammars.lark.lalr import rules_of_lark
+from grammarlm.grammars.lark.lalr_states import rules_of_lark
 from grammarlm.grammars.lark.loading import Loaded
 from grammarlm.grammars.lark.tables import WHOLE, Item
 

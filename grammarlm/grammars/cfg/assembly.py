@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from grammarlm.grammars.compose import Choice, Combination, Grammar, Sequence
 from grammarlm.grammars.items.special_token import Token
 from grammarlm.grammars.lark.grammar import Lark, read_lark
+from grammarlm.grammars.lark.lalr_states import Construct
 from grammarlm.grammars.lark.parser import LarkParser, lexeme, rules_over_lexemes
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import Term
@@ -51,11 +52,12 @@ def assemble(
     grammar: Grammar,
     algebra: Algebra,
     token_id: Callable[[str | int, int], int],
+    construct: Construct,
     max_depth: int,
     tick: Callable[[], None],
 ) -> Assembly:
-    """`token_id` maps a special token's name and its position in the grammar to its id."""
-    assembler = _Assembler(algebra, token_id, max_depth, tick)
+    """`token_id` maps a special token's name and its position in the grammar to its id; `construct`: see `read_lark`."""
+    assembler = _Assembler(algebra, token_id, construct, max_depth, tick)
     whole = split(grammar, needs_stack, algebra)
     assembler.machine.add_rules(0, {WHOLE: assembler.node_of(whole.grammar)})  # type: ignore[dict-item]
     is_lark = isinstance(whole.grammar, Lark)
@@ -69,10 +71,11 @@ class _Assembler:
         self,
         algebra: Algebra,
         token_id: Callable[[str | int, int], int],
+        construct: Construct,
         max_depth: int,
         tick: Callable[[], None],
     ):
-        self.algebra, self.max_depth, self.tick = algebra, max_depth, tick
+        self.algebra, self.construct, self.max_depth, self.tick = algebra, construct, max_depth, tick
         self.machine = Pushdown(algebra, tick, token_id)
         self.parsers: list[LarkParser] = []
         self.parts = 0
@@ -93,7 +96,7 @@ class _Assembler:
             return Foreign(self.entrances[part])  # type: ignore[return-value]
         self.parts += 1
         if isinstance(part, Lark):
-            parser = read_lark(part, self.algebra, self.max_depth, self.tick)
+            parser = read_lark(part, self.algebra, self.construct, self.max_depth, self.tick)
             self.parsers.append(parser)
             if parser.tables is not None:
                 entrance = self.entrances[part] = ("lr", self.parts)

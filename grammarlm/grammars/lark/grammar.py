@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars import library
@@ -13,8 +12,8 @@ from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular.byte_classes import byte_sets
 from grammarlm.grammars.regular.derivatives import Algebra
 
-from .cache import entry_path, load_entry
 from .lalr import lr_tables
+from .lalr_states import Construct
 from .load.shipped import shipped
 from .loading import load, make_lexer
 from .parser import LarkParser, Productions
@@ -50,19 +49,16 @@ class Lark(Grammar):
         return f"Lark({brief(self.text, 80)}{start})"
 
 
-def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> LarkParser:
-    """The parser, from the disk cache if an earlier process stored it (cache.py)."""
-    path = entry_path(grammar.text, grammar.start, grammar.indent, max_depth)
-    return load_entry(path, algebra, tick) or _make_parser(grammar, algebra, max_depth, tick, path)
-
-
-def _make_parser(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None], path: Path) -> LarkParser:
+def read_lark(
+    grammar: Lark, algebra: Algebra, construct: Construct, max_depth: int, tick: Callable[[], None]
+) -> LarkParser:
+    """The parser. `construct` makes the states of LR tables: a kernel, of which grammars know nothing (lalr_states.py)."""
     loaded = load(grammar.text, grammar.start, grammar.indent, tick, max_depth=max_depth)
     lexer = make_lexer(loaded, algebra, tick, shifts=True)
-    tables = lr_tables(loaded, lexer, tick)
+    tables = lr_tables(loaded, lexer, construct, tick)
     sets = byte_sets((), lexer.characters())
     if tables is not None:
-        return LarkParser(lexer, tables, None, sets, path)
+        return LarkParser(lexer, tables, None, sets)
     if grammar.indent is not None:
         raise UnsupportedFeature("a grammar with indented blocks must be LALR(1): lark itself can read no other")
     names = loaded.nonterminals
@@ -74,4 +70,4 @@ def _make_parser(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable
     lexer = make_lexer(loaded, algebra, tick, shifts=False)
     used = {symbol for _, expansion in productions.rules for symbol in expansion if isinstance(symbol, int)}
     lexer.check_first_characters(sorted(used.union(productions.ignored)))
-    return LarkParser(lexer, None, productions, sets, path)
+    return LarkParser(lexer, None, productions, sets)

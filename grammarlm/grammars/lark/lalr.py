@@ -3,66 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from grammarlm.errors import GrammarError, LimitExceeded
 from grammarlm.grammars.regular.ordered import SOMETHING, TEXT_START, UNKNOWN
-from grammarlm.layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OPENS_BRACKET, STATES
+from grammarlm.layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OPENS_BRACKET
 
-from .lalr_states import Rules, States, construct
+from .lalr_states import Construct, Rules, States, construct, numbered
 from .lexer import Lexer, LexerStart
 from .loading import Loaded
 from .lr_items import FlatItems
 from .reductions import check_reductions, derived
 from .tables import WHOLE, LrTables
 
-END = "$END"
 MOST_CELLS = 1 << 25  # of a table: states times terminals, four bytes each
-MOST_OF_LARK = 300  # states, for which lark's analysis takes up to half a second
 
 
-def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:
+def lr_tables(loaded: Loaded, lexer: Lexer, kernel: Construct, tick: Callable[[], None]) -> LrTables | None:
     """The tables, None where the grammar is not LALR(1)."""
-    column, rules = numbered(loaded)
-    states = construct(rules, STATES, tick)
-    lookaheads = states.lookaheads
-    if lookaheads is None:
-        lookaheads = lookaheads_of_lark(loaded, column, states)
-    count, terminals = len(states.kernels), len(loaded.index)
+    tick()
+    rules = numbered(loaded, tick)
+    states = construct(loaded, rules, kernel)
+    count, terminals = len(states.kernel_begins) - 1, len(loaded.index)
     if count * (terminals + 1) > MOST_CELLS:
         raise LimitExceeded(
             f"the grammar's parser has {count:,} states for {terminals:,} terminals; states times terminals are at "
             f"most {MOST_CELLS:,}: write many alternatives of a few characters as one regular expression, A: /a|b|.../"
         )
     tick()
-    columns, is_nonterminal = np.array(column), np.array(rules.is_nonterminal)
     action = np.zeros((count, terminals + 1), np.int32)
     goto = np.full((count, len(loaded.nonterminals)), -1, np.int32)
-    at = np.repeat(np.arange(count), [len(after) for after in states.transitions])
-    symbols = np.array([symbol for after in states.transitions for symbol in after], np.int64)
-    targets = np.array([target for after in states.transitions for target in after.values()], np.int64)
-    goes = is_nonterminal[symbols]
-    goto[at[goes], ~columns[symbols[goes]]] = targets[goes]
-    action[at[~goes], columns[symbols[~goes]]] = targets[~goes] + 1
-    # A complete rule in a state is a row of `seen`, and the terminals after which it may be complete.
-    state = np.repeat(np.arange(count), [len(of) for of in lookaheads])
-    complete = np.array([rule for of in lookaheads for rule in of], np.int64)
-    seen = _as_rows([where for of in lookaheads for where in of.values()], rules.symbols)
-    of_column = np.empty(terminals + 1, np.int64)  # the symbol of each column
-    of_column[columns[columns >= 0]] = np.flatnonzero(columns >= 0)
-    seen = seen[:, of_column]
+    by = rules.column[states.symbols]
+    goes = by < 0
+    goto[states.states[goes], ~by[goes]] = states.targets[goes]
+    action[states.states[~goes], by[~goes]] = states.targets[~goes] + 1
+    state, complete, seen = states.complete_in, states.complete, states.lookaheads
     chosen = without_rivals(loaded, seen, state, complete)
     if chosen is None:
         return None
     shifted = seen & (action[state] > 0)
     chosen &= ~shifted
     # Rules by which something is reduced have numbers in the order in which the table has them.
-    lowest = np.where(chosen, of_column, rules.symbols).min(axis=1, initial=rules.symbols)
+    symbol = np.full(terminals + 1, len(rules.column))  # of each column
+    symbol[rules.column[rules.column >= 0]] = np.flatnonzero(rules.column >= 0)
+    lowest = np.where(chosen, symbol, len(rules.column)).min(axis=1)
     in_order = np.lexsort((complete, lowest, state))
-    reduced = [*dict.fromkeys(complete[in_order[lowest[in_order] < rules.symbols]].tolist())]
-    number = np.full(len(rules.bodies), -1)
+    reduced = [*dict.fromkeys(complete[in_order[lowest[in_order] < len(rules.column)]].tolist())]
+    number = np.full(len(rules.origins), -1)
     number[reduced] = range(len(reduced))
     place, its_column = np.nonzero(chosen)
     action[state[place], its_column] = -number[complete[place]] - 1
@@ -70,17 +58,18 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     for entry in np.flatnonzero((seen != chosen).any(axis=1) & (number[complete] >= 0)).tolist():
         away = np.flatnonzero(seen[entry] & ~chosen[entry]).tolist()
         lost[int(state[entry]), int(number[complete[entry]])] = sum(1 << one for one in away)
-    (start,) = rules.bodies[-1]
-    action[states.transitions[0][start], terminals] = 1  # the text may end here: any positive number
-    origin = [*(rule.origin for rule in loaded.rules), WHOLE]
-    lengths = [(len(rules.bodies[rule]), origin[rule]) for rule in reduced]
+    action[goto[0, loaded.nonterminals.index(loaded.start)], terminals] = (
+        1  # the text may end here: any positive number
+    )
+    origin = np.append(~rules.column[rules.origins[:-1]], WHOLE)
+    lengths = np.stack([rules.lengths, origin], axis=1)[reduced]
     expansions = sorted({(rule.origin, rule.expansion) for rule in loaded.rules})
     ignored = np.array([name in loaded.ignored for name in loaded.index], np.uint8)
     access = np.zeros(len(action), np.uint8)
     blocks = None
     if loaded.indent is not None:
         blocks = _blocks(loaded, action, access)
-    rule_array = np.array(lengths or [(0, 0)], np.int32)
+    rule_array = (lengths if reduced else np.zeros((1, 2))).astype(np.int32)
     renamed = _keywords(loaded, lexer)
     comes = {keyword for of, keyword, _ in renamed if not ignored[of]}
     for name in loaded.renamed_only:
@@ -104,83 +93,10 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         and not is_placed,
         access,
         blocks,
-        _items(columns, rules, states, origin),
+        _items(rules, states, origin),
         expansions,
         loaded.nonterminals,
     )
-
-
-def _as_rows(sets: list[int], count: int) -> np.ndarray:
-    """Bit sets of `count` bits as rows of booleans."""
-    width = -(-count // 8)
-    packed = np.frombuffer(b"".join([bits.to_bytes(width, "little") for bits in sets]), np.uint8).reshape(-1, width)
-    return np.unpackbits(packed, axis=1, bitorder="little", count=count).view(bool)
-
-
-def numbered(loaded: Loaded) -> tuple[list[int], Rules]:
-    """The rules over symbols in the order of their names, and of each symbol its number in `loaded`, where the end of the text is
-    the last terminal and the whole text the last nonterminal. (lark's own numbers depend on the hashes of strings.)"""
-    ends, count = len(loaded.index), len(loaded.nonterminals)
-    codes = [*range(ends + 1), *(~n for n in range(count + 1))]
-    names = [*loaded.index, END, *loaded.nonterminals, f"$root_{loaded.start}"]
-    order = sorted(range(len(codes)), key=names.__getitem__)
-    column = [codes[at] for at in order]
-    number = {code: symbol for symbol, code in enumerate(column)}
-    origins = [number[~rule.origin] for rule in loaded.rules]
-    bodies = [tuple([number[symbol] for symbol in rule.expansion]) for rule in loaded.rules]
-    start = number[~loaded.nonterminals.index(loaded.start)]
-    return column, Rules(
-        len(column), [code < 0 for code in column], [*origins, number[~count]], [*bodies, (start,)], number[ends]
-    )
-
-
-def lookaheads_of_lark(loaded: Loaded, column: list[int], states: States) -> list[dict[int, int]]:
-    """The lookaheads that lark computes, which is slow: only for ambiguous grammars of a few states."""
-    from lark.common import ParserConf
-    from lark.parsers.lalr_analysis import LALR_Analyzer
-
-    if len(states.kernels) > MOST_OF_LARK:
-        raise LimitExceeded(
-            f"rules that may be empty follow each other in a circle, in a parser of {len(states.kernels):,} states; at most "
-            f"{MOST_OF_LARK} are supported: write one of these rules so that it reads something"
-        )
-    of_lark = rules_of_lark(loaded)
-    analysis = LALR_Analyzer(ParserConf(of_lark, {}, [loaded.start]))
-    for compute in ("lr0_states", "reads_relations", "includes_lookback", "lookaheads"):
-        getattr(analysis, f"compute_{compute}")()
-    number = {rule: i for i, rule in enumerate(of_lark)}
-    terminals = [*loaded.index, END]
-    index = {terminals[code] if code >= 0 else [*loaded.nonterminals, ""][~code]: i for i, code in enumerate(column)}
-    found: list[dict[int, int]] = [{} for _ in states.kernels]
-    (root,) = analysis.lr0_start_states.values()
-    places = {root: 0}
-    waiting = [root]
-    for itemset in waiting:  # grows while iterating
-        here = places[itemset]
-        for symbol, after in itemset.transitions.items():
-            if after not in places:
-                places[after] = states.transitions[here][index[str(symbol.name)]]
-                waiting.append(after)
-        for lookahead, complete in itemset.lookaheads.items():
-            for rule in complete:
-                at = number[rule]
-                found[here][at] = found[here].get(at, 0) | 1 << index[str(lookahead.name)]
-    return found
-
-
-def rules_of_lark(loaded: Loaded) -> list[Any]:
-    from lark import grammar
-
-    terminals = [grammar.Terminal(name) for name in loaded.index]
-    nonterminals = [grammar.NonTerminal(name) for name in loaded.nonterminals]
-    return [
-        grammar.Rule(
-            nonterminals[rule.origin],
-            [terminals[symbol] if symbol >= 0 else nonterminals[~symbol] for symbol in rule.expansion],
-            options=grammar.RuleOptions(priority=rule.priority),
-        )
-        for rule in loaded.rules
-    ]
 
 
 def without_rivals(loaded: Loaded, seen: np.ndarray, state: np.ndarray, complete: np.ndarray) -> np.ndarray | None:
@@ -202,18 +118,14 @@ def without_rivals(loaded: Loaded, seen: np.ndarray, state: np.ndarray, complete
     return chosen
 
 
-def _items(columns: np.ndarray, rules: Rules, states: States, origin: list[int]) -> FlatItems:
-    """The kernel of each state. Items of a rule are adjacent (`Items` in lalr_states.py)."""
-    lengths = np.array([len(body) for body in rules.bodies])
-    firsts = np.cumsum(lengths + 1) - lengths - 1
+def _items(rules: Rules, states: States, origin: np.ndarray) -> FlatItems:
+    """The kernel of each state."""
+    lengths = rules.lengths
     rule = np.repeat(np.arange(len(lengths)), lengths + 1)
-    read = np.arange(len(rule)) - firsts[rule]
-    places = np.cumsum(lengths) - lengths
-    items = np.stack([np.array(origin)[rule], read, places[rule] + read, lengths[rule] - read], axis=1)
-    kernels = np.array([item for kernel in states.kernels for item in kernel], np.int64)
-    begins = np.cumsum([0, *(len(kernel) for kernel in states.kernels)], dtype=np.int32)
-    symbols = columns[[symbol for body in rules.bodies for symbol in body]].astype(np.int32)
-    return FlatItems(begins, items[kernels].astype(np.int32), symbols)
+    read = np.arange(len(rule)) - (rules.begins[:-1] + np.arange(len(lengths)))[rule]
+    items = np.stack([origin[rule], read, rules.begins[:-1][rule] + read, lengths[rule] - read], axis=1)
+    symbols = rules.column[rules.bodies]
+    return FlatItems(states.kernel_begins.astype(np.int32), items[states.kernels].astype(np.int32), symbols)
 
 
 def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int, int, int]:

@@ -1,290 +1,196 @@
-"""LALR(1) states and lookaheads of a context-free grammar over integers, by DeRemer and Pennello's relations on bit sets.
+"""LALR(1) states and lookaheads of rules over integers: what goes into the kernel that makes them, and what comes out.
 
 They are those that lark computes, conflicts included: its analysis is the definition (tests/grammars/lark/test_lalr_states.py), but
-it works on objects, and takes ten to twenty times as long. Only where empty nonterminals follow each other in a circle of states,
-which makes a grammar ambiguous, lark's lookaheads have more than the definition gives: they are left to lark (lalr.py).
-
-A **transition** is a pair of a state and a nonterminal that leads on from there. What may follow it:
-
-    reads      terminals that come next, directly or after nonterminals that may be empty
-    includes   where a rule ends with the nonterminal, what may follow the rule's own transition, where the rule began
-
-The lookaheads of a rule in a state are what may follow the transitions from where it began (`lookback`).
+it works on objects, and takes hundreds of times as long. Only where empty nonterminals follow each other in a circle of states, which
+makes a grammar ambiguous, lark's lookaheads have more than the definition gives: they are left to lark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
 
 from grammarlm.errors import LimitExceeded
+from grammarlm.layout import lalr as layout
+from grammarlm.layout.lalr import Field
+from grammarlm.layout.stack import STATES
 
-COMPLETE = -1  # in place of an item's next symbol
-MOST_ITEMS = 1_000_000  # of all states together, with their closures: a second; grammars of languages have some 10,000
-TICK_EVERY = 64  # states
+from .loading import Loaded
+from .reductions import derived
+
+Construct = Callable[
+    [int], int
+]  # the kernel: takes the address of an arena (layout/lalr.py), returns what became of it
+
+END = "$END"
+MOST_ITEMS = 1_000_000  # of all states together, with their closures; grammars of languages have some 10,000
+MOST_WORK = 1 << 29  # a second
+FIRST_ROOM, MOST_ROOM = 1 << 17, 1 << 25  # numbers
+MOST_OF_LARK = 300  # states, for which lark's analysis takes up to half a second
 
 
 @dataclass(frozen=True)
 class Rules:
     """Rules over symbols 0, 1, ..., in whose order states are numbered. The last rule is the whole text's."""
 
-    symbols: int
-    is_nonterminal: Sequence[bool]  # of each symbol
-    origins: Sequence[int]
-    bodies: Sequence[tuple[int, ...]]
-    end: int  # the symbol of the end of the text
+    column: (
+        np.ndarray
+    )  # of each symbol its number in `Loaded`: a terminal, the last one the end of the text; ~n for nonterminal n
+    origins: np.ndarray
+    bodies: np.ndarray  # the symbols of all rules
+    begins: np.ndarray  # where each rule's begin, and their number
+    is_empty: np.ndarray  # of each symbol: may it derive the empty text?
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self.begins)
 
 
 @dataclass(frozen=True)
 class States:
-    """The states in breadth-first order from the start, 0."""
+    """The states in breadth-first order from the start, 0. Arrays of equal length belong together."""
 
-    kernels: list[tuple[int, ...]]  # items: see `Items`
-    transitions: list[dict[int, int]]  # symbol -> state
-    # rule -> bit set of terminals after which it may be complete here; None: see above
-    lookaheads: list[dict[int, int]] | None
-
-
-class Items:
-    """Items by number: those of a rule are adjacent, from none of its symbols read to all."""
-
-    def __init__(self, rules: Rules):
-        self.first: list[int] = []  # item of each rule with nothing read
-        self.next: list[int] = []  # symbol
-        self.rule: list[int] = []
-        for number, body in enumerate(rules.bodies):
-            self.first.append(len(self.next))
-            self.next += [*body, COMPLETE]
-            self.rule += [number] * (len(body) + 1)
+    kernel_begins: np.ndarray  # where the items of each state's kernel begin, and their number
+    kernels: np.ndarray  # items: those of a rule are adjacent, from none of its symbols read to all
+    states: np.ndarray  # of each transition: from where, by which symbol, to where
+    symbols: np.ndarray
+    targets: np.ndarray
+    complete_in: (
+        np.ndarray
+    )  # of each rule that is complete in a state: the state, the rule, and the terminals that may follow
+    complete: np.ndarray
+    lookaheads: np.ndarray  # bool [rules complete in states, terminals]
 
 
-def construct(rules: Rules, most_states: int, tick: Callable[[], None]) -> States:
-    items = Items(rules)
-    states = Lr0(rules, items, most_states, tick)
-    states.construct()
-    return States(states.kernels, states.transitions, _lookaheads(rules, items, states, tick))
+def numbered(loaded: Loaded, tick: Callable[[], None]) -> Rules:
+    """The rules over symbols in the order of their names. (lark's own numbers depend on the hashes of strings.)"""
+    ends, count = len(loaded.index), len(loaded.nonterminals)
+    column = np.concatenate([np.arange(ends + 1), ~np.arange(count + 1)])
+    names = [*loaded.index, END, *loaded.nonterminals, f"$root_{loaded.start}"]
+    order = np.array(sorted(range(len(names)), key=names.__getitem__))
+    number = np.empty(len(names), np.int64)  # of terminals, from the first on; of nonterminals ~n, from the last on
+    number[np.where(column < 0, ends + 1 + ~column, column)[order]] = np.arange(len(names))
+    bodies = [rule.expansion for rule in loaded.rules]
+    lengths = np.fromiter(map(len, bodies), np.int64, len(bodies))
+    codes = np.fromiter(chain.from_iterable(bodies), np.int64, int(lengths.sum()))
+    origins = np.fromiter((rule.origin for rule in loaded.rules), np.int64, len(bodies))
+    is_empty = np.zeros(len(names), np.int64)
+    plain = [(rule.origin, rule.expansion) for rule in loaded.rules if max(rule.expansion, default=-1) < 0]
+    for nonterminal in derived(plain, lambda _: False, tick):
+        is_empty[number[ends + 1 + nonterminal]] = 1
+    start = number[ends + 1 + loaded.nonterminals.index(loaded.start)]
+    return Rules(
+        column[order],
+        np.append(number[ends + 1 + origins], number[ends + 1 + count]),
+        np.append(number[np.where(codes < 0, ends + 1 + ~codes, codes)], start),
+        np.concatenate([[0], np.cumsum(np.append(lengths, 1))]),
+        is_empty,
+    )
 
 
-class Lr0:
-    """The LR(0) states."""
-
-    def __init__(self, rules: Rules, items: Items, most_states: int, tick: Callable[[], None]):
-        self.rules, self.items, self.most, self.tick = rules, items, most_states, tick
-        self.kernels: list[tuple[int, ...]] = []
-        self.transitions: list[dict[int, int]] = []
-        self.complete: list[list[int]] = []  # rules that are complete, per state
-        self._size = 0
-        of: list[list[int]] = [[] for _ in range(rules.symbols)]
-        for number, origin in enumerate(rules.origins[:-1]):
-            of[origin].append(number)
-        self.rules_of = of
-        self._closures: dict[int, int] = {}
-        self._moves: dict[int, tuple[dict[int, list[int]], list[int], int]] = {}
-
-    def construct(self) -> None:
-        root = (self.items.first[-1],)
-        known: dict[tuple[int, ...], int] = {root: 0}
-        self.kernels.append(root)
-        for state, kernel in enumerate(self.kernels):  # grows while iterating
-            if not state % TICK_EVERY:
-                self.tick()
-            moved, complete = self._moves_from(kernel)
-            after = {}
-            for symbol in sorted(moved):
-                target = tuple(sorted(moved[symbol]))
-                number = known.get(target)
-                if number is None:
-                    number = known[target] = len(self.kernels)
-                    self.kernels.append(target)
-                after[symbol] = number
-            if len(self.kernels) >= self.most:
-                raise LimitExceeded(
-                    f"the grammar's parser needs more than {self.most:,} states, which are too many; make it smaller"
-                )
-            self.transitions.append(after)
-            self.complete.append(complete)
-
-    def _moves_from(self, kernel: tuple[int, ...]) -> tuple[dict[int, list[int]], list[int]]:
-        """Items after each symbol, and complete rules."""
-        begun, next_symbol, is_nonterminal = 0, self.items.next, self.rules.is_nonterminal
-        for item in kernel:
-            symbol = next_symbol[item]
-            if symbol != COMPLETE and is_nonterminal[symbol]:
-                begun |= self._closure(symbol)
-        opened, empty, size = self._opened(begun)
-        self._size += size + len(kernel)
-        if self._size > MOST_ITEMS:
-            raise LimitExceeded(
-                "making the parser's states (LR(0) item sets): the rules are too many, too long or too ambiguous"
-            )
-        moved, complete = dict(opened), empty
-        for item in kernel:
-            symbol = next_symbol[item]
-            if symbol == COMPLETE:
-                complete = [*complete, self.items.rule[item]]
-            else:
-                moved[symbol] = [*moved[symbol], item + 1] if symbol in moved else [item + 1]
-        return moved, complete
-
-    def _closure(self, nonterminal: int) -> int:
-        """The nonterminals that texts of this one may begin with, itself included, as a bit set."""
-        found = self._closures.get(nonterminal)
-        if found is None:
-            reached = [nonterminal]
-            found = 1 << nonterminal
-            for other in reached:  # grows while iterating
-                for rule in self.rules_of[other]:
-                    body = self.rules.bodies[rule]
-                    if body and self.rules.is_nonterminal[body[0]] and not found >> body[0] & 1:
-                        found |= 1 << body[0]
-                        reached.append(body[0])
-            self._closures[nonterminal] = found
-        return found
-
-    def _opened(self, begun: int) -> tuple[dict[int, list[int]], list[int], int]:
-        """Of the rules of these nonterminals: the items after their first symbol, by symbol; those that are empty; their number."""
-        found = self._moves.get(begun)
-        if found is None:
-            moved: dict[int, list[int]] = {}
-            empty: list[int] = []
-            size = 0
-            for nonterminal in bits(begun):
-                for rule in self.rules_of[nonterminal]:
-                    size += 1
-                    body = self.rules.bodies[rule]
-                    if body:
-                        moved.setdefault(body[0], []).append(self.items.first[rule] + 1)
-                    else:
-                        empty.append(rule)
-            found = self._moves[begun] = moved, empty, size
-        return found
+def construct(loaded: Loaded, rules: Rules, kernel: Construct, most_states: int = STATES) -> States:
+    """The states, with lark's lookaheads where only lark's are right."""
+    arena, room = np.zeros(Field.LENGTH, np.int64), np.empty(0, np.int64)
+    given = {
+        Field.COLUMN: rules.column,
+        Field.ORIGIN: rules.origins,
+        Field.BODY: rules.bodies,
+        Field.BEGINS: rules.begins,
+        Field.IS_EMPTY: rules.is_empty,
+        Field.KERNEL_BEGINS: np.empty(most_states + 2, np.int64),
+        Field.LINK_BEGINS: np.empty(most_states + 2, np.int64),
+    }
+    terminals = len(loaded.index) + 1
+    arena[[*given]] = [array.ctypes.data for array in given.values()]
+    arena[Field.SYMBOLS], arena[Field.RULES], arena[Field.TERMINALS] = len(rules.column), len(rules.origins), terminals
+    arena[Field.MOST_STATES], arena[Field.MOST_ITEMS], arena[Field.MOST_WORK] = most_states, MOST_ITEMS, MOST_WORK
+    answer, size = layout.FULL, FIRST_ROOM + 8 * len(rules.bodies)
+    while answer == layout.FULL and size <= MOST_ROOM:
+        room = np.empty(size, np.int64)  # memory is taken only as it is written
+        arena[Field.ROOM], arena[Field.ROOM_LENGTH] = room.ctypes.data, size
+        answer, size = kernel(arena.ctypes.data), 4 * size
+    if answer == layout.TOO_MANY_STATES:
+        raise LimitExceeded(
+            f"the grammar's parser needs more than {most_states:,} states, which are too many; make it smaller"
+        )
+    if answer not in (layout.DONE, layout.IN_A_CIRCLE):
+        raise LimitExceeded(
+            "making the parser's states (LR(0) item sets): the rules are too many, too long or too ambiguous"
+        )
+    count = int(arena[Field.STATES])
+    link_begins, kernel_begins = given[Field.LINK_BEGINS][: count + 1], given[Field.KERNEL_BEGINS][: count + 1]
+    links = room[arena[Field.LINKS] :][: 2 * link_begins[-1]].reshape(-1, 2)
+    of_state, is_complete = np.repeat(np.arange(count), np.diff(link_begins)), links[:, 0] >= len(rules.column)
+    sets = room[arena[Field.LOOKAHEADS] :][: int(arena[Field.COMPLETE]) * (terminals + 63 >> 6)]
+    packed = sets.view(np.uint8).reshape(int(arena[Field.COMPLETE]), -1)
+    made = States(
+        kernel_begins,
+        room[::-1][: kernel_begins[-1]].copy(),
+        of_state[~is_complete],
+        links[~is_complete, 0],
+        links[~is_complete, 1],
+        of_state[is_complete],
+        links[is_complete, 0] - len(rules.column),
+        np.unpackbits(packed, axis=1, bitorder="little", count=terminals).view(bool),
+    )
+    if answer == layout.IN_A_CIRCLE:
+        made.lookaheads[:] = lookaheads_of_lark(loaded, rules, made)
+    return made
 
 
-def nullable(rules: Rules) -> list[bool]:
-    """Of each symbol: does it derive the empty text?"""
-    found = [False] * rules.symbols
-    users: list[list[int]] = [[] for _ in range(rules.symbols)]
-    missing = [len(body) for body in rules.bodies]
-    waiting = []
-    for number, body in enumerate(rules.bodies):
-        for symbol in body:
-            users[symbol].append(number)
-        if not body:
-            waiting.append(number)
-    for number in waiting:  # grows while iterating
-        origin = rules.origins[number]
-        if not found[origin]:
-            found[origin] = True
-            for user in users[origin]:
-                missing[user] -= 1
-                if not missing[user]:
-                    waiting.append(user)
+def lookaheads_of_lark(loaded: Loaded, rules: Rules, states: States) -> np.ndarray:
+    """The lookaheads that lark computes, which is slow: only for ambiguous grammars of a few states."""
+    from lark.common import ParserConf
+    from lark.parsers.lalr_analysis import LALR_Analyzer
+
+    count = len(states.kernel_begins) - 1
+    if count > MOST_OF_LARK:
+        raise LimitExceeded(
+            f"rules that may be empty follow each other in a circle, in a parser of {count:,} states; at most "
+            f"{MOST_OF_LARK} are supported: write one of these rules so that it reads something"
+        )
+    of_lark = rules_of_lark(loaded)
+    analysis = LALR_Analyzer(ParserConf(of_lark, {}, [loaded.start]))
+    for compute in ("lr0_states", "reads_relations", "includes_lookback", "lookaheads"):
+        getattr(analysis, f"compute_{compute}")()
+    number = {rule: i for i, rule in enumerate(of_lark)}
+    index = loaded.index | {END: len(loaded.index)} | {name: ~n for n, name in enumerate(loaded.nonterminals)}
+    steps = zip(states.states.tolist(), rules.column[states.symbols].tolist(), strict=True)
+    after = dict(zip(steps, states.targets.tolist(), strict=True))
+    place = {pair: i for i, pair in enumerate(zip(states.complete_in.tolist(), states.complete.tolist(), strict=True))}
+    found = np.zeros_like(states.lookaheads)
+    (root,) = analysis.lr0_start_states.values()
+    places = {root: 0}
+    waiting = [root]
+    for itemset in waiting:  # grows while iterating
+        here = places[itemset]
+        for symbol, target in itemset.transitions.items():
+            if target not in places:
+                places[target] = after[here, index[str(symbol.name)]]
+                waiting.append(target)
+        for lookahead, complete in itemset.lookaheads.items():
+            for rule in complete:
+                found[place[here, number[rule]], index[str(lookahead.name)]] = True
     return found
 
 
-def _lookaheads(rules: Rules, items: Items, states: Lr0, tick: Callable[[], None]) -> list[dict[int, int]] | None:
-    is_nullable, is_nonterminal, transitions = nullable(rules), rules.is_nonterminal, states.transitions
-    number: list[dict[int, int]] = []  # per state: nonterminal -> number of the transition
-    origins: list[tuple[int, int]] = []
-    read_directly: list[int] = []
-    for state, after in enumerate(transitions):
-        here = {}
-        for symbol in after:
-            if is_nonterminal[symbol]:
-                here[symbol] = len(origins)
-                origins.append((state, symbol))
-        number.append(here)
-    reads: list[list[int]] = []
-    for state, symbol in origins:
-        target = transitions[state][symbol]
-        direct = sum(1 << t for t in transitions[target] if not is_nonterminal[t])
-        if state == 0 and (symbol,) == rules.bodies[-1]:
-            direct |= 1 << rules.end
-        read_directly.append(direct)
-        reads.append([at for other, at in number[target].items() if is_nullable[other]])
-    follow, is_cyclic = united(read_directly, reads)
-    if is_cyclic:
-        return None
+def rules_of_lark(loaded: Loaded) -> list[Any]:
+    from lark import grammar
 
-    # Of each rule: the first place from which on all symbols may be empty.
-    tails = []
-    for body in rules.bodies:
-        place = len(body)
-        while place and is_nullable[body[place - 1]]:
-            place -= 1
-        tails.append(place)
-    includes: list[list[int]] = [[] for _ in origins]
-    lookback: list[list[tuple[int, int]]] = []
-    for at, (state, nonterminal) in enumerate(origins):
-        if not at % (TICK_EVERY * 8):
-            tick()
-        ends = []
-        begun = [(rule, 0) for rule in states.rules_of[nonterminal]]
-        # lark follows rules of the nonterminal that began earlier from here as well: its lookaheads are the definition.
-        for item in states.kernels[state]:
-            rule = items.rule[item]
-            if rules.origins[rule] == nonterminal and item != items.first[rule]:
-                begun.append((rule, item - items.first[rule]))
-        for rule, first in begun:
-            body, place, tail = rules.bodies[rule], state, tails[rule]
-            for read in range(first, len(body)):
-                symbol = body[read]
-                if read + 1 >= tail and is_nonterminal[symbol]:
-                    includes[number[place][symbol]].append(at)
-                place = transitions[place][symbol]
-            if not first:
-                ends.append((place, rule))
-        lookback.append(ends)
-    follow, _ = united(follow, includes)
-    found: list[dict[int, int]] = [{} for _ in transitions]
-    for at, places in enumerate(lookback):
-        for end, rule in places:
-            found[end][rule] = found[end].get(rule, 0) | follow[at]
-    return found
-
-
-def united(sets: Sequence[int], edges: Sequence[Sequence[int]]) -> tuple[list[int], bool]:
-    """Of each node the union of the sets of all nodes that it reaches; and whether some nodes reach each other.
-
-    Tarjan's strongly connected components, without recursion: nodes are finished after all that they reach.
-    """
-    found, depth = list(sets), [0] * len(sets)  # 0: not visited; -1: finished
-    is_cyclic = False
-    stack: list[int] = []
-    for root in range(len(sets)):
-        if depth[root]:
-            continue
-        path = [(root, iter(edges[root]))]
-        stack.append(root)
-        depth[root] = len(stack)
-        own = {root: depth[root]}
-        while path:
-            node, rest = path[-1]
-            for other in rest:
-                if not depth[other]:
-                    stack.append(other)
-                    depth[other] = own[other] = len(stack)
-                    path.append((other, iter(edges[other])))
-                    break
-                if depth[other] > 0:
-                    depth[node] = min(depth[node], depth[other])
-                found[node] |= found[other]
-            else:
-                path.pop()
-                if depth[node] == own[node]:
-                    while True:
-                        member = stack.pop()
-                        found[member] = found[node]
-                        depth[member] = -1
-                        if member == node:
-                            break
-                        is_cyclic = True
-                if path:
-                    above = path[-1][0]
-                    if depth[node] > 0:
-                        depth[above] = min(depth[above], depth[node])
-                    found[above] |= found[node]
-    return found, is_cyclic
+    terminals = [grammar.Terminal(name) for name in loaded.index]
+    nonterminals = [grammar.NonTerminal(name) for name in loaded.nonterminals]
+    return [
+        grammar.Rule(
+            nonterminals[rule.origin],
+            [terminals[symbol] if symbol >= 0 else nonterminals[~symbol] for symbol in rule.expansion],
+            options=grammar.RuleOptions(priority=rule.priority),
+        )
+        for rule in loaded.rules
+    ]
 
 
 def bits(number: int) -> list[int]:

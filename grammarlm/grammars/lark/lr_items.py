@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .tables import WHOLE, Item
+from .tables import Item
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,23 +17,6 @@ class FlatItems(Sequence[tuple[Item, ...]]):
     begins: np.ndarray  # int32 [states + 1]: offset of each state's first item, and the total
     items: np.ndarray  # int32 [items, 4]: origin, symbols read, offset and number of the remaining symbols
     symbols: np.ndarray  # int32: terminals, and ~n for nonterminal n
-
-    def is_sound(self, states: int, terminals: int, nonterminals: int) -> bool:
-        """Is every number in range?"""
-        begins, items, symbols = self.begins, self.items, self.symbols
-        if (begins.shape, begins.dtype, symbols.ndim, symbols.dtype) != ((states + 1,), np.int32, 1, np.int32):
-            return False
-        if items.dtype != np.int32 or items.ndim != 2 or items.shape[1] != 4:
-            return False
-        origin, read, first, count = items.T.astype(np.int64)
-        return bool(
-            begins[0] == 0
-            and begins[-1] == len(items)
-            and (np.diff(begins) >= 0).all()
-            and ((origin >= WHOLE) & (origin < nonterminals)).all()
-            and ((read >= 0) & (first >= 0) & (count >= 0) & (first + count <= len(symbols))).all()
-            and ((symbols >= -nonterminals) & (symbols < terminals)).all()
-        )
 
     def __len__(self) -> int:
         return len(self.begins) - 1

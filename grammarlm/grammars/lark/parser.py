@@ -1,10 +1,8 @@
-"""A loaded Lark grammar, plain data except for its lexer: the content of a disk cache entry (cache.py)."""
+"""A loaded Lark grammar: its lexer, and LR tables or rules over lexemes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 from grammarlm.grammars.cfg.rules import Alternatives, Call, Node, Repeat, Rules, Sequence
 
@@ -30,11 +28,6 @@ class LarkParser:
     tables: LrTables | None
     productions: Productions | None
     byte_sets: list[int]  # the byte sets that its lexemes distinguish
-    path: Path  # of its cache entry
-    is_known: bool = False  # loaded from the cache: an earlier compile has made every check that may refuse it
-    # What was proved of this grammar alone, whatever the vocabulary, by the prover's name and version: numbers, strings, lists and
-    # dicts, as in JSON. Entries added before compile ends are stored for later processes.
-    verdicts: dict[str, Any] = field(default_factory=dict)
 
 
 def lexeme(terminal: int) -> str:

@@ -3,17 +3,20 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import astuple
-from itertools import product
+from itertools import pairwise, product
 
+import numpy as np
 import pytest
 
 import grammarlm as gl
 from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
-from grammarlm.grammars.lark.lalr import lr_tables, numbered
-from grammarlm.grammars.lark.lalr_states import Rules, construct, nullable, united
+from grammarlm.grammars.lark import lalr_states
+from grammarlm.grammars.lark.lalr import lr_tables
+from grammarlm.grammars.lark.lalr_states import construct, numbered
 from grammarlm.grammars.lark.loading import Loaded, load, make_lexer
 from grammarlm.grammars.lark.tables import LrTables
 from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.kernels import entries
 from tests.grammars.lark.lark_texts import RandomText, written_grammars
 from tests.oracles.lark_tables import lark_tables
 from tests.oracles.random_lark import RandomLark
@@ -27,7 +30,7 @@ def nothing() -> None:
 
 
 def tables_of(loaded: Loaded, tick: Callable[[], None] = nothing) -> LrTables | None:
-    return lr_tables(loaded, make_lexer(loaded, Algebra(500, tick, 1 << 30), tick, shifts=True), tick)
+    return lr_tables(loaded, make_lexer(loaded, Algebra(500, tick, 1 << 30), tick, shifts=True), entries.lalr, tick)
 
 
 def check(loaded: Loaded) -> str:
@@ -89,34 +92,65 @@ def test_priorities_decide_between_rules() -> None:
         assert check(load(text, "start", None)).startswith(outcome)
 
 
-def test_unions_of_what_is_reached() -> None:
-    """All graphs of three nodes."""
-    pairs = [*product(range(3), repeat=2)]
-    for case in range(1 << len(pairs)):
-        edges = [[b for place, (a, b) in enumerate(pairs) if a == node and case >> place & 1] for node in range(3)]
-        found, is_cyclic = united([1, 2, 4], edges)
-        everything = []
-        for node in range(3):
-            reached = [node]
-            for other in reached:
-                reached += [after for after in edges[other] if after not in reached]
-            assert found[node] == sum(1 << other for other in set(reached)), edges
-            everything.append(set(reached))
-        assert is_cyclic == any(a in everything[b] and b in everything[a] for a in range(3) for b in range(a)), edges
-
-
-def test_empty_rules_in_a_circle_have_the_lookaheads_of_lark() -> None:
-    text = 'start.1: r r | p\np.8: r p* p* | p p "b"\nq.6: "a"\nr.6: | "a"'
+def test_the_room_of_the_kernel_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins again with more room, wherever it had too little: the states are the same."""
+    rules_of_text = "".join(f'x{n}: "a" x{n}? B\n' for n in range(20))
+    text = f"start: {' | '.join(f'x{n}' for n in range(20))}\n{rules_of_text}B: /b/"
     loaded = load(text, "start", None)
-    assert construct(numbered(loaded)[1], 1 << 14, nothing).lookaheads is None
+    rules, answers, again = numbered(loaded, nothing), list[int](), 0
+
+    def kernel(address: int) -> int:
+        answers.append(entries.lalr(address))
+        return answers[-1]
+
+    monkeypatch.setattr(lalr_states, "FIRST_ROOM", 1 << 17)
+    expected = construct(loaded, rules, kernel)
+    assert answers == [0]
+    for size in range(0, 4000, 50):
+        answers.clear()
+        monkeypatch.setattr(lalr_states, "FIRST_ROOM", size)
+        made = construct(loaded, rules, kernel, most_states=256)
+        again += len(answers) > 1
+        for field in (
+            "kernel_begins",
+            "kernels",
+            "states",
+            "symbols",
+            "targets",
+            "complete_in",
+            "complete",
+            "lookaheads",
+        ):
+            assert np.array_equal(getattr(made, field), getattr(expected, field)), field
+    assert 10 < again < 80
+
+
+def test_lookaheads_in_circles() -> None:
+    """Ways in which three nonterminals end with each other: what follows one follows those that it ends with."""
+    pairs = [*product(range(3), repeat=2)]
+    for case in range(0, 1 << len(pairs), 7):
+        ends = [[b for place, (a, b) in enumerate(pairs) if a == n and case >> place & 1] for n in range(3)]
+        lines = [f'n{n}: "{n}" | ' + " | ".join([f'"{n}" "-" n{b}' for b in ends[n]] or ['"."']) for n in range(3)]
+        text = 'start: n0 "a" | "(" n1 "b" | "[" n2 "c"\n' + "\n".join(lines)
+        assert check(load(text, "start", None)) in ("with conflicts", "without conflicts", "not LALR(1)")
+
+
+def test_empty_rules_in_a_circle_have_the_lookaheads_of_lark(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'start.1: r r | p\np.8: r p* p* | p p "b"\nq.6: "a"\nr.6: | "a"'
+    loaded, asked = load(text, "start", None), []
+    of_lark = lalr_states.lookaheads_of_lark
+    monkeypatch.setattr(lalr_states, "lookaheads_of_lark", lambda *given: asked.append(1) or of_lark(*given))
     with pytest.raises(UnsupportedFeature, match="without reading"):  # with the others its parser would seem to end
         tables_of(loaded)
+    assert asked
 
 
 def test_rules_that_may_be_empty() -> None:
-    # 0: 1 1 | 3    1: (nothing) | 2    2: 3    4: 0 2
-    rules = Rules(5, [True, True, True, False, True], [0, 0, 1, 1, 2, 4], [(1, 1), (3,), (), (2,), (3,), (0, 2)], 3)
-    assert nullable(rules) == [True, True, False, False, False]
+    loaded = load('start: a a | "d"\na: | b\nb: "d"', "start", None)
+    rules = numbered(loaded, nothing)
+    empty = {loaded.nonterminals[~number] for number in rules.column[rules.is_empty == 1].tolist()}
+    assert empty == {"start", "a"}
+    assert all(first <= second for first, second in pairwise(rules.begins.tolist()))
 
 
 def test_states_that_multiply_are_refused() -> None:
@@ -139,5 +173,14 @@ def test_the_clock_is_asked() -> None:
     def over() -> None:
         raise LimitExceeded("time is over")
 
+    lexer = make_lexer(loaded, Algebra(500, nothing, 1 << 30), nothing, shifts=True)
     with pytest.raises(LimitExceeded, match="time is over"):
-        construct(numbered(loaded)[1], 1 << 14, over)
+        lr_tables(loaded, lexer, entries.lalr, over)
+
+
+@pytest.mark.parametrize("bound", ["MOST_ITEMS", "MOST_WORK"])
+def test_the_work_of_the_kernel_is_bounded(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load('start: ("a" | "b" x)+\nx: "c" x | "d"', "start", None)
+    monkeypatch.setattr(lalr_states, bound, 3)
+    with pytest.raises(LimitExceeded, match="too many, too long or too ambiguous"):
+        tables_of(loaded)

@@ -204,14 +204,15 @@ import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (90, 90))
 from grammarlm.errors import GrammarError
-from grammarlm.grammars.lark.lalr import numbered
-from grammarlm.grammars.lark.lalr_states import construct
+from grammarlm.grammars.lark.lalr_states import construct, numbered
 from grammarlm.grammars.lark.loading import load
+from grammarlm.kernels import entries
 from tests.grammars.lark.hostile_lark import HOSTILE
 
 def outcome(text):
     try:
-        construct(numbered(load(text, "start", None, max_size=100_000))[1], 1 << 14, lambda: None)
+        loaded = load(text, "start", None, max_size=100_000)
+        construct(loaded, numbered(loaded, lambda: None), entries.lalr)
     except GrammarError as error:
         return f"{type(error).__name__} {error}"
     return "built"

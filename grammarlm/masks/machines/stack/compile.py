@@ -26,7 +26,7 @@ from .program import StackProgram
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """The program of a grammar. Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
-    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
+    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, entries.lalr, limits.max_depth, clock.tick)
     rules = assembly.machine
     rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
     first = rules.solve(assembly.start)
@@ -75,9 +75,6 @@ def stack_automaton(
     if canonical_only and program.named_texts:
         refuse_named_text(program, "with canonical_only=True")
     automaton = Automaton(program, StackEpoch)
-    assert isinstance(automaton.epoch, StackEpoch)
-    numbers = automaton.epoch.numbers
-    program.keep(len(numbers.objects) + len(numbers.border_terms))
     canonical = CanonicalReport() if canonical_only else None
     classes, spells_all = len(program.byte_sets.samples), program.tokens_spell_all
     return automaton, Report(repr(grammar)[:200], limits, classes, spells_all, canonical=canonical, caps=program.caps)

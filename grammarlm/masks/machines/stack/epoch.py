@@ -14,11 +14,10 @@ import numpy as np
 
 from grammarlm.kernels import entries
 from grammarlm.layout.stack_calls import ADVANCE
-from grammarlm.layout.table import DEAD
 from grammarlm.masks.protocol import FINISHED, ByState, EpochDefaults
 from grammarlm.masks.runtime.collector import PATIENT
 
-from .arena import ROOMY, StackArena
+from .arena import StackArena
 from .arena_plan import Surveys
 from .configs import StackConfigs
 from .description import RuleNames, describe
@@ -56,9 +55,7 @@ class StackEpoch(EpochDefaults):
         # May the kernel be asked for steps at once? It knows bytes only. Not after `close`.
         self._peeks = program.tokens_spell_all and not program.token_columns
         self._start_state: int | None = None
-        # Made now, since it may be refused; for a grammar that was compiled before, when the first matcher asks.
-        is_roomy = ROOMY * self.nbytes < program.limits.max_bytes
-        self.start = None if program.is_proved and is_roomy else self.state_of(program.start)
+        self.start = self.state_of(program.start)  # made now, since it may be refused
 
     def _worth_surveys(self, program: StackProgram) -> Surveys:
         """Without a lexer, rules end wherever blanks may follow, which is nearly everywhere: the remainders of tokens
@@ -109,9 +106,6 @@ class StackEpoch(EpochDefaults):
     @property
     def accepting(self) -> ByState[bool]:
         return self.arena.accepting
-
-    def may_have_texts(self) -> bool:
-        return self.start is None or self.start != DEAD  # None: proved by an earlier compile, and made on demand
 
     def is_usable(self, state: int) -> bool:
         """Can tokens of single bytes, and special ones, complete a text from this state?"""

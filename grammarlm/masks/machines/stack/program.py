@@ -16,7 +16,6 @@ from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.cfg.indent import WIDEST
 from grammarlm.grammars.cfg.left_recursion import call_bits
 from grammarlm.grammars.cfg.pushdown import Entrance, Pushdown
-from grammarlm.grammars.lark.cache import save_entry
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.parser import LarkParser
 from grammarlm.grammars.lark.tables import LrTables
@@ -26,14 +25,13 @@ from grammarlm.grammars.regular.terms import ANYTHING, FOREVER, NIL, REP, Term
 from grammarlm.layout.stack import CALL, END, ENTER, LEX, LINE, POP
 from grammarlm.masks.machines.regular.liveness import Liveness
 from grammarlm.masks.machines.stack.ends.spelling import Spelling
-from grammarlm.masks.machines.stack.proofs.trust import Trust, proof_name
+from grammarlm.masks.machines.stack.proofs.trust import Trust
 from grammarlm.masks.protocol import ProgramDefaults
 from grammarlm.masks.runtime.limits import Clock, Limits
 from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
-FIRST_STATES = "states"  # key, among what is stored for a Lark grammar: how many states the first state of all takes
 MOST_TERMS = 100_000  # terms that stay from one epoch to the next; a few hundred bytes each
 
 
@@ -146,21 +144,6 @@ class StackProgram(ProgramDefaults):
     def spelling(self) -> Spelling:
         """The shortest texts of rules and lexemes, made when an end is first asked for."""
         return Spelling(self)
-
-    @property
-    def is_proved(self) -> bool:
-        """An earlier compile of this very grammar has made its first state, with no more states than the limit allows now."""
-        if not (self.is_lark and self.parsers[0].is_known and self.tokens_spell_all):
-            return False
-        needed = self.parsers[0].verdicts.get(proof_name(FIRST_STATES))
-        return isinstance(needed, int) and needed <= self.limits.max_states
-
-    def keep(self, made: int) -> None:
-        """Saves what was made of Lark grammars to disk: nothing more can be refused, and `made` states have been made."""
-        for parser in self.parsers:
-            if self.is_lark:
-                parser.verdicts[proof_name(FIRST_STATES)] = made
-            save_entry(parser)
 
     def is_alive(self, border: Term) -> bool:
         return self.liveness.is_alive(border)

@@ -19,7 +19,6 @@ UNDECIDED = (
     "whether what is begun can be finished is not decided within the limits: {}; "
     "simplify the grammar or raise limits.max_states"
 )
-ENOUGH, AT_MOST = 500, 2_000  # states of a large lexeme: in a row without a new result, and in all
 
 
 class Lexing:
@@ -31,30 +30,19 @@ class Lexing:
         self.algebra, self.is_alive, self.ignored, self.limits, self.clock = algebra, is_alive, ignored, limits, clock
         self._commits: dict[tuple[LexerState, Term], Commits] = {}
         self._next: dict[tuple[LexerState, LexerState, Term], tuple[Commits, frozenset[Term]]] = {}
-        self._some: dict[tuple[LexerState, Term], Commits] = {}  # for large terminals
         self._large: dict[LexerState, bool] = {}
 
     def forget(self) -> None:
         self._commits.clear()
         self._next.clear()
-        self._some.clear()
 
     def commits(self, state: LexerState, border: Term) -> Commits:
         """Each lexeme that can come of the state, ignored ones too, with the border after it."""
         known = self._commits.get((state, border))
         if known is not None:
             return known
-        answer = self._commits[state, border] = self._find_commits(state, border, False)
+        answer = self._commits[state, border] = self._find_commits(state, border)
         return answer
-
-    def some_commits(self, state: LexerState, border: Term) -> Commits:
-        """The same, perhaps incomplete where a terminal is so large that its states cannot all be visited."""
-        if not self.is_large(state):
-            return self.commits(state, border)
-        known = self._some.get((state, border))
-        if known is None:
-            known = self._some[state, border] = self._find_commits(state, border, True)
-        return known
 
     def is_large(self, state: LexerState) -> bool:
         known = self._large.get(state)
@@ -63,28 +51,20 @@ class Lexing:
             known = self._large[state] = any(terminals[terminal].pattern.is_large for terminal in state.terminals)
         return known
 
-    def _find_commits(self, state: LexerState, border: Term, is_partial: bool) -> Commits:
-        """Breadth-first search. `is_partial`: once each terminal has a result, the search stops when it finds little more."""
+    def _find_commits(self, state: LexerState, border: Term) -> Commits:
         found: set[tuple[int, Term]] = set()
         queue, seen = [(state, border)], {(state, border)}
-        wanted, last = set(state.terminals), 0
-        for number, here in enumerate(queue):
+        for here in queue:
             self.clock.tick()
             known = self._commits.get(here)
-            before = len(found)
             if known is not None:
                 found |= known
-                wanted.difference_update(terminal - state.lexer.offset for terminal, _ in known)
                 continue
             at, rest = here
             for terminal, demanded in at.commits:
                 left = self.algebra.both((rest, demanded))
                 if left is not NOTHING and self.is_alive(left):
                     found.add((terminal + at.lexer.offset, left))
-                    wanted.discard(terminal)
-            last = number if len(found) > before else last
-            if is_partial and not wanted and (number - last >= ENOUGH or number >= AT_MOST):
-                break
             for step in self.steps(at, rest):
                 if step not in seen:
                     seen.add(step)
@@ -104,23 +84,19 @@ class Lexing:
                     out.append((target, left))
         return out
 
-    def next(
-        self, state: LexerState, start: LexerState, border: Term, some: bool = False
-    ) -> tuple[Commits, frozenset[Term]]:
+    def next(self, state: LexerState, start: LexerState, border: Term) -> tuple[Commits, frozenset[Term]]:
         """(the next lexemes that are not ignored, the borders under which the text may end), after any ignored ones.
 
-        `start` is where lexemes begin in this context, and where the lexer stands after an ignored one. `some`: perhaps
-        incomplete, as in some_commits.
+        `start` is where lexemes begin in this context, and where the lexer stands after an ignored one.
         """
         key = state, start, border
         known = self._next.get(key)
         if known is None:
-            commits = self.some_commits if some else self.commits
             read: set[tuple[int, Term]] = set()
             queue, seen = [(state, border)], {(state, border)}
             for here in queue:
                 self.clock.tick()
-                for terminal, left in commits(*here):
+                for terminal, left in self.commits(*here):
                     if not self.ignored[terminal]:
                         read.add((terminal, left))
                     elif (start, left) not in seen:
@@ -129,7 +105,5 @@ class Lexing:
                 if len(seen) > self.limits.max_states:
                     raise UnsupportedFeature(UNDECIDED.format("borders are too many"))
             ends = frozenset(left for at, left in seen if at is start)
-            known = frozenset(read), ends
-            if not some:
-                self._next[key] = known
+            known = self._next[key] = frozenset(read), ends
         return known

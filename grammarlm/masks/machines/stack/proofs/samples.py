@@ -35,6 +35,7 @@ from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 
 PREFERRED = b"x0 \n\tqZ7_.=-"  # bytes that samples are made of where possible
 MOST_STATES, MOST_WAYS, MOST_GAPS, MOST_BORDERS, MOST_ROUNDS = 200, 8, 3, 20, 3
+LONGEST = 60_000  # states that are looked at for a shortest text
 ALL = -1
 
 
@@ -257,17 +258,9 @@ class _Search:
                 [chr(chars[0][0] if chars[0][0] == chars[-1][1] else _usual(chars)) for chars in literal]
             ).encode()
             return
-        shortest = [(self.start(terminal), b"")]
-        seen = {shortest[0][0]}
-        for state, text in shortest:
-            self.tick()
-            if state.commits:
-                yield text
-                break
-            for its_bytes, target in state.edges:
-                if target not in seen and len(seen) < MOST_STATES:
-                    seen.add(target)
-                    shortest.append((target, text + bytes([_usual_bytes(its_bytes)[0]])))
+        shortest = self.shortest(terminal)
+        if shortest is not None:
+            yield shortest
         queue = [(self.start(terminal), b"")]
         ways: dict[LexerState, int] = {}
         for state, text in queue:
@@ -279,6 +272,23 @@ class _Search:
                     ways[target] = ways.get(target, 0) + 1
                     if ways[target] <= MOST_WAYS and len(queue) < MOST_STATES:
                         queue.append((target, text + bytes([byte])))
+
+    def shortest(self, terminal: int) -> bytes | None:
+        start = self.start(terminal)
+        came_from: dict[LexerState, tuple[LexerState, int]] = {}
+        for state in (queue := [start]):
+            self.tick()
+            if state.commits:
+                text = []
+                while state is not start:
+                    state, byte = came_from[state]
+                    text.append(byte)
+                return bytes(reversed(text))
+            for its_bytes, target in state.edges:
+                if target not in came_from and target is not start and len(queue) < LONGEST:
+                    came_from[target] = state, _usual_bytes(its_bytes)[0]
+                    queue.append(target)
+        return None
 
     def own_border(self, terminal: int, text: bytes) -> Term | None:
         """What the rest must satisfy so that the terminal alone takes just this text; None where it never does."""

@@ -5,8 +5,8 @@ Three levels, the cheapest that is sufficient:
     UNCHECKED   every thread that the machine keeps can be finished: there are no borders, as in grammars without a
                 lexer
     DOUBTS      between lexemes a thread under a trusted border can be finished: a theorem about the lexer, proved once
-                (samples.py, positions.py). Within a lexeme it depends on the terminals that it may become. Only where
-                the border after them is not trusted is the thread itself asked about
+                (samples.py). Within a lexeme it depends on the terminals that it may become. Only where the border
+                after them is not trusted is the thread itself asked about
     EVERYTHING  nothing was proved: each thread is asked about (liveness.py)
 
 A **verdict** of a state under a border gives two sets of terminals: those that surely lead on, and those that may.
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grammarlm.cache import sources_digest
 from grammarlm.grammars.cfg.pushdown import Entrance
 from grammarlm.grammars.lark.lexer import Lexer, LexerState, Terminal
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
@@ -28,23 +27,16 @@ from grammarlm.layout.stack import DOUBTS, EVERYTHING, UNCHECKED
 from .lexing import Lexing
 from .liveness import StackLiveness
 from .lr_ends import always_ends
-from .positions import SafePositions, find_safe_positions
 from .samples import Samples, find_samples
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.stack.program import StackProgram
 
 MOST_LINKS = 20_000  # limit of links between goals, when proving that there are no dead ends at all
-DEAD_ENDS = "dead ends"
 LONGEST_SEARCH = 60_000  # states of a large terminal, searched to decide whether its lexemes can be finished
 UNKNOWN_END = "whether its lexemes can be finished is not known without a look at each of its positions"
 ALL = -1  # every terminal, as bits
 BLOCK = 16  # terminals that are looked at together
-
-
-def proof_name(what: str) -> str:
-    """The key of what this version of the code proves of a grammar, stored with the grammar's tables."""
-    return f"{what} {sources_digest('grammars', 'layout', 'masks')}"
 
 
 def _as_bits(rows: np.ndarray) -> list[int]:
@@ -67,7 +59,6 @@ class Trust:
         self.lexing = Lexing(program.algebra, program.liveness.is_alive, ignored, program.limits, program.clock)
         self.liveness = StackLiveness(program, self.lexing)
         self.samples: Samples | None = None
-        self.positions: SafePositions | None = None
         self.all_live = False  # proved: there are no dead ends at all
         self._verdicts: dict[tuple[object, Term, object], Verdict] = {}
         self._within: dict[LexerState, Verdict] = {}  # of states in a lexeme, under no border
@@ -82,11 +73,8 @@ class Trust:
         has_lexer = lr is not None or any(isinstance(callee.start, LexerState) for callee in program.rules.calls)
         if not has_lexer or (lr is not None and lr.blocks is not None):
             return UNCHECKED if self._is_free else DOUBTS
-        if self._recall():
-            return DOUBTS if self.samples is not None or self.all_live else EVERYTHING
-        self.all_live = (not self._proves_lexer() and self._has_no_dead_end()) or self.all_live
-        self._remember()
-        return DOUBTS if self.all_live or self.samples is not None or self.positions is not None else EVERYTHING
+        self.all_live = not self._proves_lexer() and self._has_no_dead_end()
+        return DOUBTS if self.all_live or self.samples is not None else EVERYTHING
 
     def _has_no_dead_end(self) -> bool:
         """Shown by exhaustive search, up to MOST_LINKS? Not tried with a border from the start, or with a terminal too large."""
@@ -111,36 +99,6 @@ class Trust:
             terminals = [state.lexer.terminals[terminal] for terminal in sorted(state.terminals)]
             raise next(t for t in terminals if t.pattern.is_large).pattern.too_large(UNKNOWN_END)
 
-    # What is proved of a Lark grammar holds for every vocabulary and is stored with its tables.
-
-    def _remember(self) -> None:
-        if not self.program.is_lark or (self.positions is not None and not self.all_live):
-            return
-        if self.samples is not None and self.samples.after is not None:  # found again at once
-            return
-        samples = self.samples
-        self.program.parsers[0].verdicts[proof_name(DEAD_ENDS)] = {
-            "all live": self.all_live,
-            "samples": samples
-            and [samples.gap.hex(), [g.hex() for g in samples.gaps], [s.hex() for s in samples.samples]],
-        }
-
-    def _recall(self) -> bool:
-        if not self.program.is_lark:
-            return False
-        try:
-            proof = self.program.parsers[0].verdicts[proof_name(DEAD_ENDS)]
-            if proof["samples"] is not None:
-                gap, gaps, texts = proof["samples"]
-                whole = self.program.parsers[0].lexer
-                self.samples = Samples(
-                    whole, [*map(bytes.fromhex, gaps)], bytes.fromhex(gap), [*map(bytes.fromhex, texts)]
-                )
-            self.all_live = proof["all live"] is True
-        except (TypeError, KeyError, ValueError):  # there is none, or it is damaged
-            return False
-        return True
-
     def _proves_lexer(self) -> bool:
         """Looks for a theorem about the lexer; False where there is none, or one that leaves some positions out."""
         lr = self.program.lr
@@ -148,11 +106,7 @@ class Trust:
             return False
         tick, following = self.program.clock.tick, self._following
         self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), tick, following)
-        if self.samples is None and lr is not None:
-            self.positions = find_safe_positions(lr, self.lexing, self.program.clock)
-        if self._is_free and self.positions is not None and self.positions.are_all_safe:
-            self.all_live, self.positions = True, None
-        return self.samples is not None or self.all_live
+        return self.samples is not None
 
     @cached_property
     def _takes(self) -> np.ndarray:
@@ -234,51 +188,28 @@ class Trust:
         self.liveness.forget()
         if self.samples is not None:
             self.samples.forget()
-        self.__dict__.pop("_by_positions", None)
-        lr = self.program.lr
-        if self.positions is not None and not self.all_live and lr is not None:
-            self.positions = find_safe_positions(lr, self.lexing, self.program.clock)
-            if self.positions is None:
-                self.level, self.needs_walks = EVERYTHING, True
 
     # ------------------------------------------------------------------ borders and states
 
     def trusts(self, border: Term) -> bool:
         """Can a thread between lexemes be finished under this border, whatever its stack?"""
-        if self.all_live or (border is ANYTHING and self.positions is None):
+        if self.all_live or border is ANYTHING:
             return self.level != EVERYTHING
-        if self.samples is not None:
-            return self.samples.trusts(border)
-        return self.positions is not None and self.positions.trusts_anywhere(border)
+        return self.samples is not None and self.samples.trusts(border)
 
     def trusts_at(self, lexer: LexerState, border: Term) -> bool:
         """The same where lexemes of this lexer begin."""
-        if self.all_live or (self.positions is None and not self._is_without_gaps):
-            return self.trusts(border)
-        if self.positions is not None:
-            return self.positions.trusts_at(lexer, border)
-        assert self.samples is not None
-        here = self._in_context.get(lexer)
-        if here is not None and self.samples.trusts_before(here, border):
+        if self.trusts(border):
             return True
-        return self._by_positions is not None and self._by_positions.trusts_at(lexer, border)
+        here = self._in_context.get(lexer) if self._is_without_gaps else None
+        return here is not None and self.samples is not None and self.samples.trusts_before(here, border)
 
     def _trusts_after(self, terminal: int, border: Term) -> bool:
-        if self.all_live or self.lexing.ignored[terminal] or (self.positions is None and not self._is_without_gaps):
-            return self.trusts(border)
-        if self.positions is not None:
-            return self.positions.trusts_after(terminal, border)
-        assert self.samples is not None
-        assert self.samples.after is not None
-        if self.samples.trusts_before(self.samples.after.following[terminal], border):
+        if self.trusts(border):
             return True
-        return self._by_positions is not None and self._by_positions.trusts_after(terminal, border)
-
-    @cached_property
-    def _by_positions(self) -> SafePositions | None:
-        """A look at each position, for borders that samples without gaps do not trust: made when there is one."""
-        lr = self.program.lr
-        return None if lr is None else find_safe_positions(lr, self.lexing, self.program.clock)
+        if self.samples is None or self.samples.after is None or self.lexing.ignored[terminal]:
+            return False
+        return self.samples.trusts_before(self.samples.after.following[terminal], border)
 
     @property
     def _is_without_gaps(self) -> bool:
@@ -296,8 +227,6 @@ class Trust:
             return True
         if not isinstance(state, LexerState) or (self.all_live and not state.lexer.shifts):
             return False
-        if state.start and state.lexer.shifts and self.positions is not None:
-            return not self.trusts_at(state, ANYTHING)
         verdict = self.verdict(state, ANYTHING)
         return verdict.surely != verdict.maybe
 

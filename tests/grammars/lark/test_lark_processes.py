@@ -1,12 +1,15 @@
-"""Lark grammars that are kept on disk, and what is compared when they are read again."""
+"""Masks of Lark grammars are the same in every process, whatever the hashes of its strings, and need no lark."""
 
 import hashlib
+import os
 import random
+import subprocess
+import sys
+
+import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
-from grammarlm.grammars.lark.parser import LarkParser
-from tests.internals import program_of
 from tests.laws.vocabularies import every_byte
 from tests.mask_bits import ids_of
 
@@ -42,10 +45,6 @@ GRAMMARS: dict[str, Grammar] = {
 }
 
 
-def parser_of(constraint: gl.Constraint) -> LarkParser:
-    return program_of(constraint).parsers[0]
-
-
 def masks_of(constraint: gl.Constraint, seed: int = 0, steps: int = 60) -> str:
     """A digest of the masks along random texts: equal iff they are."""
     rng, digest, mask = random.Random(seed), hashlib.sha256(), gl.allocate_mask(1, constraint.vocab.size)
@@ -58,3 +57,21 @@ def masks_of(constraint: gl.Constraint, seed: int = 0, steps: int = 60) -> str:
             if not matcher.advance(rng.choice(allowed)) or matcher.is_finished:
                 break
     return digest.hexdigest()
+
+
+CHILD = """
+import sys
+import grammarlm as gl
+from tests.grammars.lark.test_lark_processes import GRAMMARS, VOCAB, masks_of
+for grammar in GRAMMARS.values():
+    print(masks_of(gl.compile(grammar, VOCAB)))
+print("lark" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_another_process_makes_the_same_without_lark(seed: str) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run([sys.executable, "-c", CHILD], env=environment, capture_output=True, text=True, check=True)
+    expected = [masks_of(gl.compile(grammar, VOCAB)) for grammar in GRAMMARS.values()]
+    assert done.stdout.splitlines() == [*expected, "False"]

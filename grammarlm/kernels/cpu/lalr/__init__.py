@@ -1,0 +1,1 @@
+"""States and lookaheads of LALR(1) parsers: one kernel over integers, in one room."""
