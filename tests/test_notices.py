@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import grammarlm
-from grammarlm import cache, notices
+from grammarlm import notices
 
 SAID = r"compiling kernels \.\.\."
 FILE = "logging.getLogger({!r}).addHandler(logging.FileHandler('log'))"
@@ -51,15 +51,3 @@ def test_it_is_a_record(caplog, capsys):
     notices.warn("grammarlm.kernels", "100 % of it")
     assert caplog.record_tuples == [("grammarlm.kernels", 30, "100 % of it")]
     assert capsys.readouterr().err == "grammarlm: 100 % of it\n"
-
-
-def test_a_cache_that_cannot_be_written_is_said_once(tmp_path, monkeypatch, capsys):
-    (tmp_path / "file").write_text("not a folder")
-    for folder in ("file/cache", "file/other"):
-        monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path / folder))
-        for name in "ab":
-            assert not cache.write_atomically(cache.cache_folder("kind") / name, lambda file: file.write(b""))
-        said = capsys.readouterr().err
-        assert said.startswith(f"grammarlm: the cache folder {tmp_path / folder} cannot be written (Not a directory)")
-        assert said.endswith("; set GRAMMARLM_CACHE to a folder that can be\n")
-        assert said.count("\n") == 1

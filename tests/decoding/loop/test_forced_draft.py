@@ -68,7 +68,7 @@ def test_runs_that_are_cut_otherwise_are_forgotten(tiny) -> None:
     assert found.stats.forwards <= len(tokens) + 1
 
 
-IN_SHORT = {("dynamic", 0), ("dynamic", 2), ("static", 1), ("off", 0)}
+IN_SHORT = {("dynamic", 2), ("static", 1)}
 DRAWS = ({}, {"temperature": 1.0, "seed": 3}, {"temperature": 1.4, "seed": 8, "n": 3})
 
 

@@ -22,7 +22,7 @@ from tests.rounding import assert_logits
 
 torch = pytest.importorskip("torch")
 
-COUNT = [4, pytest.param(60, marks=pytest.mark.proof)]
+COUNT = [3, pytest.param(60, marks=pytest.mark.proof)]
 IMAGE = 12  # embeddings of one
 FIRST = WIDTH  # their ids begin there
 LENGTH, AHEAD = 40, 4

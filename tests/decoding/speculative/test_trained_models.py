@@ -19,8 +19,8 @@ from training.corpus import constraint, example
 
 torch = pytest.importorskip("torch")
 
-ASKED = [example("test", number, task) for task in ("record", "edit", "call") for number in range(5)]
-MANY = [(9, "quick"), pytest.param(1000, "proof", marks=pytest.mark.proof)]
+ASKED = [example("test", number, task) for task in ("record", "edit", "call") for number in range(3)]
+MANY = [(6, "quick"), pytest.param(1000, "proof", marks=pytest.mark.proof)]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def tokens_and_accepted(tiny, target, draft):
             draft=gl.Draft(draft, length=4),
             **constraint(each.form),
         )
-        for each in ASKED[::4]
+        for each in ASKED[::2]
     ]
     return [out.tokens for out in outs], sum(out.stats.accepted_tokens for out in outs)
 

@@ -17,7 +17,7 @@ from tests.rounding import embedded_model
 
 torch = pytest.importorskip("torch")
 
-COUNT = [4, pytest.param(60, marks=pytest.mark.proof)]
+COUNT = [3, pytest.param(60, marks=pytest.mark.proof)]
 PROMPT = [5, 6, 7]
 MASK = 0  # a special id
 
