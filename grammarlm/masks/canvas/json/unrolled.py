@@ -12,7 +12,6 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.json_canvas import MARKS, MARKS_BEHIND
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
-from grammarlm.masks.canvas.stack.arena import TableArrays
 from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.runtime.limits import Clock
 
@@ -44,7 +43,7 @@ class Unrolled:
     machine: ByteAutomaton
     classes: TokenClasses
     table: StackTable
-    arrays: TableArrays | None
+    has_marks: bool
     symbol_of: dict[int, int]
     has_loose: bool
     begins: Starts  # where texts begin, of unrolled states
@@ -88,8 +87,8 @@ def unrolled(
         has_tokens = classes.sizes > 0
     behind = byte_classes[list(MARKS_BEHIND)].tolist() if tokens.marked is not None else []
     made = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens, behind, clock.check)
-    arrays = None if tokens.marked is not None else TableArrays(made.table)
-    return Unrolled(source, machine, classes, made.table, arrays, made.symbol_of, has_loose, begins, byte_classes)
+    has_marks = tokens.marked is not None
+    return Unrolled(source, machine, classes, made.table, has_marks, made.symbol_of, has_loose, begins, byte_classes)
 
 
 @lru_cache(maxsize=4)

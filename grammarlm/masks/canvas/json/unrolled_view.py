@@ -190,7 +190,7 @@ class UnrolledView:
             found, starts = self._after(found, after)
         is_text = self.text_controls(found) if self.has_cap and not states.counts_blanks else None
         bodies = self.bodies_of(found)
-        return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays, is_text, bodies)
+        return StackGrid(found.table, found.classes, length, starts, room, check, is_text, bodies)
 
     def text_controls(self, found: Unrolled) -> np.ndarray | None:
         """bool by control: are blanks text there? None where a run of blanks may leave a gap, and be text of another part."""

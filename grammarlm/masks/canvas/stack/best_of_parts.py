@@ -31,8 +31,6 @@ class BestOfParts:
         """int32 [L]: the classes of the best completion with only some controls (bool [controls]) at some boundaries. None where
         there is none, or it takes too long."""
         grid = self._passes.grid
-        if grid.table.micro_order is None:
-            return None
         with grid.table.sets.lock:
             states = self._passes.known_states()
             before = states.only(only)
