@@ -128,6 +128,8 @@ class StackPasses:
             if self.grid.table.narrow is not None:
                 return drawn_by_spots(self.grid, self.row, self._known_bounds(), scores, draw)
             guide = self.known_states().guided(scores, is_sum=True)
+            if np.isneginf(guide.bound):
+                raise ValueError("the logits give every completion of the row the probability 0")
             return drawn_led(guide, draw, is_single, self.grid.check)
 
     # ------------------------------------------------------------------ inside
