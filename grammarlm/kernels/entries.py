@@ -72,12 +72,6 @@ GROUPS = {
         "class_sums": "canvas.rows",
         "drawn_member": "canvas.rows",
     },
-    "lattice": {
-        "lattice_forward": "canvas.lattice",
-        "lattice_backward": "canvas.lattice",
-        "lattice_classes": "canvas.lattice",
-        "lattice_values": "canvas.values",
-    },
     "stack_sets": {
         "sets_forward": "canvas.set_passes",
         "sets_backward": "canvas.set_passes",

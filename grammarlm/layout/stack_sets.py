@@ -23,7 +23,7 @@ class Question(Constants):
     UNION = 1  # two sets: their union
     MEET = 2  # two sets: have they a stack in common? YES or NO
     FORWARD = 3  # state, class: the state after a token of that class
-    INNER = 4  # state after a token: the state of all points within it
+    INNER = 4  # state after a token, a number of symbols: the state of all points within it (steps.py)
     BACKWARD = 5  # state of the points within a token, class: the state before it
     PLAN_FORWARD = 6  # pattern, class: a body
     PLAN_BACKWARD = 7
@@ -57,7 +57,9 @@ class StackSets(Constants):
     RULE_SYMBOL = 13  # int32 [RULES]: from SYMBOLS on, an operation
     RULE_AFTER = 14  # int32 [RULES]
     MICROS = 15
-    MICRO_ORDER = 16  # int32 [MICROS]: a micro point before those that its rules lead to
+    MICRO_ORDER = (
+        16  # int32 [MICROS]: a micro point before those that its rules lead to, unless they go round in a circle
+    )
     LANDINGS = 17
     LANDING = 18  # int32 [LANDINGS]: controls that rules and pushes lead to
     LANDING_OF = 19  # int32 [CONTROLS]: the place of each among those, -1: it is none
@@ -139,7 +141,8 @@ class StackSets(Constants):
     IS_FILTER = 88  # int32 [OPERATIONS]: 1 where all symbols stay as they are; these have none in common
     BY_SYMBOL = 89  # int32 [SYMBOLS]: sets; zero between uses
     OPERATED_TOPS = 90  # uint64 [OPERATIONS, SYMBOL_WORDS]: which symbols can be on top where an operation comes
-    LENGTH = 91
+    HAS_CIRCLES = 91
+    LENGTH = 92
 
 
 class Walk(Constants):
@@ -202,7 +205,8 @@ class Guide(Constants):
     INNER_EDGES = 40
     INNER_EDGE = 41  # int32 [INNER_EDGES]: those that lead to points which are no controls
     FIRST_STEPS = 42  # of so many steps bounds are made; those behind them stay as they are
-    LENGTH = 43
+    ROUNDS = 43  # so often the points of a circle are looked at within a token; 1: there is none
+    LENGTH = 44
 
 
 class Effects(Constants):

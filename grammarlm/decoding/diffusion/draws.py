@@ -4,6 +4,7 @@ rows, or on how often the model was called. So a position where the same logits 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,7 @@ from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.masks.canvas.scores import SoftmaxDraw
 
 DRAFT, ACCEPT, AGAIN, FILL = range(4)  # what a random number is for
+Draw = Callable[[np.ndarray], int]  # from log weights to an index
 
 
 @dataclass(frozen=True)

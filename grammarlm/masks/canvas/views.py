@@ -18,7 +18,7 @@ HOMES = {  # machine: "module:function" that makes a constraint's view; imported
     "json": ".json.view:JsonView",
     "parts": ".parts.view:PartsView",
     "stack": ".stack.cfg:CfgView",
-    "regular": ".finite.regular:RegularView",
+    "regular": ".regular:RegularView",
 }
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.canvas.finite.grid import FiniteGrid, FinitePasses
+from grammarlm.masks.canvas.stack.grid import StackGrid
+from grammarlm.masks.canvas.stack.passes import StackPasses
 
 LENGTH = 20
 A, B, X, STOP = 1, 2, 3, 4
@@ -18,15 +19,15 @@ A, B, X, STOP = 1, 2, 3, 4
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """The rows whose passes were made."""
     rows: list[np.ndarray] = []
-    passes = FiniteGrid.passes
+    passes = StackGrid.passes
 
-    def counted(grid: FiniteGrid, classes: np.ndarray, before: FinitePasses | None) -> FinitePasses:
+    def counted(grid: StackGrid, classes: np.ndarray, before: StackPasses | None) -> StackPasses:
         found = passes(grid, classes, before)
         if found is not before:
             rows.append(classes)
         return found
 
-    monkeypatch.setattr(FiniteGrid, "passes", counted)
+    monkeypatch.setattr(StackGrid, "passes", counted)
     return rows
 
 

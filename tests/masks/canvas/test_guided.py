@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.scores import LOWEST, SoftmaxDraw
-from grammarlm.masks.canvas.stack import arena, guided
+from grammarlm.masks.canvas.stack import guided
+from grammarlm.masks.canvas.stack.circles import height_of
 from grammarlm.masks.canvas.stack.contexts import Contexts
 from grammarlm.masks.canvas.stack.passes import StackPasses
-from grammarlm.masks.canvas.stack.paths import Paths
 from grammarlm.masks.canvas.stack.table import StackTable
-from tests.masks.canvas.canvas_law import Choices, assert_drawn, matching
+from tests.masks.canvas.canvas_law import assert_drawn, matching
 from tests.masks.canvas.stack_tables import all_rows, grid_of, random_single_table, random_starts, random_table
 
 DRAWS = 1000
@@ -54,9 +55,12 @@ def sums_of(passes: StackPasses, rows: np.ndarray, scores: np.ndarray) -> np.nda
 def led(passes: StackPasses, scores: np.ndarray, is_sum: bool, known: set[Stack] | None = None) -> guided.Guided:
     """The guide of a row, by states made for it, with bounds that know nothing of stacks, or some of these."""
     sets, grid = passes.grid.table.sets, passes.grid
-    begin, end = grid.borders()
-    _, inner = sets.backward(passes.row, end)
-    guide = guided.Guided(grid, passes.row, sets.forward(begin, passes.row), inner, scores, is_sum)
+    begin, height, rounds = grid.left_border(), 0, sets.rounds
+    if not rounds:
+        height = height_of(sets, begin, passes.row, lambda: None)
+        rounds = height + 1
+    _, inner = sets.backward(passes.row, sets.end(grid.room, height=height), height=height)
+    guide = guided.Guided(grid, passes.row, sets.forward(begin, passes.row), inner, scores, is_sum, rounds)
     if known is not None and guide.can_know_more:
         guide.know(Contexts(sets, known))
     return guide
@@ -68,12 +72,25 @@ def known_stacks(table: StackTable) -> list[set[Stack] | None]:
     return [None, {()}, {(), *one}, {(), *one, *((a, b) for (a,) in one for (b,) in one)}]
 
 
+@pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(20, 1500, marks=pytest.mark.proof)])
+def test_the_best_completion_is_found_by_search(first: int, count: int) -> None:
+    tried = 0
+    for rng, passes, left in some_rows(first, count):
+        for scores in kinds_of_scores(rng, (len(passes.row), passes.grid.table.classes)):
+            sums = sums_of(passes, left, scores)
+            led_there = [led(passes, scores, False, known).best() for known in known_stacks(passes.grid.table)]
+            assert all(found is not None for found in led_there)
+            for best in led_there:
+                assert (left == best).all(1).any(), (passes.row, best)
+                assert sums_of(passes, best[None], scores)[0] == pytest.approx(sums.max(), rel=1e-9)
+            tried += len(left) > 1
+    assert tried > count
+
+
 @pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 1500, marks=pytest.mark.proof)])
 def test_no_completions_have_more_than_the_bound(first: int, count: int) -> None:
     loose, tighter = 0, 0
     for rng, passes, left in some_rows(first, count, random_single_table):
-        if passes.grid.table.micro_order is None:
-            continue
         scores = rng.standard_normal((len(passes.row), passes.grid.table.classes)) * 2
         sums = sums_of(passes, left, scores)
         for is_sum, least in ((False, sums.max()), (True, np.logaddexp.reduce(sums))):
@@ -91,7 +108,7 @@ def test_tries_have_the_law_of_rows_where_these_have_several_derivations(first: 
     compared, given_up = 0, 0
     for rng, passes, left in some_rows(first, count):
         grid = passes.grid
-        if grid.table.micro_order is None or not 2 <= len(left) <= 12:
+        if not 2 <= len(left) <= 12:
             continue
         if grid.table.is_deterministic and len(grid.starts) == 1:
             continue
@@ -163,7 +180,7 @@ def test_bounds_come_to_know_what_led_them_astray(monkeypatch: pytest.MonkeyPatc
     for seed, make in ((first, random_single_table), (first + 5000, random_table)):
         for rng, passes, left in some_rows(seed, count, make):
             grid = passes.grid
-            if grid.table.micro_order is None or not 2 <= len(left) <= 12:
+            if not 2 <= len(left) <= 12:
                 continue
             scores = rng.standard_normal((len(passes.row), grid.table.classes)) * 2
             sums = sums_of(passes, left, scores)
@@ -179,34 +196,21 @@ def test_bounds_come_to_know_what_led_them_astray(monkeypatch: pytest.MonkeyPatc
     assert sum(times for stacks, times in known.items() if stacks > 1) > count, known
 
 
-def test_what_is_not_found_soon_is_found_by_all_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guided, "MOST_PLACES", 1)
+def test_what_is_not_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fill is given up by name; samples are drawn of all sets of places, or by prefixes."""
+    monkeypatch.setattr(guided, "FEW_PLACES", 1)
+    monkeypatch.setattr(guided, "MOST_PLACES", (1,))
     monkeypatch.setattr(guided, "ROUNDS", ())
     given_up = 0
     for rng, passes, left in some_rows(0, 20):
         scores = rng.standard_normal((len(passes.row), passes.grid.table.classes))
-        sums = sums_of(passes, left, scores)
-        given_up += passes.grid.table.micro_order is not None and led(passes, scores, is_sum=False).best() is None
-        assert sums_of(passes, passes.best(scores)[None], scores)[0] == pytest.approx(sums.max())
+        try:
+            sums = sums_of(passes, left, scores)
+            assert sums_of(passes, passes.best(scores)[None], scores)[0] == pytest.approx(sums.max())
+        except LimitExceeded:
+            given_up += 1
         assert (left == passes.sample(scores, SoftmaxDraw(rng))).all(1).any()
     assert given_up > 10
-
-
-def test_a_row_counts_once_however_many_texts_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the table of costs is too large, room is made of masked steps: a row has a derivation a way to fill them."""
-    monkeypatch.setattr(arena, "MOST_COSTS", 0)
-    monkeypatch.setattr(guided, "ROUNDS", ())
-    several = 0
-    for rng, passes, left in some_rows(0, 40, random_single_table):
-        if not passes.grid.room or not 2 <= len(left) <= 40:
-            continue
-        scores = rng.standard_normal((len(passes.row), passes.grid.table.classes))
-        sums = sums_of(passes, left, scores)
-        law = Choices().ways(lambda draw: passes.sample(scores, draw).tolist())  # noqa: B023
-        want = np.exp(sums - np.logaddexp.reduce(sums))
-        assert [law.get(tuple(row), 0.0) for row in left.tolist()] == pytest.approx(want)
-        several += Paths(passes, scores, is_sum=True).total > np.logaddexp.reduce(sums) + 1e-6
-    assert several > 3
 
 
 def test_equal_seeds_give_equal_samples() -> None:

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
-from grammarlm.masks.canvas.stack.paths import Paths
-from grammarlm.masks.canvas.stack.reference import ReferencePasses
 from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.canvas.stack.table_maker import TableMaker
 from tests.masks.canvas.canvas_law import Choices, matching
 from tests.masks.canvas.stack_tables import BEGIN, all_rows, grid_of, random_starts, random_table
-from tests.oracles.derivations import Derivations, log_sum
 
 
 def partial_rows(rows: np.ndarray, table: StackTable, length: int, count: int, rng: np.random.Generator):
@@ -46,7 +43,7 @@ def test_rows_of_random_tables(first: int, count: int) -> None:
 
 @pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(40, 1000, marks=pytest.mark.proof)])
 def test_fills_and_laws_of_random_tables(first: int, count: int) -> None:
-    ambiguous = 0
+    compared = 0
     for seed in range(first, first + count):
         rng = np.random.default_rng(seed)
         table, length, room = random_table(rng), int(rng.integers(1, 5)), int(rng.integers(0, 3))
@@ -66,24 +63,8 @@ def test_fills_and_laws_of_random_tables(first: int, count: int) -> None:
             want = np.exp(sums - np.logaddexp.reduce(sums))
             law = Choices().ways(lambda draw: passes.sample(scores, draw).tolist())  # noqa: B023
             assert [law.get(tuple(r), 0.0) for r in left.tolist()] == pytest.approx(want), (seed, row)
-            ambiguous += check_derivations(grid, passes, scores, left, want)
-    assert ambiguous > count // 2
-
-
-def check_derivations(grid, passes, scores: np.ndarray, left: np.ndarray, want: np.ndarray) -> bool:
-    """Derivations drawn, and their number divided out, have the same law: what is done where there are too many sets. Are there
-    rows with several?"""
-    derivations = Derivations(ReferencePasses(grid, passes.row), scores, log_sum)
-    assert Paths(passes, scores, is_sum=True).total == pytest.approx(derivations.total)
-    law_by_kernels = Choices().ways(lambda draw: Paths(passes, scores, is_sum=True).classes(draw).tolist())
-    law = Choices().ways(lambda draw: derivations.classes(draw).tolist())
-    assert law_by_kernels == pytest.approx(law)
-    rows = [np.array(row, np.int32) for row in left.tolist()]
-    ways = [np.exp(Derivations(ReferencePasses(grid, row), np.zeros_like(scores), log_sum).total) for row in rows]
-    single = np.array([law.get(tuple(row.tolist()), 0.0) for row in rows]) / ways
-    assert (single / single.sum()).tolist() == pytest.approx(want)
-    assert max(ways) < 1.5 or not grid.table.is_deterministic or len(set(grid.starts)) > 1
-    return max(ways) > 1.5
+            compared += 1
+    assert compared > 2 * count // 3
 
 
 OPEN, OPEN_TWICE, CLOSE = FIRST, FIRST + 1, FIRST + 2

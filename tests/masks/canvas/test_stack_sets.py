@@ -9,12 +9,13 @@ import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack import set_store
-from grammarlm.masks.canvas.stack.reference import ReferencePasses
 from grammarlm.masks.canvas.stack.sets import StackSets, points_of, runs_of
-from grammarlm.masks.canvas.stack.table import ROOT, StackTable, on_top, stays
+from grammarlm.masks.canvas.stack.symbols import ROOT, on_top, stays
+from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.canvas.stack.table_maker import TableMaker
 from grammarlm.masks.protocol import FINISHED
 from tests.masks.canvas.stack_tables import BEGIN, all_rows, following, grid_of, random_starts, random_table
+from tests.oracles.stack_nodes import ReferencePasses
 
 Place = tuple[int, tuple[int, ...]]
 
@@ -24,7 +25,7 @@ def acyclic_tables(first: int, count: int):
     for seed in range(first, first + count):
         rng = np.random.default_rng(seed)
         table = random_table(rng)
-        if table.micro_order is not None:
+        if not table.has_circles:
             yield seed, rng, table
 
 
@@ -245,8 +246,6 @@ def test_rows_that_begin_at_one_place_after_another() -> None:
         rng = np.random.default_rng(seed)
         table, length, room = random_table(rng), int(rng.integers(1, 4)), int(rng.integers(0, 3))
         known: object = None
-        if table.micro_order is None:
-            continue
         for starts in (random_starts(table, rng)[:1] for _ in range(4)):
             grid, rows = grid_of(table, length, starts, room), all_rows(table, length, starts, room)
             passes = grid.passes(np.full(length, -1, np.int32), None)

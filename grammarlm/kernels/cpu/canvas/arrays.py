@@ -1,51 +1,8 @@
-"""Accessors of a lattice's arena (layout/canvas.py), and bits."""
+"""Bits, and symbols of rules."""
 
-import numpy as np
-from numba import carray, int64, uint64
+from numba import int64, uint64
 
-from grammarlm.kernels.cpu.jit import inlined, pointer
-from grammarlm.layout.canvas import Lattice
-
-
-@inlined
-def arena_of(address):
-    return carray(pointer(address), int64(Lattice.LENGTH), np.int64)
-
-
-@inlined
-def ints(arena, field, count):
-    return carray(pointer(arena[field]), count, np.int32)
-
-
-@inlined
-def longs(arena, field, count):
-    return carray(pointer(arena[field]), count, np.int64)
-
-
-@inlined
-def octets(arena, field, count):
-    return carray(pointer(arena[field]), count, np.uint8)
-
-
-@inlined
-def words(arena, field, count):
-    return carray(pointer(arena[field]), count, np.uint64)
-
-
-@inlined
-def floats(arena, field, count):
-    return carray(pointer(arena[field]), count, np.float64)
-
-
-@inlined
-def sets(arena, field, count):
-    return carray(pointer(arena[field]), (count, arena[Lattice.WORDS]), np.uint64)
-
-
-@inlined
-def words_for(nodes):
-    """Words of a set of so many nodes."""
-    return (nodes + int64(63)) >> int64(6)
+from grammarlm.kernels.cpu.jit import inlined
 
 
 @inlined
@@ -62,11 +19,6 @@ def lowest(bits):
 def on_top(symbol):
     """The symbol that a rule asks for; those below 0 stay on the stack, as ROOT does."""
     return -1 - symbol if symbol < 0 else symbol
-
-
-@inlined
-def bit(node):
-    return uint64(1) << uint64(node & 63)
 
 
 @inlined

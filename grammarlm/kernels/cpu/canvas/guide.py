@@ -167,6 +167,9 @@ def find_asked(address, guide_address, step, asked):
     push_after = carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32)
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
     rule_start, _, afters = rules_of(arena)
+    if guide[Guide.ROUNDS] > 1:
+        asked[:] = ~uint64(0)
+        return
     asked[:] = uint64(0)
     for x in range(guide[Guide.INNER_EDGES]):
         e = int64(inner_edges[x])
@@ -191,7 +194,8 @@ def find_asked(address, guide_address, step, asked):
 
 @part
 def bound_points(address, guide_address, step, asked):
-    """AHEAD of the points within a token, after that of the controls behind it."""
+    """AHEAD of the points within a token, after that of the controls behind it. Of points in a circle so often as a token can go
+    round: then none has more."""
     arena, guide = sets_arena(address), guide_of(guide_address)
     ahead, live, reached = ahead_of(guide)[step + 1], live_of(guide, arena)[step], reached_of(guide, arena)[step + 1]
     controls, pushes, micros = arena[StackSets.CONTROLS], arena[StackSets.PUSHES], arena[StackSets.MICROS]
@@ -203,8 +207,12 @@ def bound_points(address, guide_address, step, asked):
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), micros, np.int32)
     pair_start = carray(pointer(guide[Guide.PAIR_START]), controls + pushes + micros + 1, np.int32)
     find_asked(address, guide_address, step, asked)
-    for i in range(controls + pushes + micros):
-        q = int64(i) if i < controls + pushes else int64(order[controls + pushes + micros - 1 - i])
+    if guide[Guide.ROUNDS] > 1:
+        ahead[pair_start[controls + pushes] :] = -np.inf
+    for i in range(controls + pushes + guide[Guide.ROUNDS] * micros):
+        q = int64(i)
+        if i >= controls + pushes:
+            q = int64(order[micros - 1 - (i - controls - pushes) % micros])
         if live[q] == 0:
             continue
         stacks = held_at(guide, set_at(inner, live[q]))
@@ -218,7 +226,8 @@ def bound_points(address, guide_address, step, asked):
                     if pair >= 0:
                         ahead[pair] = -np.inf
             continue
-        ahead[pair_start[q] : pair_start[q + 1]] = -np.inf
+        if i < controls + pushes + micros:
+            ahead[pair_start[q] : pair_start[q + 1]] = -np.inf
         if q < controls and reached[q] == 0:
             continue
         for w in range(held_words(guide)):

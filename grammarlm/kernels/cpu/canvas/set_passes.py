@@ -44,7 +44,7 @@ def sets_backward(address, row_address, steps, states_address, inner_address, he
     states = carray(pointer(states_address), steps + 1, np.int32)
     inner, near = carray(pointer(inner_address), steps, np.int32), carray(pointer(near_address), steps, np.int32)
     for i in range(steps - 1, -1, -1):
-        inner[i] = inner_state(address, int64(states[i + 1]))
+        inner[i] = inner_state(address, int64(states[i + 1]), height)
         behind = int64(inner[i + 1]) if i + 1 < steps and row[i + 1] < 0 else int64(0)
         states[i] = backward_step(address, int64(inner[i]), int64(row[i]), int64(near[i]), behind)
         if height and arena[StackSets.FULL] == 0:

@@ -1,4 +1,8 @@
-"""What a token does to the state of a row: forward, to the points within it, and backward."""
+"""What a token does to the state of a row: forward, to the points within it, and backward.
+
+Where micro points go round in a circle, what they do is repeated until nothing changes. That ends: forward a stack has as many
+symbols as it has, and backward sets have stacks of `height` symbols at most, or those that something leads to are so high.
+"""
 
 import numpy as np
 from numba import carray, int64
@@ -11,6 +15,7 @@ from .arrays import has_bit, on_top
 from .feasible import feasible_below, tops_of
 from .gathered import WHOLE, add_set, set_of_symbols
 from .groups import HEAD
+from .heights import lowered
 from .operated import before_operation, operated
 from .patterns import RUN, list_runs, pattern_of, runs_at
 from .plan_changes import plan_near
@@ -245,14 +250,21 @@ def forward_step(address, state, token_class, first, second):
     if arena[StackSets.OPERATIONS]:
         lead_on(address, here)
     else:
-        for i in range(arena[StackSets.MICROS]):
-            m = int64(order[i])
-            stacks = int64(here[m])
-            if stacks:
+        again = True
+        while again:
+            again = False
+            for i in range(arena[StackSets.MICROS]):
+                m = int64(order[i])
+                stacks = int64(here[m])
+                if stacks == 0:
+                    continue
                 for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
-                    rest = kept_or_below(address, stacks, int64(symbols[r]))
+                    rest, after = kept_or_below(address, stacks, int64(symbols[r])), int64(afters[r])
                     if rest:
-                        here[afters[r]] = union(address, int64(here[afters[r]]), rest)
+                        known = int64(here[after])
+                        here[after] = union(address, known, rest)
+                        again = again or (after >= first_micro and here[after] != known)
+            again = again and arena[StackSets.HAS_CIRCLES] != 0 and arena[StackSets.FULL] == 0
         push_symbol, push_after = (
             carray(pointer(arena[StackSets.PUSH_SYMBOL]), pushes, np.int32),
             carray(pointer(arena[StackSets.PUSH_AFTER]), pushes, np.int32),
@@ -278,9 +290,38 @@ def forward_step(address, state, token_class, first, second):
 
 
 @part
-def inner_state(address, state):
-    """From the state behind a token: on which stacks each point within it can be completed."""
-    found = answer(address, Question.INNER, state, int64(0))
+def micro_before(address, here, micro, tops, height):
+    """On which stacks a micro point can be completed, by what is known of the points after it."""
+    arena = sets_arena(address)
+    m = micro - arena[StackSets.CONTROLS] - arena[StackSets.PUSHES]
+    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
+    rules = int64(rule_start[arena[StackSets.MICROS]])
+    symbols = carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32)
+    afters = carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32)
+    stacks = int64(0)
+    for r in range(rule_start[m], rule_start[m + 1]):
+        rest, symbol = int64(here[afters[r]]), int64(symbols[r])
+        if rest == 0:
+            continue
+        if symbol >= arena[StackSets.SYMBOLS]:
+            more = before_operation(address, rest, symbol - arena[StackSets.SYMBOLS])
+        elif not has_bit(tops, micro, on_top(symbol)):
+            continue
+        elif symbol > ROOT:
+            more = with_top(address, symbol, feasible_below(address, rest, symbol))
+        else:
+            more = kept_or_below(address, rest, symbol)
+        stacks = union(address, stacks, more)
+    return lowered(address, stacks, height) if height else stacks
+
+
+@part
+def inner_state(address, state, height):
+    """From the state behind a token: on which stacks each point within it can be completed. `height`: where micro points go round
+    in a circle, stacks of more symbols are left out, unless it is 0."""
+    if sets_arena(address)[StackSets.HAS_CIRCLES] == 0:
+        height = int64(0)
+    found = answer(address, Question.INNER, state, height)
     if found:
         return found
     arena = sets_arena(address)
@@ -298,32 +339,16 @@ def inner_state(address, state):
         here[controls + u] = below(address, int64(here[push_after[u]]), int64(push_symbol[u]))
     first_micro = controls + pushes
     order = carray(pointer(arena[StackSets.MICRO_ORDER]), arena[StackSets.MICROS], np.int32)
-    rule_start = carray(pointer(arena[StackSets.RULE_START]), arena[StackSets.MICROS] + 1, np.int32)
-    rules = int64(rule_start[arena[StackSets.MICROS]])
-    symbols, afters = (
-        carray(pointer(arena[StackSets.RULE_SYMBOL]), rules, np.int32),
-        carray(pointer(arena[StackSets.RULE_AFTER]), rules, np.int32),
-    )
-    tops = tops_of(arena)
-    for i in range(arena[StackSets.MICROS] - 1, -1, -1):
-        m = int64(order[i])
-        stacks = int64(0)
-        for r in range(rule_start[m - first_micro], rule_start[m - first_micro + 1]):
-            rest = int64(here[afters[r]])
-            if rest:
-                symbol = int64(symbols[r])
-                if symbol >= arena[StackSets.SYMBOLS]:
-                    more = before_operation(address, rest, symbol - arena[StackSets.SYMBOLS])
-                    stacks = union(address, stacks, more)
-                    continue
-                if not has_bit(tops, m, on_top(symbol)):
-                    continue
-                if symbol > ROOT:
-                    more = with_top(address, symbol, feasible_below(address, rest, symbol))
-                else:
-                    more = kept_or_below(address, rest, symbol)
-                stacks = union(address, stacks, more)
-        here[m] = stacks
+    tops, again = tops_of(arena), True
+    here[first_micro:] = 0
+    while again:
+        again = False
+        for i in range(arena[StackSets.MICROS] - 1, -1, -1):
+            m = int64(order[i])
+            stacks = micro_before(address, here, m, tops, height)
+            again = again or stacks != here[m]
+            here[m] = stacks
+        again = again and arena[StackSets.HAS_CIRCLES] != 0 and arena[StackSets.FULL] == 0
     count = int64(len(words_of(arena, state))) - 2
     chosen = carray(pointer(arena[StackSets.CHOSEN]), arena[StackSets.EDGES] + points + 2, np.int32)
     sets = words_of(arena, state)
@@ -344,7 +369,7 @@ def inner_state(address, state):
     if arena[StackSets.FULL]:
         return int64(0)
     inner = state_of(address, made)
-    keep_answer(address, Question.INNER, state, int64(0), inner)
+    keep_answer(address, Question.INNER, state, height, inner)
     return inner
 
 

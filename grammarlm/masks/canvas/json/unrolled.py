@@ -10,7 +10,6 @@ import numpy as np
 
 from grammarlm.layout.json_canvas import MARKS, MARKS_BEHIND
 from grammarlm.masks.canvas.classes import TokenClasses, classes_of
-from grammarlm.masks.canvas.stack.arena import TableArrays
 from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.runtime.limits import Clock
 
@@ -40,7 +39,7 @@ class Unrolled:
     machine: ByteAutomaton
     classes: TokenClasses
     table: StackTable
-    arrays: TableArrays | None
+    has_marks: bool
     symbol_of: dict[int, int]
     begins: Starts  # where texts begin, of unrolled states
     byte_classes: np.ndarray  # int32 [256]: the class of each byte, and of each mark; NEVER where no state reads it
@@ -71,8 +70,8 @@ def unrolled(automaton: Automaton, source: Any, machine: ByteAutomaton, begins: 
         has_tokens = classes.sizes > 0
     behind = byte_classes[list(MARKS_BEHIND)].tolist() if tokens.marked is not None else []
     made = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens, behind, clock.check)
-    arrays = None if tokens.marked is not None else TableArrays(made.table)
-    return Unrolled(source, machine, classes, made.table, arrays, made.symbol_of, begins, byte_classes)
+    has_marks = tokens.marked is not None
+    return Unrolled(source, machine, classes, made.table, has_marks, made.symbol_of, begins, byte_classes)
 
 
 @lru_cache(maxsize=4)

@@ -105,7 +105,7 @@ class UnrolledView:
             starts = [(FINISHED, ())]
         else:
             found, starts = self._after(found, after)
-        return StackGrid(found.table, found.classes, length, starts, room, check, found.arrays)
+        return StackGrid(found.table, found.classes, length, starts, room, check)
 
     def marked(
         self, states: States, after: Matcher | None, keys: tuple[bytes, ...], begun: int

@@ -11,7 +11,6 @@ import numpy as np
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.masks.canvas.classes import NEVER, STOP, TokenClasses
 from grammarlm.masks.canvas.json.unrolled import Starts, Unrolled
-from grammarlm.masks.canvas.stack.arena import TableArrays
 from grammarlm.masks.canvas.stack.cfg import CfgView
 from grammarlm.masks.canvas.stack.table import StackTable
 
@@ -63,11 +62,11 @@ def crossed(
     source: Any, flat: Unrolled, machines: Machines, begins: Iterable[tuple[int, Place]], nodes: NodeVocabulary
 ) -> Crossed:  # fmt: skip
     """`begins`: where texts begin, by machine."""
-    made = Assembly(machines, nodes, None if flat.arrays else flat.byte_classes)
+    made = Assembly(machines, nodes, flat.byte_classes if flat.has_marks else None)
     places = [machines.joint(machine, place) for machine, place in begins]
-    classes, arrays = of_ids(made.classes, nodes), TableArrays(made.table) if flat.arrays else None
+    classes = of_ids(made.classes, nodes)
     return Crossed(
-        source, flat.machine, classes, made.table, arrays, {}, places, made.byte_classes, machines
+        source, flat.machine, classes, made.table, flat.has_marks, {}, places, made.byte_classes, machines
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grammarlm.masks.canvas.classes import STOP
-from grammarlm.masks.canvas.stack.table import ROOT, on_top, stays
+from grammarlm.masks.canvas.stack.symbols import ROOT, on_top, stays
 from grammarlm.masks.protocol import FINISHED
 
 from .crossings import EMPTY

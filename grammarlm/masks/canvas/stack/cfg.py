@@ -16,15 +16,15 @@ from grammarlm.masks.machines.stack.program import Fork, StackProgram, Thread
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
-from .arena import TableArrays
+from .bits import members
 from .bytewise import Bytewise
 from .columns import Columns, row_numbers
 from .few import shortest_classes
 from .grid import Stack, StackGrid
 from .network import Network
-from .nodes import members
 from .points import NO_OPERATION, Points
-from .table import ROOT, StackTable
+from .symbols import ROOT
+from .table import StackTable
 from .table_maker import TableMaker
 from .vectors import NOWHERE, TokenVectors
 
@@ -71,7 +71,6 @@ class CfgView:
         self.table = _table(self._columns, self._points, self._of_tokens, self.classes, one_way)
         if self.table.operations:
             self.table = replace(self.table, few=shortest_classes(self._program.vocab, self.classes))
-        self._arrays = TableArrays(self.table)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
         if after is not None and after.is_finished:
@@ -80,11 +79,10 @@ class CfgView:
         return view._grid(length, starts, room, check)
 
     def _grid(self, length: int, starts: list[tuple[int, Stack]], room: int, check: Callable[[], None]) -> StackGrid:
-        few, others = self.table.few is None, list[tuple[int, Stack]]()  # large tables have bounds for that
-        if self.table.micro_order is not None:
-            accepted = self._columns.controls[self._machine.accepted]
-            others = [*self.placed(None)[1], (FIRST_CONTROL + accepted, ())]
-        return StackGrid(self.table, self.classes, length, starts, room, check, self._arrays, few, others)
+        few = self.table.few is None  # large tables have bounds for that
+        accepted = self._columns.controls[self._machine.accepted]
+        others = [*self.placed(None)[1], (FIRST_CONTROL + accepted, ())]
+        return StackGrid(self.table, self.classes, length, starts, room, check, few, others)
 
     def placed(self, term: Iterable[Thread] | None) -> tuple[CfgView, list[tuple[int, Stack]]]:
         """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .table import ROOT
+from .symbols import ROOT
 
 if TYPE_CHECKING:
     from .sets import StackSets

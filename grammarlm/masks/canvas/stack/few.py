@@ -13,6 +13,8 @@ import numpy as np
 
 from grammarlm.masks.canvas.classes import FIRST, STOP, TokenClasses
 
+from .bits import any_of, bits
+
 if TYPE_CHECKING:
     from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -134,22 +136,3 @@ class FewClasses:
         self.found.add(best)
         self._is_taken |= self._takes[:, best]
         return best
-
-
-def any_of(rows: np.ndarray) -> np.ndarray:
-    """bool [rows]: is there anything in each?"""
-    found: np.ndarray = np.any(rows, axis=1)
-    return found
-
-
-def bits(words: np.ndarray, size: int) -> np.ndarray:
-    """Sets of numbers as bool [sets, size]."""
-    found: np.ndarray = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-    return found[:, :size].view(bool)
-
-
-def packed(numbers: np.ndarray, words: int) -> np.ndarray:
-    """Some numbers as a set, uint64 [words]."""
-    found = np.zeros(64 * words, np.uint8)
-    found[numbers] = 1
-    return np.packbits(found, bitorder="little").view(np.uint64)

@@ -25,7 +25,7 @@ MOST_DOUBTED = 512  # classes
 
 def may_help(table: StackTable) -> bool:
     """Not where nothing is pushed, and no longer where all stacks of a row have been followed: later rows take from these."""
-    if table.micro_order is None or table.given_edges or not len(table.push_pairs):
+    if table.has_circles or table.given_edges or not len(table.push_pairs):
         return False
     return not table.sets.knows_rows
 

@@ -2,8 +2,7 @@
 
 Both look at few places where the bounds are tight. Bounds that know nothing of the stack (contexts.py) are tried first, since most
 rows need no more; then those that know its top, and which stacks they are led astray by. These are few: where bounds are led to,
-tries end and searches stay, and what they do there is written down. Where nothing leads anywhere soon, None is returned, and the
-values of all places are computed (paths.py).
+tries end and searches stay, and what they do there is written down. Where nothing leads anywhere soon, None is returned.
 """
 
 from __future__ import annotations
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
     from .grid import Stack, StackGrid
     from .spots import SpotBounds
 
-MOST_PLACES = 1 << 18  # of a search: beyond, all values are computed sooner
-MANY_MASKED = 64  # tokens of a row: where it has more, values take so long that more places are looked at first
-MORE_PLACES = 1 << 20, 1 << 22, 1 << 23  # each time anew, after a look at the clock
+MOST_PLACES = 1 << 18, 1 << 20, 1 << 22, 1 << 23  # of a search: each time anew, after a look at the clock
+MANY_MASKED = 64  # tokens of a row
 FEW_PLACES = 1 << 15  # of one where bounds can know more
 FIRST_STACKS = 1 << 18
 # Of uniform numbers for whole rows, between two looks at the clock; most tries that end early take few of them.
@@ -51,11 +49,13 @@ class Guided:
         inner: np.ndarray,
         scores: np.ndarray,
         is_sum: bool,
+        rounds: int = 1,
         stacks: int = FIRST_STACKS,
         spots: SpotBounds | None = None,
     ):
-        """`before`, `inner`: the states from the left at each boundary, and from the right within each token. `stacks`: room for
-        so many; `spots`: whose bounds are taken instead of those of contexts, which do not know operations."""
+        """`before`, `inner`: the states from the left at each boundary, and from the right within each token. `rounds`: how many
+        micro points a token may go through one after another, where these go round in a circle. `stacks`: room for so many;
+        `spots`: whose bounds are taken instead of those of contexts, which do not know operations."""
         table, steps = grid.table, len(row)
         assert spots is not None or not table.operations
         self._grid, self._sets, self._given, self._has_operations = grid, table.sets, row, bool(table.operations)
@@ -85,7 +85,7 @@ class Guided:
             self._put(place, array)
         self._words[Guide.SPOTS] = 0 if spots is None else address_of(spots.words)
         self._words[Guide.STEPS], self._words[Guide.IS_SUM] = steps, is_sum
-        self._words[Guide.INNER_EDGES] = len(table.inner_edges)
+        self._words[Guide.INNER_EDGES], self._words[Guide.ROUNDS] = len(table.inner_edges), rounds
         self._words[Guide.STACK_CAPACITY], self._words[Guide.ENDED_CAPACITY] = stacks, MOST_ENDED
         self._words[Guide.STACK_SLOTS], self._words[Guide.SYMBOLS] = 2 * stacks, table.symbols
         self._more = 0
@@ -189,9 +189,8 @@ class Guided:
         bounds = self._arrays[Guide.AHEAD][0, pairs]
         return float(np.logaddexp.reduce(bounds) if self._words[Guide.IS_SUM] else bounds.max())
 
-    def best(self, most: int | None = None) -> np.ndarray | None:
+    def best(self, most: int = MOST_PLACES[0]) -> np.ndarray | None:
         """int32 [L]: the classes of the best completion; None where it takes too long to find: more than so many places."""
-        most = MOST_PLACES if most is None else most
         return self._row if entries.guided_best(self._sets.address, address_of(self._words), most) else None
 
     def drawn(
@@ -212,8 +211,6 @@ class Guided:
 
 def best_led(guide: Guided, check: Callable[[], None]) -> np.ndarray | None:
     """The best completion by the first bounds that lead there."""
-    if not guide.can_know_more:
-        return guide.best()
     found = guide.best(FEW_PLACES)
     while found is None:
         check()
@@ -225,7 +222,7 @@ def best_led(guide: Guided, check: Callable[[], None]) -> np.ndarray | None:
 
 def _best_of_many(guide: Guided, check: Callable[[], None]) -> np.ndarray | None:
     """By bounds that can know no more."""
-    for most in (MOST_PLACES, *(MORE_PLACES if guide.masked > MANY_MASKED else ())):
+    for most in MOST_PLACES:
         found = guide.best(most)
         if found is not None:
             return found

@@ -22,8 +22,8 @@ from grammarlm.kernels.entries import address_of
 from grammarlm.layout.spots import Spots as At
 from grammarlm.masks.canvas.protocol import MASKED
 
+from .bits import bits
 from .columns import row_numbers
-from .few import bits
 
 if TYPE_CHECKING:
     from .grid import StackGrid

@@ -29,7 +29,7 @@ from grammarlm.kernels.entries import address_of
 from grammarlm.layout.narrow import Narrow as At
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .few import bits
+from .bits import bits
 from .live_spots import LiveSpots
 from .narrow_states import Sides, States, with_plain
 from .one_class import OneClass

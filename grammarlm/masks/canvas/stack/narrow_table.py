@@ -16,7 +16,8 @@ from grammarlm.layout.narrow import Narrow as At
 from grammarlm.layout.stack_sets import Record
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .few import FewClasses, any_of, bits, packed
+from .bits import any_of, bits, packed
+from .few import FewClasses
 
 if TYPE_CHECKING:
     from .sets import StackSets
@@ -52,7 +53,7 @@ class NarrowTable:
         reaches = np.zeros((table.controls, finals.shape[1]), np.uint64)
         reaches[control[looks[first]]] = np.bitwise_or.reduceat(finals[point[looks]], first, axis=0)
         ranks = np.zeros(table.points - table.first_micro, np.int32)
-        ranks[np.array(table.micro_order, np.int64) - table.first_micro] = np.arange(len(ranks))
+        ranks[np.array(table.point_order, np.int64) - table.first_micro] = np.arange(len(ranks))
         self._wide: np.ndarray = np.zeros((2, table.controls), np.int32)
         large, starts = self._large(control, point, kind)
         held = bits(table.control_classes, table.classes).sum(1)
@@ -163,7 +164,7 @@ def _finals(table: StackTable) -> np.ndarray:
     found = [1 << point for point in range(table.controls)] + [0] * (table.points - table.controls)
     for push, (_, after) in enumerate(table.pushes):
         found[table.controls + push] = found[after]
-    for micro in reversed(table.micro_order or ()):
+    for micro in reversed(table.point_order):
         for _, after in table.rules_of.get(micro, ()):
             found[micro] |= found[after]
     data = b"".join(controls.to_bytes(8 * words, "little") for controls in found)

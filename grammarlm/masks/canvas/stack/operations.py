@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .bits import members
 from .needs import Local
-from .nodes import members
 
 Entry = tuple[int, Local, bool]  # on any of these symbols (as bits), what is pushed, whether they are popped
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .bits import members
 from .needs import DROP, FAIL, REDUCE, SHIFT, Local, Move
-from .nodes import members
 
 if TYPE_CHECKING:
     from grammarlm.grammars.lark.lexer import LexerStart

@@ -1,8 +1,4 @@
-"""The passes over one row, by kernels; what they mean is in reference.py.
-
-What may stand where comes from sets of stacks (sets.py). The best completion and samples come from nodes (arena.py), which have a
-value each; so do the rows of tables whose micro points go round in a circle, since those close to infinitely many stacks.
-"""
+"""The passes over one row: what may stand where, the best completion and samples, by sets of stacks (sets.py)."""
 
 from __future__ import annotations
 
@@ -11,16 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.kernels import entries
-from grammarlm.kernels.entries import address_of
+from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
+from .circles import height_of
 from .few_open import FewOpen, may_help
 from .guided import Guided, best_led, drawn_led
 from .law import drawn_row
 from .narrow import RowBounds
-from .paths import Paths
-from .reference import ReferencePasses
 from .row_states import StatesOfRow
 from .spots import drawn_by_spots
 from .wide import best_by_bounds
@@ -28,7 +22,6 @@ from .wide import best_by_bounds
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
 
-    from .arena import Arena
     from .grid import StackGrid
     from .sets import StackSets
 
@@ -55,7 +48,7 @@ class StackPasses:
                 return known
         if self._few is not None:
             return True
-        return self._nodes[1] if self.grid.table.micro_order is None else self._states.is_completable
+        return self._states.is_completable
 
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] (read only)."""
@@ -65,16 +58,12 @@ class StackPasses:
             bounded = self._bounded(position)
             if bounded is not None:
                 return bounded
-        if self.grid.table.micro_order is not None:
-            few = None if self._few is None else self._few.classes_at(position)
-            return self.known_states().classes_at(position) if few is None else few
-        if self.row[position] != MASKED:
+        if self.grid.table.sets.rounds == 0 and self.row[position] != MASKED:  # others may lead to higher stacks
             others = self.row.copy()
             others[position] = MASKED
             return StackPasses(self.grid, others).classes_at(position)
-        found = np.zeros(self.grid.table.classes, np.uint8)
-        entries.lattice_classes(self.arena.address, position, address_of(found))
-        return found.view(bool)
+        few = None if self._few is None else self._few.classes_at(position)
+        return self.known_states().classes_at(position) if few is None else few
 
     def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
         """bool: which of these classes may stand there, where that is known sooner than of all; else None."""
@@ -84,25 +73,22 @@ class StackPasses:
             return self._known_bounds().test(position, classes)
 
     def reads(self, position: int, token_class: int) -> bool:
-        if self.grid.table.micro_order is None:
-            return ReferencePasses(self.grid, self.row).reads(position, token_class)
         return self.known_states().reads(position, token_class)
 
     def some(self, scores: np.ndarray) -> np.ndarray:
         """int32 [L]: the classes of some completion, found from the left: at each position the best of those that lead on."""
-        found = None if self.grid.table.micro_order is None else self.known_states().some(scores)
+        found = self.known_states().some(scores)
         return self.best(scores) if found is None else found
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        if self.grid.table.micro_order is not None:
-            with self.grid.table.sets.lock:
-                if self.grid.table.narrow is not None:
-                    found = best_by_bounds(self.grid, self.row, self._known_bounds(), scores)
-                else:
-                    found = self._best_led(scores)
-            if found is not None:
-                return found
-        return Paths(self, scores, is_sum=False).classes(lambda values: int(np.argmax(values)))
+        with self.grid.table.sets.lock:
+            if self.grid.table.narrow is not None:
+                found = best_by_bounds(self.grid, self.row, self._known_bounds(), scores)
+            else:
+                found = self._best_led(scores)
+        if found is None:
+            raise LimitExceeded("a fill: too many beginnings of completions are as good as the best; give more tokens")
+        return found
 
     def _best_led(self, scores: np.ndarray) -> np.ndarray | None:
         return best_led(self.known_states().guided(scores, is_sum=False), self.grid.check)
@@ -112,24 +98,15 @@ class StackPasses:
 
     def tried(self, scores: np.ndarray, draw: SoftmaxDraw, is_single: bool) -> np.ndarray | None:
         """A sample by rejection; None where too many tries fail. `is_single`: each row has one derivation at most."""
-        if self.grid.table.micro_order is None:
-            return None
         with self.grid.table.sets.lock:
             if self.grid.table.narrow is not None:
                 return drawn_by_spots(self.grid, self.row, self._known_bounds(), scores, draw)
             guide = self.known_states().guided(scores, is_sum=True)
+            if np.isneginf(guide.bound):
+                raise ValueError("the logits give every completion of the row the probability 0")
             return drawn_led(guide, draw, is_single, self.grid.check)
 
     # ------------------------------------------------------------------ inside
-
-    @property
-    def arena(self) -> Arena:
-        """The nodes of the row."""
-        return self._nodes[0]
-
-    @cached_property
-    def _nodes(self) -> tuple[Arena, bool]:
-        return self.grid.workshop.arena(self.row)
 
     @cached_property
     def _few(self) -> FewOpen | None:
@@ -185,9 +162,11 @@ class RowStates:
         self._sets: StackSets = grid.table.sets
         with self._sets.lock:
             self._sets.begin_row()
-            begin, end = grid.borders()
+            begin = grid.left_border()
+            height = 0 if self._sets.rounds else height_of(self._sets, begin, row, grid.check)
+            end = self._sets.end(grid.room, grid.check, height)
             other: StatesOfRow | None = None if before is None else before._states
-            self._states: StatesOfRow = StatesOfRow(self._sets, row, begin, end, grid.check, other)
+            self._states: StatesOfRow = StatesOfRow(self._sets, row, begin, end, grid.check, other, height)
             self.is_completable = self._states.leads()
             self._sets.knows_rows = True
 
@@ -205,7 +184,10 @@ class RowStates:
 
     def guided(self, scores: np.ndarray, is_sum: bool) -> Guided:
         """Bounds of completions; the lock of the sets is held as long as they are used."""
-        return Guided(self._grid, self._row, *self._states.every(), scores, is_sum)
+        before, inner = self._states.every()
+        return Guided(
+            self._grid, self._row, before, inner, scores, is_sum, self._sets.rounds or self._states.height + 1
+        )
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""

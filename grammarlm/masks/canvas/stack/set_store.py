@@ -113,7 +113,7 @@ class SetStore:
             (At.PUSH_SYMBOL, pushes[:, 0]), (At.PUSH_AFTER, pushes[:, 1]),
             (At.RULE_START, np.searchsorted(rules[:, 0], np.arange(table.first_micro, table.points + 1))),
             (At.RULE_SYMBOL, rules[:, 1]), (At.RULE_AFTER, rules[:, 2]),
-            (At.MICRO_ORDER, np.array(table.micro_order or (), np.int32)),
+            (At.MICRO_ORDER, np.array(table.point_order, np.int32)),
             (At.LANDING, landings), (At.LANDING_OF, landing_of),
         ):  # fmt: skip
             self.put(place, np.ascontiguousarray(array, np.int32))
@@ -130,7 +130,8 @@ class SetStore:
         for number, value in (
             (At.CONTROLS, table.controls), (At.PUSHES, len(pushes)), (At.POINTS, table.points),
             (At.EDGES, edges), (At.EVERY_EDGE, len(table.edge_point)), (At.CLASSES, table.classes), (At.MICROS, micros),
-            (At.LANDINGS, len(landings)), (At.KINDS, len(table.kind_classes)), (At.KIND_WORDS, table.kind_classes.shape[1]),
+            (At.LANDINGS, len(landings)), (At.HAS_CIRCLES, table.has_circles),
+            (At.KINDS, len(table.kind_classes)), (At.KIND_WORDS, table.kind_classes.shape[1]),
             (At.OPERATIONS, len(table.operations)), (At.GROUPS, len(operations.symbol_starts) - 1),
             (At.WAYS, len(operations.pushed_starts) - 1),
             (At.SYMBOLS, table.symbols), (At.SYMBOL_WORDS, -(-table.symbols // 64)),

@@ -7,7 +7,7 @@
     backward, inner = sets.backward(row, sets.end(room))             # and those within each token
     sets.classes(forward[i], inner[i])                               # bool [K]
 
-A state says of each control (or of each point within a token) which stacks it may have. What the kernels mean by it: reference.py.
+A state says of each control (or of each point within a token) which stacks it may have.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.protocol import FINISHED
 
+from .circles import Ends, rounds_of
 from .set_store import SetStore
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class StackSets:
     def _begin(self) -> None:
         self.generation = object()
         self._ends: dict[int, list[int]] = {}  # by height, with 0, 1, ... tokens behind
+        self._deep_ends: dict[tuple[int, int], int] = {}  # by room and height
         self._ends_of_ends = set[int]()  # heights of which the last state stays as it is
+        self._rounds: int | None = None
         self._rows: dict[tuple[int, int], np.ndarray] = {}
         self._store.words[At.EMPTY_STACK] = self._store.record([Record.SET, ROOT, 0])
 
@@ -103,6 +106,14 @@ class StackSets:
     def belows(self) -> np.ndarray:
         """uint64 [symbols, words]: those that each can stand on."""
         return self._store.arrays[At.BELOWS]
+
+    @property
+    def rounds(self) -> int:
+        """How many micro points a token may go through one after another, where these go round in a circle; 0: any
+        number. Elsewhere 1: each is looked at once."""
+        if self._rounds is None:
+            self._rounds = rounds_of(self.table, self.tops, self.belows) if self.table.has_circles else 1
+        return self._rounds
 
     @property
     def records(self) -> int:
@@ -167,6 +178,11 @@ class StackSets:
 
     def end(self, room: int, check: Callable[[], None] = lambda: None, height: int = 0) -> int:
         """The state at the right edge, where up to `room` tokens may follow. `height`: as of backward."""
+        if self.rounds == 0:
+            key = room, height
+            if key not in self._deep_ends:
+                self._deep_ends[key] = Ends(self, room, check).state(height)
+            return self._deep_ends[key]
         ends = self._ends.setdefault(height, [])
         if not ends:
             stop = self.backward(np.array([STOP], np.int32), self.state({FINISHED: {()}}), check, height)[0]
@@ -218,6 +234,7 @@ class StackSets:
         near: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """`near`, int32 [L]: states within the tokens of a row like this one, 0 where they are not known."""
+        assert height or self.rounds, "stacks of any number of symbols"
         near = np.zeros(len(row), np.int32) if near is None else near
         states, inner = np.zeros(len(row) + 1, np.int32), np.zeros(len(row), np.int32)
         states[-1] = end
@@ -240,6 +257,15 @@ class StackSets:
         """Is there any stack in a state?"""
         starts = self._store.arrays[At.START]
         return bool(starts[state + 1] - starts[state] > EMPTY_STATE)
+
+    def has_height(self, state: int, height: int) -> bool:
+        """Have all stacks of a state at most so many symbols?"""
+        return all(self._is_low(number, height) for _, number in self.sets_of(state))
+
+    def _is_low(self, number: int, height: int) -> bool:
+        _, *words = self._store.read(number)
+        rest = zip(words[::2], words[1::2], strict=True)
+        return all(symbol == ROOT or (height > 0 and self._is_low(below, height - 1)) for symbol, below in rest)
 
     def meet(self, left: int, right: int) -> bool:
         """Has some control the same stack in both states?"""

@@ -18,7 +18,7 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.spots import Spots as At
 
-from .few import bits
+from .bits import bits
 from .narrow_table import NEAR_ROOM
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 
-from .nodes import offer_costs
-from .table import ROOT, StackTable, on_top, stays
-from .tail import END
+from .closings import END, offer_costs
+from .symbols import ROOT, on_top, stays
+from .table import StackTable
 
 if TYPE_CHECKING:
     from .passes import StackPasses

@@ -23,20 +23,7 @@ from .narrow_table import NarrowTable
 from .operations import Operation
 from .sets import StackSets
 from .spots import Spots
-
-ROOT = 0  # the symbol below all others; it is never popped: a rule for it asks whether the stack is empty
-Symbols = tuple[int, ...]
-Rule = tuple[int, int, int]  # a micro point, the symbol that it pops, the point after; ~symbol where that stays
-
-
-def stays(symbol: int) -> bool:
-    """Does the symbol of a rule stay on the stack? ROOT does anyway."""
-    return symbol <= ROOT
-
-
-def on_top(symbol: int) -> int:
-    """The symbol that a rule asks for."""
-    return ~symbol if symbol < 0 else symbol
+from .symbols import Rule, on_top, stays
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +79,7 @@ class StackTable:
 
     @cached_property
     def narrow(self) -> NarrowTable | None:
-        return None if self.few is None or self.micro_order is None else NarrowTable(self)
+        return None if self.few is None or self.has_circles else NarrowTable(self)
 
     def spots(self) -> Spots:
         """Its spots, found again where rows have come to begin elsewhere; the lock of its sets is held."""
@@ -102,20 +89,31 @@ class StackTable:
         return known
 
     @cached_property
+    def point_order(self) -> tuple[int, ...]:
+        """The micro points, each before those that its rules lead to; where they go round in a circle, before as many as can be."""
+        found, seen = list[int](), set[int]()
+        for root in range(self.first_micro, self.points):
+            waiting = [root]
+            while waiting:
+                point = waiting.pop()
+                if point < 0:
+                    found.append(~point)
+                elif point not in seen:
+                    seen.add(point)
+                    waiting.append(~point)  # behind all that it leads to
+                    waiting += [after for _, after in self.rules_of.get(point, ()) if after >= self.first_micro]
+        return tuple(reversed(found))
+
+    @cached_property
+    def has_circles(self) -> bool:
+        """Do micro points go round in a circle? Then what a token pops may have no bound (circles.py)."""
+        place = {point: at for at, point in enumerate(self.point_order)}
+        return any(after in place and place[after] <= place[point] for point, _, after in self.rules)
+
+    @property
     def micro_order(self) -> tuple[int, ...] | None:
-        """The micro points, each before those that its rules lead to; None where they go round in a circle."""
-        waits = dict.fromkeys(range(self.first_micro, self.points), 0)
-        for _, _, after in self.rules:
-            if after in waits:
-                waits[after] += 1
-        found = [point for point, count in waits.items() if not count]
-        for point in found:
-            for _, after in self.rules_of.get(point, ()):
-                if after in waits:
-                    waits[after] -= 1
-                    if not waits[after]:
-                        found.append(after)
-        return tuple(found) if len(found) == len(waits) else None
+        """`point_order`; None where they go round in a circle."""
+        return None if self.has_circles else self.point_order
 
     @cached_property
     def class_edges(self) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,8 @@ from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
 from .operations import Operation
-from .table import ROOT, StackTable, Symbols
+from .symbols import ROOT, Symbols
+from .table import StackTable
 
 KIND_BITS = 40
 

@@ -1,4 +1,4 @@
-"""What the passes over a row of a machine with a stack mean: the reference of kernels/cpu/canvas/.
+"""What the passes over a row of a machine with a stack mean, by nodes instead of sets of stacks, for rows too long to enumerate.
 
 A stack is a node with a set of parents, and nodes are shared by all stacks that were pushed at the same place: **a node is
 (boundary between positions, push point)**, and a push point is the symbol and all that the token still does after it. All stacks
@@ -18,29 +18,66 @@ Sets of nodes are integers, bit n = node n.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED
-
-from .nodes import members, offer_costs
-from .table import on_top, stays
-from .tail import END
-
-if TYPE_CHECKING:
-    from .grid import StackGrid
+from grammarlm.masks.canvas.stack.bits import members
+from grammarlm.masks.canvas.stack.closings import END, Closings, offer_costs
+from grammarlm.masks.canvas.stack.grid import StackGrid
+from grammarlm.masks.canvas.stack.symbols import ROOT, on_top, stays
 
 Sets = dict[int, int]  # control or point -> set of nodes
+
+
+class Nodes:
+    """The nodes of a grid's rows, numbered. Node 0 is the empty stack; those of the stacks at the left edge come first."""
+
+    def __init__(self, grid: StackGrid):
+        self.table, self.length = grid.table, grid.length
+        self.first_symbols, self.first_parents = [ROOT], [1]
+        numbers: dict[tuple[int, int], int] = {}
+        self.begin: Sets = {}
+        for control, stack in grid.starts:
+            node = 0
+            for symbol in stack:
+                if (node, symbol) not in numbers:
+                    numbers[node, symbol] = len(self.first_symbols)
+                    self.first_symbols.append(symbol)
+                    self.first_parents.append(1 << node)
+                node = numbers[node, symbol]
+            self.begin[control] = self.begin.get(control, 0) | 1 << node
+        self.first = len(self.first_symbols)
+
+    @cached_property
+    def with_symbol(self) -> list[int]:
+        """By symbol, all nodes that have it."""
+        found = [0] * self.table.symbols
+        for node in range(self.first + self.length * len(self.table.pushes)):
+            found[self.symbol_of(node)] |= 1 << node
+        return found
+
+    def symbol_of(self, node: int) -> int:
+        kinds = len(self.table.pushes)
+        if node < self.first:
+            return self.first_symbols[node]
+        return self.table.pushes[kinds - 1 - (node - self.first) % kinds][0]
+
+    def node(self, boundary: int, push: int) -> int:
+        """The node that a push point (its index among the pushes) makes before a boundary: of one token the lowest first."""
+        kinds = len(self.table.pushes)
+        return self.first + (boundary - 1) * kinds + kinds - 1 - push
 
 
 class ReferencePasses:
     """X, parents, C and B of one row of a grid."""
 
     def __init__(self, grid: StackGrid, row: np.ndarray):
-        self.grid, self.row = grid, row
-        self.parents = [*grid.first_parents, *([0] * (grid.length * len(grid.table.pushes)))]
-        self.forward: list[Sets] = [grid.begin]
+        self.grid, self.row, self.nodes = grid, row, Nodes(grid)
+        self.closings = Closings(grid.table, grid.room, grid.check)
+        self.parents = [*self.nodes.first_parents, *([0] * (grid.length * len(grid.table.pushes)))]
+        self.forward: list[Sets] = [self.nodes.begin]
         self.closed: list[Sets] = []
         for step in range(grid.length):
             grid.check()
@@ -51,7 +88,7 @@ class ReferencePasses:
             grid.check()
             self._step_back(step)
         before = self._controls_before(0)
-        self.is_completable = any(before.get(control, 0) & nodes for control, nodes in grid.begin.items())
+        self.is_completable = any(before.get(control, 0) & nodes for control, nodes in self.nodes.begin.items())
 
     # ------------------------------------------------------------------ forward
 
@@ -69,8 +106,7 @@ class ReferencePasses:
 
     def reached(self, step: int, edges: range | list[int]) -> Sets:
         """By point: the nodes on top when it is reached in a step. Pushes make no nodes here."""
-        grid, here, found = self.grid, self.forward[step], Sets()
-        table = grid.table
+        here, found, table = self.forward[step], Sets(), self.grid.table
         for edge in edges:
             control, point = table.edges[edge]
             if nodes := here.get(control, 0):
@@ -79,7 +115,7 @@ class ReferencePasses:
         while waiting:
             point = waiting.pop()
             for symbol, after in table.rules_of.get(point, ()):
-                nodes = found[point] & grid.with_symbol[on_top(symbol)]
+                nodes = found[point] & self.nodes.with_symbol[on_top(symbol)]
                 below = nodes if stays(symbol) else self.popped(nodes)
                 if below & ~found.get(after, 0):
                     found[after] = found.get(after, 0) | below
@@ -88,18 +124,17 @@ class ReferencePasses:
         return found
 
     def _step(self, step: int) -> None:
-        grid = self.grid
-        table = grid.table
+        table = self.grid.table
         at = self.reached(step, self.edges_at(step))
         closed = Sets()
         for point, symbol, after in table.rules:
-            if not stays(symbol) and (nodes := at.get(point, 0) & grid.with_symbol[symbol]):
+            if not stays(symbol) and (nodes := at.get(point, 0) & self.nodes.with_symbol[symbol]):
                 closed[after] = closed.get(after, 0) | nodes
         self.closed.append(closed)
         for push in range(len(table.pushes) - 1, -1, -1):
             _, after = table.pushes[push]
             if below := at.get(table.controls + push, 0):
-                node = grid.node(step + 1, push)
+                node = self.nodes.node(step + 1, push)
                 self.parents[node] = below
                 at[after] = at.get(after, 0) | 1 << node
         self.forward.append({control: nodes for control, nodes in at.items() if control < table.controls})
@@ -109,14 +144,14 @@ class ReferencePasses:
     def _last_boundary(self) -> None:
         """At the right edge: which nodes can be completed in the room, and to which parents open frames can be closed there."""
         grid, last = self.grid, self.forward[-1]
-        closings, room = grid.closings, grid.room
+        closings, room = self.closings, grid.room
         self.reach = [0] * len(self.parents)
         costs: dict[int, dict[int, int]] = {}  # node, point: fewest tokens that go on from the point with it on top
         self.last: Sets = {}
 
         def cost(point: int, node: int) -> int:
             """The fewest tokens that end the row, the node on top; its parents' costs are known."""
-            ways = closings.of(point, grid.symbol_of(node))
+            ways = closings.of(point, self.nodes.symbol_of(node))
             if node == 0:
                 return ways.get(END, room + 1)
             least = room + 1
@@ -137,7 +172,7 @@ class ReferencePasses:
                 if cost(control, node) <= room:
                     self.last[control] = self.last.get(control, 0) | 1 << node
                 if node:
-                    offer_costs(inner.setdefault(node, {}), closings.of(control, grid.symbol_of(node)), 0, room)
+                    offer_costs(inner.setdefault(node, {}), closings.of(control, self.nodes.symbol_of(node)), 0, room)
         for node in range(len(self.parents) - 1, 0, -1):
             for parent in members(self.parents[node]) if node in inner else ():
                 for after, tokens in inner[node].items():
@@ -145,7 +180,7 @@ class ReferencePasses:
                         self.reach[node] |= 1 << parent
                     if parent:
                         offer_costs(
-                            inner.setdefault(parent, {}), closings.of(after, grid.symbol_of(parent)), tokens, room
+                            inner.setdefault(parent, {}), closings.of(after, self.nodes.symbol_of(parent)), tokens, room
                         )
 
     def _step_back(self, step: int) -> None:
@@ -154,7 +189,7 @@ class ReferencePasses:
         after_step = self.last if step + 1 == grid.length else self._controls_before(step + 1)
         here.update(after_step)
         for push in range(len(table.pushes)):
-            if live := self.reach[grid.node(step + 1, push)]:
+            if live := self.reach[self.nodes.node(step + 1, push)]:
                 here[table.controls + push] = live
         at = self.reached(step, self.edges_at(step))
         is_new = True
@@ -162,7 +197,7 @@ class ReferencePasses:
             is_new = False
             for point, symbol, after in table.rules:
                 target = here.get(after, 0)
-                nodes = at.get(point, 0) & grid.with_symbol[on_top(symbol)]
+                nodes = at.get(point, 0) & self.nodes.with_symbol[on_top(symbol)]
                 if not (target and nodes):
                     continue
                 live = nodes & target if stays(symbol) else 0

@@ -12,17 +12,27 @@ positions, filled up with stop ids" are the same. The least solution of these eq
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.protocol import FINISHED
 
-from .nodes import offer_costs
-from .table import ROOT, StackTable, on_top, stays
+from .symbols import ROOT, on_top, stays
+
+if TYPE_CHECKING:
+    from .table import StackTable
 
 END = -1  # in place of a point: the row has ended, in FINISHED with nothing on the stack
 Costs = dict[int, int]  # point reached by the pop -> tokens
 MOST = 2_000_000
+
+
+def offer_costs(known: Costs, costs: Costs, more: int, room: int) -> None:
+    """Lowers known costs."""
+    for after, tokens in costs.items():
+        if tokens + more <= room and tokens + more < known.get(after, room + 1):
+            known[after] = tokens + more
 
 
 class Closings:

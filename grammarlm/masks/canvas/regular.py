@@ -1,4 +1,4 @@
-"""The view of the regular machine: all states that bytes lead to, and what tokens do to them."""
+"""The view of the regular machine: all states that bytes lead to, what tokens do to them, and a table whose only stack is empty."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.canvas.classes import classes_of
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Clock
 
-from .grid import FiniteGrid
+from .classes import FIRST, STOP, classes_of
 from .relations import Relations
-from .table import finite_table
+from .stack.grid import StackGrid
+from .stack.table import StackTable
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
@@ -40,9 +40,9 @@ class RegularView:
         clock = Clock(program.limits)
         relations = Relations(table, class_of, program.limits.max_bytes, clock.check)
         self.classes, kinds = classes_of(relations.of_tokens(program.vocab), program.vocab.stop_ids)
-        self.table = finite_table([relations.vectors[kind] for kind in kinds.tolist()], accepting)
+        self.table = table_of([relations.vectors[kind] for kind in kinds.tolist()], accepting)
 
-    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> FiniteGrid:
+    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
         if after is None:
             start = self._first
         elif after.is_finished:
@@ -53,7 +53,26 @@ class RegularView:
             if term not in self._numbers:
                 return RegularView(self._automaton, term).grid(length, after, room, check)
             start = self._numbers[term]
-        return FiniteGrid(self.table, self.classes, length, start, room, check)
+        return StackGrid(self.table, self.classes, length, [(start, ())], room, check)
+
+
+def table_of(vectors: list[np.ndarray], accepting: np.ndarray) -> StackTable:
+    """The table of classes, FIRST on, that do what these vectors (int32 [controls]) say; the stop ids are added."""
+    ends, controls = np.flatnonzero(accepting), len(accepting)
+    sources, classes, targets = [ends], [np.full(len(ends), STOP)], [np.full(len(ends), FINISHED)]
+    for token_class, vector in enumerate(vectors, FIRST):
+        alive = np.flatnonzero(vector != DEAD)
+        sources.append(alive)
+        classes.append(np.full(len(alive), token_class))
+        targets.append(vector[alive])
+    pairs, edge = np.unique(np.concatenate(sources) * controls + np.concatenate(targets), return_inverse=True)
+    taken, count = np.concatenate(classes), FIRST + len(vectors)
+    sets = np.zeros((len(pairs), -(-count // 64)), np.uint64)
+    np.bitwise_or.at(sets, (edge, taken >> 6), np.uint64(1) << (taken & 63).astype(np.uint64))
+    kinds, kind = np.unique(sets, axis=0, return_inverse=True)
+    control, target, kind = (column.ravel().astype(np.int32) for column in (pairs // controls, pairs % controls, kind))
+    no_pushes, no_rules = np.zeros((0, 2), np.int32), np.zeros((0, 3), np.int32)
+    return StackTable(controls, 1, count, controls, control, target, kind, kinds, no_pushes, no_rules, one_way=True)
 
 
 def collected(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, int], np.ndarray, np.ndarray]:

@@ -1,1 +1,0 @@
-"""Machines without a stack: controls are the states of a deterministic automaton."""
