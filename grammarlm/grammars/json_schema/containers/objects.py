@@ -181,24 +181,7 @@ def both(n: Reading, a: LooseObject, b: LooseObject) -> LooseObject | None:
     shape.refusal = a.refusal or b.refusal
     if a.evaluated is not None or b.evaluated is not None:
         shape.evaluated = both_evaluated(a.evaluated, b.evaluated)
-    elif _says_no_more(shape, a):
-        return a
     return shape
-
-
-def _says_no_more(met: LooseObject, a: LooseObject) -> bool:
-    """Is the conjunction equal to a?"""
-    return (
-        len(met.required) == len(a.required)
-        and met.minimum == a.minimum
-        and met.maximum == a.maximum
-        and met.others is a.others
-        and len(met.some) == len(a.some)
-        and met.refusal == a.refusal
-        and len(met.tail) == len(a.tail)
-        and met.properties == a.properties
-        and met.implied == a.implied
-    )
 
 
 def _mentioned_only(shape: LooseObject, name: str) -> bool:
@@ -214,11 +197,6 @@ def _node_at(n: Reading, shape: LooseObject, name: str) -> Conjunction:
 
 def _both_properties(n: Reading, a: LooseObject, b: LooseObject) -> dict[str, Conjunction]:
     """All properties of both, in order of appearance; those that are only mentioned come last."""
-    if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(b.properties)):  # fast path: b constrains few keys
-        properties = dict(a.properties)
-        for name, node in b.properties.items():
-            properties[name] = n.meet(_node_at(n, a, name), node)
-        return properties
     named = [name for shape in (a, b) for name in shape.properties if name not in shape.tail]
     late = [name for shape in (a, b) for name in shape.properties if name in shape.tail]
     return {name: n.meet(_node_at(n, a, name), _node_at(n, b, name)) for name in dict.fromkeys(named + late)}

@@ -43,7 +43,6 @@ class Locations:
         self._document, self._nodes, self._tick = document, nodes, tick
         self._relaxed = relaxed  # pointers of keywords to leave out
         self._scoped = scoped  # the dynamic scope is a part of every location
-        self._is_fast = not scoped and not relaxed
         self._kept: list[Any] = []  # keeps schemas alive that are identified by id()
         self._moved: dict[int, str] = {}  # pointers of lists of alternatives that are read elsewhere
 
@@ -54,38 +53,7 @@ class Locations:
 
     def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Conjunction:
         """The node of a schema below a keyword."""
-        if schema.__class__ is dict:
-            resource = atom.resource
-            if self._is_fast and not resource.filtered:  # fast path of `node_at` for most schemas
-                known = resource.nodes.get(id(schema))
-                if known is not None:
-                    return known
-                bits, mask = resource.bits, 0
-                for word in schema:
-                    more = bits.get(word)
-                    if more:
-                        mask |= more
-                if mask == TYPE:
-                    known = resource.types.get(schema["type"]) if schema["type"].__class__ is str else None
-                    if known is not None:
-                        return known
-                if mask == REFERENCE and "$ref" in schema and len(schema) == 1:
-                    reference = schema["$ref"]
-                    known = resource.referred.get(reference) if reference.__class__ is str else None
-                    if known is None:
-                        known = self.node_at(schema, self._below(atom, keyword, token), resource, None)
-                        resource.referred[reference] = known
-                    return known
-                if not mask & (IDENTITY | REFERENCE):
-                    where = self._below(atom, keyword, token)
-                    known = resource.nodes[id(schema)] = self._of_schema(schema, where, resource, None, mask)
-                    return known
-        elif schema is True:
-            return ANYTHING
-        elif schema is False:
-            return NOTHING
-        where = self._below(atom, keyword, token)
-        return self.node_at(schema, where, atom.resource, atom.scope)
+        return self.node_at(schema, self._below(atom, keyword, token), atom.resource, atom.scope)
 
     def node_at(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Conjunction:
         """The node of a schema at its location. A schema that is only a reference is replaced by its target."""

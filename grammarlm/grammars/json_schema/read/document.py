@@ -55,7 +55,6 @@ class Resource:
     names: dict[str, Location] | None = None  # locations by anchor
     dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
     nodes: dict[Any, Any] = field(default_factory=dict)
-    referred: dict[str, Any] = field(default_factory=dict)  # the caller's cache of nodes by reference
     types: dict[str, Conjunction] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -120,7 +120,7 @@ def declared_ranks(n: Normaliser, node: Conjunction) -> dict[str, int] | None:
             if bits & REFERENCE and (keyword == "$ref" or not hides):
                 nodes = [n.locations.reference(atom, keyword)]
             elif keyword == "allOf" and not hides:
-                nodes = branches(n, atom, keyword)
+                nodes = [*branches(n, atom, keyword)]
             else:
                 if keyword == "properties" and not hides:
                     found += list(schema[keyword])

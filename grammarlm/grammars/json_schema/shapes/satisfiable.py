@@ -6,7 +6,7 @@ A value is finite, so a node that can only be satisfied by way of itself is empt
     an object   has a satisfiable node for each required key, and enough keys that may be present
     an array    has enough positions with values, as many as its `contains` want, and different ones where required
 
-Most nodes are decided at the first visit (a scalar, or an object that may be empty); the rest are iterated to the fixpoint.
+Most nodes are decided at the first visit (a scalar, or an object that may be empty); the rest are a worklist.
 """
 
 from __future__ import annotations
@@ -73,26 +73,12 @@ def _explore(n: Normaliser, root: Conjunction) -> list[Conjunction]:
 
 
 def _spread(n: Normaliser, waiting: list[Conjunction]) -> None:
-    """Computes the least fixpoint."""
-    rounds = 0
-    while waiting:
-        left = [node for node in waiting if not _settled(n, node)]
-        if len(left) == len(waiting):
-            return
-        waiting = left
-        rounds += 1
-        if rounds > 2:
-            _by_dependents(n, waiting)
-            return
-
-
-def _by_dependents(n: Normaliser, waiting: list[Conjunction]) -> None:
-    """Worklist for a fixpoint that rounds would take long for: a node is checked again when one below it becomes satisfiable."""
+    """Computes the least fixpoint: a node is checked again when one below it becomes satisfiable."""
     above: dict[Conjunction, list[Conjunction]] = {}
     for node in waiting:
         for child in set(_children(node)):
             above.setdefault(child, []).append(node)
-    queue = list(waiting)
+    queue = waiting[::-1]
     while queue:
         node = queue.pop()
         if not node.satisfiable and _settled(n, node):
