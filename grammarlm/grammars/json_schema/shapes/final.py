@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
@@ -28,8 +29,8 @@ from grammarlm.grammars.json_schema.nodes.by_type import (
 from grammarlm.grammars.json_schema.nodes.case_limits import check_alternatives
 from grammarlm.grammars.json_schema.nodes.rules import branches
 from grammarlm.grammars.json_schema.read.keywords import COMBINE, REFERENCE
+from grammarlm.layout.json import INLINE
 
-from .dependencies import without_dependencies
 from .obligations import without_obligations
 from .reasons import reason
 from .satisfiable import array_possible, can_open, closure, object_possible, settle
@@ -70,7 +71,7 @@ def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
                 if shape.some and shape not in obliged:
                     obliged[shape] = without_obligations(n, shape)
                 for expanded in obliged.get(shape, [shape]):
-                    found += [_final_object(s, queue, ranks) for s in without_dependencies(n, expanded)]
+                    found += [_final_object(s, queue, ranks) for s in _without_dependencies(n, expanded)]
         for shape in by_type[ARRAYS]:
             if shape is ANY_ARRAY:
                 found.append(ARRAY_SHAPE)
@@ -81,6 +82,27 @@ def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
         if len(found) > 1:
             check_alternatives(found, node.pointer)
     return queue
+
+
+# Keys that require others, in objects of many keys: the machine counts required keys there, so it cannot add any as they come.
+MOST_CHOSEN = 4  # such keys, expanded to 2^4 shapes
+
+
+def _without_dependencies(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
+    """Shapes without `implied` whose union is the shape, where it has many keys; else the shape itself."""
+    requiring = [name for name in shape.implied if name in shape.properties and name not in shape.required]
+    if len(shape.properties) <= INLINE or not 0 < len(requiring) <= MOST_CHOSEN:
+        return [shape]
+    found = []
+    for choice in range(1 << len(requiring)):
+        absent = {name for i, name in enumerate(requiring) if not choice >> i & 1}
+        required = closure(shape, shape.required | (set(requiring) - absent))
+        if absent.isdisjoint(required):
+            properties = {name: NOTHING if name in absent else node for name, node in shape.properties.items()}
+            expanded = replace(shape, properties=properties, required=frozenset(required), implied={})
+            if object_possible(n, expanded):
+                found.append(expanded)
+    return found
 
 
 def _keep(node: Conjunction, queue: list[Conjunction]) -> Node:

@@ -18,7 +18,7 @@ from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, Language
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import AND, FOREVER, NOT, NOTHING, SCOPE, WORDS, Term, accepts_empty
 
-from .automaton import Explorations, Explored, over_the_limit
+from .automaton import Explorations, over_the_limit
 from .ecma import parse_ecma
 from .formats import INCOMPLETE, SHARED, SOUND, format_term
 from .lengths import CONTINUATION, LengthSets, count_words
@@ -214,18 +214,11 @@ class Languages:
         target = self.algebra.both((term, bounded))
         return target.nullable or (target is not NOTHING and self._search(target, FEW_STATES) is False)
 
-    def explore(self, term: Term) -> Explored:
-        """All reachable states."""
-        return self._explorations.of(term)
-
     # ------------------------------------------------------------------ lengths
 
-    def lengths(self, language: Language, most: int = MOST_LENGTH) -> int:
-        """Bit k: a string of k characters is in the language; bit most + 1: a longer one."""
-        return self.lengths_from(self.term(language), most)
-
     def lengths_from(self, term: Term, most: int = MOST_LENGTH) -> int:
-        """The same for the continuations of a state of the automaton; a character that has begun does not count."""
+        """Bit k: a continuation of k characters from a state of the automaton exists; bit most + 1: a longer one. A character that
+        has begun does not count."""
         return self._lengths.of(term, most)
 
     def shortest_from(self, term: Term, most: int = MOST_LENGTH) -> int:
