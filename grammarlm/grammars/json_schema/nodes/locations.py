@@ -12,9 +12,10 @@ from typing import Any
 from grammarlm.errors import GrammarError, brief
 from grammarlm.grammars.json_schema.read.document import Document, Location, Resource, Scope, escape
 from grammarlm.grammars.json_schema.read.keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
+from grammarlm.grammars.json_schema.shapes.shapes import ANYTHING, Node
 
 from .atoms import SchemaAtom
-from .by_type import ANYTHING, NOTHING, Conjunction
+from .by_type import NOTHING
 from .interning import Nodes
 
 LONGEST_POINTER = 8_000
@@ -46,16 +47,16 @@ class Locations:
         self._kept: list[Any] = []  # keeps schemas alive that are identified by id()
         self._moved: dict[int, str] = {}  # pointers of lists of alternatives that are read elsewhere
 
-    def root(self) -> Conjunction:
+    def root(self) -> Node:
         resource = self._document.root
         scope = self._document.extend((), resource) if self._scoped else None
         return self.node_at(resource.contents, "", resource, scope)
 
-    def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Conjunction:
+    def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Node:
         """The node of a schema below a keyword."""
         return self.node_at(schema, self._below(atom, keyword, token), atom.resource, atom.scope)
 
-    def node_at(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Conjunction:
+    def node_at(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Node:
         """The node of a schema at its location. A schema that is only a reference is replaced by its target."""
         start, home, begun, passed = schema, resource, scope, None
         while True:
@@ -109,14 +110,14 @@ class Locations:
             home.nodes[id(start) if begun is None else (id(start), begun)] = node
         return node
 
-    def node_of(self, schema: dict[str, Any], pointer: str, atom: SchemaAtom) -> Conjunction:
+    def node_of(self, schema: dict[str, Any], pointer: str, atom: SchemaAtom) -> Node:
         """The node of a schema that is not in the document, but read as if it were where the atom is."""
         self._kept.append(schema)
         return self.node_at(schema, pointer, atom.resource, atom.scope)
 
     def _of_schema(
         self, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope | None, mask: int
-    ) -> Conjunction:
+    ) -> Node:
         """The node of a schema that is more than a reference."""
         if not mask:
             return ANYTHING
@@ -172,7 +173,7 @@ class Locations:
             scope = self._document.extend(scope, home)
         return target, where, home, scope
 
-    def reference(self, atom: SchemaAtom, keyword: str) -> Conjunction:
+    def reference(self, atom: SchemaAtom, keyword: str) -> Node:
         return self.node_at(*self._follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
 
     def _below(self, atom: SchemaAtom, keyword: str, token: str | None) -> str:

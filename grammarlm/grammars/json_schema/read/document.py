@@ -15,7 +15,8 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, brief
-from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4, Conjunction
+from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4
+from grammarlm.grammars.json_schema.shapes.shapes import Node
 
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMA_VALUED, bits_of, bits_of_vocabularies
 
@@ -55,7 +56,7 @@ class Resource:
     names: dict[str, Location] | None = None  # locations by anchor
     dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
     nodes: dict[Any, Any] = field(default_factory=dict)
-    types: dict[str, Conjunction] = field(init=False)
+    types: dict[str, Node] = field(init=False)
 
     def __post_init__(self) -> None:
         self.types = TYPE_NODES_4 if self.plain_integers else TYPE_NODES

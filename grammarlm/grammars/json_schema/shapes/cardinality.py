@@ -10,23 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.json_schema.nodes.by_type import (
-    ANY,
-    ARRAYS,
-    FALSE,
-    NULL,
-    NUMBERS,
-    OBJECTS,
-    STRINGS,
-    TRUE,
-    Conjunction,
-    LooseArray,
-)
+from grammarlm.grammars.json_schema.nodes.by_type import ANY, ARRAYS, FALSE, NULL, NUMBERS, OBJECTS, STRINGS, TRUE
 from grammarlm.grammars.json_schema.numbers.plans import values
 from grammarlm.grammars.json_schema.strings import strings
 from grammarlm.grammars.json_schema.strings.languages import Languages
 
-from .shapes import StringShape
+from .shapes import ArrayShape, Node, StringShape
 
 MOST_VALUES = 4_096
 
@@ -34,10 +23,10 @@ MOST_VALUES = 4_096
 class Differing:
     """Asks whether items can differ. `holds_containers` says of a node whether it has an object or an array."""
 
-    def __init__(self, languages: Languages, holds_containers: Callable[[Conjunction], bool]):
+    def __init__(self, languages: Languages, holds_containers: Callable[[Node], bool]):
         self._languages, self._holds_containers = languages, holds_containers
 
-    def can(self, shape: LooseArray, length: int) -> bool:
+    def can(self, shape: ArrayShape, length: int) -> bool:
         """Are there `length` different items?"""
         counting = self._enough_that_count(shape)
         more = max(length - len(shape.prefix), 0)
@@ -52,7 +41,7 @@ class Differing:
         found = self._of_ways(shape.rest, length) if more else None
         return counting and (found is None or len(found) >= more)
 
-    def _enough_that_count(self, shape: LooseArray) -> bool:
+    def _enough_that_count(self, shape: ArrayShape) -> bool:
         """Are there enough different items that count for `contains`?"""
         for i, (low, _) in enumerate(shape.contains):
             if low < 2:
@@ -75,7 +64,7 @@ class Differing:
                 return None
         return found
 
-    def _of_node(self, node: Conjunction, enough: int) -> set[Any] | None:
+    def _of_node(self, node: Node, enough: int) -> set[Any] | None:
         if node.is_anything or self._holds_containers(node):
             return None
         by_type = node.by_type or ANY
