@@ -196,6 +196,11 @@ def _node_at(n: Reading, shape: ObjectShape, name: str) -> Node:
 
 def _both_properties(n: Reading, a: ObjectShape, b: ObjectShape) -> dict[str, Node]:
     """All properties of both, in order of appearance; those that are only mentioned come last."""
+    if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(b.properties)):  # fast path: b constrains few keys
+        properties = dict(a.properties)
+        for name, node in b.properties.items():
+            properties[name] = n.meet(_node_at(n, a, name), node)
+        return properties
     named = [name for shape in (a, b) for name in shape.properties if name not in shape.tail]
     late = [name for shape in (a, b) for name in shape.properties if name in shape.tail]
     return {name: n.meet(_node_at(n, a, name), _node_at(n, b, name)) for name in dict.fromkeys(named + late)}

@@ -54,7 +54,9 @@ class Locations:
 
     def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Node:
         """The node of a schema below a keyword."""
-        return self.node_at(schema, self._below(atom, keyword, token), atom.resource, atom.scope)
+        resource, scope = atom.resource, atom.scope
+        known = resource.nodes.get(id(schema) if scope is None else (id(schema), scope))
+        return known or self.node_at(schema, self._below(atom, keyword, token), resource, scope)
 
     def node_at(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Node:
         """The node of a schema at its location. A schema that is only a reference is replaced by its target."""
