@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema.read.document import DRAFTS, Document, Location, Resource, below, escape
+from grammarlm.grammars.json_schema.read.document import DRAFTS, Document, Location, Resource, escape
 from grammarlm.grammars.json_schema.read.expected import wrong_value
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
 from grammarlm.grammars.json_schema.read.unknown import about_format, about_keyword, annotation
@@ -54,7 +54,7 @@ def keyword_reports(document: Document, relaxed: tuple[str, ...] = (), once: boo
     whole: list[Location] = [(resource.contents, resource.pointer, resource) for resource in resources]
     lines = _Lines(document, frozenset(relaxed), whole, _aside(document), set() if once else None)
     for location in lines.locations:
-        yield from lines.below(*location)
+        yield from lines.below(location)
 
 
 def refuse_unknown(document: Document) -> None:
@@ -89,11 +89,11 @@ class _Lines:
     @cached_property
     def _asks_what_is_evaluated(self) -> bool:
         """Has any schema an unevaluated keyword?"""
-        schemas = (found[0] for at in self.locations for found in _schemas(self._document, *at, set()))
+        schemas = (found[0] for at in self.locations for found in self._document.schemas(at, set()))
         return any("unevaluatedProperties" in schema or "unevaluatedItems" in schema for schema in schemas)
 
-    def below(self, contents: Any, pointer: str, resource: Resource) -> Iterator[KeywordReport]:
-        for schema, where, owner in _schemas(self._document, contents, pointer, resource, self._seen):
+    def below(self, location: Location) -> Iterator[KeywordReport]:
+        for schema, where, owner in self._document.schemas(location, self._seen):
             for keyword in schema:
                 at = f"{where}/{escape(keyword)}"
                 status, note = (RELAXED, "") if at in self._relaxed else self._status(owner, schema, keyword)
@@ -164,40 +164,14 @@ def _of_format(name: Any) -> tuple[str, str]:
     return (ANNOTATION, KNOWN[name]) if name in KNOWN else (UNKNOWN, about_format(name))
 
 
-def _schemas(
-    document: Document, contents: Any, pointer: str, resource: Resource, seen: set[Any] | None
-) -> Iterator[tuple[dict[str, Any], str, Resource]]:
-    """The schemas from a location on, in order of appearance: each with its pointer and its resource."""
-    stack: list[tuple[Any, str, Resource, str]] = [(contents, pointer, resource, "schema")]
-    while stack:
-        document.tick()
-        here, pointer, owner, reading = stack.pop()
-        if seen is not None:
-            if (id(here), reading) in seen:
-                continue
-            seen.add((id(here), reading))
-        inside: list[tuple[Any, str, Resource, str]] = []
-        if isinstance(here, dict):
-            if reading == "schema":
-                owner = document.enter(here, pointer, owner)
-                yield here, pointer, owner
-            for keyword, value in here.items():
-                inner = below(reading, keyword, value)
-                if inner != "data" and isinstance(value, dict | list):
-                    inside.append((value, f"{pointer}/{escape(keyword)}", owner, inner))
-        elif isinstance(here, list) and reading == "list":
-            inside = [(value, f"{pointer}/{i}", owner, "schema") for i, value in enumerate(here)]
-        stack += reversed(inside)
-
-
 def _aside(document: Document) -> list[Location]:
     """Schemas outside the locations for schemas that a reference leads to: `#/components/schemas/...`."""
     seen: set[Any] = set()
     found: list[Location] = []
     references: list[tuple[str, Resource, str]] = []
 
-    def look(contents: Any, pointer: str, resource: Resource) -> None:
-        for schema, where, owner in _schemas(document, contents, pointer, resource, seen):
+    def look(location: Location) -> None:
+        for schema, where, owner in document.schemas(location, seen):
             reference = schema.get("$ref")
             if isinstance(reference, str) and reference.startswith("#/"):
                 references.append((reference, owner, f"{where}/$ref"))
@@ -205,7 +179,7 @@ def _aside(document: Document) -> list[Location]:
     for contents in document.documents:
         resource = document.resource_of(contents)
         if resource is not None:
-            look(contents, resource.pointer, resource)
+            look((contents, resource.pointer, resource))
     locations = document.locations()
     for reference, owner, pointer in references:  # grows during the loop
         try:
@@ -216,5 +190,5 @@ def _aside(document: Document) -> list[Location]:
             target, where, home = locations.pop(0)
             if isinstance(target, dict) and (id(target), "schema") not in seen:
                 found.append((target, where, home))
-                look(target, where, home)
+                look((target, where, home))
     return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
@@ -131,8 +131,8 @@ class JsonSchema(Grammar):
             schema = schema_of(schema, self.extra)
         elif not self._is_json:
             check_json(schema, tick)
-            for document in (self._registry or {}).values():
-                check_json(thawed(document), tick)
+            for document in (self.registry or {}).values():
+                check_json(document, tick)
             self._is_json = True
         return close_objects(schema, self.registry, self.draft, tick) if self.extra == "forbid" else schema
 
@@ -160,7 +160,7 @@ class JsonSchema(Grammar):
 
     @property
     def registry(self) -> Mapping[str, Any] | None:
-        return None if self._registry is None else _Documents(self._registry)
+        return None if self._registry is None else {uri: thawed(kept) for uri, kept in self._registry.items()}
 
     @cached_property
     def digest(self) -> bytes:
@@ -227,25 +227,6 @@ def checked_order(given: Any) -> str | tuple[str, ...]:
         if all(isinstance(name, str) for name in names):
             return names
     raise ValueError(f'JsonSchema(property_order={brief(given)}): it takes "schema", "any" or a list of names')
-
-
-class _Documents(Mapping[str, Any]):
-    """The documents of a registry, each decoded on first access."""
-
-    def __init__(self, kept: dict[str, Any]):
-        self._kept = kept
-        self._made: dict[str, Any] = {}
-
-    def __getitem__(self, uri: str) -> Any:
-        if uri not in self._made:
-            self._made[uri] = thawed(self._kept[uri])
-        return self._made[uri]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
 
 
 def frozen(value: Any) -> Any:

@@ -14,9 +14,12 @@ from .terms import ANYTHING, NIL, Term
 class Anchors(Scanner):
     """A scanner that builds terms, and numbers the character sets that look-behind tests."""
 
+    INSIDE_EMPTY = sys.version_info >= (3, 14)  # \\B matches in the empty text
+
     def __init__(self, pattern: str | bytes, algebra: Algebra):
         super().__init__(pattern, algebra.tick)
         self.algebra = algebra
+        self.anything = ANYTHING  # what may follow a character
         self.behind: list[tuple[CharSet, bool]] = []  # the PREV sets: characters; does the start of the text count?
 
     def set_term(self, chars: CharSet) -> Term:
@@ -34,11 +37,11 @@ class Anchors(Scanner):
 
     def followed_by(self, chars: CharSet, end: bool) -> Term:
         """LOOK: the next character is in the set (or, with `end`, there is none)."""
-        more = self.algebra.cat(self.set_term(chars), ANYTHING)
+        more = self.algebra.cat(self.set_term(chars), self.anything)
         return self.algebra.look(self.algebra.alt((more, NIL)) if end else more)
 
     def caret_anchor(self) -> Term:
-        return self.preceded_by(charset.NEWLINE if self.flags & MULTILINE else (), start=True)
+        return self.preceded_by(self.LINE_ENDS if self.flags & MULTILINE else (), start=True)
 
     def dollar(self) -> Term:
         newline = self.algebra.words([b"\n"])
@@ -47,14 +50,14 @@ class Anchors(Scanner):
         return self.algebra.look(self.algebra.alt((NIL, newline)))
 
     def word_boundary(self, negated: bool) -> Term:
-        """\\b: a word character on exactly one side. Before Python 3.14, \\B does not match in the empty text."""
+        """\\b: a word character on exactly one side."""
         word = self.category("w")
         other = self.complement(word)
         before_word, before_other = self.followed_by(word, end=False), self.followed_by(other, end=True)
         after_word, after_other = self.preceded_by(word, start=False), self.preceded_by(other, start=True)
         if not negated:
             return self.either((after_word, before_other), (after_other, before_word))
-        if sys.version_info >= (3, 14):
+        if self.INSIDE_EMPTY:
             return self.either((after_word, before_word), (after_other, before_other))
         inside, start = self.preceded_by(other, start=False), self.preceded_by((), start=True)
         return self.either(

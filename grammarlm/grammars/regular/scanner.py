@@ -21,7 +21,10 @@ BYTES: CharSet = ((0, 255),)
 class Scanner:
     """A position in a pattern, and the flags that hold there."""
 
+    # What differs between dialects; json_schema/strings/ecma.py is another one.
     EXTENDED = True  # \e, \u{...} and \x{...} are read: Python gives them no other meaning
+    LENIENT_CLASSES = False  # [] and [^] are classes, and the minus in [\w-.] is one of the characters
+    LINE_ENDS: CharSet = charset.NEWLINE
 
     def __init__(self, pattern: str | bytes, tick: Callable[[], None]):
         self.tick = tick
@@ -91,15 +94,14 @@ class Scanner:
         """[...]: the opening bracket has been read."""
         negated = self.take("^")
         ranges: list[CharSet] = []
-        first = True
+        first = self.at
         while True:
             here = self.at
             if here >= len(self.text):
                 raise self.error("unterminated character set: ']' is missing", start)
-            if self.peek() == "]" and not first:
+            if self.peek() == "]" and (here > first or self.LENIENT_CLASSES):
                 self.at += 1
                 break
-            first = False
             self.tick()
             low = self.bracket_item(here)
             if self.peek() != "-" or self.peek(2) == "-]" or self.at + 1 >= len(self.text):
@@ -107,9 +109,13 @@ class Scanner:
                 continue
             self.at += 1
             high = self.bracket_item(self.at)
-            if not isinstance(low, int) or not isinstance(high, int) or high < low:
+            is_range = isinstance(low, int) and isinstance(high, int)
+            if is_range and low <= high:  # type: ignore[operator]
+                ranges.append(((low, high),))  # type: ignore[arg-type]
+            elif is_range or not self.LENIENT_CLASSES:
                 raise self.error(f"bad character range {self.text[here : self.at]}", here)
-            ranges.append(((low, high),))
+            else:
+                ranges += [((end, end),) if isinstance(end, int) else end for end in (low, 0x2D, high)]
         chars = self.fold(charset.union(*ranges))
         return self.complement(chars) if negated else chars
 

@@ -22,7 +22,7 @@ from .anchors import Anchors
 from .charset import CharSet
 from .derivatives import Algebra
 from .scanner import DOTALL, IGNORECASE, MULTILINE, UNICODE, VERBOSE
-from .terms import ANYTHING, FOREVER, NIL, NOTHING, Term
+from .terms import FOREVER, NIL, NOTHING, Term
 
 Item = bytes | tuple | Term
 
@@ -122,7 +122,7 @@ class RegexParser(Anchors):
             weigh(PER_MEMBER * sum(map(len, MEMBERS.findall(text))), what)
 
     def dot(self) -> CharSet:
-        return self.complement(charset.NEWLINE)
+        return self.complement(self.LINE_ENDS)
 
     def push(self, item: Item) -> None:
         self.algebra.tick()
@@ -261,9 +261,13 @@ class RegexParser(Anchors):
             return
         body = self.body(group)
         if group.kind == "ahead":
-            ahead = self.algebra.cat(body, ANYTHING) if not body.look else self.algebra.settle(body, ANYTHING)
+            ahead = self.followed(body, self.anything)
             body = self.algebra.look(self.algebra.without(ahead) if group.negated else ahead)
         self.push(body)
+
+    def followed(self, term: Term, rest: Term) -> Term:
+        """The term, then the rest, with the look-ahead in the term decided."""
+        return self.algebra.settle(term, rest) if term.look else self.algebra.cat(term, rest)
 
     def lookbehind(self, group: Group) -> Term:
         if [] in group.branches:  # the empty text always precedes

@@ -35,6 +35,8 @@ UNSUPPORTED: dict[str, tuple[Any, str, str]] = {
     "uniqueItems of positions": (
         {"type": "array", "prefixItems": [{"enum": [1, 2]}] * 2, "items": False, "uniqueItems": True},
         "/uniqueItems", "positions"),
+    "uniqueItems of positions that cannot differ": (
+        {"type": "array", "prefixItems": [{"enum": [1, 2]}] * 3, "uniqueItems": True, "minItems": 3}, "/uniqueItems", "positions"),
     "the opposite of patternProperties": (
         {"not": {"patternProperties": {"^a": {"type": "string"}}}, "maxProperties": 3},
         "/not/patternProperties",

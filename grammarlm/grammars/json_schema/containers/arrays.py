@@ -5,20 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
-from grammarlm.grammars.json_schema.nodes.by_type import (
-    ANY_ARRAY,
-    ANY_ITEM,
-    ANYTHING,
-    NOTHING,
-    Conjunction,
-    Evaluated,
-    LooseArray,
-    Ways,
-    both_evaluated,
-)
+from grammarlm.grammars.json_schema.nodes.by_type import ANY_ARRAY, NOTHING, both_evaluated
 from grammarlm.grammars.json_schema.nodes.case_limits import check_size
 from grammarlm.grammars.json_schema.nodes.reading import Reading
 from grammarlm.grammars.json_schema.read.expected import refusal
+from grammarlm.grammars.json_schema.shapes.shapes import ANY_ITEM, ANYTHING, ArrayShape, Evaluated, Item, Node, Ways
 
 from .objects import count_of
 
@@ -27,12 +18,12 @@ from .objects import count_of
 class ArrayKeywords:
     """What the plain keywords about arrays say: the arrays that satisfy them have one shape, those that do not have several."""
 
-    prefix: list[Conjunction]
-    rest: Conjunction = ANYTHING  # later items
+    prefix: list[Node]
+    rest: Node = ANYTHING  # later items
     covers_rest: bool = False  # is a keyword about the later ones?
     minimum: int = 0
     maximum: int | None = None
-    wanted: Conjunction | None = None  # of contains
+    wanted: Node | None = None  # of contains
     least: int = 1  # of these; from minContains
     most: int | None = None
     unique: bool = False
@@ -58,7 +49,7 @@ def read(n: Reading, atom: SchemaAtom) -> ArrayKeywords:
 def _positions(n: Reading, atom: SchemaAtom) -> ArrayKeywords:
     schema, pointer, bits = atom.schema, atom.pointer, atom.resource.bits
     items = schema.get("items")
-    prefix: list[Conjunction] = []
+    prefix: list[Node] = []
     if "prefixItems" in schema:
         listed = schema["prefixItems"]
         if not isinstance(listed, list):
@@ -75,9 +66,9 @@ def _positions(n: Reading, atom: SchemaAtom) -> ArrayKeywords:
     return ArrayKeywords(prefix)
 
 
-def shape_of(n: Reading, said: ArrayKeywords, track: bool = False, contains_evaluates: bool = True) -> LooseArray:
+def shape_of(n: Reading, said: ArrayKeywords, track: bool = False, contains_evaluates: bool = True) -> ArrayShape:
     """The arrays that satisfy the keywords."""
-    shape = LooseArray(tuple(_way(node) for node in said.prefix), _way(said.rest), said.minimum, said.maximum)
+    shape = ArrayShape(tuple(_way(node) for node in said.prefix), _way(said.rest), said.minimum, said.maximum)
     shape.unique = said.unique
     if said.wanted is not None:
         shape = containing(n, shape, said.wanted, said.least, said.most)
@@ -87,13 +78,11 @@ def shape_of(n: Reading, said: ArrayKeywords, track: bool = False, contains_eval
     return shape
 
 
-def _way(node: Conjunction) -> Ways:
-    return ANY_ITEM if node is ANYTHING else () if node is NOTHING else ((node, 0),)
+def _way(node: Node) -> Ways:
+    return ANY_ITEM if node is ANYTHING else () if node is NOTHING else (Item(node),)
 
 
-def containing(
-    n: Reading, shape: LooseArray, wanted: Conjunction, low: int, high: int | None, first: int = 0
-) -> LooseArray:
+def containing(n: Reading, shape: ArrayShape, wanted: Node, low: int, high: int | None, first: int = 0) -> ArrayShape:
     """`shape` with the condition that low..high of the items from position `first` on belong to `wanted`."""
     if high is None and low == 0:
         return shape
@@ -102,7 +91,7 @@ def containing(
     if high == 0 and low == 0:
         return items_in(n, shape, n.nodes.negate(wanted), first)
     if wanted is ANYTHING and first == 0:  # each item counts
-        more = LooseArray(minimum=low, maximum=high)
+        more = ArrayShape(minimum=low, maximum=high)
         return both(n, shape, more) or replace(shape, minimum=1, maximum=0)
     bit = 1 << len(shape.contains)
     # With a minimum of 1 alone, an item read as not counting does no harm. Otherwise the two readings must be disjoint.
@@ -113,7 +102,7 @@ def containing(
         for node, counts in ways:
             for met, more in ((n.meet(node, wanted), counts | bit), (n.meet(node, outside), counts)):
                 if met is not NOTHING:
-                    found.append((met, more))
+                    found.append(Item(met, more))
         check_size(len(found), "contains")
         return tuple(found)
 
@@ -126,18 +115,18 @@ def containing(
     )
 
 
-def items_in(n: Reading, shape: LooseArray, node: Conjunction, first: int = 0) -> LooseArray:
+def items_in(n: Reading, shape: ArrayShape, node: Node, first: int = 0) -> ArrayShape:
     """`shape`, with the items from position `first` on in `node`."""
 
     def met(ways: Ways) -> Ways:
-        found = [(n.meet(known, node), counts) for known, counts in ways]
-        return tuple((known, counts) for known, counts in found if known is not NOTHING)
+        found = [Item(n.meet(known, node), counts) for known, counts in ways]
+        return tuple(way for way in found if way.node is not NOTHING)
 
     prefix = shape.prefix + (shape.rest,) * (first - len(shape.prefix))
     return replace(shape, prefix=prefix[:first] + tuple(met(ways) for ways in prefix[first:]), rest=met(shape.rest))
 
 
-def both(n: Reading, a: LooseArray, b: LooseArray) -> LooseArray | None:
+def both(n: Reading, a: ArrayShape, b: ArrayShape) -> ArrayShape | None:
     """The intersection; None where that is certainly empty."""
     if a is ANY_ARRAY or b is ANY_ARRAY:
         return b if a is ANY_ARRAY else a
@@ -150,7 +139,7 @@ def both(n: Reading, a: LooseArray, b: LooseArray) -> LooseArray | None:
     rest = _both_ways(n, a.rest, b.rest, shift)
     if any(not ways for ways in prefix[:minimum]) or (not rest and minimum > len(prefix)):
         return None
-    shape = LooseArray(prefix, rest, minimum, maximum, a.contains + b.contains, a.unique or b.unique)
+    shape = ArrayShape(prefix, rest, minimum, maximum, a.contains + b.contains, a.unique or b.unique)
     shape.refusal = a.refusal or b.refusal
     if a.evaluated is not None or b.evaluated is not None:
         shape.evaluated = both_evaluated(a.evaluated, b.evaluated)
@@ -167,33 +156,33 @@ def _both_ways(n: Reading, a: Ways, b: Ways, shift: int) -> Ways:
         for node_b, counts_b in b:
             node = n.meet(node_a, node_b)
             if node is not NOTHING:
-                found.append((node, counts_a | counts_b << shift))
+                found.append(Item(node, counts_a | counts_b << shift))
     check_size(len(found), "contains")
     return tuple(found)
 
 
-def opposites(n: Reading, said: ArrayKeywords, pointer: str) -> list[LooseArray]:
+def opposites(n: Reading, said: ArrayKeywords, pointer: str) -> list[ArrayShape]:
     """Shapes whose union is all arrays that violate one of the keywords, which are those of the schema at the pointer."""
-    found: list[LooseArray] = []
+    found: list[ArrayShape] = []
     if said.minimum:
-        found.append(LooseArray(maximum=said.minimum - 1))
+        found.append(ArrayShape(maximum=said.minimum - 1))
     if said.maximum is not None:
-        found.append(LooseArray(minimum=said.maximum + 1))
+        found.append(ArrayShape(minimum=said.maximum + 1))
     for i, node in enumerate(said.prefix):
         negated = n.nodes.negate(node)
         if negated is not NOTHING:
-            found.append(LooseArray((*(ANY_ITEM,) * i, ((negated, 0),)), minimum=i + 1))
+            found.append(ArrayShape((*(ANY_ITEM,) * i, (Item(negated),)), minimum=i + 1))
     negated = n.nodes.negate(said.rest)
     if negated is ANYTHING:
-        found.append(LooseArray(minimum=len(said.prefix) + 1))
+        found.append(ArrayShape(minimum=len(said.prefix) + 1))
     elif negated is not NOTHING:
-        found.append(containing(n, LooseArray(), negated, 1, None, first=len(said.prefix)))
+        found.append(containing(n, ArrayShape(), negated, 1, None, first=len(said.prefix)))
     if said.wanted is not None:
         if said.least:
-            found.append(containing(n, LooseArray(), said.wanted, 0, said.least - 1))
+            found.append(containing(n, ArrayShape(), said.wanted, 0, said.least - 1))
         if said.most is not None:
-            found.append(containing(n, LooseArray(), said.wanted, said.most + 1, None))
+            found.append(containing(n, ArrayShape(), said.wanted, said.most + 1, None))
     if said.unique:
         what = "two equal items, which is what the opposite of uniqueItems asks for"
-        found.append(LooseArray(minimum=2, refusal=(what, f"{pointer}/uniqueItems")))
+        found.append(ArrayShape(minimum=2, refusal=(what, f"{pointer}/uniqueItems")))
     return found

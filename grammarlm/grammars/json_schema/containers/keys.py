@@ -8,24 +8,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from grammarlm.grammars.json_schema.nodes.by_type import ANY_OTHERS, ANYTHING, NOTHING, Conjunction, LooseObject
+from grammarlm.grammars.json_schema.nodes.by_type import NOTHING
 from grammarlm.grammars.json_schema.nodes.case_limits import check_size
 from grammarlm.grammars.json_schema.nodes.reading import Reading
-from grammarlm.grammars.json_schema.shapes.shapes import Language, Part, StringShape
+from grammarlm.grammars.json_schema.shapes.shapes import (
+    ANY_OTHERS,
+    ANYTHING,
+    Language,
+    Node,
+    ObjectShape,
+    Part,
+    StringShape,
+)
 from grammarlm.grammars.json_schema.strings.strings import has
 
-Others = tuple[tuple[Language, Conjunction], ...]
+Others = tuple[tuple[Language, Node], ...]
 
 
-def sort_out(n: Reading, patterns: list[tuple[Language, Conjunction]], rest: Conjunction) -> Others:
+def sort_out(n: Reading, patterns: list[tuple[Language, Node]], rest: Node) -> Others:
     """Makes the languages of patterns disjoint. Most already are: only those that overlap are split."""
-    cases: list[tuple[Language, Conjunction]] = []
+    cases: list[tuple[Language, Node]] = []
     done: list[Part] = []
     for (part,), node in patterns:
         if node is ANYTHING and rest is ANYTHING:
             continue
         overlapping = {other for other in done if not n.languages.is_empty(frozenset((part, other)))}
-        refined: list[tuple[Language, Conjunction]] = []
+        refined: list[tuple[Language, Node]] = []
         for language, met in cases:
             if not any(other in overlapping for other in language):
                 refined.append((language, met))
@@ -57,7 +65,7 @@ def _not(part: Part) -> Part:
     return part[0], part[1], not part[2]
 
 
-def restrict_names(n: Reading, shape: LooseObject, strings: list[StringShape]) -> LooseObject:
+def restrict_names(n: Reading, shape: ObjectShape, strings: list[StringShape]) -> ObjectShape:
     """`propertyNames`: only keys that one of the string shapes admits."""
     properties = {
         name: node if any(has(s, name, n.languages) for s in strings) else NOTHING
@@ -103,7 +111,7 @@ def _minus(n: Reading, language: Language, removed: Language) -> list[Language]:
     return pieces
 
 
-def node_of(n: Reading, others: Others, name: str) -> Conjunction:
+def node_of(n: Reading, others: Others, name: str) -> Node:
     """The node of an undeclared key."""
     for language, node in others:
         if not language or n.key_languages.has(language, name):

@@ -8,20 +8,19 @@ from typing import Any
 
 from grammarlm.errors import GrammarError, brief
 from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
-from grammarlm.grammars.json_schema.nodes.by_type import (
-    ANY_OBJECT,
-    ANY_OTHERS,
-    ANYTHING,
-    NOTHING,
-    Conjunction,
-    Evaluated,
-    LooseObject,
-    both_evaluated,
-)
+from grammarlm.grammars.json_schema.nodes.by_type import ANY_OBJECT, NOTHING, both_evaluated
 from grammarlm.grammars.json_schema.nodes.reading import Reading
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.read.expected import refusal
-from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, Language
+from grammarlm.grammars.json_schema.shapes.shapes import (
+    ANY_OTHERS,
+    ANYTHING,
+    EVERY_STRING,
+    Evaluated,
+    Language,
+    Node,
+    ObjectShape,
+)
 
 from .keys import Others, meet_others, node_of, sort_out
 
@@ -80,10 +79,10 @@ def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozense
 class ObjectKeywords:
     """What the plain keywords about objects say: the objects that satisfy them have one shape, those that do not have several."""
 
-    declared: dict[str, Conjunction] = field(default_factory=dict)
+    declared: dict[str, Node] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
-    patterns: dict[str, tuple[Language, Conjunction]] = field(default_factory=dict)
-    rest: Conjunction | None = None  # of additionalProperties
+    patterns: dict[str, tuple[Language, Node]] = field(default_factory=dict)
+    rest: Node | None = None  # of additionalProperties
     minimum: int = 0
     maximum: int | None = None
     implied: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -109,7 +108,7 @@ def read(n: Reading, atom: SchemaAtom) -> ObjectKeywords:
     return said
 
 
-def shape_of(n: Reading, said: ObjectKeywords, track: bool = False) -> LooseObject:
+def shape_of(n: Reading, said: ObjectKeywords, track: bool = False) -> ObjectShape:
     """The objects that satisfy the keywords."""
     properties = dict(said.declared)
     rest = said.rest or ANYTHING
@@ -122,7 +121,7 @@ def shape_of(n: Reading, said: ObjectKeywords, track: bool = False) -> LooseObje
                 if n.key_languages.has(language, name):
                     node = n.meet(node, more)  # noqa: PLW2901
             properties[name] = node
-    shape = LooseObject(properties, others, frozenset(said.required), said.minimum, said.maximum)
+    shape = ObjectShape(properties, others, frozenset(said.required), said.minimum, said.maximum)
     if said.required:
         mention(n, shape, said.required)
     if said.implied:
@@ -133,7 +132,7 @@ def shape_of(n: Reading, said: ObjectKeywords, track: bool = False) -> LooseObje
     return shape
 
 
-def mention(n: Reading, shape: LooseObject, names: Iterable[str]) -> None:
+def mention(n: Reading, shape: ObjectShape, names: Iterable[str]) -> None:
     """Adds names as properties where they are missing; only before the shape is shared."""
     new = [name for name in names if name not in shape.properties]
     for name in new:
@@ -143,7 +142,7 @@ def mention(n: Reading, shape: LooseObject, names: Iterable[str]) -> None:
         shape.tail |= frozenset(new)
 
 
-def both(n: Reading, a: LooseObject, b: LooseObject) -> LooseObject | None:
+def both(n: Reading, a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
     """The intersection; None where that is certainly empty."""
     if a is ANY_OBJECT or b is ANY_OBJECT:
         return b if a is ANY_OBJECT else a
@@ -166,7 +165,7 @@ def both(n: Reading, a: LooseObject, b: LooseObject) -> LooseObject | None:
     for name in required:
         if properties[name] is NOTHING:
             return None
-    shape = LooseObject(properties, meet_others(n, a.others, b.others), required, minimum, maximum)
+    shape = ObjectShape(properties, meet_others(n, a.others, b.others), required, minimum, maximum)
     if a.tail or b.tail:
         shape.tail = frozenset(
             name for name in a.tail | b.tail if _mentioned_only(a, name) and _mentioned_only(b, name)
@@ -181,38 +180,21 @@ def both(n: Reading, a: LooseObject, b: LooseObject) -> LooseObject | None:
     shape.refusal = a.refusal or b.refusal
     if a.evaluated is not None or b.evaluated is not None:
         shape.evaluated = both_evaluated(a.evaluated, b.evaluated)
-    elif _says_no_more(shape, a):
-        return a
     return shape
 
 
-def _says_no_more(met: LooseObject, a: LooseObject) -> bool:
-    """Is the conjunction equal to a?"""
-    return (
-        len(met.required) == len(a.required)
-        and met.minimum == a.minimum
-        and met.maximum == a.maximum
-        and met.others is a.others
-        and len(met.some) == len(a.some)
-        and met.refusal == a.refusal
-        and len(met.tail) == len(a.tail)
-        and met.properties == a.properties
-        and met.implied == a.implied
-    )
-
-
-def _mentioned_only(shape: LooseObject, name: str) -> bool:
+def _mentioned_only(shape: ObjectShape, name: str) -> bool:
     return name in shape.tail or name not in shape.properties
 
 
-def _node_at(n: Reading, shape: LooseObject, name: str) -> Conjunction:
+def _node_at(n: Reading, shape: ObjectShape, name: str) -> Node:
     node = shape.properties.get(name)
     if node is None:
         node = ANYTHING if shape.others is ANY_OTHERS else node_of(n, shape.others, name)
     return node
 
 
-def _both_properties(n: Reading, a: LooseObject, b: LooseObject) -> dict[str, Conjunction]:
+def _both_properties(n: Reading, a: ObjectShape, b: ObjectShape) -> dict[str, Node]:
     """All properties of both, in order of appearance; those that are only mentioned come last."""
     if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(b.properties)):  # fast path: b constrains few keys
         properties = dict(a.properties)
@@ -224,6 +206,6 @@ def _both_properties(n: Reading, a: LooseObject, b: LooseObject) -> dict[str, Co
     return {name: n.meet(_node_at(n, a, name), _node_at(n, b, name)) for name in dict.fromkeys(named + late)}
 
 
-def mentioning(properties: dict[str, Conjunction], required: Iterable[str] = (), **fields: Any) -> LooseObject:
+def mentioning(properties: dict[str, Node], required: Iterable[str] = (), **fields: Any) -> ObjectShape:
     """A shape that constrains these keys without declaring them."""
-    return LooseObject(properties, required=frozenset(required), tail=frozenset(properties), **fields)
+    return ObjectShape(properties, required=frozenset(required), tail=frozenset(properties), **fields)

@@ -18,13 +18,11 @@ from grammarlm.grammars.json_schema.nodes.by_type import (
     STRINGS,
     TRUE,
     ByType,
-    LooseArray,
-    LooseObject,
 )
 from grammarlm.grammars.json_schema.nodes.case_limits import check_unfinished
 from grammarlm.grammars.json_schema.nodes.interning import Nodes
 from grammarlm.grammars.json_schema.numbers import numbers
-from grammarlm.grammars.json_schema.shapes.shapes import NumberShape, StringShape
+from grammarlm.grammars.json_schema.shapes.shapes import ArrayShape, Item, NumberShape, ObjectShape, StringShape
 
 
 def shapes_of_values(nodes: Nodes, values: list[Any], pointer: str, among: ByType = ANY) -> ByType:
@@ -78,14 +76,14 @@ def number_shapes(
     return found
 
 
-def _object(nodes: Nodes, value: dict[str, Any], pointer: str) -> LooseObject:
+def _object(nodes: Nodes, value: dict[str, Any], pointer: str) -> ObjectShape:
     children = {name: nodes.value(below, pointer) for name, below in value.items()}
-    return LooseObject(children, (), frozenset(children), len(children), len(children))
+    return ObjectShape(children, (), frozenset(children), len(children), len(children))
 
 
-def _array(nodes: Nodes, value: list[Any], pointer: str) -> LooseArray:
-    items = tuple(((nodes.value(below, pointer), 0),) for below in value)
-    return LooseArray(items, (), len(items), len(items))
+def _array(nodes: Nodes, value: list[Any], pointer: str) -> ArrayShape:
+    items = tuple((Item(nodes.value(below, pointer)),) for below in value)
+    return ArrayShape(items, (), len(items), len(items))
 
 
 def shapes_of_others(values: list[Any]) -> ByType:

@@ -27,8 +27,9 @@ from grammarlm.grammars.json_schema.read.keywords import (
     UNEVALUATED,
     VALUES,
 )
+from grammarlm.grammars.json_schema.shapes.shapes import Node
 
-from .by_type import ByType, Conjunction
+from .by_type import ByType
 
 NOT_SCALAR = OBJECT | ARRAY | COMBINE | REFERENCE | UNEVALUATED
 NOT_PLAIN = COMBINE | REFERENCE | UNEVALUATED
@@ -87,7 +88,7 @@ class ListAtom:
 class UnionAtom:
     """The union of these nodes."""
 
-    nodes: tuple[Conjunction, ...]
+    nodes: tuple[Node, ...]
     pointer: str
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from grammarlm.grammars.json_schema.shapes.shapes import Node
+
 from .atoms import ListAtom, SchemaAtom
-from .by_type import NOTHING, SHAPES_OF_TYPES, Conjunction
+from .by_type import NOTHING, SHAPES_OF_TYPES
 from .interning import Nodes
 
 
-def conjunction(nodes: Nodes, key: frozenset[int], pointer: str, admits: Callable[[int, Any], bool]) -> Conjunction:
+def conjunction(nodes: Nodes, key: frozenset[int], pointer: str, admits: Callable[[int, Any], bool]) -> Node:
     """The node of a key. `admits(code, value)`: does a signed atom about scalars admit a scalar?"""
     denied = False
     for code in key:
@@ -27,7 +29,7 @@ def conjunction(nodes: Nodes, key: frozenset[int], pointer: str, admits: Callabl
             return _among_listed(nodes, key, code, pointer, admits)
     if denied and _contradicts(nodes, key):
         return NOTHING
-    return Conjunction(key, pointer)
+    return Node(key=key, pointer=pointer)
 
 
 def _listed(nodes: Nodes, code: int) -> tuple[Any, ...] | None:
@@ -38,14 +40,14 @@ def _listed(nodes: Nodes, code: int) -> tuple[Any, ...] | None:
 
 def _among_listed(
     nodes: Nodes, key: frozenset[int], code: int, pointer: str, admits: Callable[[int, Any], bool]
-) -> Conjunction:
+) -> Node:
     """A conjunction with a list of values: the other atoms about scalars are applied to each value and removed."""
     values = _listed(nodes, code) or ()
     others = [other for other in key if other != code and nodes.is_scalar_atom(other)]
     if any(v.__class__ is int for v in values):
         others = [other for other in others if not _spells(nodes, other)]
     if not others:
-        return Conjunction(key, pointer)
+        return Node(key=key, pointer=pointer)
     kept = tuple(v for v in values if all(admits(other, v) for other in others))
     if not kept:
         return NOTHING

@@ -12,9 +12,10 @@ from typing import Any
 from grammarlm.errors import GrammarError, brief
 from grammarlm.grammars.json_schema.read.document import Document, Location, Resource, Scope, escape
 from grammarlm.grammars.json_schema.read.keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
+from grammarlm.grammars.json_schema.shapes.shapes import ANYTHING, Node
 
 from .atoms import SchemaAtom
-from .by_type import ANYTHING, NOTHING, Conjunction
+from .by_type import NOTHING
 from .interning import Nodes
 
 LONGEST_POINTER = 8_000
@@ -43,51 +44,21 @@ class Locations:
         self._document, self._nodes, self._tick = document, nodes, tick
         self._relaxed = relaxed  # pointers of keywords to leave out
         self._scoped = scoped  # the dynamic scope is a part of every location
-        self._is_fast = not scoped and not relaxed
         self._kept: list[Any] = []  # keeps schemas alive that are identified by id()
         self._moved: dict[int, str] = {}  # pointers of lists of alternatives that are read elsewhere
 
-    def root(self) -> Conjunction:
+    def root(self) -> Node:
         resource = self._document.root
         scope = self._document.extend((), resource) if self._scoped else None
         return self.node_at(resource.contents, "", resource, scope)
 
-    def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Conjunction:
+    def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Node:
         """The node of a schema below a keyword."""
-        if schema.__class__ is dict:
-            resource = atom.resource
-            if self._is_fast and not resource.filtered:  # fast path of `node_at` for most schemas
-                known = resource.nodes.get(id(schema))
-                if known is not None:
-                    return known
-                bits, mask = resource.bits, 0
-                for word in schema:
-                    more = bits.get(word)
-                    if more:
-                        mask |= more
-                if mask == TYPE:
-                    known = resource.types.get(schema["type"]) if schema["type"].__class__ is str else None
-                    if known is not None:
-                        return known
-                if mask == REFERENCE and "$ref" in schema and len(schema) == 1:
-                    reference = schema["$ref"]
-                    known = resource.referred.get(reference) if reference.__class__ is str else None
-                    if known is None:
-                        known = self.node_at(schema, self._below(atom, keyword, token), resource, None)
-                        resource.referred[reference] = known
-                    return known
-                if not mask & (IDENTITY | REFERENCE):
-                    where = self._below(atom, keyword, token)
-                    known = resource.nodes[id(schema)] = self._of_schema(schema, where, resource, None, mask)
-                    return known
-        elif schema is True:
-            return ANYTHING
-        elif schema is False:
-            return NOTHING
-        where = self._below(atom, keyword, token)
-        return self.node_at(schema, where, atom.resource, atom.scope)
+        resource, scope = atom.resource, atom.scope
+        known = resource.nodes.get(id(schema) if scope is None else (id(schema), scope))
+        return known or self.node_at(schema, self._below(atom, keyword, token), resource, scope)
 
-    def node_at(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Conjunction:
+    def node_at(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Node:
         """The node of a schema at its location. A schema that is only a reference is replaced by its target."""
         start, home, begun, passed = schema, resource, scope, None
         while True:
@@ -141,14 +112,14 @@ class Locations:
             home.nodes[id(start) if begun is None else (id(start), begun)] = node
         return node
 
-    def node_of(self, schema: dict[str, Any], pointer: str, atom: SchemaAtom) -> Conjunction:
+    def node_of(self, schema: dict[str, Any], pointer: str, atom: SchemaAtom) -> Node:
         """The node of a schema that is not in the document, but read as if it were where the atom is."""
         self._kept.append(schema)
         return self.node_at(schema, pointer, atom.resource, atom.scope)
 
     def _of_schema(
         self, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope | None, mask: int
-    ) -> Conjunction:
+    ) -> Node:
         """The node of a schema that is more than a reference."""
         if not mask:
             return ANYTHING
@@ -204,7 +175,7 @@ class Locations:
             scope = self._document.extend(scope, home)
         return target, where, home, scope
 
-    def reference(self, atom: SchemaAtom, keyword: str) -> Conjunction:
+    def reference(self, atom: SchemaAtom, keyword: str) -> Node:
         return self.node_at(*self._follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
 
     def _below(self, atom: SchemaAtom, keyword: str, token: str | None) -> str:

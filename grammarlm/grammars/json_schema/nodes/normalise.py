@@ -31,9 +31,9 @@ from grammarlm.grammars.json_schema.read.document import Document
 from grammarlm.grammars.json_schema.read.keywords import SCHEMA_MAPS
 from grammarlm.grammars.json_schema.report import ENFORCED, keyword_reports
 from grammarlm.grammars.json_schema.shapes.final import finish
+from grammarlm.grammars.json_schema.shapes.shapes import Node
 from grammarlm.grammars.json_schema.strings.languages import Languages
 
-from .by_type import Conjunction
 from .locations import NeedsScope
 from .normaliser import Normaliser
 
@@ -42,8 +42,8 @@ from .normaliser import Normaliser
 class Normalised:
     """The root node, and the results of normalising it."""
 
-    root: Conjunction
-    nodes: list[Conjunction]  # the root, and the nodes created for this schema that a value of it can contain
+    root: Node
+    nodes: list[Node]  # the root, and the nodes created for this schema that a value of it can contain
     document: Document
     languages: Languages
     relaxed: tuple[str, ...] = ()  # pointers of the keywords that were left out, where the caller allowed that

@@ -10,10 +10,11 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import Any
 
+from grammarlm.grammars.json_schema.shapes.shapes import Node
 from grammarlm.grammars.json_schema.strings import strings
 
 from .atoms import NOT_PLAIN, SchemaAtom
-from .by_type import EMPTY, OBJECTS, STRINGS, TYPES, ByType, Conjunction, Request, Steps
+from .by_type import EMPTY, OBJECTS, STRINGS, TYPES, ByType, Request, Steps
 from .case_limits import check_alternatives
 from .locations import refers_to_itself
 from .products import Products
@@ -23,7 +24,7 @@ from .schemas import plain, shapes_of_atom
 class Normaliser(Products):
     """Normalises one schema."""
 
-    def shapes_of(self, node: Conjunction) -> ByType:
+    def shapes_of(self, node: Node) -> ByType:
         """The shapes of a node; dependencies are computed on a stack of generators."""
         if node.by_type is not None:
             return node.by_type
@@ -35,7 +36,7 @@ class Normaliser(Products):
                 return by_type
         return self._run(node)
 
-    def _run(self, node: Conjunction) -> ByType:
+    def _run(self, node: Node) -> ByType:
         stack: list[tuple[Request, Steps]] = [(node, self._node(node))]
         active: dict[Any, int] = {node: 0}
         answer: Any = None
@@ -59,7 +60,7 @@ class Normaliser(Products):
                 self._unwind(stack, active, wanted)
                 answer = None
                 continue
-            begun = self._node(wanted) if wanted.__class__ is Conjunction else self._atom(*wanted)  # type: ignore[misc,arg-type]
+            begun = self._node(wanted) if wanted.__class__ is Node else self._atom(*wanted)  # type: ignore[misc,arg-type]
             if begun.__class__ is GeneratorType:
                 active[wanted] = len(stack)
                 stack.append((wanted, begun))  # type: ignore[arg-type]
@@ -68,7 +69,7 @@ class Normaliser(Products):
                 self._remember(wanted, answer)
 
     def _recall(self, wanted: Request) -> ByType | None:
-        if isinstance(wanted, Conjunction):
+        if isinstance(wanted, Node):
             return wanted.by_type
         known = self.of_atoms.get(wanted)
         if known is None and not wanted[1]:
@@ -78,7 +79,7 @@ class Normaliser(Products):
         return known
 
     def _remember(self, request: Request, by_type: ByType) -> None:
-        if isinstance(request, Conjunction):
+        if isinstance(request, Node):
             request.by_type = by_type
         else:
             self.of_atoms[request] = by_type
@@ -86,10 +87,10 @@ class Normaliser(Products):
     def _unwind(self, stack: list[tuple[Request, Steps]], active: dict[Any, int], wanted: Request) -> None:
         """Handles a circular dependency. Below a node that was only tested for emptiness the answer is "not known"; without such a
         node in between the schema refers to itself before it has read anything."""
-        if isinstance(wanted, Conjunction):
+        if isinstance(wanted, Node):
             return
         for depth in range(len(stack) - 1, active[wanted], -1):
-            if isinstance(stack[depth][0], Conjunction):
+            if isinstance(stack[depth][0], Node):
                 for request, steps in stack[depth:]:
                     steps.close()
                     del active[request]
@@ -100,7 +101,7 @@ class Normaliser(Products):
     def _atom(self, code: int, track: bool) -> ByType | Steps:
         return shapes_of_atom(self, self.nodes.atoms[code >> 1], not code & 1, track)
 
-    def _node(self, node: Conjunction) -> Steps:
+    def _node(self, node: Node) -> Steps:
         by_type = yield from self.ask(node)
         found = self.discharged(by_type[OBJECTS])
         if found is not by_type[OBJECTS]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from grammarlm.grammars.json_schema.containers import arrays, negated_objects, objects
 from grammarlm.grammars.json_schema.numbers import numbers
+from grammarlm.grammars.json_schema.shapes.shapes import ArrayShape, Node, ObjectShape
 from grammarlm.grammars.json_schema.shapes.simplify import simplified
 from grammarlm.grammars.json_schema.strings import strings
 
@@ -25,9 +26,6 @@ from .by_type import (
     STRINGS,
     TYPES,
     ByType,
-    Conjunction,
-    LooseArray,
-    LooseObject,
     Request,
     Shapes,
     Steps,
@@ -40,7 +38,7 @@ from .reading import Reading
 class Products(Reading):
     """Combines the shapes of nodes."""
 
-    def ask(self, node: Conjunction, track: bool = False) -> Steps:
+    def ask(self, node: Node, track: bool = False) -> Steps:
         """The shapes of a node whose alternatives belong to the requesting schema (not to something inside its values)."""
         by_type = ANY
         for code in sorted(node.key):
@@ -108,20 +106,20 @@ class Products(Reading):
             found.append(shapes)
         return found
 
-    def discharged(self, shapes: list[LooseObject], closed: bool = False) -> list[LooseObject]:
+    def discharged(self, shapes: list[ObjectShape], closed: bool = False) -> list[ObjectShape]:
         """Turns obligations into required keys; `closed`: only where no other keys than the known ones can come."""
         for shape in shapes:
             if shape.some and not (closed and shape.others):
                 break
         else:
             return shapes
-        found: list[LooseObject] = []
+        found: list[ObjectShape] = []
         for shape in shapes:
             stays = not shape.some or (closed and shape.others)
             found += (shape,) if stays else negated_objects.discharge(self, shape)
         return found
 
-    def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Conjunction]]]) -> Shapes:
+    def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Node]]]) -> Shapes:
         """Drops shapes that require a value of an empty conjunction."""
         kept = []
         for shape in shapes:
@@ -136,7 +134,7 @@ class Products(Reading):
                 kept.append(shape)
         return kept
 
-    def _may_hold(self, node: Conjunction) -> Generator[Request, Any, bool]:
+    def _may_hold(self, node: Node) -> Generator[Request, Any, bool]:
         """Does the node contain a value, as far as its shapes say?"""
         by_type = node.by_type
         if by_type is None:
@@ -155,11 +153,11 @@ class Products(Reading):
         return (yield from self.pruned(one_type(t, [met])))[t]
 
 
-def _objects_needed(shape: LooseObject) -> list[list[Conjunction]]:
+def _objects_needed(shape: ObjectShape) -> list[list[Node]]:
     return [[shape.properties[name]] for name in shape.required] + [[node] for _, node, _ in shape.some]
 
 
-def _arrays_needed(shape: LooseArray) -> list[list[Conjunction]]:
+def _arrays_needed(shape: ArrayShape) -> list[list[Node]]:
     needed = [[node for node, _ in ways] for ways in shape.prefix[: shape.minimum]]
     if shape.minimum > len(shape.prefix):
         needed.append([node for node, _ in shape.rest])

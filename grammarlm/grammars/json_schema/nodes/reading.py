@@ -17,24 +17,12 @@ from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.read.document import Document
 from grammarlm.grammars.json_schema.read.keywords import NUMBER, STRING, TYPE, VALUES
 from grammarlm.grammars.json_schema.read.scalars import listings, read_number, read_strings, types
+from grammarlm.grammars.json_schema.shapes.shapes import ANYTHING, Node
 from grammarlm.grammars.json_schema.strings import strings
 from grammarlm.grammars.json_schema.strings.languages import Languages
 
 from .atoms import SchemaAtom, TypeAtom
-from .by_type import (
-    ANY,
-    ANYTHING,
-    EMPTY,
-    FALSE,
-    NOTHING,
-    NULL,
-    NUMBERS,
-    STRINGS,
-    TRUE,
-    TYPES,
-    ByType,
-    Conjunction,
-)
+from .by_type import ANY, EMPTY, FALSE, NOTHING, NULL, NUMBERS, STRINGS, TRUE, TYPES, ByType
 from .case_limits import check_size
 from .conjunctions import conjunction
 from .interning import Nodes
@@ -62,7 +50,7 @@ class Reading:
         self.key_languages = KeyLanguages(languages)
         self.of_atoms: dict[tuple[int, bool], ByType] = {}  # by code of an atom with its sign, track
 
-    def meet(self, a: Conjunction, b: Conjunction) -> Conjunction:
+    def meet(self, a: Node, b: Node) -> Node:
         """The intersection of two nodes."""
         if a is b or b is ANYTHING:
             return a

@@ -20,14 +20,13 @@ from typing import Any, Union
 
 from grammarlm.grammars.json_schema.containers import keys, objects
 from grammarlm.grammars.json_schema.read.expected import refusal
-from grammarlm.grammars.json_schema.shapes.shapes import NumberShape, StringShape
+from grammarlm.grammars.json_schema.shapes.shapes import ANYTHING, Node, NumberShape, ObjectShape, StringShape
 from grammarlm.grammars.json_schema.strings import strings
 
 from .atoms import SchemaAtom
 from .by_type import (
     ANY,
     ANY_OBJECT,
-    ANYTHING,
     EMPTY,
     NONE,
     NOTHING,
@@ -36,8 +35,6 @@ from .by_type import (
     STRINGS,
     TYPES,
     ByType,
-    Conjunction,
-    LooseObject,
     Shapes,
     Steps,
     one_type,
@@ -48,14 +45,14 @@ from .products import Products
 
 def satisfied(n: Products, rule: Rule, by_type: ByType, track: bool = False, first: bool = False) -> Steps:
     """What a rule leaves of the shapes."""
-    if isinstance(rule, Conjunction):
+    if isinstance(rule, Node):
         return (yield from n.met_with(by_type, (yield from n.ask(rule, track)), first))
     return (yield from rule.satisfied(n, by_type, track, first))
 
 
 def opposite(n: Products, rule: Rule) -> Rule:
     """The rule that holds where the other does not."""
-    return n.nodes.negate(rule) if isinstance(rule, Conjunction) else rule.opposite(n)
+    return n.nodes.negate(rule) if isinstance(rule, Node) else rule.opposite(n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    nodes: tuple[Conjunction, ...]
+    nodes: tuple[Node, ...]
     pointer: str
 
     def satisfied(self, n: Products, by_type: ByType, track: bool, first: bool) -> Steps:
@@ -159,7 +156,7 @@ def _point(shape: NumberShape) -> NumberShape:
     return NumberShape(low=shape.low, high=shape.low, integer=shape.integer)
 
 
-def _outside(n: Products, t: int, shapes: list[Any], others: list[Any], node: Conjunction) -> Shapes:
+def _outside(n: Products, t: int, shapes: list[Any], others: list[Any], node: Node) -> Shapes:
     """The shapes minus `node`, whose shapes are `others`. Most do not overlap with these."""
     found: list[Any] = []
     multiplied = False
@@ -178,9 +175,9 @@ def _outside(n: Products, t: int, shapes: list[Any], others: list[Any], node: Co
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    condition: Conjunction
-    then: Conjunction
-    otherwise: Conjunction
+    condition: Node
+    then: Node
+    otherwise: Node
 
     def satisfied(self, n: Products, by_type: ByType, track: bool, first: bool) -> Steps:
         then, otherwise = self.then, self.otherwise
@@ -205,7 +202,7 @@ class Dependent:
     """The key is absent, or it is present and the node holds."""
 
     name: str
-    node: Conjunction
+    node: Node
     needed: frozenset[str] | None  # the names that the node requires of an object, if that is all that it says
     holds: bool = True  # or the opposite: it is present, and the node does not hold
 
@@ -213,7 +210,7 @@ class Dependent:
         if self.holds and (self.node is ANYTHING or not by_type[OBJECTS]):
             return by_type
         if self.holds and self.needed is not None:  # keys that imply keys need no alternatives
-            rule = LooseObject(implied={self.name: self.needed})
+            rule = ObjectShape(implied={self.name: self.needed})
             objects.mention(n, rule, [self.name, *sorted(self.needed)])
             return (yield from n.met_with(by_type, _objects([rule]), first))
         # Objects alone: what the schema would evaluate of other values does not count.
@@ -229,7 +226,7 @@ class Dependent:
         return replace(self, holds=not self.holds)
 
 
-def _objects(shapes: list[LooseObject]) -> ByType:
+def _objects(shapes: list[ObjectShape]) -> ByType:
     """These objects, and all values that are no objects."""
     return [shapes if t == OBJECTS else ANY[t] for t in TYPES]
 
@@ -238,7 +235,7 @@ def _objects(shapes: list[LooseObject]) -> ByType:
 class Names:
     """All keys of an object belong to the node."""
 
-    node: Conjunction
+    node: Node
     pointer: str
     holds: bool = True  # or the opposite: some key does not
 
@@ -246,25 +243,25 @@ class Names:
         node = self.node if self.holds else n.nodes.negate(self.node)
         shapes = (yield from n.ask(node))[STRINGS]
         if not self.holds:
-            broken = [LooseObject(some=((keys.language_of(s), ANYTHING, self.pointer),)) for s in shapes]
+            broken = [ObjectShape(some=((keys.language_of(s), ANYTHING, self.pointer),)) for s in shapes]
             return (yield from n.met_with(by_type, one_type(OBJECTS, broken)))
         if shapes is ANY[STRINGS] or not by_type[OBJECTS]:
             return by_type
         shapes = [s for s in shapes if not strings.is_empty(s, n.languages)]
-        allowed = keys.restrict_names(n, ANY_OBJECT, shapes) if shapes else LooseObject(others=())
+        allowed = keys.restrict_names(n, ANY_OBJECT, shapes) if shapes else ObjectShape(others=())
         return (yield from n.met_with(by_type, _objects([allowed])))
 
     def opposite(self, n: Products) -> Rule:
         return replace(self, holds=not self.holds)
 
 
-Rule = Union[Conjunction, All, AnyOf, OneOf, Conditional, Dependent, Names]  # noqa: UP007  (Python 3.10 reads it at import)
+Rule = Union[Node, All, AnyOf, OneOf, Conditional, Dependent, Names]  # noqa: UP007  (Python 3.10 reads it at import)
 
 
 # ---- from keywords to rules
 
 
-def branches(n: Products, atom: SchemaAtom, keyword: str) -> tuple[Conjunction, ...]:
+def branches(n: Products, atom: SchemaAtom, keyword: str) -> tuple[Node, ...]:
     """The nodes of a list of schemas."""
     listed = atom.schema[keyword]
     if not isinstance(listed, list) or (not listed and keyword != "allOf"):
@@ -290,7 +287,7 @@ def _dependents(n: Products, atom: SchemaAtom, keyword: str) -> Rule:
     return All(tuple(found))
 
 
-def _only_required(n: Products, atom: SchemaAtom, node: Conjunction) -> frozenset[str] | None:
+def _only_required(n: Products, atom: SchemaAtom, node: Node) -> frozenset[str] | None:
     """The names that a schema requires of an object, where that is its only effective content: annotations are ignored."""
     schema = n.nodes.schema_of(node)
     if schema is None or not (schema.keys() & atom.resource.bits.keys()) <= {"required", "type"} or "$id" in schema:

@@ -26,30 +26,20 @@ from grammarlm.grammars.json_schema.read.keywords import (
     VALUES,
 )
 from grammarlm.grammars.json_schema.read.scalars import listings, read_number, types
+from grammarlm.grammars.json_schema.shapes.shapes import (
+    ANY_ITEM,
+    ANYTHING,
+    ArrayShape,
+    Evaluated,
+    Item,
+    Node,
+    ObjectShape,
+)
 from grammarlm.grammars.json_schema.shapes.simplify import simplified
 from grammarlm.grammars.json_schema.strings import strings
 
 from .atoms import NOT_PLAIN, ListAtom, SchemaAtom, TypeAtom, UnionAtom, ValueAtom
-from .by_type import (
-    ANY,
-    ANY_ITEM,
-    ANYTHING,
-    ARRAYS,
-    EMPTY,
-    NONE,
-    NOTHING,
-    NUMBERS,
-    OBJECTS,
-    STRINGS,
-    TYPES,
-    ByType,
-    Conjunction,
-    Evaluated,
-    LooseArray,
-    LooseObject,
-    Steps,
-    one_type,
-)
+from .by_type import ANY, ARRAYS, EMPTY, NONE, NOTHING, NUMBERS, OBJECTS, STRINGS, TYPES, ByType, Steps, one_type
 from .case_limits import check_alternatives
 from .products import Products
 from .reading import Reading
@@ -228,37 +218,37 @@ def _unevaluated(n: Products, atom: SchemaAtom, by_type: ByType) -> Steps:
     return (yield from n.pruned(found))
 
 
-def _untracked(shape: LooseObject | LooseArray) -> LooseObject | LooseArray:
+def _untracked(shape: ObjectShape | ArrayShape) -> ObjectShape | ArrayShape:
     return shape if shape.evaluated is None else replace(shape, evaluated=None)
 
 
-def _rest_of_keys(n: Reading, shape: LooseObject, node: Conjunction, atom: SchemaAtom) -> LooseObject | None:
+def _rest_of_keys(n: Reading, shape: ObjectShape, node: Node, atom: SchemaAtom) -> ObjectShape | None:
     done = shape.evaluated or Evaluated()
-    met: LooseObject | None = shape
+    met: ObjectShape | None = shape
     if not done.everything and node is not ANYTHING:
         patterns = [(n.key_languages.pattern(p, atom.pointer), ANYTHING) for p in sorted(done.patterns)]
         others = keys.sort_out(n, patterns, node)
-        rule = LooseObject(dict.fromkeys(done.names, ANYTHING), others, tail=done.names)
+        rule = ObjectShape(dict.fromkeys(done.names, ANYTHING), others, tail=done.names)
         met = objects.both(n, shape, rule)
     return met and replace(met, evaluated=Evaluated(done.names, done.patterns, True))
 
 
-def _rest_of_items(n: Reading, shape: LooseArray, node: Conjunction) -> LooseArray | None:
+def _rest_of_items(n: Reading, shape: ArrayShape, node: Node) -> ArrayShape | None:
     done = shape.evaluated or Evaluated()
-    met: LooseArray | None = shape
+    met: ArrayShape | None = shape
     if not done.everything and node is not ANYTHING:
         allowed = n.nodes.union([node, *sorted(done.nodes, key=lambda other: sorted(other.key))], node.pointer)
-        rest = () if allowed is NOTHING else ((allowed, 0),)
-        met = arrays.both(n, shape, LooseArray((ANY_ITEM,) * done.prefix, rest))
+        rest = () if allowed is NOTHING else (Item(allowed),)
+        met = arrays.both(n, shape, ArrayShape((ANY_ITEM,) * done.prefix, rest))
     return met and replace(met, evaluated=Evaluated(everything=True))
 
 
 def _not_unevaluated(n: Reading, atom: SchemaAtom) -> ByType:
     """Which keys are unevaluated depends on what else holds; no shape expresses that, so these shapes are refused."""
     by_type = list(NONE)
-    made: list[tuple[str, int, LooseObject | LooseArray]] = [
-        ("unevaluatedProperties", OBJECTS, LooseObject(minimum=1)),
-        ("unevaluatedItems", ARRAYS, LooseArray(minimum=1)),
+    made: list[tuple[str, int, ObjectShape | ArrayShape]] = [
+        ("unevaluatedProperties", OBJECTS, ObjectShape(minimum=1)),
+        ("unevaluatedItems", ARRAYS, ArrayShape(minimum=1)),
     ]
     for keyword, t, shape in made:
         if keyword in atom.schema and n.locations.child(atom.schema[keyword], atom, keyword) is not ANYTHING:

@@ -68,50 +68,43 @@ def whole(value: Any) -> int | None:
     return number.numerator if number.denominator == 1 else None
 
 
-def read(schema: dict[str, Any], *, booleans: bool = True, numbers: bool = True) -> NumberShape:
+def read(schema: dict[str, Any]) -> NumberShape:
     """The keywords about numbers of one schema object. An error begins with the keyword that it is about.
 
-    `exclusiveMinimum` and `exclusiveMaximum` are booleans in draft 4 (`booleans`) and numbers later (`numbers`); by default both
-    are read, whatever the draft.
+    `exclusiveMinimum` and `exclusiveMaximum` are booleans in draft 4 and numbers later; both are read, whatever the draft.
     """
     if KEYWORDS.isdisjoint(schema):
         return EVERY_NUMBER
-    reader = _Reader(schema, booleans, numbers)
-    low, low_open = reader.bound("minimum", "exclusiveMinimum", max)
-    high, high_open = reader.bound("maximum", "exclusiveMaximum", min)
-    multiple = reader.number("multipleOf")
+    low, low_open = _bound(schema, "minimum", "exclusiveMinimum", max)
+    high, high_open = _bound(schema, "maximum", "exclusiveMaximum", min)
+    multiple = _number(schema, "multipleOf")
     if multiple is not None and multiple <= 0:
         raise GrammarError(f"multipleOf must be above 0, found {brief(schema['multipleOf'])}")
     return NumberShape(low, low_open, high, high_open, multiples=() if multiple is None else (multiple,))
 
 
-class _Reader:
-    def __init__(self, schema: dict[str, Any], booleans: bool, numbers: bool):
-        self.schema, self.booleans, self.numbers = schema, booleans, numbers
+def _number(schema: dict[str, Any], keyword: str) -> Fraction | None:
+    if keyword not in schema:
+        return None
+    value = schema[keyword]
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
+        raise GrammarError(f"{keyword} must be a number, found {brief(value)}")
+    try:
+        return exact(value)
+    except GrammarError as error:
+        raise type(error)(f"{keyword}: {error}") from None
 
-    def number(self, keyword: str) -> Fraction | None:
-        if keyword not in self.schema:
-            return None
-        value = self.schema[keyword]
-        if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-            raise GrammarError(f"{keyword} must be a number, found {brief(value)}")
-        try:
-            return exact(value)
-        except GrammarError as error:
-            raise type(error)(f"{keyword}: {error}") from None
 
-    def bound(self, keyword: str, exclusive: str, tighter: Any) -> tuple[Fraction | None, bool]:
-        """The tighter one of an inclusive bound and an exclusive one, and whether it is exclusive."""
-        inclusive = self.number(keyword)
-        value = self.schema.get(exclusive)
-        if isinstance(value, bool) and self.booleans:
-            return inclusive, value and inclusive is not None
-        if value is not None and not self.numbers:
-            raise GrammarError(f"{exclusive} must be true or false in this draft")
-        other = self.number(exclusive)
-        if other is None or (inclusive is not None and inclusive != other and tighter(inclusive, other) == inclusive):
-            return inclusive, False
-        return other, True
+def _bound(schema: dict[str, Any], keyword: str, exclusive: str, tighter: Any) -> tuple[Fraction | None, bool]:
+    """The tighter one of an inclusive bound and an exclusive one, and whether it is exclusive."""
+    inclusive = _number(schema, keyword)
+    value = schema.get(exclusive)
+    if isinstance(value, bool):
+        return inclusive, value and inclusive is not None
+    other = _number(schema, exclusive)
+    if other is None or (inclusive is not None and inclusive != other and tighter(inclusive, other) == inclusive):
+        return inclusive, False
+    return other, True
 
 
 def both(a: NumberShape, b: NumberShape) -> NumberShape:

@@ -9,13 +9,14 @@ ever fetched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, brief
-from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4, Conjunction
+from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4
+from grammarlm.grammars.json_schema.shapes.shapes import Node
 
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMA_VALUED, bits_of, bits_of_vocabularies
 
@@ -55,8 +56,7 @@ class Resource:
     names: dict[str, Location] | None = None  # locations by anchor
     dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
     nodes: dict[Any, Any] = field(default_factory=dict)
-    referred: dict[str, Any] = field(default_factory=dict)  # the caller's cache of nodes by reference
-    types: dict[str, Conjunction] = field(init=False)
+    types: dict[str, Node] = field(init=False)
 
     def __post_init__(self) -> None:
         self.types = TYPE_NODES_4 if self.plain_integers else TYPE_NODES
@@ -258,21 +258,31 @@ class Document:
         """Finds the identifiers in a resource, and those in the resources inside it."""
         if resource is None or id(resource.contents) in self._searched:
             return
-        stack: list[tuple[Any, str, Resource, str]] = [(resource.contents, resource.pointer, resource, "schema")]
+        for schema, pointer, owner in self.schemas((resource.contents, resource.pointer, resource)):
+            self._name(schema, pointer, owner)
+
+    def schemas(self, location: Location, seen: set[Any] | None = None) -> Iterator[Location]:
+        """The schemas from a location on, in order of appearance; with `seen`, those that are not in it."""
+        stack: list[tuple[Any, str, Resource, str]] = [(*location, "schema")]
         while stack:
+            self.tick()
             here, pointer, owner, reading = stack.pop()
+            if seen is not None:
+                if (id(here), reading) in seen:
+                    continue
+                seen.add((id(here), reading))
+            inside: list[tuple[Any, str, Resource, str]] = []
             if isinstance(here, dict):
                 if reading == "schema":
-                    self.tick()
                     owner = self.enter(here, pointer, owner)
-                    self._name(here, pointer, owner)
-                for key, value in here.items():
-                    if isinstance(value, dict | list):
-                        inner = below(reading, key, value)
-                        if inner != "data":
-                            stack.append((value, f"{pointer}/{escape(key)}", owner, inner))
+                    yield here, pointer, owner
+                for keyword, value in here.items():
+                    inner = below(reading, keyword, value)
+                    if inner != "data" and isinstance(value, dict | list):
+                        inside.append((value, f"{pointer}/{escape(keyword)}", owner, inner))
             elif isinstance(here, list) and reading == "list":
-                stack += [(h, f"{pointer}/{i}", owner, "schema") for i, h in enumerate(here)]
+                inside = [(value, f"{pointer}/{i}", owner, "schema") for i, value in enumerate(here)]
+            stack += reversed(inside)
 
     def _name(self, schema: dict[str, Any], pointer: str, owner: Resource) -> None:
         if schema is owner.contents:

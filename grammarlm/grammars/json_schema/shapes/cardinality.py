@@ -1,8 +1,7 @@
 """Can the items of an array all be different? That matters only for items from finite sets.
 
-`prefixItems: [{enum: [1, 2]}, {const: 1}]` with uniqueItems is satisfiable, three such items are not: a bipartite matching of
-positions and values is needed. A set with as many values as there are positions needs no matching: a free value always remains.
-Objects and arrays are taken for many values: where they are few, uniqueItems is refused (masks/machines/json/rows/free_items.py).
+Objects and arrays, and positions of `prefixItems`, are taken for many values: where they are few, uniqueItems is refused when the
+array becomes a row (masks/machines/json/rows/arrays.py, free_items.py).
 """
 
 from __future__ import annotations
@@ -11,23 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.json_schema.nodes.by_type import (
-    ANY,
-    ARRAYS,
-    FALSE,
-    NULL,
-    NUMBERS,
-    OBJECTS,
-    STRINGS,
-    TRUE,
-    Conjunction,
-    LooseArray,
-)
+from grammarlm.grammars.json_schema.nodes.by_type import ANY, ARRAYS, FALSE, NULL, NUMBERS, OBJECTS, STRINGS, TRUE
 from grammarlm.grammars.json_schema.numbers.plans import values
 from grammarlm.grammars.json_schema.strings import strings
 from grammarlm.grammars.json_schema.strings.languages import Languages
 
-from .shapes import StringShape
+from .shapes import ArrayShape, Node, StringShape
 
 MOST_VALUES = 4_096
 
@@ -35,11 +23,11 @@ MOST_VALUES = 4_096
 class Differing:
     """Asks whether items can differ. `holds_containers` says of a node whether it has an object or an array."""
 
-    def __init__(self, languages: Languages, holds_containers: Callable[[Conjunction], bool]):
+    def __init__(self, languages: Languages, holds_containers: Callable[[Node], bool]):
         self._languages, self._holds_containers = languages, holds_containers
 
-    def can(self, shape: LooseArray, length: int) -> bool:
-        """Are there `length` different items, each at its position?"""
+    def can(self, shape: ArrayShape, length: int) -> bool:
+        """Are there `length` different items?"""
         counting = self._enough_that_count(shape)
         more = max(length - len(shape.prefix), 0)
         if more > MOST_VALUES:
@@ -50,21 +38,10 @@ class Differing:
                     f"uniqueItems: {more} different items out of a finite set of more than {MOST_VALUES}",
                     keywords=("uniqueItems",),
                 )
-            return counting
-        domains = []
-        for ways in shape.prefix[:length]:
-            found = self._of_ways(ways, length)
-            if found is not None:
-                domains.append(found)
-        if more:
-            found = self._of_ways(shape.rest, length)
-            if found is not None:
-                if len(found) < more:
-                    return False
-                domains += [found] * more
-        return counting and _matching(domains)
+        found = self._of_ways(shape.rest, length) if more else None
+        return counting and (found is None or len(found) >= more)
 
-    def _enough_that_count(self, shape: LooseArray) -> bool:
+    def _enough_that_count(self, shape: ArrayShape) -> bool:
         """Are there enough different items that count for `contains`?"""
         for i, (low, _) in enumerate(shape.contains):
             if low < 2:
@@ -87,7 +64,7 @@ class Differing:
                 return None
         return found
 
-    def _of_node(self, node: Conjunction, enough: int) -> set[Any] | None:
+    def _of_node(self, node: Node, enough: int) -> set[Any] | None:
         if node.is_anything or self._holds_containers(node):
             return None
         by_type = node.by_type or ANY
@@ -123,32 +100,4 @@ def _is_finite(ways: Any) -> bool:
             return False
         if node.by_type[OBJECTS] or node.by_type[ARRAYS]:
             return False
-    return True
-
-
-def _matching(domains: list[set[Any]]) -> bool:
-    """Bipartite matching: one value per domain, all different (augmenting paths)."""
-    holder: dict[Any, int] = {}  # value -> domain
-    held: dict[int, Any] = {}
-    for start in range(len(domains)):
-        wanted_by: dict[Any, int] = {}
-        queue, free = [start], None
-        while queue and free is None:
-            domain = queue.pop()
-            for value in domains[domain]:
-                if value in wanted_by:
-                    continue
-                wanted_by[value] = domain
-                if value not in holder:
-                    free = value
-                    break
-                queue.append(holder[value])
-        if free is None:
-            return False
-        moved: Any = free
-        while moved is not None:
-            domain = wanted_by[moved]
-            given_up = held.get(domain)
-            holder[moved], held[domain] = domain, moved
-            moved = given_up
     return True

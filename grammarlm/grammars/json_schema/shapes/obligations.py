@@ -14,11 +14,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.json_schema.nodes.by_type import NOTHING, Conjunction, LooseObject
+from grammarlm.grammars.json_schema.nodes.by_type import NOTHING
 from grammarlm.layout.json import MOST_OBLIGATIONS
 
 from .satisfiable import can_open, closure, object_possible, settle
-from .shapes import Language, without_words
+from .shapes import Language, Node, ObjectShape, without_words
 
 if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
@@ -28,7 +28,7 @@ MOST_OPTIONAL = 6
 INEXHAUSTIBLE = 1 << 16  # keys of a language: no text uses up more
 
 
-def without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
+def without_obligations(n: Normaliser, shape: ObjectShape) -> list[ObjectShape]:
     """Shapes without `some` whose union is the shape; obligations that are left stand in their `obligations`."""
     beyond = [(language, node) for language, node in shape.others if node.satisfiable]
     optional = [name for name in shape.properties if name not in shape.required and can_open(shape, name)]
@@ -44,7 +44,7 @@ def without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
     return [_split(n, shape, beyond)]
 
 
-def _refusal(shape: LooseObject, why: str) -> UnsupportedFeature:
+def _refusal(shape: ObjectShape, why: str) -> UnsupportedFeature:
     pointer = shape.some[0][2]
     return UnsupportedFeature(
         f"{pointer}: this rule is to be broken (it stands below `not`, or in a branch that oneOf or if excludes), by a key "
@@ -53,7 +53,7 @@ def _refusal(shape: LooseObject, why: str) -> UnsupportedFeature:
     )
 
 
-def _counted(n: Normaliser, shape: LooseObject, optional: list[str]) -> list[LooseObject]:
+def _counted(n: Normaliser, shape: ObjectShape, optional: list[str]) -> list[ObjectShape]:
     """For each choice of optional keys, at least one key more."""
     found = []
     for choice in range(1 << len(optional)):
@@ -69,10 +69,10 @@ def _counted(n: Normaliser, shape: LooseObject, optional: list[str]) -> list[Loo
     return found
 
 
-def _split(n: Normaliser, shape: LooseObject, beyond: list[tuple[Language, Conjunction]]) -> LooseObject:
+def _split(n: Normaliser, shape: ObjectShape, beyond: list[tuple[Language, Node]]) -> ObjectShape:
     """The shape with languages of keys that meet certain obligations or none."""
-    others: list[tuple[Language, Conjunction]] = []
-    ways: list[tuple[int, Conjunction, Conjunction]] = []
+    others: list[tuple[Language, Node]] = []
+    ways: list[tuple[int, Node, Node]] = []
     met = 0
     for language, node in beyond:
         cells = [(language, frozenset[int]())]
@@ -109,7 +109,7 @@ def _is_empty(n: Normaliser, language: Language) -> bool:
     return bool(without_words(language)) and n.languages.is_empty(language)
 
 
-def _is_inexhaustible(n: Normaliser, shape: LooseObject, language: Language) -> bool:
+def _is_inexhaustible(n: Normaliser, shape: ObjectShape, language: Language) -> bool:
     """Has the language more keys than any text? Without the declared ones."""
     if not without_words(language):
         return True
@@ -118,8 +118,8 @@ def _is_inexhaustible(n: Normaliser, shape: LooseObject, language: Language) -> 
 
 
 def _ways(
-    n: Normaliser, shape: LooseObject, node: Conjunction, own: Conjunction, serves: frozenset[int]
-) -> list[tuple[int, Conjunction, Conjunction]]:
+    n: Normaliser, shape: ObjectShape, node: Node, own: Node, serves: frozenset[int]
+) -> list[tuple[int, Node, Node]]:
     """The sets of obligations that a value of the node can meet at once."""
     found = []
     for size in range(1, len(serves) + 1):
@@ -131,9 +131,9 @@ def _ways(
     return found
 
 
-def _copy(node: Conjunction) -> Conjunction:
+def _copy(node: Node) -> Node:
     """A node with the same values that no other key has."""
-    made = Conjunction(node.key, node.pointer)
+    made = Node(key=node.key, pointer=node.pointer)
     assert node.by_type is not None
     made.by_type = tuple([list(shapes) for shapes in node.by_type])
     made.satisfiable = made.seen = True

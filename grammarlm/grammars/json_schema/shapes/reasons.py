@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grammarlm.errors import GrammarError, brief
 from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
-from grammarlm.grammars.json_schema.nodes.by_type import ANYTHING, ARRAYS, NOTHING, OBJECTS, OF_TYPE, Conjunction
+from grammarlm.grammars.json_schema.nodes.by_type import ARRAYS, NOTHING, OBJECTS, OF_TYPE
 from grammarlm.grammars.json_schema.read.keywords import IDENTITY
 
 from .satisfiable import settle
+from .shapes import ANYTHING, Node
 
 if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
@@ -43,13 +44,13 @@ class Part(NamedTuple):
     schema: dict[str, Any]
     atom: SchemaAtom | None
     pointer: str
-    node: Conjunction | None = None
+    node: Node | None = None
 
     def __str__(self) -> str:
         return ", ".join(f'"{word}": {_shown(self.schema[word])}' for word in self.keywords)
 
 
-def reason(n: Normaliser, root: Conjunction) -> tuple[str, str]:
+def reason(n: Normaliser, root: Node) -> tuple[str, str]:
     """What to say of a root without values, and the pointer of the schema that is at fault."""
     node, is_loop = _culprit(root)
     what = "its keywords contradict each other"
@@ -63,7 +64,7 @@ def reason(n: Normaliser, root: Conjunction) -> tuple[str, str]:
     return f"no value satisfies the schema: at {node.pointer or '#'} {what}", node.pointer
 
 
-def _culprit(root: Conjunction) -> tuple[Conjunction, bool]:
+def _culprit(root: Node) -> tuple[Node, bool]:
     """The deepest node that makes the root empty, and whether it needs itself."""
     node, passed = root, {root}
     while True:
@@ -84,7 +85,7 @@ def _culprit(root: Conjunction) -> tuple[Conjunction, bool]:
         node = below
 
 
-def _contradiction(n: Normaliser, node: Conjunction) -> str:
+def _contradiction(n: Normaliser, node: Node) -> str:
     parts = list(_parts(n, node))
     if not parts or len(parts) > MOST_PARTS or _has_value(n, parts):
         return ""
@@ -127,7 +128,7 @@ def _properties(part: Part) -> Iterable[str]:
     return declared if isinstance(declared, dict) else ()
 
 
-def _parts(n: Normaliser, node: Conjunction) -> Iterable[Part]:
+def _parts(n: Normaliser, node: Node) -> Iterable[Part]:
     for code in sorted(node.key):
         atom = n.nodes.atoms[code >> 1] if code >= 0 else None
         if isinstance(atom, SchemaAtom) and not code & 1:

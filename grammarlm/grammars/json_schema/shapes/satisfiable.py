@@ -6,7 +6,7 @@ A value is finite, so a node that can only be satisfied by way of itself is empt
     an object   has a satisfiable node for each required key, and enough keys that may be present
     an array    has enough positions with values, as many as its `contains` want, and different ones where required
 
-Most nodes are decided at the first visit (a scalar, or an object that may be empty); the rest are iterated to the fixpoint.
+Most nodes are decided at the first visit (a scalar, or an object that may be empty); the rest are a worklist.
 """
 
 from __future__ import annotations
@@ -14,22 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, placed_error
-from grammarlm.grammars.json_schema.nodes.by_type import (
-    ANY,
-    ARRAYS,
-    FALSE,
-    NULL,
-    NUMBERS,
-    OBJECTS,
-    STRINGS,
-    TRUE,
-    Conjunction,
-    LooseArray,
-    LooseObject,
-)
+from grammarlm.grammars.json_schema.nodes.by_type import ANY, ARRAYS, FALSE, NULL, NUMBERS, OBJECTS, STRINGS, TRUE
 from grammarlm.grammars.json_schema.strings.strings import is_text
 
 from .cardinality import Differing
+from .shapes import ArrayShape, Node, ObjectShape
 
 if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
@@ -39,12 +28,12 @@ MOST_DEPTH = 60  # arrays in each other whose items must differ; deeper ones are
 MOST_COUNTS = 4_096  # states of several `contains` counters together
 
 
-def settle(n: Normaliser, root: Conjunction) -> None:
+def settle(n: Normaliser, root: Node) -> None:
     """Computes the shapes of all nodes below the root, and which of them are satisfiable."""
     _spread(n, _explore(n, root))
 
 
-def _explore(n: Normaliser, root: Conjunction) -> list[Conjunction]:
+def _explore(n: Normaliser, root: Node) -> list[Node]:
     """Computes the shapes of all nodes below the root; returns those that are not certainly satisfiable, the deepest first."""
     if root.seen:  # one of the nodes that all schemas share
         return []
@@ -72,36 +61,22 @@ def _explore(n: Normaliser, root: Conjunction) -> list[Conjunction]:
     return waiting
 
 
-def _spread(n: Normaliser, waiting: list[Conjunction]) -> None:
-    """Computes the least fixpoint."""
-    rounds = 0
-    while waiting:
-        left = [node for node in waiting if not _settled(n, node)]
-        if len(left) == len(waiting):
-            return
-        waiting = left
-        rounds += 1
-        if rounds > 2:
-            _by_dependents(n, waiting)
-            return
-
-
-def _by_dependents(n: Normaliser, waiting: list[Conjunction]) -> None:
-    """Worklist for a fixpoint that rounds would take long for: a node is checked again when one below it becomes satisfiable."""
-    above: dict[Conjunction, list[Conjunction]] = {}
+def _spread(n: Normaliser, waiting: list[Node]) -> None:
+    """Computes the least fixpoint: a node is checked again when one below it becomes satisfiable."""
+    above: dict[Node, list[Node]] = {}
     for node in waiting:
         for child in set(_children(node)):
             above.setdefault(child, []).append(node)
-    queue = list(waiting)
+    queue = waiting[::-1]
     while queue:
         node = queue.pop()
         if not node.satisfiable and _settled(n, node):
             queue += above.get(node, ())
 
 
-def _children(node: Conjunction) -> list[Conjunction]:
+def _children(node: Node) -> list[Node]:
     assert node.by_type is not None
-    found: list[Conjunction] = []
+    found: list[Node] = []
     for shape in node.by_type[OBJECTS]:
         found += shape.properties.values()
         found += [child for _, child in shape.others]
@@ -111,7 +86,7 @@ def _children(node: Conjunction) -> list[Conjunction]:
     return found
 
 
-def _settled(n: Normaliser, node: Conjunction) -> bool:
+def _settled(n: Normaliser, node: Node) -> bool:
     n.tick()
     assert node.by_type is not None
     try:
@@ -123,14 +98,14 @@ def _settled(n: Normaliser, node: Conjunction) -> bool:
     return node.satisfiable
 
 
-def _placed(error: GrammarError, node: Conjunction) -> GrammarError:
+def _placed(error: GrammarError, node: Node) -> GrammarError:
     """The error with the pointer of its node, unless it has a better one."""
     if error.pointer is not None:
         return error
     return placed_error(error, node.pointer)
 
 
-def closure(shape: LooseObject, names: frozenset[str]) -> frozenset[str]:
+def closure(shape: ObjectShape, names: frozenset[str]) -> frozenset[str]:
     """The names and everything that they imply, transitively."""
     if not shape.implied:
         return names
@@ -143,7 +118,7 @@ def closure(shape: LooseObject, names: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def object_possible(n: Normaliser, shape: LooseObject) -> bool:
+def object_possible(n: Normaliser, shape: ObjectShape) -> bool:
     properties = shape.properties
     needed = closure(shape, shape.required) if shape.implied else shape.required
     for name in needed:
@@ -160,7 +135,7 @@ def object_possible(n: Normaliser, shape: LooseObject) -> bool:
     return available(n, shape, shape.minimum) >= shape.minimum
 
 
-def can_open(shape: LooseObject, name: str) -> bool:
+def can_open(shape: ObjectShape, name: str) -> bool:
     """May the key be present at all?"""
     if not shape.properties[name].satisfiable or not is_text(name):
         return False
@@ -172,7 +147,7 @@ def can_open(shape: LooseObject, name: str) -> bool:
     return all(shape.properties[other].satisfiable and is_text(other) for other in together)
 
 
-def available(n: Normaliser, shape: LooseObject, enough: int) -> int:
+def available(n: Normaliser, shape: ObjectShape, enough: int) -> int:
     """The number of keys that can be present, at most `enough`."""
     count = sum(can_open(shape, name) for name in shape.properties)
     for language, node in shape.others:
@@ -187,12 +162,12 @@ def available(n: Normaliser, shape: LooseObject, enough: int) -> int:
     return min(count, enough)
 
 
-def array_possible(n: Normaliser, shape: LooseArray, depth: int = 0) -> bool:
+def array_possible(n: Normaliser, shape: ArrayShape, depth: int = 0) -> bool:
     length = shortest(shape)
     if length is None:
         return False
 
-    def holds_containers(node: Conjunction) -> bool:
+    def holds_containers(node: Node) -> bool:
         by_type = node.by_type or ANY
         if any(object_possible(n, inner) for inner in by_type[OBJECTS]):
             return True
@@ -206,7 +181,7 @@ def array_possible(n: Normaliser, shape: LooseArray, depth: int = 0) -> bool:
     )
 
 
-def shortest(shape: LooseArray) -> int | None:
+def shortest(shape: ArrayShape) -> int | None:
     """The smallest number of items, or None where there is none."""
     longest = shape.maximum
     for i, ways in enumerate(shape.prefix):
@@ -224,7 +199,7 @@ def shortest(shape: LooseArray) -> int | None:
     return None if length is None or (longest is not None and length > longest) else length
 
 
-def _shortest_of_one(shape: LooseArray) -> int | None:
+def _shortest_of_one(shape: ArrayShape) -> int | None:
     """One `contains`: the number of items that count is between two sums, and takes each value between them."""
     ((wanted, most),) = shape.contains
     fewest = highest = length = 0
@@ -249,7 +224,7 @@ def _shortest_of_one(shape: LooseArray) -> int | None:
     return length if most is None or fewest <= most else None
 
 
-def _shortest_of_several(shape: LooseArray, longest: int | None) -> int | None:
+def _shortest_of_several(shape: ArrayShape, longest: int | None) -> int | None:
     """Several `contains`: all reachable counts, each clamped where more makes no difference."""
     caps = [low if high is None else high + 1 for low, high in shape.contains]
     enough = shape.minimum + sum(caps) + len(shape.prefix)

@@ -15,9 +15,10 @@ Different spellings are the same value: 1, 1.0 and 10e-1; "a" and "\\u0061".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Union
+from typing import Any, NamedTuple, Union
 
 # A language of strings: the intersection of its parts. A part is (kind, text, holds): kind "pattern" (ECMA-262, a search), "format"
 # (a name), or "words" (text is a tuple of strings: exactly these); holds=False: the complement. The empty set of parts: every
@@ -65,15 +66,68 @@ class Node:
     alternatives: tuple[Shape, ...] = ()
     is_anything: bool = False  # every JSON value
     pointer: str = ""  # its location in the schema, for messages
+    key: frozenset[int] = frozenset()  # its atoms, and what is known before there are alternatives: see by_type.py
+    by_type: Sequence[list[Any]] | None = None
+    satisfiable: bool = False  # certainly not empty
+    seen: bool = False  # reached in the traversal from the root
+    kept: bool = False  # can occur below the root
+
+    def __repr__(self) -> str:
+        return f"<node {self.pointer or '#'} {sorted(self.key)}>"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+class Item(NamedTuple):
+    """One way to read an item. `counts`: bit i is set where the item counts for contains[i]."""
+
+    node: Node
+    counts: int = 0
+
+
+Ways = tuple[Item, ...]
+
+ANYTHING = Node(is_anything=True)
+ANY_OTHERS: tuple[tuple[Language, Node], ...] = ((EVERY_STRING, ANYTHING),)
+ANY_ITEM: Ways = (Item(ANYTHING),)
+# A constraint that a shape cannot express, and the pointer of its keyword: the schema is refused if a value can reach the shape.
+Refusal = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The keys or items that the applicators of an alternative have evaluated, for unevaluatedProperties and unevaluatedItems."""
+
+    names: frozenset[str] = frozenset()
+    patterns: frozenset[str] = frozenset()
+    everything: bool = False
+    prefix: int = 0  # the first `prefix` items
+    nodes: frozenset[Node] = frozenset()  # and the items that belong to one of these
+
+    def with_(self, other: Evaluated) -> Evaluated:
+        return Evaluated(
+            self.names | other.names,
+            self.patterns | other.patterns,
+            self.everything or other.everything,
+            max(self.prefix, other.prefix),
+            self.nodes | other.nodes,
+        )
+
+    def covers(self, other: Evaluated) -> bool:
+        return self.everything or (
+            not other.everything
+            and self.names >= other.names
+            and self.patterns >= other.patterns
+            and self.prefix >= other.prefix
+            and self.nodes >= other.nodes
+        )
+
+
+@dataclass(eq=False, slots=True)
 class ObjectShape:
     # In order of appearance; those only in `required` come last.
     properties: dict[str, Node] = field(default_factory=dict)
     # Keys that are not in `properties`: disjoint languages, each with the node of its values. A key in none of them may not occur.
-    # () means: no other keys; ((EVERY_STRING, node),): any.
-    others: tuple[tuple[Language, Node], ...] = ()
+    # () means: no other keys.
+    others: tuple[tuple[Language, Node], ...] = ANY_OTHERS
     required: frozenset[str] = frozenset()  # all of them are in `properties`
     minimum: int = 0  # number of all keys
     maximum: int | None = None
@@ -83,23 +137,29 @@ class ObjectShape:
     # their bits, the node of the key's values (of one language in `others`, and of nothing else), the node of those that meet them.
     obligations: tuple[tuple[int, Node, Node], ...] = ()
 
+    # Only until all keywords are applied, and impossible keys removed:
+    tail: frozenset[str] = frozenset()  # properties that are not declared, only mentioned: they come last
+    # Obligations: a key in the language, with a value of the node, must occur (and the pointer of the keyword that requires it).
+    some: tuple[tuple[Language, Node, str], ...] = ()
+    evaluated: Evaluated | None = None
+    refusal: Refusal | None = None
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One way to read an item. `counts`: bit i is set where the item counts for contains[i]."""
 
-    node: Node
-    counts: int = 0
-
-
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class ArrayShape:
-    prefix: tuple[tuple[Item, ...], ...] = ()  # by position; several ways are disjoint or count at most once too few
-    rest: tuple[Item, ...] = ()  # after the prefix; (): no more items
+    prefix: tuple[Ways, ...] = ()  # by position; several ways are disjoint or count at most once too few
+    rest: Ways = ANY_ITEM  # after the prefix; (): no more items
     minimum: int = 0
     maximum: int | None = None  # at most len(prefix) where rest is empty, and not beyond a position without ways
     contains: tuple[tuple[int, int | None], ...] = ()  # least and largest number of items that count
     unique: bool = False
+
+    # Only until all keywords are applied:
+    evaluated: Evaluated | None = None
+    refusal: Refusal | None = None
+
+    def ways(self, position: int) -> Ways:
+        return self.prefix[position] if position < len(self.prefix) else self.rest
 
 
 Shape = Union[Literal, StringShape, NumberShape, ObjectShape, ArrayShape]  # noqa: UP007  (Python 3.10 reads it at import)

@@ -8,21 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from grammarlm.grammars.json_schema.nodes.by_type import (
-    ANY,
-    ANY_ARRAY,
-    ANY_OBJECT,
-    ANYTHING,
-    ARRAYS,
-    NUMBERS,
-    OBJECTS,
-    STRINGS,
-    Evaluated,
-    LooseArray,
-    LooseObject,
-)
+from grammarlm.grammars.json_schema.nodes.by_type import ANY, ANY_ARRAY, ANY_OBJECT, ARRAYS, NUMBERS, OBJECTS, STRINGS
 
-from .shapes import NumberShape, StringShape
+from .shapes import ANYTHING, ArrayShape, Evaluated, NumberShape, ObjectShape, StringShape
 
 MOST_COMPARED = 64  # lists up to this length are compared pair by pair; longer ones only lose duplicates
 
@@ -65,7 +53,7 @@ def _scalar(shape: Any) -> Any:
     return shape
 
 
-def _of_object(s: LooseObject) -> Any:
+def _of_object(s: ObjectShape) -> Any:
     return (
         tuple(s.properties.items()),
         s.others,
@@ -79,7 +67,7 @@ def _of_object(s: LooseObject) -> Any:
     )
 
 
-def _of_array(s: LooseArray) -> Any:
+def _of_array(s: ArrayShape) -> Any:
     return s.prefix, s.rest, s.minimum, s.maximum, s.contains, s.unique, s.refusal, s.evaluated
 
 
@@ -114,7 +102,7 @@ def _number_covers(a: NumberShape, b: NumberShape) -> bool:
     return set(a.not_multiples) <= set(b.not_multiples)
 
 
-def _object_covers(a: LooseObject, b: LooseObject) -> bool:
+def _object_covers(a: ObjectShape, b: ObjectShape) -> bool:
     if a.refusal or not (
         a.required <= b.required
         and _within(a.minimum, a.maximum, b.minimum, b.maximum)
@@ -143,7 +131,7 @@ def _node_covers(a: Any, b: Any) -> bool:
     return b is not None and (a is b or a.key <= b.key or b.key == frozenset([-1]))
 
 
-def _array_covers(a: LooseArray, b: LooseArray) -> bool:
+def _array_covers(a: ArrayShape, b: ArrayShape) -> bool:
     if a.refusal or a.contains or b.contains or (a.unique and not b.unique):
         return False
     if not _within(a.minimum, a.maximum, b.minimum, b.maximum):

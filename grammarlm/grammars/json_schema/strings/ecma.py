@@ -25,14 +25,13 @@ from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.regular import charset, utf8
 from grammarlm.grammars.regular.charset import CharSet
 from grammarlm.grammars.regular.derivatives import Algebra
-from grammarlm.grammars.regular.scanner import HEX, MULTILINE
+from grammarlm.grammars.regular.scanner import HEX, MULTILINE, UNICODE
 from grammarlm.grammars.regular.syntax import FLAGS, Group, Item, RegexParser
 from grammarlm.grammars.regular.terms import ALT, AND, CAT, LOOK, NIL, NOT, NOTHING, PREV, REP, Term
 
 from .text_algebra import every_string
 
 LINE_ENDS: CharSet = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
-DOT = charset.negate(LINE_ENDS)
 SPACES: CharSet = (
     (0x09, 0x0D),
     (0x20, 0x20),
@@ -67,56 +66,26 @@ def parse_ecma(pattern: str, algebra: Algebra) -> Term:
 
 class EcmaParser(RegexParser):
     EXTENDED = False
+    LENIENT_CLASSES = True
+    LINE_ENDS = LINE_ENDS
+    INSIDE_EMPTY = True
 
     def __init__(self, pattern: str, algebra: Algebra):
         super().__init__(pattern, algebra)
-        self.every = every_string(algebra)
+        self.flags = UNICODE  # of case alone: categories are ASCII
+        self.every = self.anything = every_string(algebra)
         self.end = algebra.look(NIL)
 
     # ------------------------------------------------------------------ characters
 
-    def dot(self) -> CharSet:
-        return DOT
-
     def category(self, letter: str) -> CharSet:
         return CATEGORIES[letter]
-
-    def fold(self, chars: CharSet) -> CharSet:
-        return super().fold(chars) if not self.flags else charset.ignore_case(chars, unicode=True)
 
     def literal(self, code_point: int, start: int) -> None:
         if charset.SURROGATES[0] <= code_point <= charset.SURROGATES[1]:
             self.push(())  # half a surrogate pair: no string contains one
         else:
             super().literal(code_point, start)
-
-    def bracket(self, start: int) -> CharSet:
-        negated = self.take("^")
-        text, ranges = self.text, []
-        while True:
-            here = self.at
-            if here >= len(text):
-                raise self.error("unterminated character set: ']' is missing", start)
-            if text[here] == "]":
-                self.at += 1
-                break
-            self.tick()
-            low = self.bracket_item(here)
-            if not text.startswith("-", self.at) or text.startswith("-]", self.at) or self.at + 1 >= len(text):
-                ranges.append(((low, low),) if isinstance(low, int) else low)
-                continue
-            self.at += 1
-            high = self.bracket_item(self.at)
-            if not isinstance(low, int) or not isinstance(high, int):  # [\w-.]: the minus is one of the characters
-                ranges += [((end, end),) if isinstance(end, int) else end for end in (low, 0x2D, high)]
-                continue
-            if high < low:
-                raise self.error(f"bad character range {text[here : self.at]}", here)
-            ranges.append(((low, high),))
-        chars = charset.union(*ranges)
-        if self.flags:
-            chars = self.fold(chars)
-        return charset.negate(chars) if negated else chars
 
     def escaped_character(self, letter: str, start: int, in_bracket: bool = False) -> int:
         if letter == "u":
@@ -145,10 +114,6 @@ class EcmaParser(RegexParser):
                 return 0x10000 + ((first - LEADS.start) << 10) + (second - TRAILS.start)
         self.at = here
         return first
-
-    def property(self, letter: str, start: int) -> CharSet:
-        chars = super().property(letter, start)
-        return charset.negate(()) if chars == () and letter == "P" else chars
 
     # ------------------------------------------------------------------ groups and look-around
 
@@ -180,33 +145,6 @@ class EcmaParser(RegexParser):
         if not self.flags & MULTILINE:
             return self.end
         return self.followed_by(LINE_ENDS, end=True)
-
-    def caret_anchor(self) -> Term:
-        return self.preceded_by(LINE_ENDS if self.flags & MULTILINE else (), start=True)
-
-    def followed_by(self, chars: CharSet, end: bool) -> Term:
-        more = self.algebra.cat(self.set_term(chars), self.every)
-        return self.algebra.look(self.algebra.alt((more, NIL)) if end else more)
-
-    def word_boundary(self, negated: bool) -> Term:
-        word, other = charset.WORD, CATEGORIES["W"]
-        before_word, before_other = self.followed_by(word, end=False), self.followed_by(other, end=True)
-        after_word, after_other = self.preceded_by(word, start=False), self.preceded_by(other, start=True)
-        if negated:
-            return self.either((after_word, before_word), (after_other, before_other))
-        return self.either((after_word, before_other), (after_other, before_word))
-
-    def close(self) -> None:
-        group = self.groups.pop()
-        self.flags = group.flags
-        if group.kind == "group":
-            self.push(self.body(group))
-            return
-        if group.kind == "behind":
-            self.push(self.lookbehind(group))
-            return
-        ahead = self.followed(self.body(group), self.every)
-        self.push(self.algebra.look(self.algebra.without(ahead) if group.negated else ahead))
 
     def anywhere(self, body: Term) -> Term:
         """Any text, the body, any text; where the body contains `^`, the text before it is empty."""

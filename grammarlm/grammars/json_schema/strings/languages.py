@@ -18,7 +18,7 @@ from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, Language
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import AND, FOREVER, NOT, NOTHING, SCOPE, WORDS, Term, accepts_empty
 
-from .automaton import Explorations, Explored, over_the_limit
+from .automaton import Explorations, over_the_limit
 from .ecma import parse_ecma
 from .formats import INCOMPLETE, SHARED, SOUND, format_term
 from .lengths import CONTINUATION, LengthSets, count_words
@@ -202,7 +202,7 @@ class Languages:
                     return False
                 before[target] = term
                 parts = target.parts if target.kind == AND else (target,)
-                left = sum([self._lengths.at_least(part) for part in parts])
+                left = sum([self._lengths.form(part).low for part in parts])
                 heappush(waiting, (left, -next(order), target))
             if len(before) > most:
                 return None
@@ -214,18 +214,11 @@ class Languages:
         target = self.algebra.both((term, bounded))
         return target.nullable or (target is not NOTHING and self._search(target, FEW_STATES) is False)
 
-    def explore(self, term: Term) -> Explored:
-        """All reachable states."""
-        return self._explorations.of(term)
-
     # ------------------------------------------------------------------ lengths
 
-    def lengths(self, language: Language, most: int = MOST_LENGTH) -> int:
-        """Bit k: a string of k characters is in the language; bit most + 1: a longer one."""
-        return self.lengths_from(self.term(language), most)
-
     def lengths_from(self, term: Term, most: int = MOST_LENGTH) -> int:
-        """The same for the continuations of a state of the automaton; a character that has begun does not count."""
+        """Bit k: a continuation of k characters from a state of the automaton exists; bit most + 1: a longer one. A character that
+        has begun does not count."""
         return self._lengths.of(term, most)
 
     def shortest_from(self, term: Term, most: int = MOST_LENGTH) -> int:
@@ -239,7 +232,8 @@ class Languages:
     def bounds(self, language: Language) -> tuple[int, float]:
         """Bounds on the string lengths, from the form of the term; they need not be tight."""
         term = self.term(language)
-        return self._lengths.at_least(term), self._lengths.at_most(term)
+        low, high, _ = self._lengths.form(term)
+        return low, high
 
     def fits(self, language: Language, low: int, high: int | None) -> bool:
         """Is there a string of low..high characters?"""
@@ -258,7 +252,7 @@ class Languages:
         bounds = self._lengths.bounds(term)
         if bounds is None or bounds[1] < low or (high is not None and bounds[0] > high):
             return False
-        if high is None or low <= bounds[0] or bounds[1] <= high or self._lengths.span(term):
+        if high is None or low <= bounds[0] or bounds[1] <= high or self._lengths.form(term).is_solid:
             return True
         most = min(high, MOST_LENGTH)
         if (self._lengths.of(term, most) & ((2 << most) - 1)) >> low:
@@ -276,7 +270,7 @@ class Languages:
 
     def is_endless(self, term: Term) -> bool:
         """Is the number of strings certainly infinite? Decided by the form of the term."""
-        return term.sure and term.kind not in EXPLORED and self._lengths.at_most(term) == FOREVER
+        return term.sure and term.kind not in EXPLORED and self._lengths.form(term).high == FOREVER
 
     def count_after(self, term: Term, most: int) -> int:
         """The number of continuations of a state, at most `most`; it may be within a character. `most` where counting takes too
@@ -296,9 +290,9 @@ class Languages:
         """The same for the continuations of a state of the automaton."""
         if high is not None and high < low:
             return 0
-        if high is not None and self._lengths.at_least(term) > high:
+        if high is not None and self._lengths.form(term).low > high:
             return 0
-        if high is None and term.sure and self._lengths.at_most(term) == FOREVER and term.kind not in EXPLORED:
+        if high is None and self.is_endless(term):
             return most
         if term.kind == WORDS:
             return min(count_words(term, low, high), most)

@@ -10,11 +10,10 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from grammarlm.grammars.regular.terms import (
     ALT,
-    AND,
     CAT,
     CHARS,
     EMPTY,
@@ -24,7 +23,6 @@ from grammarlm.grammars.regular.terms import (
     NOT,
     PREV,
     REP,
-    SCOPE,
     WORDS,
     Term,
 )
@@ -32,6 +30,14 @@ from grammarlm.grammars.regular.terms import (
 CONTINUATION = sum(1 << byte for byte in range(0x80, 0xC0))
 
 Span = tuple[int, float]  # every length from .. to
+
+
+class Form(NamedTuple):
+    """Bounds on the lengths, from the form of a term: complements and look-around may exclude more."""
+
+    low: int
+    high: float
+    is_solid: bool  # there are strings of each length between
 
 
 class States(Protocol):
@@ -70,103 +76,44 @@ class LengthSets:
 
     def __init__(self, explore: Callable[[Term], States], tick: Callable[[], None] = lambda: None):
         self._explore, self._tick = explore, tick
-        self._least: dict[Term, int] = {}
-        self._most: dict[Term, float] = {}
+        self._forms: dict[Term, Form] = {}
         self._bounds: dict[Term, Span | None] = {}
-        self._spans: dict[Term, Span | None] = {}
         self._sets: dict[tuple[Term, int], int] = {}
 
-    # ------------------------------------------------------------------ intervals
-
-    def span(self, term: Term) -> Span | None:
-        """The lengths as an interval, where they certainly form one."""
-        if term in self._spans:
-            return self._spans[term]
-        found = self._spans[term] = self._span(term)
-        return found
-
-    def _span(self, term: Term) -> Span | None:
-        kind, parts = term.kind, term.parts
-        if term.look or term.prev:
-            return None
-        if kind == CHARS:
-            return _one(term)
-        if kind == EPS:
-            return 0, 0
-        if kind == WORDS:
-            return self._words_span(term)
-        if kind == CAT:
-            low: int = 0
-            high: float = 0
-            for factor in _factors(term):
-                part = self.span(factor)
-                if part is None:
-                    return None
-                low, high = low + part[0], high + part[1]
-            return low, high
-        if kind == ALT:
-            return _joined([self.span(part) for part in parts])
-        if kind == REP:
-            return _repeated(self.span(parts[0]), *term.data)
-        return None
-
-    def _words_span(self, term: Term) -> Span | None:
-        keeper, low, high, depth = term.data
-        if high == low + 1:
-            length = word_length(keeper.value[low], depth)
-            return length, length
-        lengths = {word_length(word, depth) for word in keeper.value[low:high]}
-        first, last = min(lengths), max(lengths)
-        return (first, last) if len(lengths) == last - first + 1 else None
-
-    # ------------------------------------------------------------------ bounds
-
-    def at_least(self, term: Term) -> int:
-        """Lower bound of the string lengths, from the form of the term: complements and look-around may exclude more."""
-        known = self._least.get(term)
-        if known is not None:
-            return known
-        kind, parts = term.kind, term.parts
-        if kind == CHARS:
-            least = _one(term)[0]
-        elif kind == WORDS:
-            least = _words_bounds(term)[0]
-        elif kind == CAT:
-            least = sum(self.at_least(factor) for factor in _factors(term))
-        elif kind == REP:
-            least = term.data[0] * self.at_least(parts[0]) if term.data[0] else 0
-        elif kind == ALT:
-            least = min(self.at_least(part) for part in parts)
-        elif kind in (AND, SCOPE):
-            least = max(self.at_least(part) for part in parts)
-        else:
-            least = 0
-        self._least[term] = least
-        return least
-
-    def at_most(self, term: Term) -> float:
-        """Upper bound of the string lengths; infinite where the form does not give one."""
-        known = self._most.get(term)
+    def form(self, term: Term) -> Form:
+        """What the form of the term says of the lengths."""
+        known = self._forms.get(term)
         if known is None:
-            known = self._most[term] = self._at_most(term)
+            known = self._forms[term] = self._form(term)
         return known
 
-    def _at_most(self, term: Term) -> float:
+    def _form(self, term: Term) -> Form:
         kind = term.kind
-        if kind in (EPS, EMPTY, LOOK, PREV):
-            return 0
         if kind == CHARS:
-            return _one(term)[1]
+            length = (
+                0 if term.data[0][0] & CONTINUATION else 1
+            )  # counted at the first byte: the rest of a character has 0
+            return Form(length, length, True)
+        if kind in (EPS, EMPTY, LOOK, PREV):
+            return Form(0, 0, kind == EPS)
         if kind == WORDS:
-            return _words_bounds(term)[1]
+            lengths = _words_lengths(term)
+            return Form(min(lengths), max(lengths), len(lengths) == max(lengths) - min(lengths) + 1)
         if kind == NOT:
-            return FOREVER
-        longest = [self.at_most(part) for part in _factors(term)]
+            return Form(0, FOREVER, False)
+        forms = [self.form(part) for part in _factors(term)]
+        is_solid = all(form.is_solid for form in forms) and not (term.look or term.prev)
+        lows, highs = [form.low for form in forms], [form.high for form in forms]
         if kind == CAT:
-            return sum(longest)
+            return Form(sum(lows), sum(highs), is_solid)
         if kind == REP:
-            return longest[0] * term.data[1] if longest[0] else 0
-        return min(longest) if kind == AND else max(longest)
+            low, high = term.data
+            return Form(
+                low * lows[0], high * highs[0] if highs[0] else 0, is_solid and _has_no_gap(forms[0], low, high)
+            )
+        if kind == ALT:
+            return Form(min(lows), max(highs), is_solid and _do_touch(forms))
+        return Form(max(lows), min(highs), False)
 
     def bounds(self, term: Term) -> Span | None:
         """The least and the greatest length; None for the empty language."""
@@ -175,13 +122,13 @@ class LengthSets:
         return self._bounds[term]
 
     def _find_bounds(self, term: Term) -> Span | None:
-        span = self.span(term)
-        if span is not None or term.kind == EMPTY:
-            return span
-        if term.kind not in (CAT, ALT, REP, WORDS) or term.look or term.prev:
+        form = self.form(term)
+        if form.is_solid or term.kind == WORDS:
+            return form.low, form.high
+        if term.kind == EMPTY:
+            return None
+        if term.kind not in (CAT, ALT, REP) or term.look or term.prev:
             return self._explore(term).bounds(term)
-        if term.kind == WORDS:
-            return _words_bounds(term)
         found = [self.bounds(part) for part in _factors(term)]
         known = [part for part in found if part is not None]
         if term.kind == ALT:
@@ -193,13 +140,11 @@ class LengthSets:
         (low, high), (first, last) = term.data, known[0]
         return low * first, high * last if last else 0
 
-    # ------------------------------------------------------------------ any set
-
     def of(self, term: Term, most: int) -> int:
         """The set of string lengths (of the remaining lengths, for a term within a character)."""
-        span = self.span(term)
-        if span is not None:
-            return interval(span[0], span[1], most)
+        form = self.form(term)
+        if form.is_solid:
+            return interval(form.low, form.high, most)
         key = term, most
         known = self._sets.get(key)
         if known is None:
@@ -214,10 +159,9 @@ class LengthSets:
         if term.look or term.prev:
             return self._explore(term).lengths(term, most)
         if kind == WORDS:
-            keeper, low, high, depth = term.data
             found = 0
-            for word in keeper.value[low:high]:
-                found |= 1 << min(word_length(word, depth), most + 1)
+            for length in _words_lengths(term):
+                found |= 1 << min(length, most + 1)
             return found
         if kind == CAT:
             return self._of_row(term, most)
@@ -256,40 +200,26 @@ def _factors(term: Term) -> Sequence[Term]:
     return factors
 
 
-def _words_bounds(term: Term) -> Span:
+def _words_lengths(term: Term) -> set[int]:
     keeper, low, high, depth = term.data
-    lengths = [word_length(word, depth) for word in keeper.value[low:high]]
-    return min(lengths), max(lengths)
+    return {word_length(word, depth) for word in keeper.value[low:high]}
 
 
-def _one(term: Term) -> Span:
-    """A character is counted at its first byte, so the rest of one has length 0."""
-    return (0, 0) if term.data[0][0] & CONTINUATION else (1, 1)
+def _do_touch(forms: list[Form]) -> bool:
+    """Do the intervals leave no gap between them?"""
+    ordered = sorted(forms)
+    high = ordered[0].high
+    for form in ordered:
+        if form.low > high + 1:
+            return False
+        high = max(high, form.high)
+    return True
 
 
-def _joined(spans: list[Span | None]) -> Span | None:
-    known = sorted(span for span in spans if span is not None)
-    if len(known) < len(spans):
-        return None
-    low, high = known[0]
-    for first, last in known:
-        if first > high + 1:
-            return None
-        high = max(high, last)
-    return low, high
-
-
-def _repeated(span: Span | None, low: int, high: float) -> Span | None:
+def _has_no_gap(form: Form, low: int, high: float) -> bool:
     """k turns have k first .. k last characters: no gap if the range of each k begins where that of k - 1 ends, or before."""
-    if span is None:
-        return None
-    first, last = span
-    if last == 0 or high == 0:
-        return 0, 0
-    longest = low * last if low else 0  # 0 * inf is no number
-    if low != high and longest + 1 < (low + 1) * first:
-        return None
-    return low * first, high * last
+    longest = low * form.high if low else 0  # 0 * inf is no number
+    return form.high == 0 or low == high or longest + 1 >= (low + 1) * form.low
 
 
 def added(a: int, b: int, most: int) -> int:

@@ -5,15 +5,13 @@ Everything in the language is a valid expression; these valid ones are missing:
 
     groups deeper than DEPTH, named groups, back-references
     {n,m} with numbers of more than three digits, or equal first digits of three (but {n00,m})
-    ranges of characters in a class whose order does not show in the first bytes, or the first two digits of an escape
+    ranges of characters in a class that do not begin with an ASCII character, or end with an escape
     properties other than the categories and a few more
 
 So what is not in the language need not be broken, and the opposite of the format is refused.
 """
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 from grammarlm.grammars.regular import charset, utf8
 from grammarlm.grammars.regular.charset import CharSet
@@ -82,43 +80,13 @@ def _character_class(algebra: Algebra) -> Term:
 
 
 def _ranges(algebra: Algebra) -> list[Term]:
-    """Ordered ranges low-high: from an ASCII character to any later one, to one with a greater first byte, between escapes."""
-    found = []
-    minus = algebra.word(b"-")
+    """Ranges from an ASCII character to a later character."""
     barred: CharSet = tuple((ord(c), ord(c)) for c in "-[\\]^")
-    allowed = charset.intersect(charset.negate(charset.union(barred)), ((0x20, charset.LAST),))
-
-    def chars(low: int, high: int) -> Term:
-        return algebra.chars(utf8.encode(charset.intersect(allowed, ((low, high),))))
-
+    allowed = charset.intersect(charset.negate(charset.union(barred)), ((0x21, charset.LAST),))
+    found = []
     for code_point in range(0x21, 0x7F):
         if charset.contains(allowed, code_point):
-            low = algebra.word(bytes([code_point]))
-            found.append(algebra.sequence([low, minus, chars(code_point, charset.LAST)]))
-    latin = [(chr(code_point).encode(), code_point) for code_point in range(0xC0, 0x100)]  # same first bytes
-    found += [algebra.sequence([algebra.word(low), minus, chars(code_point, 0xFF)]) for low, code_point in latin]
-    starts = [*range(0x80, 0x800, 0x40), 0x800, *range(0x1000, 0x10000, 0x1000), 0x10000]  # where first bytes change
-    for start, end in pairwise(starts):
-        found.append(algebra.sequence([chars(start, end - 1), minus, chars(end, charset.LAST)]))
-    return [*found, *_escaped_ranges(algebra, "x", 2), *_escaped_ranges(algebra, "u", 4)]
-
-
-def _escaped_ranges(algebra: Algebra, letter: str, digits: int) -> list[Term]:
-    """\\x20-\\x7E or \\u4e00-\\u9fa5: ordered by the first digit, or the second (the others are 0 at the low end)."""
-    digit = [parse_regex(f"[{d:x}{d:X}]", algebra) for d in range(16)]
-    later = [algebra.alt(digit[d + 1 :]) for d in range(16)]
-    start, link = algebra.word(f"\\{letter}".encode()), algebra.word(f"-\\{letter}".encode())
-
-    def many(count: int) -> Term:
-        return algebra.repeat(algebra.alt(digit), count, count)
-
-    zeros = algebra.word(b"0" * (digits - 2))
-    found = []
-    for first in range(16):
-        upper = [algebra.sequence([many(digits - 1), link, later[first], many(digits - 1)])]
-        for second in range(16):
-            greater = algebra.sequence([many(digits - 2), link, digit[first], later[second], many(digits - 2)])
-            equal = algebra.sequence([zeros, link, digit[first], digit[second], many(digits - 2)])
-            upper.append(algebra.cat(digit[second], algebra.alt([greater, equal])))
-        found.append(algebra.sequence([start, digit[first], algebra.alt(upper)]))
+            later = charset.intersect(allowed, ((code_point, charset.LAST),))
+            low = algebra.word(bytes([code_point, ord("-")]))
+            found.append(algebra.cat(low, algebra.chars(utf8.encode(later))))
     return found

@@ -124,13 +124,6 @@ def has(shape: StringShape, value: str, languages: Languages) -> bool:
     return languages.has(shape.language, value)
 
 
-def count(shape: StringShape, most: int, languages: Languages) -> int:
-    """The number of strings of this shape, at most `most`."""
-    if shape.values is not None:
-        return min(len(set(shape.values)), most)
-    return languages.count(shape.language, shape.minimum, shape.maximum, most)
-
-
 def is_text(text: str) -> bool:
     """False for half a surrogate pair: no text equals it."""
     try:

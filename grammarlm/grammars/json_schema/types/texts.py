@@ -45,47 +45,6 @@ def _decimals(before: int | str, after: int) -> str:
     return f"-?{whole}" + (rf"(?:\.[0-9]{{1,{after}}})?" if after else "")
 
 
-def integer_text(low: int | None, high: int | None, largest: int) -> str | None:
-    """Whole numbers in plain digits from low to high, at most `largest` where a side is open; None where there is none."""
-    low, high = -largest if low is None else low, largest if high is None else high
-    forms = [_magnitudes(max(low, 0), high)] if high >= 0 else []
-    if low < 0:
-        forms += [f"-{form}" for form in [_magnitudes(max(-high, 1), -low)] if form]
-    return "|".join(form for form in forms if form) or None
-
-
-def _magnitudes(low: int, high: int) -> str:
-    """The digits of low to high, both non-negative."""
-    forms: list[str] = []
-    for size in range(len(str(low)), len(str(high)) + 1):
-        least, most = max(low, 10 ** (size - 1) if size > 1 else 0), min(high, 10**size - 1)
-        if least <= most:
-            forms += _same_width(str(least), str(most))
-    return f"(?:{'|'.join(forms)})" if forms else ""
-
-
-def _same_width(low: str, high: str) -> list[str]:
-    """Digit strings between two of one width: those that share a prefix with the lower bound, those between, those that share one
-    with the upper bound."""
-    split = next((i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b), None)
-    if split is None:
-        return [low]
-    common, width = low[:split], len(low)
-    forms = []
-    for at in range(width - 1, split, -1):
-        forms += _step(low[:at], int(low[at]) + 1, 9, width - at - 1)
-    forms = [low, *forms, *_step(common, int(low[split]) + 1, int(high[split]) - 1, width - split - 1)]
-    for at in range(split + 1, width):
-        forms += _step(high[:at], 0, int(high[at]) - 1, width - at - 1)
-    return [*forms, high]
-
-
-def _step(before: str, least: int, most: int, free: int) -> list[str]:
-    if least > most:
-        return []
-    return [f"{before}[{least}-{most}]" + (f"[0-9]{{{free}}}" if free else "")]
-
-
 # ---- days and times
 
 DAY = f"(?!0000){DATE}"
