@@ -169,12 +169,13 @@ def _contextual(
     asks = np.array([not t.is_first and t.looks_back for t in lexer.terminals], bool)
     asked_here = (accepted & asks).any(axis=1).tolist()
     packed = np.packbits(accepted, axis=1)
-    for number, row in enumerate(accepted):
-        before = UNKNOWN if not asked_here[number] else first if number == start else SOMETHING
-        key = packed[number].tobytes(), before
+    rows, width = packed.tobytes(), packed.shape[1]
+    for number, asks_before in enumerate(asked_here):
+        before = UNKNOWN if not asks_before else first if number == start else SOMETHING
+        key = rows[number * width : (number + 1) * width], before
         state = known.get(key)
         if state is None:
-            here = set(np.flatnonzero(row).tolist())
+            here = set(np.flatnonzero(accepted[number]).tolist())
             words = (here | apart) - twins
             pairs = [(of, keyword) for of, keyword, _ in renamed if of in here and keyword in words]
             hidden = apart.union(keyword for of, keyword, embedded in renamed if embedded and of in here)

@@ -1,8 +1,8 @@
 """LALR(1) states and lookaheads of rules over integers: what goes into the kernel that makes them, and what comes out.
 
 They are those that lark computes, conflicts included: its analysis is the definition (tests/grammars/lark/test_lalr_states.py), but
-it works on objects, and takes hundreds of times as long. Only where empty nonterminals follow each other in a circle of states, which
-makes a grammar ambiguous, lark's lookaheads have more than the definition gives: they are left to lark.
+it works on objects, and takes hundreds of times as long. Only where empty nonterminals follow each other in a circle of states,
+which makes a grammar ambiguous, lark's lookaheads have more than the definition gives: they are left to lark.
 """
 
 from __future__ import annotations

@@ -114,7 +114,6 @@ def derived(rules: list[Rule], takes: Callable[[int], bool], tick: Callable[[], 
     users: dict[int, list[int]] = {}
     missing = []
     for number, (_, symbols) in enumerate(rules):
-        tick()
         missing.append(sum(s < 0 or not takes(s) for s in symbols))
         for symbol in symbols:
             if symbol < 0:

@@ -14,15 +14,15 @@ from grammarlm.errors import GrammarError, LimitExceeded, caret
 
 PIECES = re.compile(
     r"""[ \t]*(?:
-      (?P<comment> \s*(?://|\#)[^\n]* )
+      (?P<rule> _?[a-z][_a-z0-9]* )
+    | (?P<terminal> _?[A-Z][_A-Z0-9]* )
+    | (?P<string> "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i? )
+    | (?P<comment> \s*(?://|\#)[^\n]* )
     | (?P<newline> \r?\n\s*\|? )
     | (?P<blank> [ \t]+ | \\[ ]*\n )
     | (?P<number> [+-]?\d+ )
     | (?P<modifiers> (?:!\??|\?!?)(?=[_a-z]) )
     | (?P<operator> [+*]|\?(?![a-z_]) )
-    | (?P<rule> _?[a-z][_a-z0-9]* )
-    | (?P<terminal> _?[A-Z][_A-Z0-9]* )
-    | (?P<string> "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i? )
     | (?P<regexp> /(?!/)[^/\\]*(?:\\[\s\S][^/\\]*)*/[imslux]* )
     | (?P<mark> ->|\.\.|%ignore|%override|%declare|%extend|%import|[()\[\]{}:,|.~] ) )
     """,

@@ -167,7 +167,7 @@ class RuleMaker:
                 self.waiting.append(Body(named, named.name, {}))
         self.terminal_names = {terminal.name for terminal in self.terminals}
         self.of_pattern = {terminal.pattern: terminal.name for terminal in self.terminals}
-        self.of_literal: dict[str, tuple[int, bool]] = {}
+        self.of_leaf: dict[str, tuple[int, bool]] = {}  # of names and literals as written
         self.repeats: list[tuple[str, int, int]] = []  # name, part, place
         self.repeated: dict[object, int] = {}
         self.instances: dict[tuple, int] = {}
@@ -209,12 +209,14 @@ class RuleMaker:
         """A body without brackets, operators and aliases, as most are."""
         alternatives: dict[tuple[int, ...], None] = {}
         symbols: list[int] = []
+        known = {} if body.arguments else self.of_leaf
         for op in code[:-1]:
             if type(op) is Sequence:
                 alternatives[tuple(symbols)] = None
                 symbols.clear()
             else:
-                symbols.append(self.symbol_of(op, body)[0])
+                found = known.get(op[0])  # type: ignore[arg-type]  # a name or a literal, as written
+                symbols.append((found or self.symbol_of(op, body))[0])
         self.budget.grow(len(code) - 1, body.name, body.rule.at)
         self.add_rules(body.name, body.rule.priority, [*alternatives], body.rule.at)
 
@@ -259,16 +261,17 @@ class RuleMaker:
 
     def symbol_of(self, op: Code, body: Body) -> tuple[int, bool]:
         """Of a name or a literal; and is it a terminal that lark's trees leave out, a string or one with an underscore?"""
-        if type(op) is Literal:
-            found = self.of_literal.get(op.text)
-            if found is None:
+        assert isinstance(op, Name | Literal)
+        written = op[0]
+        found = body.arguments.get(written) or self.of_leaf.get(written)
+        if found is None:
+            if isinstance(op, Literal):
                 pattern = self.patterns.literal(op)
-                found = self.of_literal[op.text] = self.terminal(pattern, op.at), pattern.kind == "str"
-            return found
-        assert isinstance(op, Name)
-        if body.arguments and op.name in body.arguments:
-            return body.arguments[op.name]
-        return self.symbols(op.name, self.scope.named[op.name].is_terminal), op.name.startswith("_")
+                found = self.terminal(pattern, op.at), pattern.kind == "str"
+            else:
+                found = self.symbols(written, self.scope.named[written].is_terminal), written.startswith("_")
+            self.of_leaf[written] = found
+        return found
 
     def terminal(self, pattern: Pattern, at: int) -> int:
         """The terminal of a string or regular expression; it is named after the string if that name is free."""
@@ -373,13 +376,7 @@ def in_order_of_lark(code: list[Code]) -> tuple[list[list[int]], list[int]]:
     children: list[list[int]] = []
     stack: list[int] = []
     for place, op in enumerate(code):
-        match op:
-            case Sequence(length=length) | Alternatives(length=length) | Use(length=length):
-                pass
-            case Maybe() | Repeat():
-                length = 1
-            case _:
-                length = 0
+        length = 1 if type(op) in (Maybe, Repeat) else getattr(op, "length", 0)
         children.append(stack[len(stack) - length :])
         stack[len(stack) - length :] = [place]
     depths = [0] * len(code)

@@ -10,8 +10,8 @@ from grammarlm.layout.stack import LR_BASE, UNION, Field
 
 from . import calls
 from .arena import StackArena
+from .language import Fork, Thread
 from .numbers import ACCEPTED, StackNumbers
-from .program import Fork, Thread
 from .states import StateMaker
 
 

@@ -22,8 +22,9 @@ from .arena_plan import Surveys
 from .configs import StackConfigs
 from .description import RuleNames, describe
 from .ends.completion import parts
+from .language import Thread
 from .numbers import StackNumbers
-from .program import StackProgram, Thread
+from .program import StackProgram
 from .rows import StackRows
 from .signatures import Signatures
 from .states import StateMaker

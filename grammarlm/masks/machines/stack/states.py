@@ -20,8 +20,9 @@ from grammarlm.masks.runtime.collector import PATIENT
 from . import calls
 from .arena import FIRST_REAL, StackArena
 from .arena_plan import Surveys
+from .language import Move
 from .numbers import StackNumbers
-from .program import Move, StackProgram
+from .program import StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
 AHEAD_LETTERS = 8  # letters of a string that are made together

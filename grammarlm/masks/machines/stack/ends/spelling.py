@@ -16,7 +16,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from grammarlm.grammars.cfg.left_recursion import call_bits
 from grammarlm.grammars.cfg.pushdown import Entrance
@@ -25,9 +24,7 @@ from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.byte_classes import EVERY_BYTE
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 from grammarlm.masks.machines.regular.completion import Completions
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.stack.program import StackProgram
+from grammarlm.masks.machines.stack.language import StackLanguage
 
 MARK = 0x100
 SPECIAL = 0x10000
@@ -44,7 +41,7 @@ class FrameTexts(Completions):
 
     empty = ""
 
-    def __init__(self, program: StackProgram, letters: list[str | None], usable: int):
+    def __init__(self, program: StackLanguage, letters: list[str | None], usable: int):
         super().__init__(program.algebra, program.limits.max_states, program.clock.check)
         self._letters, self._usable = letters, usable
 
@@ -83,7 +80,7 @@ class Mark:
 class Spelling:
     """The shortest texts of a program, shared by all epochs."""
 
-    def __init__(self, program: StackProgram):
+    def __init__(self, program: StackLanguage):
         self.program = program
         self.usable = EVERY_BYTE if program.tokens_spell_all else program.facts.single_bytes
         self.lr = program.lr

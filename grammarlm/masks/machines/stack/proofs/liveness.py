@@ -19,19 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.cfg.pushdown import Entrance
 from grammarlm.grammars.lark.lexer import LexerState
+from grammarlm.grammars.lark.tables import LrTables
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 from grammarlm.layout.stack import CALL, ENTER, POP
+from grammarlm.masks.machines.stack.language import StackLanguage, Thread
 
 from .lexing import UNDECIDED, Lexing
-
-if TYPE_CHECKING:
-    from grammarlm.grammars.lark.tables import LrTables
-    from grammarlm.masks.machines.stack.program import StackProgram, Thread
 
 Stack = TypeVar("Stack", bound=Hashable)  # any representation of stacks
 
@@ -90,12 +88,20 @@ Goal = InRule | OnTop | Under
 Outcome = Any  # by the kind of goal
 
 
+class Trusting(Protocol):
+    """What is proved of borders (trust.py)."""
+
+    def trusts(self, border: Term) -> bool: ...
+    def trusts_at(self, lexer: LexerState, border: Term) -> bool: ...
+    def is_between(self, state: object) -> bool: ...
+
+
 class StackLiveness:
     """Outcomes and answers, memoised until `forget`."""
 
-    def __init__(self, program: StackProgram, lexing: Lexing, trusts: bool = True):
-        """`trusts`: a thread under a border that the program trusts counts as alive without a search."""
-        self.program, self.lexing, self.trusts = program, lexing, trusts
+    def __init__(self, program: StackLanguage, lexing: Lexing, trust: Trusting | None):
+        """`trust`: a thread under a border that it trusts counts as alive without a search."""
+        self.program, self.lexing, self.trust = program, lexing, trust
         self.forget()
 
     @property
@@ -287,7 +293,7 @@ class StackLiveness:
     def _push(self, user: Goal, state: int, nonterminal: int, at: At) -> None:
         """The nonterminal has been read on top of the LR state."""
         target = self._goto[state][nonterminal]
-        if not self.trusts:
+        if self.trust is None:
             self._positions[Under(state, Reduced(0, nonterminal, at))] = None
         if target >= 0:
             self._link(OnTop(target, at), user, state)
@@ -334,14 +340,14 @@ class StackLiveness:
         """The LR state before a lexeme; the positions after ignored lexemes are goals of their own."""
         start = self._lr.lexers[state]
         at = At(start, start, border, 0)
-        if not self.trusts:
+        if self.trust is None:
             _, borders = self.lexing.next(start, start, border)
             self._positions.update((OnTop(state, at._replace(border=left)), None) for left in borders)
         return OnTop(state, at)
 
     def _is_trusted(self, at: At) -> bool:
-        between = self.trusts and at.state is at.start and not at.forbidden
-        return between and self.program.trust.trusts_at(at.start, at.border)
+        is_between = at.state is at.start and not at.forbidden
+        return self.trust is not None and is_between and self.trust.trusts_at(at.start, at.border)
 
     # ------------------------------------------------------------------ rules and lexemes that are frames
 
@@ -351,7 +357,7 @@ class StackLiveness:
         if isinstance(state, Entrance):
             self._link(self._begun(state.lr_state, border), goal, None)
             return
-        if self.trusts and program.trust.is_between(state) and program.trust.trusts(border):
+        if self.trust is not None and self.trust.is_between(state) and self.trust.trusts(border):
             self._add(goal, ALIVE)
             return
         edges, moves, tokens = program.expand(state)

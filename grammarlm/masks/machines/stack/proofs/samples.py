@@ -279,9 +279,9 @@ class _Search:
         for state in (queue := [start]):
             self.tick()
             if state.commits:
-                text = []
-                while state is not start:
-                    state, byte = came_from[state]
+                text, at = [], state
+                while at is not start:
+                    at, byte = came_from[at]
                     text.append(byte)
                 return bytes(reversed(text))
             for its_bytes, target in state.edges:

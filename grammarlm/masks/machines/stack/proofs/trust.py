@@ -14,23 +14,22 @@ A **verdict** of a state under a border gives two sets of terminals: those that 
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from grammarlm.grammars.cfg.pushdown import Entrance
-from grammarlm.grammars.lark.lexer import Lexer, LexerState, Terminal
+from grammarlm.grammars.lark.lexer import LexerState, Terminal
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 from grammarlm.layout.stack import DOUBTS, EVERYTHING, UNCHECKED
+from grammarlm.masks.machines.stack.language import StackLanguage
 
 from .lexing import Lexing
 from .liveness import StackLiveness
 from .lr_ends import always_ends
 from .samples import Samples, find_samples
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.stack.program import StackProgram
 
 MOST_LINKS = 20_000  # limit of links between goals, when proving that there are no dead ends at all
 LONGEST_SEARCH = 60_000  # states of a large terminal, searched to decide whether its lexemes can be finished
@@ -51,13 +50,12 @@ class Verdict(NamedTuple):
 class Trust:
     """What is proved of a program, and what proves the rest."""
 
-    def __init__(self, program: StackProgram, whole: Lexer | None):
-        """`whole`: the lexer of the Lark grammar that the program is, if it is one and nothing else."""
-        self.program, self.whole = program, whole
+    def __init__(self, program: StackLanguage):
+        self.program, self.whole = program, program.whole
         lr = program.lr
         ignored = [bool(i) for i in lr.ignored] if lr is not None else []
         self.lexing = Lexing(program.algebra, program.liveness.is_alive, ignored, program.limits, program.clock)
-        self.liveness = StackLiveness(program, self.lexing)
+        self.liveness = StackLiveness(program, self.lexing, weakref.proxy(self))
         self.samples: Samples | None = None
         self.all_live = False  # proved: there are no dead ends at all
         self._verdicts: dict[tuple[object, Term, object], Verdict] = {}
@@ -72,15 +70,15 @@ class Trust:
         program, lr = self.program, self.program.lr
         has_lexer = lr is not None or any(isinstance(callee.start, LexerState) for callee in program.rules.calls)
         if not has_lexer or (lr is not None and lr.blocks is not None):
-            return UNCHECKED if self._is_free else DOUBTS
+            return UNCHECKED if self.program.is_free else DOUBTS
         self.all_live = not self._proves_lexer() and self._has_no_dead_end()
         return DOUBTS if self.all_live or self.samples is not None else EVERYTHING
 
     def _has_no_dead_end(self) -> bool:
         """Shown by exhaustive search, up to MOST_LINKS? Not tried with a border from the start, or with a terminal too large."""
-        if not self._is_free or self._large_terminal() is not None:
+        if not self.program.is_free or self._large_terminal() is not None:
             return False
-        liveness = StackLiveness(self.program, self.lexing, trusts=False)
+        liveness = StackLiveness(self.program, self.lexing, None)
         return liveness.all_live(self.program.start, MOST_LINKS)
 
     def _large_terminal(self) -> Terminal | None:
@@ -140,11 +138,6 @@ class Trust:
         for lexer, takes in zip(self.program.lr.lexers, _as_bits(self._takes), strict=True):
             found[lexer] = found.get(lexer, 0) | takes
         return found
-
-    @property
-    def _is_free(self) -> bool:
-        """No border holds from the start."""
-        return all(thread.border is ANYTHING for thread in self.program.start)
 
     def _used(self) -> list[int]:
         """The terminals that rules ask for."""
