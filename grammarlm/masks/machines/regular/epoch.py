@@ -61,6 +61,7 @@ class RegularEpoch(EpochDefaults):
     `accepting` and `tables` are read without it."""
 
     rows_in_parallel = has_table = True
+    targets_at_once = 1 << 31
     peek_token: Callable[[int, int, int], int]
     """(tables.address, state, token) -> the result of after_token, without the lock; negative if something must be made first.
 
@@ -292,9 +293,6 @@ class RegularEpoch(EpochDefaults):
         self.expand(state)
         found: np.ndarray = self.tables.next[state][self.tables.class_of] != DEAD
         return found
-
-    def targets_at_once(self, tokens: int) -> bool:
-        return True
 
     def targets(self, state: int, tokens: np.ndarray) -> np.ndarray:
         """The states after tokens, all found by one walk; DEAD after those that are refused."""
