@@ -30,7 +30,7 @@ GROUPS = {
     "masks": {
         "fill_row": "table.walk",
         "advance": "table.walk",
-        "fill_targets": "table.targets",
+        "fill_targets": "table.walk",
         "row_key": "row_key",
         "cut": "tokens.greedy",
     },

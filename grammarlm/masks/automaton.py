@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from grammarlm.errors import GrammarError, LimitExceeded, UnsatisfiableGrammar
+from grammarlm.layout.table import DEAD
 
 from .protocol import Epoch, Program, StateTerm
 
@@ -23,7 +24,7 @@ class Automaton:
         self.lock = program.lock
         self.checks_tokens = not program.tokens_spell_all
         self.epoch: Epoch = make_epoch(program)
-        if not self.epoch.may_have_texts():
+        if self.epoch.start == DEAD:  # certainly no text
             raise UnsatisfiableGrammar(
                 "the grammar matches no text at all; check its intersections and look-aheads, and what comes after parts in "
                 "lark's notation: their last lexeme takes what it can of it"

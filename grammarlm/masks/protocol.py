@@ -9,7 +9,8 @@ the numbers of states and everything that depends on them. An epoch that is full
     other states        a text that can be completed
 
 `tests/masks/machines/machine_law.py` holds every machine to this protocol, by brute force over a small vocabulary. A new machine
-derives from `ProgramDefaults` and `EpochDefaults`, which have the members that most machines need not define.
+derives from `ProgramDefaults` and `EpochDefaults`, which have the members that most machines need not define, and defines those of
+`Program` and `Epoch`.
 """
 
 from __future__ import annotations
@@ -49,8 +50,30 @@ class Tables(Protocol):
     def address(self) -> int: ...
 
 
+class ProgramDefaults:
+    """The members of a program that most machines need not define."""
+
+    matcher_class: type | None = None  # instead of Matcher
+    filtered_class: type | None = None  # instead of FilteredMatcher
+    costs_class: type[Costs] | None = None  # instead of Costs, which counts the tokens of completions
+    reads_whole_tokens = False  # are there given tokens in a text, which no bytes spell?
+
+    named_texts: frozenset[int] = frozenset()  # tokens of ordinary text that the grammar asks for by id
+    caps: tuple[str, ...] = ()  # bounds of the language beyond its grammar, for the report
+
+    def refuse_tokens(self) -> GrammarError:
+        """The error where no tokens of the vocabulary spell a text."""
+        return UnsatisfiableGrammar(
+            "no sequence of this vocabulary's tokens spells a text of the grammar; "
+            "the vocabulary is missing tokens for some of its bytes"
+        )
+
+    def forget(self) -> None:
+        """Drops what was derived, when an epoch is replaced; it is derived again on demand. By default nothing is kept."""
+
+
 class Program(Protocol):
-    """What all texts of a constraint share. `ProgramDefaults` defines the members below the line."""
+    """What all texts of a constraint share: what a machine adds to `ProgramDefaults`."""
 
     vocab: Vocabulary
     limits: Limits
@@ -66,58 +89,92 @@ class Program(Protocol):
     @property
     def clock(self) -> Clock: ...  # restarted with each call of a matcher
 
-    def forget(self) -> None:
-        """Drops what was derived, when an epoch is replaced; it is derived again on demand."""
-
-    # ---- defaults
-
-    reads_whole_tokens: bool
-
-    @property
-    def matcher_class(self) -> type | None: ...
-
-    @property
-    def filtered_class(self) -> type | None: ...
-
-    @property
-    def costs_class(self) -> type[Costs] | None: ...
-
-    @property
-    def named_texts(self) -> frozenset[int]: ...
-
-    @property
-    def caps(self) -> tuple[str, ...]: ...
-
     def refuse_tokens(self) -> GrammarError: ...
 
 
-class ProgramDefaults:
-    """The members of a program that most machines need not define."""
+class Bordered(Protocol):
+    """What borders ask of the epochs of their parts (machines/parts)."""
 
-    matcher_class: type | None = None  # instead of Matcher
-    filtered_class: type | None = None  # instead of FilteredMatcher
-    costs_class: type[Costs] | None = None  # instead of Costs, which counts the tokens of completions
-    reads_whole_tokens = False  # is a text made of given tokens, which no bytes spell?
+    has_table: bool = False  # are transitions in a table that kernels walk (machines/regular/epoch.py)?
+    writes_json: bool = False  # are its texts JSON values? Then `closing` says how far they are from their end
 
-    named_texts: frozenset[int] = frozenset()  # tokens of ordinary text that the grammar asks for by id
-    caps: tuple[str, ...] = ()  # bounds of the language beyond its grammar, for the report
+    def next_bytes(self: Epoch, state: int) -> np.ndarray:
+        """bool [256]: which bytes can come next."""
+        tokens = self.program.facts.byte_tokens
+        found = [
+            self.after_token(state, token) if token >= 0 else self.after_bytes(state, bytes([byte]))
+            for byte, token in enumerate(tokens)
+        ]
+        return np.array(found) > DEAD
 
-    def refuse_tokens(self) -> GrammarError:
-        """The error where no tokens of the vocabulary spell a text."""
-        return UnsatisfiableGrammar(
-            "no sequence of this vocabulary's tokens spells a text of the grammar; "
-            "the vocabulary is missing tokens for some of its bytes"
-        )
+    def closing(self, state: int, most: int) -> tuple[int, bool]:
+        """Of JSON: at least how many brackets close before the text may end (counted up to `most`), and does a quote come
+        first?"""
+        return 0, False
 
-    def forget(self) -> None:
-        """By default nothing is kept from one epoch to the next."""
+    def spelled(self, state: int, data: bytes, at: int) -> list[tuple[int, int]]:
+        """(number of bytes, state after) of each token that may come and whose bytes stand in `data` at an offset: asked
+        where texts are whole tokens."""
+        return []
 
 
-class Epoch(Protocol):
-    """One generation of states. All methods run under the automaton's lock, except where they say otherwise.
-    `EpochDefaults` defines the members below the line."""
+class Enumerable(Protocol):
+    """How the states after many tokens are found (budgets, and automata for devices in masks/csr)."""
+
+    targets_at_once: int = 0  # the targets of up to so many tokens are found by one walk, and not token by token
+
+    def targets(self: Epoch, state: int, tokens: np.ndarray) -> np.ndarray:
+        """The states after allowed tokens."""
+        return np.fromiter((self.after_token(state, token) for token in tokens.tolist()), np.int64, len(tokens))
+
+
+class EpochDefaults(Bordered, Enumerable, Protocol):
+    """The members of an epoch that most machines need not define."""
 
     is_full: bool  # no more states can be made here
+    rows_in_parallel: bool = False  # are most rows made without the lock, by several threads at once?
+    costs: Costs | None = None  # of token budgets, made on first use (budget.py)
+
+    def key(self: Epoch, state: int) -> Hashable:
+        """Equal keys have equal futures, in whatever epochs."""
+        term: Hashable = self.terms[state]
+        return term
+
+    def close(self: Epoch) -> None:
+        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
+        matchers move on."""
+        self.is_full = True
+
+    def is_usable(self: Epoch, state: int) -> bool:
+        """Can tokens complete a text from here? A machine whose `tokens_spell_all` can be false has its own."""
+        if not self.program.tokens_spell_all:
+            raise NotImplementedError(f"{type(self).__name__}.is_usable: tokens do not spell all bytes here")
+        return state != DEAD
+
+    def try_row(self, state: int) -> np.ndarray | None:
+        """row(), without the lock; None where it must be made under it."""
+        return None
+
+    def completion_limit(self, state: int) -> int | None:
+        """Upper bound in bytes (tokens, where texts are whole tokens) on the completion of every state that tokens reach;
+        None where it is not known."""
+        return None
+
+    def special_tokens(self, state: int) -> list[int]:
+        """The tokens that may come next by their ids."""
+        return []
+
+    def refusal(self, state: int, token: int) -> str:
+        """Why a token may not come, in words; empty where the general explanation will do."""
+        return ""
+
+    def describe(self, state: int) -> str:
+        """Where the text stands, in words."""
+        return ""
+
+
+class Epoch(EpochDefaults, Protocol):
+    """One generation of states. All methods run under the automaton's lock, except where they say otherwise."""
 
     @property
     def program(self) -> Any: ...
@@ -159,124 +216,6 @@ class Epoch(Protocol):
 
     def completion(self, state: int) -> Sequence[bytes | int] | None:
         """Bytes and tokens that end the text; None where none are known, or they are too many to be written down."""
-
-    # ---- defaults
-
-    costs: Costs | None
-    has_table: bool
-    writes_json: bool
-
-    @property
-    def rows_in_parallel(self) -> bool: ...
-
-    @property
-    def reads_bytes(self) -> bool: ...
-
-    def key(self, state: int) -> Hashable: ...
-
-    def close(self) -> None: ...
-
-    def is_usable(self, state: int) -> bool: ...
-
-    def try_row(self, state: int) -> np.ndarray | None: ...
-
-    def completion_limit(self, state: int) -> int | None: ...
-
-    def targets(self, state: int, tokens: np.ndarray) -> np.ndarray: ...
-
-    def targets_at_once(self, tokens: int) -> bool: ...
-
-    def next_bytes(self, state: int) -> np.ndarray: ...
-
-    def may_have_texts(self) -> bool: ...
-
-    def special_tokens(self, state: int) -> list[int]: ...
-
-    def spelled(self, state: int, data: bytes, at: int) -> list[tuple[int, int]]: ...
-
-    def closing(self, state: int, most: int) -> tuple[int, bool]: ...
-
-    def refusal(self, state: int, token: int) -> str: ...
-
-    def describe(self, state: int) -> str: ...
-
-
-class EpochDefaults:
-    """The members of an epoch that most machines need not define."""
-
-    rows_in_parallel = False  # are most rows made without the lock, so that several threads can make them at once?
-    reads_bytes = True  # do a token's bytes alone decide where it leads?
-    has_table = False  # are transitions in a table that kernels walk (masks/machines/regular/epoch.py)?
-    writes_json = False  # are its texts JSON values?
-    costs: Costs | None = None  # of token budgets, made on first use (budget.py)
-
-    def key(self: Epoch, state: int) -> Hashable:
-        """Equal keys have equal futures, in whatever epochs."""
-        term: Hashable = self.terms[state]
-        return term
-
-    def close(self: Epoch) -> None:
-        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
-        matchers move on."""
-        self.is_full = True
-
-    def is_usable(self: Epoch, state: int) -> bool:
-        """Can tokens complete a text from here? A machine whose `tokens_spell_all` can be false has its own."""
-        if not self.program.tokens_spell_all:
-            raise NotImplementedError(f"{type(self).__name__}.is_usable: tokens do not spell all bytes here")
-        return state != DEAD
-
-    def try_row(self, state: int) -> np.ndarray | None:
-        """row(), without the lock; None where it must be made under it."""
-        return None
-
-    def completion_limit(self, state: int) -> int | None:
-        """Upper bound in bytes (tokens, where texts are whole tokens) on the completion of every state that tokens reach;
-        None where it is not known."""
-        return None
-
-    def targets(self: Epoch, state: int, tokens: np.ndarray) -> np.ndarray:
-        """The states after allowed tokens."""
-        return np.fromiter((self.after_token(state, token) for token in tokens.tolist()), np.int64, len(tokens))
-
-    def targets_at_once(self, tokens: int) -> bool:
-        """Are the targets of so many tokens found at once, and not token by token?"""
-        return False
-
-    def next_bytes(self: Epoch, state: int) -> np.ndarray:
-        """bool [256]: which bytes can come next."""
-        tokens = self.program.facts.byte_tokens
-        found = [
-            self.after_token(state, token) if token >= 0 else self.after_bytes(state, bytes([byte]))
-            for byte, token in enumerate(tokens)
-        ]
-        return np.array(found) > DEAD
-
-    def may_have_texts(self: Epoch) -> bool:
-        """False where the grammar certainly has no text."""
-        return bool(self.start != DEAD)
-
-    def special_tokens(self, state: int) -> list[int]:
-        """The tokens that may come next by their ids."""
-        return []
-
-    def spelled(self, state: int, data: bytes, at: int) -> list[tuple[int, int]]:
-        """(number of bytes, state after) of each token that may come and whose bytes stand in `data` at an offset: asked
-        where texts are whole tokens."""
-        return []
-
-    def closing(self, state: int, most: int) -> tuple[int, bool]:
-        """Of JSON: at least how many brackets close before the text may end (counted up to `most`), and does a quote come
-        first?"""
-        return 0, False
-
-    def refusal(self, state: int, token: int) -> str:
-        """Why a token may not come, in words; empty where the general explanation will do."""
-        return ""
-
-    def describe(self, state: int) -> str:
-        """Where the text stands, in words."""
-        return ""
 
 
 def row_of(epoch: Epoch, state: int) -> np.ndarray:

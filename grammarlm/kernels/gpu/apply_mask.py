@@ -20,9 +20,8 @@ import torch
 import triton
 import triton.language as tl
 
-MINUS_INFINITY_32 = tl.constexpr(-(1 << 23))  # the bits of -inf as int32; as int16 for float16 and bfloat16
-MINUS_INFINITY_F16 = tl.constexpr(-(1 << 10))
-MINUS_INFINITY_BF16 = tl.constexpr(-(1 << 7))
+# The bits of -inf, as an integer of the logits' width.
+INFINITIES = {torch.float32: -(1 << 23), torch.float16: -(1 << 10), torch.bfloat16: -(1 << 7)}
 
 # With fewer words than threads the compiler lets every thread load the word it needs; with more it uses shared memory and barriers.
 # 64 words are then 4 vectors of float32 per thread in flight, 2 of the half-width types.
@@ -50,18 +49,26 @@ def launch(logits: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor | None, 
     """Run the kernel with `words` mask words per program: chosen by `apply_mask_gpu_`, swept by the benchmark."""
     batch, width = logits.shape
     programs = triton.cdiv(width, 32 * words)
-    index = logits.device.index
-    if index is None or index == torch.cuda.current_device():
-        arguments = (logits, mask, rows, width, mask.shape[1], *logits.stride(), mask.stride(0), programs)
-        apply_mask_kernel[(batch * programs,)](*arguments, WORDS=words, num_warps=warps)
-    else:  # a launch goes to the current device, whatever device its tensors are on
-        with torch.cuda.device(index):
-            launch(logits, mask, rows, words, warps)
+    bits, infinity = as_integers(logits)
+    with current(logits.device):
+        arguments = (bits, mask, rows, width, mask.shape[1], *logits.stride(), mask.stride(0), programs)
+        apply_mask_kernel[(batch * programs,)](*arguments, INFINITY=infinity, WORDS=words, num_warps=warps)
+
+
+def as_integers(logits: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """The logits as integers of their width, and the bits of -inf."""
+    return logits.view(torch.int32 if logits.element_size() == 4 else torch.int16), INFINITIES[logits.dtype]
+
+
+def current(device: torch.device) -> torch.cuda.device:
+    """A launch goes to the current device, whatever device its tensors are on. Of the CPU, where Triton interprets: nothing."""
+    return torch.cuda.device(device if device.type == "cuda" else -1)
 
 
 @triton.jit(do_not_specialize=["words", "programs"])
 def apply_mask_kernel(
-    logits, mask, rows, width, words, row_stride, column_stride, mask_stride, programs, WORDS: tl.constexpr
+    logits, mask, rows, width, words, row_stride, column_stride, mask_stride, programs,
+    INFINITY: tl.constexpr, WORDS: tl.constexpr,
 ):  # fmt: skip
     """One program: columns 32 * WORDS * (id % programs) onwards of logits row id // programs."""
     program = tl.program_id(0)
@@ -70,25 +77,18 @@ def apply_mask_kernel(
     if mask_row < 0:
         return
 
-    if logits.dtype.element_ty == tl.float32:
-        LANES: tl.constexpr = 4
-        infinity = MINUS_INFINITY_32
-        place = logits.to(tl.pointer_type(tl.int32))
-    else:
-        LANES: tl.constexpr = 8
-        infinity = MINUS_INFINITY_F16 if logits.dtype.element_ty == tl.float16 else MINUS_INFINITY_BF16
-        place = logits.to(tl.pointer_type(tl.int16))
+    LANES: tl.constexpr = 4 if logits.dtype.element_ty == tl.int32 else 8
     ALL: tl.constexpr = (1 << LANES) - 1
 
     word = program % programs * WORDS + tl.arange(0, WORDS)[:, None, None]
     shift = tl.arange(0, 32 // LANES)[None, :, None] * LANES
     lane = tl.arange(0, LANES)[None, None, :]
     column = word * 32 + shift + lane
-    place += row * row_stride + column.to(tl.int64) * column_stride
+    place = logits + row * row_stride + column.to(tl.int64) * column_stride
 
     # Columns beyond the mask are forbidden: they read a word of zeros. The conditions on groups keep their own shape [word, group,
     # 1] as long as possible, which lets the compiler load or skip a vector as a whole.
     bits = (tl.load(mask + mask_row * mask_stride + word, mask=word < words, other=0) >> shift) & ALL
     old = tl.load(place, mask=(column < width) & ((bits != 0) & (bits != ALL)), other=0)
-    new = tl.where(((bits >> lane) & 1) != 0, old, infinity)
+    new = tl.where(((bits >> lane) & 1) != 0, old, INFINITY)
     tl.store(place, new.to(old.dtype), mask=(column < width) & (bits != ALL))

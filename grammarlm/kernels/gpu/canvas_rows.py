@@ -12,12 +12,10 @@ import torch
 import triton
 import triton.language as tl
 
-from grammarlm.kernels.gpu.apply_mask import MINUS_INFINITY_32, MINUS_INFINITY_BF16, MINUS_INFINITY_F16
+from grammarlm.kernels.gpu.apply_mask import FEW_PROGRAMS, WARPS, as_integers, current
 
-WARPS = 4
 WORDS = 64  # of 32 tokens, per program
-FEW_PROGRAMS = 512  # about four per multiprocessor: below it a program has one row
-MANY_ROWS = 4
+MANY_ROWS = 4  # per program, where there are many programs
 
 
 def expand_rows(class_bits: torch.Tensor, class_of: torch.Tensor) -> torch.Tensor:
@@ -48,21 +46,17 @@ def apply_class_rows_(logits: torch.Tensor, class_bits: torch.Tensor, class_of: 
         words = 128 // logits.element_size() if batch < MANY_ROWS else WORDS
         programs = triton.cdiv(width, 32 * words)
         rows = rows_per_program(batch, programs)
+        bits, infinity = as_integers(logits)
         with current(logits.device):
             _apply[(programs * triton.cdiv(batch, rows),)](
-                logits, class_bits, class_of, width, len(class_of), batch, *logits.stride(), class_bits.stride(0), programs,
-                WORDS=words, ROWS=rows, num_warps=WARPS,
+                bits, class_bits, class_of, width, len(class_of), batch, *logits.stride(), class_bits.stride(0), programs,
+                INFINITY=infinity, WORDS=words, ROWS=rows, num_warps=WARPS,
             )  # fmt: skip
     return logits
 
 
 def rows_per_program(batch: int, programs: int) -> int:
     return MANY_ROWS if programs * triton.cdiv(batch, MANY_ROWS) >= FEW_PROGRAMS else 1
-
-
-def current(device: torch.device) -> torch.cuda.device:
-    """A launch goes to the current device, whatever device its tensors are on. Of the CPU, where Triton interprets: nothing."""
-    return torch.cuda.device(device if device.type == "cuda" else -1)
 
 
 @triton.jit(do_not_specialize=["words", "batch", "programs"])
@@ -86,24 +80,17 @@ def _expand(
 @triton.jit(do_not_specialize=["batch", "programs"])
 def _apply(
     logits, class_bits, class_of, width, vocabulary, batch, row_stride, column_stride, bits_stride, programs,
-    WORDS: tl.constexpr, ROWS: tl.constexpr,
+    INFINITY: tl.constexpr, WORDS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """One program: columns 32 * WORDS * (id % programs) onwards of ROWS rows."""
-    if logits.dtype.element_ty == tl.float32:
-        LANES: tl.constexpr = 4
-        infinity = MINUS_INFINITY_32
-        place = logits.to(tl.pointer_type(tl.int32))
-    else:
-        LANES: tl.constexpr = 8
-        infinity = MINUS_INFINITY_F16 if logits.dtype.element_ty == tl.float16 else MINUS_INFINITY_BF16
-        place = logits.to(tl.pointer_type(tl.int16))
+    LANES: tl.constexpr = 4 if logits.dtype.element_ty == tl.int32 else 8
     GROUPS: tl.constexpr = WORDS * 32 // LANES
     ALL: tl.constexpr = (1 << LANES) - 1
 
     program = tl.program_id(0)
     lane = tl.arange(0, LANES)[None, :]
     column = (program % programs * GROUPS + tl.arange(0, GROUPS)[:, None]) * LANES + lane
-    place += column.to(tl.int64) * column_stride
+    place = logits + column.to(tl.int64) * column_stride
     has_class = column < vocabulary
     kind = tl.load(class_of + column, mask=has_class, other=0).to(tl.int32)
     for i in tl.static_range(ROWS):
@@ -112,5 +99,5 @@ def _apply(
         bit = (known >> (kind & 31)) & 1
         bits = tl.sum(bit << lane, 1, keep_dims=True)  # of a group, which decides for a vector as a whole
         old = tl.load(place + row * row_stride, mask=(column < width) & ((bits != 0) & (bits != ALL)), other=0)
-        new = tl.where(bit != 0, old, infinity)
+        new = tl.where(bit != 0, old, INFINITY)
         tl.store(place + row * row_stride, new.to(old.dtype), mask=(column < width) & (bits != ALL))

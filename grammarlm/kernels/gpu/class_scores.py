@@ -13,14 +13,14 @@ are gathered: each comes from memory once, and from the L2 cache as often as its
 `kernels/reference/canvas.py` defines the results.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import triton
 import triton.language as tl
 
-from grammarlm.kernels.gpu.canvas_rows import current
+from grammarlm.kernels.gpu.apply_mask import current
 
 WIDTHS = 16, 128, 1024  # of tiles: the most tokens of a piece
 CELLS = 1024  # of a tile
@@ -53,6 +53,20 @@ class ClassBest(NamedTuple):
     highest: torch.Tensor  # float32 [B, K]
     tokens: torch.Tensor  # int32 [B, K]: of equal logits the first
     sums: torch.Tensor  # float32 [B, K]: the sum of exp(logit - highest), 0 where that is -inf
+
+
+class Row(NamedTuple):
+    """What the tiles of one row read and write, as pointers."""
+
+    logits: Any  # to the first column
+    column_stride: Any
+    order: Any
+    firsts: Any
+    ends: Any
+    slots: Any
+    highest: Any  # to the row's first slot
+    tokens: Any
+    sums: Any
 
 
 def pieces_of(order: np.ndarray, starts: np.ndarray, device: torch.device) -> Pieces:
@@ -145,24 +159,21 @@ def _exponentials(x, top):
 
 
 @triton.jit
-def _tile(
-    own, column_stride, order, firsts, ends, slots, piece, highest, tokens, sums, first_slot,
-    COUNT: tl.constexpr, WIDTH: tl.constexpr,
-):  # fmt: skip
-    """COUNT pieces of at most WIDTH tokens, from `piece` on, of the logits at `own`."""
+def _tile(row, piece, COUNT: tl.constexpr, WIDTH: tl.constexpr):
+    """COUNT pieces of at most WIDTH tokens, from `piece` on, of a row."""
     number = piece + tl.arange(0, COUNT)
-    slot = tl.load(slots + number)
-    place = tl.load(firsts + number)[:, None] + tl.arange(0, WIDTH)[None, :]
-    inside = place < tl.load(ends + number)[:, None]
-    token = tl.load(order + place, mask=inside, other=NO_TOKEN)
-    x = tl.load(own + token.to(tl.int64) * column_stride, mask=inside, other=MINUS_INFINITY).to(tl.float32)
+    slot = tl.load(row.slots + number)
+    place = tl.load(row.firsts + number)[:, None] + tl.arange(0, WIDTH)[None, :]
+    inside = place < tl.load(row.ends + number)[:, None]
+    token = tl.load(row.order + place, mask=inside, other=NO_TOKEN)
+    x = tl.load(row.logits + token.to(tl.int64) * row.column_stride, mask=inside, other=MINUS_INFINITY).to(tl.float32)
     top = tl.max(tl.where(x < INFINITY, x, INFINITY), 1)
     top = tl.where(top < INFINITY, top, float("nan"))
     first = tl.min(tl.where(x == top[:, None], token, NO_TOKEN), 1)
     total = tl.sum(_exponentials(x, top[:, None]), 1)
-    tl.store(highest + first_slot + slot, top, mask=slot >= 0)
-    tl.store(tokens + first_slot + slot, tl.where(first == NO_TOKEN, -1, first), mask=slot >= 0)
-    tl.store(sums + first_slot + slot, total, mask=slot >= 0)
+    tl.store(row.highest + slot, top, mask=slot >= 0)
+    tl.store(row.tokens + slot, tl.where(first == NO_TOKEN, -1, first), mask=slot >= 0)
+    tl.store(row.sums + slot, total, mask=slot >= 0)
 
 
 @triton.jit(do_not_specialize=["slot_count", "tiles", "narrow", "middle"])
@@ -175,60 +186,19 @@ def _reduce(
     program = tl.program_id(0)
     index = (program // tiles).to(tl.int64)
     tile = program % tiles
-    row = index if rows is None else tl.load(rows + index).to(tl.int64)
-    own = logits + row * row_stride
-    first_slot = index * slot_count
+    own = index if rows is None else tl.load(rows + index).to(tl.int64)
+    slot = index * slot_count
+    row = Row(
+        logits + own * row_stride, column_stride, order, firsts, ends, slots, highest + slot, tokens + slot, sums + slot
+    )
     if tile < narrow:
-        piece = tile * (CELLS // NARROW)
-        _tile(
-            own,
-            column_stride,
-            order,
-            firsts,
-            ends,
-            slots,
-            piece,
-            highest,
-            tokens,
-            sums,
-            first_slot,
-            CELLS // NARROW,
-            NARROW,
-        )
+        _tile(row, tile * (CELLS // NARROW), CELLS // NARROW, NARROW)
     elif tile < narrow + middle:
         piece = narrow * (CELLS // NARROW) + (tile - narrow) * (CELLS // MIDDLE)
-        _tile(
-            own,
-            column_stride,
-            order,
-            firsts,
-            ends,
-            slots,
-            piece,
-            highest,
-            tokens,
-            sums,
-            first_slot,
-            CELLS // MIDDLE,
-            MIDDLE,
-        )
+        _tile(row, piece, CELLS // MIDDLE, MIDDLE)
     else:
         piece = narrow * (CELLS // NARROW) + middle * (CELLS // MIDDLE) + (tile - narrow - middle) * (CELLS // WIDE)
-        _tile(
-            own,
-            column_stride,
-            order,
-            firsts,
-            ends,
-            slots,
-            piece,
-            highest,
-            tokens,
-            sums,
-            first_slot,
-            CELLS // WIDE,
-            WIDE,
-        )
+        _tile(row, piece, CELLS // WIDE, WIDE)
 
 
 @triton.jit(do_not_specialize=["part_count", "slot_count"])

@@ -25,6 +25,7 @@ import triton
 import triton.language as tl
 
 from grammarlm.errors import MaskError
+from grammarlm.kernels.gpu.apply_mask import current
 from grammarlm.kernels.gpu.filters import Look, survivor
 from grammarlm.kernels.gpu.race import LN_2, arrival, race_of
 from grammarlm.kernels.gpu.rows import (
@@ -75,12 +76,8 @@ def sample_gpu(
     if batch:
         words, mask_stride = (0, 0) if mask is None else (mask.shape[1], mask.stride(0))
         source = (logits, *logits.stride(), width, mask, words, mask_stride, rows, seed, position, temperature)
-        index = logits.device.index
-        if index is None or index == torch.cuda.current_device():
+        with current(logits.device):
             launch(batch, width, source, (top_k, top_p, min_p), (tokens, logprobs))
-        else:  # a launch goes to the current device, whatever device its tensors are on
-            with torch.cuda.device(index):
-                launch(batch, width, source, (top_k, top_p, min_p), (tokens, logprobs))
     return tokens, logprobs
 
 

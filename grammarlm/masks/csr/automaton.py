@@ -153,7 +153,7 @@ class CsrAutomaton:
         place = matcher._head[1:3]  # in a new epoch where the old one was full
         stops = np.array(sorted(self._facts.stops) if matcher.is_accepting else [], np.int32)
         ids = ids_of(row & ~self._facts.stop_row).astype(np.int32)
-        if place[0].targets_at_once(len(ids)):
+        if len(ids) <= place[0].targets_at_once:
             state = self._with_targets(place, ids, stops)
         else:
             state = self._with_misses(matcher, place, ids, stops)
@@ -216,8 +216,8 @@ class CsrAutomaton:
 
     def _staying(self, matcher: Matcher, place: Place, allowed: np.ndarray) -> np.ndarray | None:
         epoch, here = place
-        if not epoch.reads_bytes:
-            return None
+        if epoch.program.reads_whole_tokens or epoch.program.named_texts:
+            return None  # a token's bytes alone do not decide where it leads
         with matcher._automaton.lock:
             try:
                 row = staying_row(self.constraint.vocab, here, epoch.after_bytes, epoch.key)

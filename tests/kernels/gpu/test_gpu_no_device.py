@@ -35,11 +35,11 @@ def compiled(kernel, logits, types={}, **constants):
     return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
 
 IS_ALL = "all" in sys.argv
-for logits in ("*fp32", "*bf16"):
-    ptx = compiled(apply_mask_kernel, logits, WORDS=64)["ptx"]
+for logits, bits in (("*fp32", "*i32"), ("*bf16", "*i16")):
+    ptx = compiled(apply_mask_kernel, bits, INFINITY=-128, WORDS=64)["ptx"]
     assert "ld.global.v4.b32" in ptx and "st.global.v4.b32" in ptx, "apply_mask_ moves 16 bytes at a time"
     assert ".shared" not in ptx, "and its threads need nothing of each other"
-    ptx = compiled(canvas_rows._apply, logits, WORDS=64, ROWS=4)["ptx"]
+    ptx = compiled(canvas_rows._apply, bits, INFINITY=-128, WORDS=64, ROWS=4)["ptx"]
     vectors = 4 * (4 if logits == "*fp32" else 2)  # of logits, of all rows of one thread
     assert ptx.count("st.global.v4.b32") == vectors, "so does apply_class_rows_"
     assert ptx.count("ld.global.v4.b32") == vectors + 4, "which loads 16 classes once for all of its rows"

@@ -123,7 +123,7 @@ def check_rows(epoch: Any, state: int, row: np.ndarray) -> None:
 
 def check_bytes(epoch: Any, state: int, vocab: gl.Vocabulary) -> None:
     """The bytes of a token lead somewhere wherever the token does, where tokens are read by their bytes."""
-    if not epoch.reads_bytes:
+    if epoch.program.reads_whole_tokens or epoch.program.named_texts:
         return
     firsts = epoch.next_bytes(state) if epoch.program.tokens_spell_all else np.ones(256, bool)
     for token in vocab.text_ids.tolist():

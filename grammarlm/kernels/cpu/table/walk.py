@@ -1,6 +1,6 @@
-"""Walks of a regular automaton over tokens: one mask, or one advance.
+"""Walks of a regular automaton over tokens: one mask, the states after all tokens, or one advance.
 
-`fill_row` is the loop derived in vocab/byte_trie.py. It stops where it needs something that Python computes (a row of the table, or
+`walk` is the loop derived in vocab/byte_trie.py. It stops where it needs something that Python computes (a row of the table, or
 whether tokens can finish from a state), saves its position in `scratch`, and resumes at the next call.
 
     scratch[d] = the state after d bytes; scratch[0] is the start
@@ -33,45 +33,70 @@ def set_bit(row, index):
     row[uint64(index) >> uint64(5)] |= int32(1) << int32(index & uint32(31))
 
 
-@kernel("int64(int64, int64, int64, int64)")
-def fill_row(arena_address, scratch_address, scratch_length, row_address):
-    """Sets the bits of all tokens that can be read from scratch[0] and lead to a usable state; the row has one spare word."""
-    arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
+@inlined
+def walk(arena, scratch, out, is_row):
+    """The loop of `fill_row` and `fill_targets`: sets bits of `out`, or writes states into it."""
     nodes, byte, depth, end, token = trie_arrays(arena)
     nothing = uint32(arena[Arena.NOTHING])
-    row = carray(pointer(row_address), int64(nothing // 32 + 1), np.int32)
     usable = carray(pointer(arena[Arena.USABLE]), arena[Arena.STATES], np.uint8)
-    scratch = carray(pointer(scratch_address), scratch_length, np.int32)
     table, classes, class_of = transitions(arena), uint64(arena[Arena.CLASSES]), byte_classes(arena)
     ask = arena[Arena.SPELLS_ALL] == 0
-
-    node = uint64(scratch[scratch_length - 1])
+    last = len(scratch) - 1
+    node = uint64(scratch[last])
     while node < nodes:
         here = uint64(depth[node])
         before = scratch[here - uint64(1)]
         state = step(table, classes, class_of, before, byte[node])
         if state <= DEAD:
             if state == MISS:
-                scratch[scratch_length - 1] = int32(node)
+                scratch[last] = int32(node)
                 return int64(before)
             node = uint64(end[node])
             continue
         scratch[here] = state
         found = token[node]
-        if ask and found != nothing and usable[uint64(state)] != YES:
-            if usable[uint64(state)] == UNKNOWN:
-                scratch[scratch_length - 1] = int32(node)
-                return -int64(state)
-            found = nothing
-        set_bit(row, found)
+        if is_row:
+            if ask and found != nothing and usable[uint64(state)] != YES:
+                if usable[uint64(state)] == UNKNOWN:
+                    scratch[last] = int32(node)
+                    return -int64(state)
+                found = nothing
+            set_bit(out, found)
+        else:
+            out[uint64(found)] = state
         node += uint64(1)
-
-    twins = carray(pointer(arena[Arena.TWINS]), (arena[Arena.TWIN_COUNT], 2), np.int32)
-    for i in range(len(twins)):
-        same = twins[i, 1]
-        if row[same >> 5] >> (same & 31) & 1:
-            set_bit(row, uint32(twins[i, 0]))
     return int64(DONE)
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def fill_row(arena_address, scratch_address, scratch_length, row_address):
+    """Sets the bits of all tokens that can be read from scratch[0] and lead to a usable state; the row has one spare word."""
+    arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
+    row = carray(pointer(row_address), arena[Arena.NOTHING] // 32 + 1, np.int32)
+    missing = walk(arena, carray(pointer(scratch_address), scratch_length, np.int32), row, True)
+    if missing == DONE:
+        twins = carray(pointer(arena[Arena.TWINS]), (arena[Arena.TWIN_COUNT], 2), np.int32)
+        for i in range(len(twins)):
+            same = twins[i, 1]
+            if row[same >> 5] >> (same & 31) & 1:
+                set_bit(row, uint32(twins[i, 0]))
+    return missing
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def fill_targets(arena_address, scratch_address, scratch_length, targets_address):
+    """targets[t] = the state after token t, usable or not; entries of rejected tokens are unchanged.
+
+    `targets`, int32, has one spare entry.
+    """
+    arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
+    targets = carray(pointer(targets_address), arena[Arena.NOTHING] + 1, np.int32)
+    missing = walk(arena, carray(pointer(scratch_address), scratch_length, np.int32), targets, False)
+    if missing == DONE:
+        twins = carray(pointer(arena[Arena.TWINS]), (arena[Arena.TWIN_COUNT], 2), np.int32)
+        for i in range(len(twins)):
+            targets[twins[i, 0]] = targets[twins[i, 1]]
+    return missing
 
 
 @kernel("int64(int64, int64, int64)")

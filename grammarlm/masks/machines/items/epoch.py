@@ -34,7 +34,6 @@ class ItemsEpoch(EpochDefaults):
 
     rows_in_parallel = True
     address = 0  # no kernel reads it
-    reads_bytes = False  # a token's byte string alone does not decide where it leads
 
     def __init__(self, program: ItemsProgram):
         self.program, self.reader = program, program.reader

@@ -78,11 +78,6 @@ class PartsEpoch(EpochDefaults):
         return self
 
     @property
-    def reads_bytes(self) -> bool:  # type: ignore[override]
-        """Does a token's byte string alone decide where it leads?"""
-        return not any(self.program.has_items)
-
-    @property
     def nbytes(self) -> int:
         inner = sum(automaton.epoch.nbytes for automaton in self.program.machines)
         own = STATE_BYTES * (len(self.places) + len(self._crossings))
@@ -139,7 +134,7 @@ class PartsEpoch(EpochDefaults):
         return self._number(reader.thinned(found))
 
     def after_bytes(self, state: int, data: bytes) -> int:
-        read = self.reader.read_spelled if any(self.program.has_items) else self.reader.read
+        read = self.reader.read_spelled if self.program.reads_whole_tokens else self.reader.read
         return self._number(read(self.places[state], data))
 
     def special_tokens(self, state: int) -> list[int]:
@@ -161,16 +156,6 @@ class PartsEpoch(EpochDefaults):
             if (rest := self.rests[place[0]]) is not None
         ]
         return min(ends, key=lambda end: (len(end), end))
-
-    def completion_limit(self, state: int) -> int | None:
-        """Upper bound on the tokens that end the text, from any state that tokens reach; None where it is not known."""
-        most = 0
-        for automaton, rest in zip(self.program.automata, self.rests, strict=True):
-            limit = automaton.epoch.completion_limit(automaton.epoch.state_of(automaton.program.start))
-            if limit is None or rest is None:
-                return None
-            most = max(most, limit + len(rest))
-        return most
 
     @cached_property
     def rests(self) -> list[list[int] | None]:

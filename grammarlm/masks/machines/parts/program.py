@@ -93,6 +93,7 @@ class PartsProgram(ProgramDefaults):
             self.automata.append(found[0])
             self.reports.append(found[1])
         self.has_items = [automaton.program.reads_whole_tokens for automaton in self.automata]
+        self.reads_whole_tokens = any(self.has_items)
 
     def _load_kernels(self) -> None:
         """Kernels compile once a machine, tables are made once a vocabulary: not counted as the grammar's time."""

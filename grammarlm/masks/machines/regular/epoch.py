@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,6 +61,7 @@ class RegularEpoch(EpochDefaults):
     `accepting` and `tables` are read without it."""
 
     rows_in_parallel = has_table = True
+    targets_at_once = 1 << 31
     peek_token: Callable[[int, int, int], int]
     """(tables.address, state, token) -> the result of after_token, without the lock; negative if something must be made first.
 
@@ -74,7 +74,6 @@ class RegularEpoch(EpochDefaults):
         self.accepting: list[bool] = [False, True]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term | Pair, int] = {}
-        self.models: tuple[int, ...] = ()  # the last states whose rows are dense (rows.py)
         self._shared_rows = SharedRows()
         self._completions: Completions | None = None
         self.is_full = False
@@ -248,18 +247,11 @@ class RegularEpoch(EpochDefaults):
         self.rows[state] = known
         return known
 
-    @cached_property
-    def nodes_below(self) -> np.ndarray:
-        """The nodes of the trie after a byte of each class."""
-        byte_sets = self.program.byte_sets
-        sizes = np.diff(self.program.facts.trees, axis=1)[:, 0]
-        return np.bincount(byte_sets.class_of, sizes, len(byte_sets.samples))
-
     def add_below(self, state: int, nodes: np.ndarray, row: np.ndarray) -> None:
         """Allows the tokens below nodes of the trie whose remainders can be read from a state, in a row with a word to spare."""
         trie = self.program.vocab.trie
         pieces = zip(trie.depth[nodes].tolist(), (nodes + 1).tolist(), trie.end[nodes].tolist(), strict=True)
-        add_tokens(self, state, pieces, row, may_make=True)
+        add_tokens(self, state, pieces, row)
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
@@ -301,9 +293,6 @@ class RegularEpoch(EpochDefaults):
         self.expand(state)
         found: np.ndarray = self.tables.next[state][self.tables.class_of] != DEAD
         return found
-
-    def targets_at_once(self, tokens: int) -> bool:
-        return True
 
     def targets(self, state: int, tokens: np.ndarray) -> np.ndarray:
         """The states after tokens, all found by one walk; DEAD after those that are refused."""

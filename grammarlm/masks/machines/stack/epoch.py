@@ -30,7 +30,6 @@ from .signatures import Signatures
 from .states import StateMaker
 from .steps import StackSteps
 
-MANY_TARGETS = 1024
 BYTES_OF_STATE = 400  # about the size of a state's object
 
 
@@ -38,6 +37,7 @@ class StackEpoch(EpochDefaults):
     """One epoch of configs. All methods run under the automaton's lock; `rows` is read without it."""
 
     uses_surveys: bool | None = None  # None: where they are worth it
+    targets_at_once = 1024  # of more, most lead to one state, which is found faster without a walk
     tables = SimpleNamespace(address=0)
 
     def __init__(self, program: StackProgram):
@@ -138,11 +138,6 @@ class StackEpoch(EpochDefaults):
 
     # ------------------------------------------------------------------ steps
 
-    @property
-    def reads_bytes(self) -> bool:  # type: ignore[override]
-        """Does a token's byte string alone decide where it leads?"""
-        return not self.program.named_texts
-
     def peek_token(self, address: int, state: int, token: int) -> int:
         """The answer of after_token, negative where Python must make something first."""
         with self._lock:  # the call may intern configs
@@ -162,9 +157,6 @@ class StackEpoch(EpochDefaults):
     def special_tokens(self, state: int) -> list[int]:
         """The tokens that may come next by their ids."""
         return self._steps.special_tokens(state)
-
-    def targets_at_once(self, tokens: int) -> bool:
-        return tokens <= MANY_TARGETS  # of more, most lead to one state, which is found faster without a walk
 
     def targets(self, state: int, tokens: np.ndarray) -> np.ndarray:
         """The states after allowed tokens, all found by one walk."""
