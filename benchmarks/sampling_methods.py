@@ -81,7 +81,6 @@ VARIANTS = {
     "grammarlm recursive: des_raj, extra=1, share=0": Rejection(extra=1, share=0),
     "grammarlm des_raj, extra=4": Rejection(extra=4),
     "grammarlm des_raj, extra=8, share=1": Rejection(extra=8, share=1),
-    "grammarlm simple": Rejection("simple"),
     "grammarlm geometric, accepts=2": Rejection("geometric", accepts=2),
     "grammarlm geometric, accepts=3": Rejection("geometric", accepts=3),
     "grammarlm geometric, accepts=5": Rejection("geometric", accepts=5),

@@ -14,7 +14,7 @@ import grammarlm as gl
 from benchmarks import front_page
 from benchmarks.report import FIGURES, RESULTS, TEXTS
 from grammarlm.cli import main
-from grammarlm.decoding.methods.names import METHODS
+from grammarlm.decoding.systems import METHODS
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS
 from tests.documents import ROOT, SITE, broken_links, commands, examples, name_of, pages, run_examples, steps

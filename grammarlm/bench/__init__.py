@@ -8,8 +8,9 @@ texts, validates them), one case after the other, under a limit of time and memo
 so that a run can be resumed. Outcomes are counted separately; a verdict includes the end of the text.
 
     verdicts/     MaskBench                              generation/    JSONSchemaBench
-    cases.py      files -> cases                         engines.py     ours, and the one interface
-    peers.py      the other engines                      tasks.py       what a child can do, by name
+    cases.py      files -> cases                         engine.py      what all engines have
+    engines.py    ours, and all by name                  peers.py       the others
+    tasks.py      what a child can do, by name
     worker.py     the child process: case -> record      driver.py      the parent: limits, restarts, files
     record.py     what all records have                  comparison.py  several runs, and their report
     markdown.py   tables                                 tokenizer.py   the tokenizer that all share

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .cases import Case
 from .driver import EngineDidNotStart, Finish, Results, Run
-from .engines import RUNS, installation_of, package_of, title_of
+from .engines import RUNS, engine_class, package_of
 from .markdown import Table, cell, markdown, plain, size
 from .record import Record
 from .tasks import record_class
@@ -128,13 +128,19 @@ def runs_of(
             try:
                 package_of(engine)
             except PackageNotFoundError as error:
-                absent[title] = f"{error.name} is not installed: pip install {installation_of(engine)}"
+                wanted = getattr(engine_class(engine), "installation", "'grammarlm[bench]'")
+                absent[title] = f"{error.name} is not installed: pip install {wanted}"
                 continue
             given = {**own, **(options or {}).get(engine, {})}
             runs.append(Run(title, engine, given, tokenizer, limit, **settings))
     if not runs:
         raise ValueError("; ".join(f"--engines {name}: {why}" for name, why in absent.items()))
     return runs, absent
+
+
+def title_of(engine: str) -> str:
+    """The row of an engine that is given as module:Class."""
+    return str(getattr(engine_class(engine), "title", engine.rpartition(":")[2]))
 
 
 def machine() -> str:

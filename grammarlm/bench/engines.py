@@ -1,8 +1,4 @@
-"""Engines with one interface: compile a schema, reset to the start of a text, fill a mask, read a token, may the text end.
-
-An engine that does not support a schema raises one of its `refusals` in `compile`; any other exception is a fault of the engine.
-Where an engine has several modes, the run's name says which one it is.
-"""
+"""Our engine, and all by name. Where an engine has several modes, the run's name says which one it is."""
 
 from __future__ import annotations
 
@@ -10,35 +6,16 @@ import importlib
 import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from .engine import Engine
 from .peers import LLGuidance, Outlines, XGrammar
 
 
-class Engine(Protocol):
-    """The interface that the worker drives. Times are taken around `compile` + `reset` + `mask`, and around `mask` + `commit`."""
-
-    refusals: tuple[type[Exception], ...]
-
-    def forget(self) -> None: ...  # clear caches of earlier schemas
-    def compile(self, schema: Any) -> None: ...
-    def reset(
-        self, most: int | None = None
-    ) -> None: ...  # to the start of a text; of at most so many tokens, where it can
-    def mask(self) -> None: ...
-    def words(self) -> np.ndarray | None: ...  # the mask, 32 tokens a word, stop ids among them; None: all tokens
-    def commit(self, token: int) -> bool: ...  # False: the mask forbids it (or the engine refuses it)
-    def can_stop(self) -> bool: ...
-    def nbytes(self) -> int | None: ...  # size of the compiled schema, where the engine reports it
-
-
-class GrammarLM:
+class GrammarLM(Engine):
     """This package. `close`: a text of at most so many tokens is brought to its end within them."""
-
-    package = "grammarlm"
-    refusals: tuple[type[Exception], ...]
 
     def __init__(self, tokenizer: Any, close: bool = False, **options: Any):
         import grammarlm as gl
@@ -99,46 +76,12 @@ def _caches_of_grammars() -> Any:
             yield clear
 
 
-class Unconstrained:
-    """No engine: what a model writes by itself."""
-
-    package = "grammarlm"
-    refusals: tuple[type[Exception], ...] = ()
-
-    def __init__(self, tokenizer: Any):
-        pass
-
-    def forget(self) -> None:
-        """There is nothing to forget."""
-
-    def compile(self, schema: Any) -> None:
-        """There is nothing to compile."""
-
-    def reset(self, most: int | None = None) -> None:
-        """Every text has the same state."""
-
-    def mask(self) -> None:
-        """All tokens are allowed."""
-
-    def words(self) -> np.ndarray | None:
-        return None
-
-    def commit(self, token: int) -> bool:
-        return True
-
-    def can_stop(self) -> bool:
-        return True
-
-    def nbytes(self) -> int | None:
-        return None
-
-
-ENGINES: dict[str, Callable[..., Engine]] = {
+ENGINES: dict[str, type[Engine]] = {
     "grammarlm": GrammarLM,
     "llguidance": LLGuidance,
     "xgrammar": XGrammar,
     "outlines": Outlines,
-    "none": Unconstrained,
+    "none": Engine,  # no constraint: what a model writes by itself
 }
 # Rows of a table: (row name, engine, options), keyed by the name that --engines takes.
 RUNS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
@@ -162,35 +105,20 @@ GENERATING: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
 }
 
 
-def engine_class(name: str) -> Callable[..., Engine]:
-    """One of ENGINES, or module:Class with the same interface."""
+def engine_class(name: str) -> Any:
+    """One of ENGINES, or module:Class with the same interface.
+
+    That may have `title`, the name of its row, `note`, what a report says of it, and `installation`, what pip installs it by.
+    """
     module, _, attribute = name.partition(":")
     if not attribute:
         return ENGINES[name]
     try:
-        found: Callable[..., Engine] = getattr(importlib.import_module(module), attribute)
+        found: Any = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ValueError(
-            f"--engines {name}: {error}; it takes MODULE:CLASS, an engine as bench/engines.py says"
+            f"--engines {name}: {error}; it takes MODULE:CLASS, an engine as bench/engine.py says"
         ) from None
-    return found
-
-
-def title_of(engine: str) -> str:
-    """The row of an engine that is given as module:Class."""
-    found: str = getattr(engine_class(engine), "title", engine.rpartition(":")[2])
-    return found
-
-
-def note_of(engine: str) -> str:
-    """What a report has to say of it."""
-    found: str = getattr(engine_class(engine), "note", "")
-    return found
-
-
-def installation_of(engine: str) -> str:
-    """What pip is given to install the engine."""
-    found: str = getattr(engine_class(engine), "installation", "'grammarlm[bench]'")
     return found
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .engine import Engine
 
-class LLGuidance:
+
+class LLGuidance(Engine):
     package = "llguidance"
-    refusals: tuple[type[Exception], ...] = (ValueError,)
+    refusals = (ValueError,)
 
     def __init__(self, tokenizer: Any):
         import llguidance
@@ -21,9 +23,6 @@ class LLGuidance:
         self._tokenizer = llguidance.hf.from_tokenizer(tokenizer)
         self._row = llguidance.numpy.allocate_token_bitmask(1, self._tokenizer.vocab_size)
         self._fill = llguidance.numpy.fill_next_token_bitmask
-
-    def forget(self) -> None:
-        """It caches nothing between schemas."""
 
     def compile(self, schema: Any) -> None:
         grammar = json.dumps({"grammars": [{"json_schema": schema}]})
@@ -48,15 +47,12 @@ class LLGuidance:
     def can_stop(self) -> bool:
         return bool(self._matcher.is_accepting())
 
-    def nbytes(self) -> int | None:
-        return None
 
-
-class XGrammar:
-    """Its strict mode, with the separators of json.dumps."""
+class XGrammar(Engine):
+    """Its strict mode, with the separators of json.dumps; its cache is off."""
 
     package = "xgrammar"
-    refusals: tuple[type[Exception], ...] = (RuntimeError, ValueError)
+    refusals = (RuntimeError, ValueError)
 
     def __init__(self, tokenizer: Any, strict_mode: bool = True, any_whitespace: bool = False):
         import xgrammar
@@ -67,9 +63,6 @@ class XGrammar:
         self._bits = xgrammar.allocate_token_bitmask(1, info.vocab_size)
         self._options: dict[str, Any] = {"strict_mode": strict_mode, "any_whitespace": any_whitespace}
         self._stop = info.stop_token_ids[0]
-
-    def forget(self) -> None:
-        """Its cache is off."""
 
     def compile(self, schema: Any) -> None:
         self._compiled = self._compiler.compile_json_schema(json.dumps(schema), **self._options)
@@ -93,11 +86,11 @@ class XGrammar:
         return int(self._compiled.memory_size_bytes)
 
 
-class Outlines:
+class Outlines(Engine):
     """outlines-core: the schema becomes a regular expression, with recursion to its default depth and json.dumps' white space."""
 
     package = "outlines-core"
-    refusals: tuple[type[Exception], ...] = (Exception,)
+    refusals = (Exception,)
 
     def __init__(self, tokenizer: Any):
         import outlines_core
@@ -112,9 +105,6 @@ class Outlines:
             spelled.setdefault(vocab.token_bytes(token), []).append(token)
         self._vocabulary = outlines_core.Vocabulary(vocab.stop_ids[0], spelled)
         self._row = np.zeros((1, (vocab.size + 31) // 32), np.int32)
-
-    def forget(self) -> None:
-        """It caches nothing between schemas."""
 
     def compile(self, schema: Any) -> None:
         self._index = self._module.Index(self._build(json.dumps(schema), " ?"), self._vocabulary)
@@ -136,6 +126,3 @@ class Outlines:
 
     def can_stop(self) -> bool:
         return bool(self._guide.is_finished())
-
-    def nbytes(self) -> int | None:
-        return None

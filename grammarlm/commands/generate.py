@@ -7,11 +7,10 @@ import json
 import sys
 from typing import Any
 
-from grammarlm.decoding.methods.names import METHODS
-from grammarlm.decoding.systems import AUTO, DRAFTERS
+from grammarlm.decoding.systems import AUTO, DRAFTERS, METHODS
 from grammarlm.grammars.registry import suffixes
 
-from .generate_io import files_read, load_model, read_grammar, read_prompt, show
+from .generate_io import files_read, load_model, read_grammar, read_prompt, set_options, show
 from .grammar_arguments import add_unknown
 from .written_files import check_report, refuse_inputs
 
@@ -182,24 +181,11 @@ def limits_of(options: argparse.Namespace) -> Any:
 
 
 def method_options(options: argparse.Namespace) -> dict[str, Any]:
-    """The options of all --set NAME=VALUE, parsed as JSON where possible, else text. The names are those that the method takes."""
-    from inspect import signature
-
+    """Of --set, where the names are those that the method takes."""
     from grammarlm.decoding.methods.registry import method_of
+    from grammarlm.decoding.settings import option_names
 
-    find = method_of(options.method)
-    takes = {name for name, one in signature(find).parameters.items() if one.kind is one.KEYWORD_ONLY}
-    takes |= getattr(find, "further", set())
+    takes = option_names(method_of(options.method))
     takes -= {"score", "critic", "policy"}  # functions, which a command line cannot pass
-    found: dict[str, Any] = {}
-    for given in options.set:
-        name, equals, value = given.partition("=")
-        if not equals or name not in takes:
-            options.usage_error(
-                f"--set {given}: --method {options.method} takes {', '.join(sorted(takes)) or 'no options'}"
-            )
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
+    accepted = f"--method {options.method} takes {', '.join(sorted(takes)) or 'no options'}"
+    return set_options(options, takes.__contains__, accepted)

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
@@ -114,24 +115,48 @@ def spelled(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-def load_model(name: str) -> tuple[Any, Any]:
-    """The embedded model, or the model and tokenizer in a folder; nothing is downloaded."""
+def load_model(name: str, infills: bool = False) -> tuple[Any, Any]:
+    """The embedded model, or the model and tokenizer in a folder; nothing is downloaded.
+
+    infills   one that fills in masks, where there is one
+    """
     if name == "tiny":
         from grammarlm.models.tiny import load_tiny
 
-        return load_tiny()
+        return load_tiny(diffusion=infills)
     if not Path(name).is_dir():
         raise FileNotFoundError(f"--model {name}: there is no such folder; give tiny, or the folder of a model")
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+    from transformers import (
+        AutoConfig,
+        AutoModelForCausalLM,
+        AutoModelForMaskedLM,
+        AutoModelForSeq2SeqLM,
+        AutoTokenizer,
+    )
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     try:
-        is_encoder_decoder = getattr(
-            AutoConfig.from_pretrained(name, local_files_only=True), "is_encoder_decoder", False
-        )
-        kind = AutoModelForSeq2SeqLM if is_encoder_decoder else AutoModelForCausalLM
+        config = AutoConfig.from_pretrained(name, local_files_only=True)
+        written_for = getattr(config, "architectures", None) or [""]
+        kind = AutoModelForSeq2SeqLM if getattr(config, "is_encoder_decoder", False) else AutoModelForCausalLM
+        if infills and written_for[0].endswith("ForMaskedLM"):
+            kind = AutoModelForMaskedLM
         model = kind.from_pretrained(name, local_files_only=True)
         return model.eval(), AutoTokenizer.from_pretrained(name, local_files_only=True)
     except Exception as error:  # a damaged file of weights raises its library's own exception
         raise ValueError(shorten(f"--model {name} cannot be loaded: {error}")) from error
+
+
+def set_options(options: argparse.Namespace, takes: Callable[[str], bool], accepted: str) -> dict[str, Any]:
+    """The options of all --set NAME=VALUE whose names it `takes`, parsed as JSON where possible, else text."""
+    found: dict[str, Any] = {}
+    for given in options.set:
+        name, equals, value = given.partition("=")
+        if not equals or not takes(name):
+            options.usage_error(f"--set {given}: {accepted}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from grammarlm.decoding.systems import SAMPLERS
 from grammarlm.errors import shorten
 
 from .generate import add_held
-from .generate_io import files_read, load_model, read_grammar, read_prompt, show
+from .generate_io import files_read, load_model, read_grammar, read_prompt, set_options, show
 from .grammar_arguments import add_unknown, read_text
 from .infill_lines import LEGEND, line_of, summary
 from .written_files import check_report, refuse_inputs
@@ -65,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         refuse_inputs("--report", options.report, [*files_read(options), file_of(options.pieces)])
         check_report(options.report, BEGINNING.encode())
     prompt = None if options.prompt is None else read_prompt(options.prompt)
-    model, tokenizer = load_infiller(options.model)
+    model, tokenizer = load_model(options.model, infills=True)
     settings = {name: getattr(options, name) for name in ("steps", "block", "temperature", "seed", "mask_id")}
     result = infill(
         model,
@@ -130,39 +129,9 @@ def piece_of(one: Any) -> Any:
 
 
 def sampler_options(options: argparse.Namespace) -> dict[str, Any]:
-    """The options of all --set NAME=VALUE, parsed as JSON where possible, else text; infill() knows their names."""
-    found: dict[str, Any] = {}
-    for given in options.set:
-        name, equals, value = given.partition("=")
-        if not equals or name in ("steps", "block", "temperature", "seed", "policy"):
-            options.usage_error(f"--set {given}: it takes NAME=VALUE with an option of the sampler")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
-
-
-def load_infiller(name: str) -> tuple[Any, Any]:
-    """The embedded diffusion model; or a folder's masked or causal model, with its tokenizer."""
-    if name == "tiny":
-        from grammarlm.models.tiny import load_tiny
-
-        return load_tiny(diffusion=True)
-    if not Path(name).is_dir():
-        return load_model(name)  # which says so
-    from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    try:
-        names = getattr(AutoConfig.from_pretrained(name, local_files_only=True), "architectures", None) or [""]
-        if not names[0].endswith("ForMaskedLM"):
-            return load_model(name)
-        model = AutoModelForMaskedLM.from_pretrained(name, local_files_only=True)
-        return model.eval(), AutoTokenizer.from_pretrained(name, local_files_only=True)
-    except Exception as error:  # a damaged file of weights raises its library's own exception
-        raise ValueError(shorten(f"--model {name} cannot be loaded: {error}")) from error
+    """Of --set; infill() knows their names."""
+    others = ("steps", "block", "temperature", "seed", "policy")
+    return set_options(options, lambda name: name not in others, "it takes NAME=VALUE with an option of the sampler")
 
 
 def explain(result: Any, vocab: Any) -> None:

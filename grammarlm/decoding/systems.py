@@ -14,6 +14,18 @@ def system(place: str) -> Any:
     return getattr(import_module(f"grammarlm.{module}"), name)
 
 
+# gl.generate(method=)
+METHODS = {
+    "masked": "decoding.methods.masked:masked",
+    "awrs": "published.methods.awrs:awrs",
+    "smc": "published.methods.smc:smc",
+    "best_of": "decoding.methods.best_of:best_of",
+    "beam": "decoding.methods.grammar_beam:beam",
+    "lookahead": "published.methods.lookahead:lookahead",
+    "diffusion": "decoding.diffusion.written:diffusion",
+    "trials": "published.methods.trials:trials",
+}
+
 # gl.infill(sampler=): functions from a Look to a Choice, and drivers, which have one of these inside
 RULES = {
     "fixed": "decoding.diffusion.samplers:fixed",

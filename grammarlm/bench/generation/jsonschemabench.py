@@ -16,7 +16,7 @@ from grammarlm.bench import cases
 from grammarlm.bench.cases import BrokenCase, Case
 from grammarlm.bench.comparison import Comparison, runs_of
 from grammarlm.bench.driver import Finish, Run, Worker
-from grammarlm.bench.engines import GENERATING, note_of
+from grammarlm.bench.engines import GENERATING, engine_class
 from grammarlm.bench.record import Record
 from grammarlm.bench.tokenizer import find_tokenizer, load_tokenizer
 
@@ -105,7 +105,7 @@ def by_engines(options: argparse.Namespace, every: list[Case], generation: dict[
     found, passed_over = chosen(every, options.sample, *room)
     runs, absent = runs_of(options.engines, tokenizer, options.limit + GRACE, catalogue=GENERATING, task="generate")
     runs = [dataclasses.replace(run, options={**run.options, "generation": generation}) for run in runs]
-    notes = dict.fromkeys(note for run in runs if (note := note_of(run.engine)))
+    notes = dict.fromkeys(note for run in runs if (note := getattr(engine_class(run.engine), "note", "")))
     return Plan(found, passed_over, runs, absent, tuple(notes))
 
 

@@ -7,7 +7,8 @@ from time import perf_counter_ns
 from typing import Any
 
 from grammarlm.bench.cases import Case
-from grammarlm.bench.engines import Engine, engine_class
+from grammarlm.bench.engine import Engine
+from grammarlm.bench.engines import engine_class
 from grammarlm.bench.tasks import Step
 from grammarlm.bench.tokenizer import load_tokenizer
 

@@ -11,7 +11,7 @@ import torch
 from grammarlm.decoding.arguments import MOST_IDS, check_integer
 from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.readers.mask_facts import CAUSAL, MASKED, mask_id_of
-from grammarlm.decoding.readers.model_facts import device_of, width_of
+from grammarlm.decoding.readers.model_facts import checked_logits, device_of, width_of
 from grammarlm.masks.canvas.device_scores import is_on_device
 from grammarlm.models.network import Network
 
@@ -66,7 +66,7 @@ def read_together(asked: Sequence[tuple[Denoiser, np.ndarray]]) -> list[Sequence
     given = torch.from_numpy(np.concatenate([reader.ids(rows) for reader, rows in asked])).to(device_of(first.model))
     with torch.no_grad():
         answer = first.model(given)
-    logits = checked(getattr(answer, "logits", answer), given.shape)
+    logits = checked_logits(getattr(answer, "logits", answer), given.shape)
     if first.kind != MASKED:
         logits = torch.cat([logits[:, :1], logits[:, :-1]], 1)
     each = logits.split([len(rows) for _, rows in asked])
@@ -85,16 +85,3 @@ def checked_mask(given: int | None, model: Any, tokenizer: Any, kind: str) -> in
     width = model.shape.vocabulary if isinstance(model, Network) else width_of(model)
     check_integer("mask_id", found, 0, MOST_IDS if width is None else width - 1)
     return int(found)
-
-
-def checked(logits: Any, shape: torch.Size) -> torch.Tensor:
-    if not isinstance(logits, torch.Tensor):
-        raise TypeError(
-            f"the model returned {type(logits).__name__}; it returns its logits as one tensor [B, L, V], or as .logits"
-        )
-    if logits.ndim != 3 or tuple(logits.shape[:2]) != tuple(shape) or not logits.is_floating_point():
-        raise ValueError(
-            f"the model returned {logits.dtype} {list(logits.shape)} for ids {list(shape)}; "
-            f"it must be a floating-point tensor [{shape[0]}, {shape[1]}, V]"
-        )
-    return logits

@@ -14,6 +14,7 @@ from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .draws import Draw
+from .look import Allowed
 
 
 class FreeCanvas:
@@ -86,7 +87,7 @@ class FreeCanvas:
         return f"id {token} is special or a stop id, and there is no grammar that allows it at position {position}"
 
 
-class FreeRows:
+class FreeRows(Allowed):
     """What may stand at each position: text before the end, stop ids after it."""
 
     def __init__(self, canvas: FreeCanvas, low: int, high: int):
@@ -96,8 +97,3 @@ class FreeRows:
         if self.low > self.high:
             return np.zeros_like(self.canvas.rows["text"])
         return self.canvas.rows["text" if position < self.low else "stops" if position >= self.high else "both"]
-
-    def test(self, position: int, ids: Sequence[int]) -> np.ndarray:
-        words = self.row(position).view(np.uint32)
-        at = np.asarray(ids, np.int64)
-        return (words[at >> 5] >> (at & 31).astype(np.uint32) & 1).astype(bool)

@@ -33,6 +33,9 @@ class Allowed(Protocol):
 
     def test(self, position: int, ids: Any) -> np.ndarray:
         """bool, one for each id."""
+        words, at = self.row(position).view(np.uint32), np.asarray(ids, np.int64)
+        found: np.ndarray = (words[at >> 5] >> (at & 31).astype(np.uint32) & 1).astype(bool)
+        return found
 
 
 @dataclass(frozen=True)

@@ -354,7 +354,7 @@ class Timed:
             return self._allowed.test(position, ids)
 
 
-class Without:
+class Without(Allowed):
     """Allowed ids but for some, which were tried."""
 
     def __init__(self, allowed: Allowed, refused: list[int]):
@@ -368,6 +368,3 @@ class Without:
         bits = np.uint32(1) << (self._refused & 31).astype(np.uint32)
         np.bitwise_and.at(found.view(np.uint32), self._refused >> 5, ~bits)
         return found
-
-    def test(self, position: int, ids: Any) -> np.ndarray:
-        return self._allowed.test(position, ids) & ~np.isin(np.asarray(ids), self._refused)

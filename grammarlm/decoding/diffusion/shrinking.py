@@ -91,7 +91,7 @@ class ShrinkingCanvas(SeveralCanvases):
         return best
 
 
-class ShrinkingRows:
+class ShrinkingRows(Allowed):
     """What one of the sizes allows."""
 
     def __init__(self, size: int, found: list[tuple[Sizes, Allowed]]):
@@ -106,10 +106,6 @@ class ShrinkingRows:
             else:
                 words[self.size // 32] |= np.array(1 << self.size % 32, np.uint32).astype(np.int32)
         return words
-
-    def test(self, position: int, ids: Any) -> np.ndarray:
-        words, at = self.row(position).view(np.uint32), np.asarray(ids, np.int64)
-        return (words[at >> 5] >> (at & 31).astype(np.uint32) & 1).astype(bool)
 
 
 class ShrinkingReader:

@@ -1,6 +1,6 @@
 """What `generate(method=...)` takes: a name, a blend of logits or a search over texts.
 
-    "masked", "beam", ...        a name, registered in names.py
+    "masked", "beam", ...        a name of systems.py
     @blend(...)  def f(...)      a function of rows of logits, inside the loop of "masked" (blends.py)
     @search  def f(tree, n)      a function of the tree of texts (searches.py)
 
@@ -11,15 +11,14 @@ answers, n of the first prompt, n of the second, ... The registered ones are imp
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from grammarlm.decoding.arguments import check_choice
 from grammarlm.decoding.readers.mask_facts import fills_masks
 from grammarlm.decoding.result import Result
+from grammarlm.decoding.systems import METHODS, system
 
 from .blends import Blended
-from .names import METHODS
 from .searches import Searched
 
 
@@ -38,6 +37,5 @@ def method_of(method: Any) -> Callable[..., list[Result]]:
             "or @search before one of a tree of texts, both of grammarlm.decoding"
         )
     check_choice("method", method, METHODS)
-    module, _, name = METHODS[method].partition(":")
-    found: Callable[..., list[Result]] = getattr(import_module(module), name)
+    found: Callable[..., list[Result]] = system(METHODS[method])
     return found

@@ -17,7 +17,6 @@ A model that has no cache to be passed back in is read as with "off", and a warn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -92,7 +91,7 @@ class CachedReader(CallableReader):
             text.extend(chunk)
         is_first = not self._slots[0]
         unread = self._texts if is_first else chunks
-        with self._caught_states() as states:
+        with caught_states(self._model, self.keeps_states) as states:
             if self._has_states and not is_first:  # some recurrences go on by one id at a time alone
                 columns = zip(*chunks, strict=True)
                 logits = torch.cat([self._forward([[i] for i in ids], 1).logits for ids in columns], 1)
@@ -125,26 +124,13 @@ class CachedReader(CallableReader):
             read = [sum(slots) for slots in self._slots]
             positions = [range(count - width, count) for count in read]
             options["position_ids"] = torch.tensor([[max(i, 0) for i in row] for row in positions], device=self._device)
-        pads = [width - len(chunk) for chunk in chunks]
         with torch.inference_mode():
-            return self._model(
-                **self._inputs(ids, pads),
-                **self._passed(),
-                **options,
-            )
+            return self._model(input_ids=torch.tensor(ids, device=self._device), **self._passed(), **options)
 
     def _passed(self) -> dict[str, Any]:
         """The cache, which the forward extends and returns."""
         assert self._name is not None
         return {self._name: self._cache, "use_cache": True, "return_dict": True}
-
-    def _inputs(self, ids: list[list[int]], pads: list[int]) -> dict[str, torch.Tensor]:
-        """What the model reads: rows of ids, each with so many pads in front."""
-        return {"input_ids": torch.tensor(ids, device=self._device)}
-
-    def _caught_states(self) -> AbstractContextManager[list[torch.Tensor]]:
-        """The states of a forward, where they are wanted."""
-        return caught_states(self._model, self.keeps_states)
 
     def read_trees(
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
@@ -167,9 +153,9 @@ class CachedReader(CallableReader):
         for slots, chunk, tree, pad in zip(self._slots, chunks, trees, pads, strict=True):
             slots.extend([0] * pad + [1] * len(chunk) + [0] * len(tree))  # nodes are pads until `keep`
         last = max(count + len(tree) for count, tree in zip(scored, trees, strict=True))
-        with torch.inference_mode(), self._caught_states() as states:
+        with torch.inference_mode(), caught_states(self._model, self.keeps_states) as states:
             output = self._model(
-                **self._inputs(ids, pads),
+                input_ids=torch.tensor(ids, device=self._device),
                 attention_mask=mask.to(self._device),
                 position_ids=torch.tensor(positions, device=self._device),
                 **self._passed(),

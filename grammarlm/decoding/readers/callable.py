@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .draft_tree import DraftTree
-from .model_facts import device_of, width_of
+from .model_facts import checked_logits, device_of, width_of
 
 
 class CallableReader:
@@ -63,24 +63,11 @@ class CallableReader:
         padded = [row + [row[-1]] * (length - len(row)) for row in rows]
         with torch.no_grad():
             logits = self._call(torch.tensor(padded, device=self._device))
-        self._check(logits, (len(padded), length))
-        return logits
+        return checked_logits(logits, (len(padded), length))
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self._model(ids)
         return logits
-
-    def _check(self, logits: Any, expected: tuple[int, int]) -> None:
-        if not isinstance(logits, torch.Tensor):
-            raise TypeError(
-                f"the model returned {type(logits).__name__}; a callable returns its logits as one tensor [B, T, V]"
-            )
-        is_table = logits.ndim == 3 and tuple(logits.shape[:2]) == expected and logits.shape[2] > 0
-        if not is_table or not logits.is_floating_point():
-            raise ValueError(
-                f"the model returned {logits.dtype} {list(logits.shape)} for ids {list(expected)}; "
-                f"it must be a floating-point tensor [{expected[0]}, {expected[1]}, V], the logits after each id"
-            )
 
     def select(self, texts: Sequence[int]) -> None:
         self._texts = [list(self._texts[i]) for i in texts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +36,16 @@ class DraftTree:
     def add_aside(self, token: int, parent: int = ROOT) -> int:
         self.asides += 1
         return self.add(token, parent)
+
+    def add_asides(self, tokens: Sequence[int]) -> bool:
+        """The same ids after the text and after each node; False where others are read beside the draft already."""
+        if self.asides:
+            return False
+        for owner in range(ROOT, len(self)):
+            last = owner
+            for token in tokens:
+                last = self.add_aside(token, last)
+        return True
 
     @property
     def drafted(self) -> int:

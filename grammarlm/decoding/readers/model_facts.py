@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -62,3 +63,18 @@ def device_of(model: Any) -> torch.device:
     parameters = model.parameters() if isinstance(model, torch.nn.Module) else iter(())
     first = next(parameters, None)
     return torch.device("cpu") if first is None else first.device
+
+
+def checked_logits(logits: Any, shape: Sequence[int]) -> torch.Tensor:
+    """TypeError or ValueError where these are no logits of ids of this shape [B, T]."""
+    if not isinstance(logits, torch.Tensor):
+        raise TypeError(
+            f"the model returned {type(logits).__name__}; it returns its logits as one tensor [B, T, V], the logits after each id"
+        )
+    is_table = logits.ndim == 3 and tuple(logits.shape[:2]) == tuple(shape) and logits.shape[2] > 0
+    if not is_table or not logits.is_floating_point():
+        raise ValueError(
+            f"the model returned {logits.dtype} {list(logits.shape)} for ids {list(shape)}; "
+            f"it must be a floating-point tensor [{shape[0]}, {shape[1]}, V], the logits after each id"
+        )
+    return logits

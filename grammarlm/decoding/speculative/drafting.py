@@ -171,7 +171,7 @@ class Drafting:
         def show(drafter: Drafter) -> None:
             drafter.observe(row, tree.without_asides, before, logits)
             if states is not None and drafter.needs_states:
-                drafter.observe_states(row, tree.without_asides, states[: len(states) - tree.asides])
+                drafter.observe_states(row, tree.without_asides, states)
 
         told(self._drafter, show)
         with failing(row):

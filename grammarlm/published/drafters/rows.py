@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.readers.cached import CachedReader
+from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter, Target
 from grammarlm.decoding.speculative.drafters.heads import output_of
 from grammarlm.decoding.speculative.drafters.known_states import KnownStates
 from grammarlm.decoding.speculative.draws import Shape
-from grammarlm.published.readers.ephemeral import Ephemeral, EphemeralReader
+from grammarlm.published.readers.ephemeral import NEEDED, Ephemeral, open_positions
 from grammarlm.published.trees.ranks import Path, ranks
 
 if TYPE_CHECKING:
@@ -54,38 +55,47 @@ class Rows(NodeDrafter):
         if self.tree:
             self.length = len(self.tree[-1])
             self.own_shape = "tree"
-        self.has_reader = ephemeral is not None
+        self.has_reader = self.adds_asides = ephemeral is not None
         self._given = self._output = output
         self._model: Any = None
         self._known = KnownStates()
-        self._reader: EphemeralReader | None = None
-        self._after: dict[Row, torch.Tensor] = {}  # of the last read, for each id and node
+        self._asides: list[int] = []
+        self._beside: set[Row] = set()  # whose last tree has them
+        self._after: dict[Row, torch.Tensor] = {}  # of the last read, for the last id and each node
         self._chosen: dict[Row, torch.Tensor] = {}  # the one after the last id that was kept
 
     def begin(self, target: Target) -> None:
         self._output, self._model = self._given or output_of(target, "rows"), target.model
+        self._asides = [] if self.ephemeral is None else self.ephemeral.tokens(target.model)
 
     def reader(self, reader: Reader) -> Reader:
         if self.ephemeral is None:
             return reader
-        self._reader = EphemeralReader(reader, self.ephemeral, self._model)
-        return self._reader
+        if not isinstance(reader, CachedReader):
+            raise ValueError(NEEDED)
+        return open_positions(self._model, reader.beginnings, self.ephemeral)
 
-    def reading(self, rows: Sequence[Row]) -> None:
-        if self._reader is not None and self._reader.after is not None:
-            self._after = dict(zip(rows, self._reader.after, strict=True))
+    def finish(self, growth: DraftBuilder) -> None:
+        if self._asides and growth.row.has_begun and growth.tree.add_asides(self._asides):
+            self._beside.add(growth.row)
 
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
         self._known.observe(row, tree, states)
+        if row in self._beside:
+            self._beside.remove(row)
+            count = len(self._asides)
+            self._after[row] = states[len(states) - count * (1 + len(tree)) :].unflatten(0, (-1, count))
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
         self._known.drawn(row, nodes)
         after = self._after.pop(row, None)
-        if after is not None and len(after) > len(tree):
-            self._chosen[row] = after[len(after) - len(tree) + (nodes[-1] if nodes else ROOT)]
+        if after is not None:
+            self._chosen[row] = after[1 + nodes[-1] if nodes else 0]
 
     def drop(self, row: Row) -> None:
         self._known.drop(row)
+        self._beside.discard(row)
+        self._after.pop(row, None)
         self._chosen.pop(row, None)
 
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer
-from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 
 if TYPE_CHECKING:
@@ -35,12 +35,7 @@ class Strided(NodeDrafter):
         self._next: dict[Row, tuple[int, np.ndarray]] = {}  # (ids before the first place, logits of the places)
 
     def finish(self, growth: DraftBuilder) -> None:
-        if growth.tree.asides:  # of an acceptance rule
-            return
-        for node in range(ROOT, len(growth.tree)):
-            last = node
-            for _ in range(self.length):
-                last = growth.tree.add_aside(self.mask, last)
+        growth.tree.add_asides([self.mask] * self.length)
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         if len(logits) > len(before):

@@ -1,20 +1,16 @@
-"""Draws tokens without replacement, in order of arrival, without sorting the vocabulary.
+"""Draws tokens without replacement, in order of arrival.
 
 Each token arrives at time noise / p, where the noise is exponential: the first to arrive is a draw from p, the next a draw from the
 rest, and so on. (These are the Gumbel keys log p - log(-log U), read as times.) Rejection sampling visits tokens in this order, and
-mostly takes one of the first.
+mostly takes one of the first. Until time K / (mass of all tokens) at most K arrivals are expected, and no token arrives before
+uniform / p: so only the few tokens that can come by then get logarithms, the others once these are used up. Nothing is sorted: each
+arrival is one pass over the times.
 
-Until time K / (mass of the tokens still running) at most K arrivals are expected. So comparing all lower bounds, uniform / p, with
-that time finds the few tokens that can arrive until then; only they need logarithms and a heap. When they are used up the next
-window begins, sized by the mass that is left.
-
-Masses are sums of what remains, never 1 - (sum of what is gone), which would be mere rounding error once the remainder is small: a
-token that leaves is subtracted only until half of the mass is gone, then the rest is summed again.
+Masses are sums of what remains, never 1 - (sum of what is gone), which would be mere rounding error once the remainder is small.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
-FIRST_WINDOW = 32  # upper bound on the arrivals expected in the first window; each later one has four times as many
+NEAR = 32  # arrivals expected, at most, of the tokens that get their times at first
 SMALLEST_MASS = 1e-12  # in units of the most probable token at the last rescaling: below it, rescale again
 
 
@@ -62,79 +58,56 @@ class ExponentialRace:
         self._log_p, self._uniform, self._make_generator = log_p, uniform, generator
         self._generator: np.random.Generator | None = None
         self._runs = log_p > -np.inf
-        self._unlisted = self._runs.copy()
-        self._listed: list[tuple[float, int]] = []  # a heap of (log of the arrival's time, token)
-        self._now = self._until = -math.inf  # log times: the last arrival, and the end of the window
-        self._window = FIRST_WINDOW
-        self._measure()
+        self._times = np.full(len(log_p), np.inf)  # logs of the times at which tokens arrive, of those that are known
+        self._now = -math.inf  # of the last arrival
+        self._rescale()
         self._log_start = self.log_mass()
+        until = NEAR * math.exp(self._log_unit - self._log_start) if self._runs.any() else 0.0
+        is_near = uniform <= until * self._p
+        self._later = self._runs & ~is_near
+        self._until = math.log(until) - self._log_unit if until else math.inf  # the others' times are after this one
+        self._set_times(self._runs & is_near)
 
-    # ------------------------------------------------------------------ masses
+    def _set_times(self, tokens: np.ndarray) -> None:
+        """Of some tokens: bool [V]."""
+        at = np.flatnonzero(tokens)
+        self._times[at] = np.log(-np.log1p(-self._uniform[at].astype(np.float64))) - self._log_p[at]
 
-    def log_mass(self) -> float:
-        return self._log_unit + math.log(self._mass) if self._mass > 0 else -math.inf
-
-    def _measure(self) -> None:
-        """Rescales probabilities to units of the most probable running token, so that no tail underflows."""
+    def _rescale(self) -> None:
+        """Probabilities in units of the most probable running token, so that no tail underflows."""
         left = np.where(self._runs, self._log_p, -np.inf)
         best = float(left.max(initial=-np.inf))
         self._log_unit = best if best > -math.inf else 0.0
         self._p = np.exp(left - left.dtype.type(self._log_unit))
-        with np.errstate(divide="ignore"):
-            self._not_before = np.where(self._unlisted, self._uniform / self._p, np.inf)
-        self._add_up()
 
-    def _add_up(self) -> None:
-        self._mass = self._largest_mass = float(self._p.sum(dtype=np.float64))
-
-    def _leave(self, token: int) -> None:
-        self._runs[token] = False
-        self._mass -= float(self._p[token])
-        self._p[token] = 0
-        if self._mass < self._largest_mass / 2:
-            self._add_up()
-            if self._mass < SMALLEST_MASS:
-                self._measure()
-
-    # ------------------------------------------------------------------ arrivals
+    def log_mass(self) -> float:
+        mass = float(self._p.sum(dtype=np.float64))
+        if mass < SMALLEST_MASS:
+            self._rescale()
+            mass = float(self._p.sum(dtype=np.float64))
+        return self._log_unit + math.log(mass) if mass > 0 else -math.inf
 
     def next(self) -> Arrival | None:
-        while not self._listed or self._listed[0][0] > self._until:
-            if self._until == math.inf:
-                return None
-            self._list_more()
-        self._now, token = heapq.heappop(self._listed)
+        token = int(self._times.argmin())
+        if self._times[token] > self._until:
+            self._set_times(self._later)
+            self._until = math.inf
+            token = int(self._times.argmin())
+        if self._times[token] == np.inf:
+            return None
         arrival = Arrival(token, float(self._log_p[token]), self.log_mass())
-        self._leave(token)
+        self._now = float(self._times[token])
+        self._times[token], self._p[token], self._runs[token] = np.inf, 0, False
         return arrival
 
-    def _list_more(self) -> None:
-        """The next window: puts all tokens that can arrive in it on the heap."""
-        horizon = math.exp(self._now + self._log_unit) + self._window / self._mass if self._mass else math.inf
-        self._window *= 4
-        found = np.flatnonzero(self._not_before <= horizon)
-        self._unlisted[found] = False
-        self._not_before[found] = np.inf
-        if self._unlisted.any():
-            self._until = math.log(horizon) - self._log_unit
-        else:
-            self._until = math.inf
-        log_noise = np.log(-np.log1p(-self._uniform[found].astype(np.float64)))
-        for item in zip((log_noise - self._log_p[found]).tolist(), found.tolist(), strict=True):
-            heapq.heappush(self._listed, item)
-
     def put_back(self, token: int) -> None:
-        self._runs[token] = True
         log_p = float(self._log_p[token])
         wait = math.log(self._random().standard_exponential()) - log_p
-        heapq.heappush(self._listed, (float(np.logaddexp(self._now, wait)), token))
+        self._times[token], self._runs[token] = np.logaddexp(self._now, wait), True
         if log_p > self._log_unit:
-            self._measure()
-            return
-        self._p[token] = math.exp(log_p - self._log_unit)
-        self._mass += float(self._p[token])
-        # Most of this mass may leave later: it must then be summed again, not subtracted.
-        self._largest_mass = max(self._largest_mass, self._mass)
+            self._rescale()
+        else:
+            self._p[token] = math.exp(log_p - self._log_unit)
 
     def misses(self, at_most: float) -> float:
         hit = math.exp(min(self.log_mass() - self._log_start, 0.0))

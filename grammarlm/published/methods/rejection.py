@@ -19,7 +19,6 @@ The samplers differ in how they estimate Z from a few more checks. M is always t
                 `extra=1, share=0` is the recursive weight of the literature: M if the next one is accepted, else p(x)
     geometric   as if drawn with replacement, until `accepts` tokens were accepted: repeated hits of rejected tokens are drawn as
                 counts and cost no check. (accepts - 1) / (draws - 1)
-    simple      a second round after the accepted token, without the tokens rejected so far: (M of the first) / (rejections + 1)
 
 `clip=R` ends with the R-th rejection, with weight 0 where nothing was accepted. It stays unbiased (each sampler says how) and
 adds variance; it is for predicates that may accept next to nothing.
@@ -63,7 +62,7 @@ Key = TypeVar("Key")
 class Rejection:
     """How tokens are drawn under a predicate.
 
-    weights   "des_raj" | "geometric" | "simple", or "none": the token alone, with weight 1, where weights are not needed
+    weights   "des_raj" | "geometric", or "none": the token alone, with weight 1, where weights are not needed
     extra     des_raj: least number of tokens checked after the accepted one
     share     des_raj: the same, as a share of those that were checked up to it
     accepts   geometric: the draw ends with this many acceptances, 2 or more
@@ -160,39 +159,9 @@ def geometric(race: Arrivals, how: Rejection) -> Questions:
     return Drawn(first.token, start + share, first.log_p, checks)
 
 
-def simple(race: Arrivals, how: Rejection) -> Questions:
-    """Two rounds of rejections, the second without what the first rejected.
-
-    Over the positions k = 0 .. n at which the first acceptance can fall among the n rejections, (its probability there) times M is
-    Z each time: n + 1 times Z, divided by n + 1. Where `clip` ends the second round there are only R positions.
-    """
-    most = math.inf if how.clip is None else how.clip
-    first: Arrival | None = None
-    rejected = checks = 0
-    while rejected < most:
-        arrival = race.next()
-        if arrival is None:
-            return Drawn(NO_TOKEN, -math.inf, checks=checks)
-        if first is not None and arrival.token == first.token:
-            break
-        checks += 1
-        if not (yield [arrival.token])[0]:
-            rejected += 1
-        elif first is None:
-            first = arrival
-            race.put_back(first.token)
-        else:
-            break
-    if first is None:
-        return Drawn(NO_TOKEN, -math.inf, checks=checks)
-    places = rejected if rejected == most else rejected + 1
-    return Drawn(first.token, first.log_mass - math.log(places), first.log_p, checks)
-
-
 WEIGHTS: dict[str, Callable[[Arrivals, Rejection], Questions]] = {
     "des_raj": des_raj,
     "geometric": geometric,
-    "simple": simple,
     "none": first_accepted,
 }
 

@@ -1,39 +1,36 @@
 """Positions that a model reads beside its texts and that are no part of them: ephemeral ones.
 
-    reader = EphemeralReader(open_reader(model, prompts, room), Ephemeral(ids=[7, 8]), model)
-    reader.read(chunks, scored)              # the same logits as without
-    reader.after[0]                          # [scored, 2, hidden]: what the model made of 7 and of 8 after each scored id
+They are asides of draft trees: after the text and after each node come `count` positions, of which each sees the text up to there
+and those before it; no text sees them, and they are never kept, so that texts, matchers and caches do not change. What they hold is
+ids (ConFu), or states of one's own that enter a layer in their place: at the first layer embeddings that were trained (PPD), at a
+later one a function of the state there of the id that they come after (Hidden Transfer).
 
-After each id that is scored, and after each node of a draft tree, come `count` positions of which each sees the text up to
-there and those before it. They are nodes of the tree that the reader reads, and of no tree that anybody else knows: no text
-sees them, they are never kept, so that texts, matchers and caches do not change. What they hold is ids (ConFu), or states of
-one's own that enter a layer in their place: at the first layer embeddings that were trained (PPD), at a later one a function of
-the state there of the id that they come after (Hidden Transfer).
+    reader = open_positions(model, prompts, Ephemeral(ids=[7, 8]))
 
-Only readers that read trees by a mask can do this. The first forward reads the prompts alone.
+Only readers that read trees by a mask can do this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
-from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
-from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.readers.cached import CachedReader
+from grammarlm.decoding.readers.model_facts import width_of
 
-from .model_layers import layers_of, on_entry
+from .model_layers import before_layer, layers_of, replaced, with_layers
 
-ALONE = "what is read beside texts belongs to this batch: its texts neither join others nor are taken out"
+NEEDED = "ephemeral positions need a model whose attention reads trees by a mask, and no other reader around it"
 Enter = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Ephemeral:
-    """Ids to be read after each scored one; or `count` positions of which `enter(states [n, hidden])` gives what enters `layer`.
+    """Ids to be read beside a text; or `count` positions of which `enter(states [n, hidden])` gives what enters `layer`.
 
     The result is [n, count, hidden], a row for each id that positions come after; `states` are of these ids, before that layer.
     """
@@ -43,128 +40,57 @@ class Ephemeral:
     count: int = 0
     layer: int = 0
 
-    @property
-    def tokens(self) -> list[int]:
-        return list(self.ids) or [0] * self.count
+    def tokens(self, model: Any) -> list[int]:
+        """The ids that stand for them in a tree."""
+        return list(self.ids) or [width_of(model) or 0] * self.count
 
 
-class EphemeralReader:
-    """A reader that also reads ephemeral positions; `after` has what the last read made of them."""
+def open_positions(model: Any, prompts: Sequence[Sequence[int]], ephemeral: Ephemeral) -> CachedReader:
+    """A reader of these prompts, whose trees may have such asides."""
+    return PositionsReader(entered(model, ephemeral), prompts, 0, "dynamic")
 
-    def __init__(self, reader: Reader, ephemeral: Ephemeral, model: Any):
-        found = layers_of(model)
-        if found is None:
-            raise ValueError("ephemeral positions need a transformers model with a list of layers")
-        self._reader, self._ephemeral = reader, ephemeral
-        self._layer = found[1][ephemeral.layer]
-        self._has_read = False
-        reader.keeps_states = self.keeps_states = True
-        self.beginnings: list[list[int]] = reader.beginnings
-        self.states: list[torch.Tensor] | None = None
-        self.after: list[torch.Tensor] | None = None  # of each text [scored ids and nodes, count, hidden]
 
-    @property
-    def width(self) -> int | None:
-        return self._reader.width
-
-    @property
-    def unequal_is_cheap(self) -> bool:
-        return self._reader.unequal_is_cheap
-
-    @property
-    def rollback_is_cheap(self) -> bool:
-        return self._reader.rollback_is_cheap
-
-    @property
-    def reads_trees(self) -> bool:
-        return False  # no ephemeral positions around these
-
+class PositionsReader(CachedReader):
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
-        if not self._has_read:
-            self._has_read = True
-            logits = self._reader.read(chunks, scored)
-            self.states = self._reader.states
-            return logits
-        cuts = [len(chunk) - count + 1 if count else len(chunk) for chunk, count in zip(chunks, scored, strict=True)]
-        chains = [DraftTree.chain(chunk[cut:]) for chunk, cut in zip(chunks, cuts, strict=True)]
-        bases = [chunk[:cut] for chunk, cut in zip(chunks, cuts, strict=True)]
-        logits = self.read_trees(bases, [min(1, count) for count in scored], chains)
-        self.keep([range(len(chain)) for chain in chains])
+        logits = super().read(chunks, scored)
+        if not self.reads_trees:  # which its first forward shows
+            raise ValueError(NEEDED)
         return logits
 
-    def read_trees(
-        self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
-    ) -> torch.Tensor:
-        if not self._reader.reads_trees:
-            raise ValueError(
-                "ephemeral positions need a model whose attention reads trees by a mask; this one's does not"
-            )
-        counts = [min(1, count) + len(tree) for count, tree in zip(scored, trees, strict=True)]
-        read = [with_positions(tree, count, self._ephemeral.tokens) for tree, count in zip(trees, scored, strict=True)]
-        with self._entering(counts):
-            logits = self._reader.read_trees(chunks, scored, read)
-        first, kept = 0, list[int]()
-        for count, tree, longer in zip(scored, trees, read, strict=True):
-            kept += range(first, first + count + len(tree))
-            first += count + len(longer)
-        self._take(counts)
-        return logits[torch.tensor(kept, dtype=torch.long)]
 
-    def _take(self, counts: Sequence[int]) -> None:
-        """Parts the states of the texts from those of the ephemeral positions."""
-        count, states = len(self._ephemeral.tokens), self._reader.states
-        assert states is not None
-        own = [len(row) - at * count for row, at in zip(states, counts, strict=True)]
-        self.states = [row[:end] for row, end in zip(states, own, strict=True)]
-        self.after = [row[end:].unflatten(0, (-1, count)) for row, end in zip(states, own, strict=True)]
+def entered(model: Any, ephemeral: Ephemeral) -> Any:
+    """A model that shares all weights with this one, and knows an id more: what enters the layer in its place is another's."""
+    found, enter, count = layers_of(model), ephemeral.enter, ephemeral.count
+    if found is None:
+        raise ValueError("ephemeral positions need a transformers model with a list of layers")
+    if enter is None:
+        return model
+    way, layers = found
+    known = model.get_input_embeddings()
+    places = Places(known, width_of(model) or 0)
 
-    @contextmanager
-    def _entering(self, counts: Sequence[int]) -> Iterator[None]:
-        """Gives the ephemeral positions their states where they enter the layer."""
-        enter, count = self._ephemeral.enter, len(self._ephemeral.tokens)
-        if enter is None:
-            yield
-            return
+    # A row ends with the last id of its text, the nodes of its tree, and the positions that come after each of these.
+    def entering(states: torch.Tensor) -> torch.Tensor:
+        states = states.clone()
+        for row, is_one in zip(states, places.are_ephemeral, strict=True):
+            first, own = int(is_one.int().argmax()), int(is_one.sum()) // count
+            if own:
+                row[first:] = enter(row[first - own : first]).reshape(own * count, -1).to(states.dtype)
+        return states
 
-        # A row ends with the last id of its chunk, the nodes of its tree, and the positions that come after each of these.
-        def entering(states: torch.Tensor) -> torch.Tensor:
-            states = states.clone()
-            for row, own in enumerate(counts):
-                first = states.shape[1] - own * count
-                if own:
-                    entered = enter(states[row, first - own : first])
-                    states[row, first:] = entered.reshape(own * count, -1).to(states.dtype)
-            return states
-
-        hook = on_entry(self._layer, entering)
-        try:
-            yield
-        finally:
-            hook.remove()
-
-    def keep(self, paths: Sequence[Sequence[int]]) -> None:
-        self._reader.keep(paths)
-
-    def select(self, texts: Sequence[int]) -> None:
-        self._reader.select(texts)
-
-    def taken(self, texts: Sequence[int]) -> Reader:
-        raise ValueError(ALONE)
-
-    def join(self, other: Any) -> None:
-        raise ValueError(ALONE)
-
-    def rollback(self, counts: Sequence[int]) -> None:
-        self._reader.rollback(counts)
+    changed = {**dict(enumerate(layers)), ephemeral.layer: before_layer(layers[ephemeral.layer], entering)}
+    return replaced(with_layers(model, way, changed, range(len(layers))), known, places)
 
 
-def with_positions(tree: DraftTree, scored: int, tokens: Sequence[int]) -> DraftTree:
-    """The tree, and after the text and each of its nodes a chain of ephemeral ids."""
-    read = DraftTree(list(tree.tokens), list(tree.parents))
-    for owner in range(ROOT, len(tree)):
-        if owner == ROOT and not scored:
-            continue
-        node = owner
-        for token in tokens:
-            node = read.add(token, node)
-    return read
+class Places(nn.Module):
+    """A model's input that knows an id more, and where it has come."""
+
+    def __init__(self, known: nn.Module, extra: int):
+        super().__init__()
+        self.known, self.extra = known, extra
+        self.are_ephemeral = torch.empty(0, dtype=torch.bool)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        self.are_ephemeral = ids == self.extra
+        states: torch.Tensor = self.known(ids.masked_fill(self.are_ephemeral, 0))
+        return states

@@ -5,25 +5,26 @@
     logits = reader.read([[5, 8], [7]], [2, 1])   # they read 8 and 7 alone; the other layers read 5, 8 and 7
 
 Each half is a reader with a cache of its own: the first one's texts are ahead of the second one's by what has been drafted. The
-second one reads states instead of ids, and keeps those of its whole texts, for caches that count slots and are made again.
+second one's ids are the numbers of the states that the first one has made, so that it is a reader like any other: it reads whole
+texts again where it must, goes back, and reads trees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 
 from grammarlm.decoding.readers.cached import CachedReader
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.drafters.follower import shared
 
-from .model_layers import after_layer, before_layer, layers_of, with_layers
+from .model_layers import after_layer, before_layer, layers_of, replaced, with_layers
 
 Adapter = Callable[[torch.Tensor], torch.Tensor]
 NEEDED = "layers that read ahead need a transformers model with a list of layers and a key-value cache"
-
 ALONE = "what is read ahead belongs to this batch: its texts neither join others nor are taken out"
 
 
@@ -33,101 +34,36 @@ class Half(CachedReader):
     def _go_without(self, why: str) -> None:
         raise ValueError(f"{NEEDED}: {why}")
 
-    def _call(self, ids: torch.Tensor) -> torch.Tensor:
-        raise ValueError(NEEDED)
-
-
-class FirstHalf(Half):
-    """Reader of the first layers. `states` are those after them; logits are the output's on what the adapter makes of them."""
-
-    def __init__(self, model: Any, prompts: Sequence[Sequence[int]], at: int, adapter: Adapter | None):
-        found = layers_of(model)
-        if found is None:
-            raise ValueError(NEEDED)
-        way, layers = found
-        self._last: list[torch.Tensor] = []
-
-        def passed(states: torch.Tensor) -> torch.Tensor:
-            self._last[:] = [states.detach()]
-            return states if adapter is None else adapter(states)
-
-        chosen = {**dict(enumerate(layers)), at - 1: after_layer(layers[at - 1], passed)}
-        super().__init__(with_layers(model, way, chosen, range(at)), prompts, 0, "dynamic")
-
-    @contextmanager
-    def _caught_states(self) -> Iterator[list[torch.Tensor]]:
-        self._last.clear()
-        yield self._last
-
-
-class SecondHalf(Half):
-    """Reader of the other layers, for which ids only hold places. `given` are the states of what it reads next, a tree's last."""
-
-    def __init__(self, model: Any, prompts: Sequence[Sequence[int]], at: int):
-        found = layers_of(model)
-        if found is None:
-            raise ValueError(NEEDED)
-        way, layers = found
-        self._entering = torch.empty(0)
-        chosen = {**dict(enumerate(layers)), at: before_layer(layers[at], lambda states: self._entering)}
-        super().__init__(with_layers(model, way, chosen, range(at, len(layers))), prompts, 0, "dynamic")
-        self.given: list[torch.Tensor] = []
-        self._known: list[torch.Tensor] = []  # of all ids of the texts
-        self._nodes: list[torch.Tensor] = []
-
-    def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
-        self._take([0] * len(chunks))
-        return super().read(chunks, scored)
-
-    def read_trees(
-        self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
-    ) -> torch.Tensor:
-        self._take([len(tree) for tree in trees])
-        return super().read_trees(chunks, scored, trees)
-
-    def _take(self, nodes: Sequence[int]) -> None:
-        parts = [given.split([len(given) - count, count]) for given, count in zip(self.given, nodes, strict=True)]
-        known = self._known or [given[:0] for given in self.given]
-        self._known = [torch.cat((before, text)) for before, (text, _) in zip(known, parts, strict=True)]
-        self._nodes = [own for _, own in parts]
-
-    def _inputs(self, ids: list[list[int]], pads: list[int]) -> dict[str, torch.Tensor]:
-        rows = []
-        for known, nodes, pad, row in zip(self._known, self._nodes, pads, ids, strict=True):
-            states = torch.cat((known, nodes))
-            own = states[len(states) - (len(row) - pad) :]
-            rows.append(torch.cat((own.new_zeros(pad, own.shape[1]), own)))
-        self._entering = torch.stack(rows)
-        return super()._inputs(ids, pads)
-
-    def keep(self, paths: Sequence[Sequence[int]]) -> None:
-        super().keep(paths)
-        triples = zip(self._known, self._nodes, paths, strict=True)
-        self._known = [torch.cat((known, nodes[list(path)])) for known, nodes, path in triples]
-
-    def select(self, texts: Sequence[int]) -> None:
-        super().select(texts)
-        self._known = [self._known[text] for text in texts]
-
-    def rollback(self, counts: Sequence[int]) -> None:
-        super().rollback(counts)
-        self._known = [known[: len(known) - count] for known, count in zip(self._known, counts, strict=True)]
-
 
 class SplitReader:
-    """Both halves as one reader, with drafts that the first one reads ahead."""
+    """Both halves as one reader, with drafts that the first one reads ahead; its logits are the output's on what the adapter makes
+    of its states."""
+
+    reads_trees = False  # nothing else may be read around these
+    keeps_states = False
+    states: list[torch.Tensor] | None = None
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], at: int, adapter: Adapter | None = None):
-        self._first, self._second = FirstHalf(model, prompts, at, adapter), SecondHalf(model, prompts, at)
-        self.beginnings = self._first.beginnings
-        self.keeps_states = False
-        self.states: list[torch.Tensor] | None = None
-        self.ids_ahead: list[list[int]] = [[] for _ in prompts]  # that the first half has read ahead of each text
-        self._states: list[torch.Tensor | None] = [None] * len(prompts)  # and their states
+        found = layers_of(model)
+        if found is None:
+            raise ValueError(NEEDED)
+        way, layers = found
+        own = dict(enumerate(layers))
 
-    @property
-    def width(self) -> int | None:
-        return self._first.width
+        def passed(states: torch.Tensor) -> torch.Tensor:
+            self._passed = states.detach()
+            return states if adapter is None else adapter(states)
+
+        first = with_layers(model, way, {**own, at - 1: after_layer(own[at - 1], passed)}, range(at))
+        known = model.get_input_embeddings()
+        numbered = NumberedStates(known)
+        entered = {**own, at: before_layer(own[at], lambda states: numbered.entering)}
+        second = replaced(with_layers(model, way, entered, range(at, len(layers))), known, numbered)
+        self._first, self._second = (Half(half, prompts, 0, "dynamic") for half in (first, second))
+        self._numbered = numbered
+        self.width, self.beginnings = self._first.width, self._first.beginnings
+        self.ids_ahead: list[list[int]] = [[] for _ in prompts]  # that the first half has read ahead of each text
+        self._numbers: list[list[int]] = [[] for _ in prompts]  # of their states
 
     @property
     def unequal_is_cheap(self) -> bool:
@@ -136,10 +72,6 @@ class SplitReader:
     @property
     def rollback_is_cheap(self) -> bool:
         return self._first.rollback_is_cheap
-
-    @property
-    def reads_trees(self) -> bool:
-        return False  # nothing else may be read around these
 
     # ------------------------------------------------------------------ ahead
 
@@ -151,78 +83,60 @@ class SplitReader:
         if not any(rest):
             return {}
         logits = self._first.read(rest, [min(1, len(chunk)) for chunk in rest])
-        self._add(rest)
+        for at, (chunk, numbers) in enumerate(zip(rest, self._numbers_of(rest), strict=True)):
+            self.ids_ahead[at] += chunk
+            self._numbers[at] += numbers
         return dict(zip([at for at, chunk in enumerate(rest) if chunk], logits, strict=True))
 
     def ahead_trees(self, trees: Sequence[DraftTree]) -> list[torch.Tensor]:
         """Of each text the logits after the nodes of a tree that comes after what has been read ahead; they are not kept."""
-        self._check_trees()
-        logits = self._first.read_trees([[] for _ in trees], [0] * len(trees), trees)
+        logits = self._first_trees(trees)
         self._first.keep([[] for _ in trees])
         return list(logits.split([len(tree) for tree in trees]))
 
-    def _check_trees(self) -> None:
+    def _first_trees(self, trees: Sequence[DraftTree]) -> torch.Tensor:
         if not self._first.reads_trees:
             raise ValueError("trees of layers that read ahead need a model whose attention reads trees by a mask")
+        return self._first.read_trees([[] for _ in trees], [0] * len(trees), trees)
 
-    def _add(self, chunks: Sequence[Sequence[int]]) -> None:
-        for at, (chunk, states) in enumerate(zip(chunks, self._states_of(chunks), strict=True)):
-            known = self._states[at]
-            self.ids_ahead[at] += chunk
-            self._states[at] = states if known is None else torch.cat((known, states))
-
-    def _states_of(self, chunks: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        """Of what the first half has just read; it may have read whole texts again."""
-        if self._first.states is None:
-            raise ValueError(NEEDED)
-        return [row[len(row) - len(chunk) :] for row, chunk in zip(self._first.states, chunks, strict=True)]
+    def _numbers_of(self, chunks: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Of the states of what the first half has just read, which may have been more: whole texts again."""
+        own = [row[len(row) - len(chunk) :] for row, chunk in zip(self._passed, chunks, strict=True)]
+        return [self._numbered.add(states) for states in own]
 
     def _take_back(self, counts: Sequence[int]) -> None:
         if any(counts):
             self._first.rollback(counts)
-        for at, count in enumerate(counts):
-            states = self._states[at]
-            self.ids_ahead[at] = self.ids_ahead[at][: len(self.ids_ahead[at]) - count]
-            self._states[at] = None if states is None else states[: len(self.ids_ahead[at])]
-
-    def _drop_ahead(self) -> None:
-        self.ids_ahead = [[] for _ in self.ids_ahead]
-        self._states = [None] * len(self.ids_ahead)
+        for ids, numbers, count in zip(self.ids_ahead, self._numbers, counts, strict=True):
+            del ids[len(ids) - count :], numbers[len(numbers) - count :]
 
     # ------------------------------------------------------------------ a reader
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
-        self._read_up_to(chunks)
-        self._second.given = self._given()
-        self._drop_ahead()
-        return self._passed_on(lambda: self._second.read(chunks, scored))
+        numbers = self._numbers_up_to(chunks)
+        logits = self._second.read(numbers, scored)
+        self.states = self._second.states
+        return logits
 
     def read_trees(
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
     ) -> torch.Tensor:
-        self._check_trees()
-        self._read_up_to(chunks)
-        given = self._given()
-        self._first.read_trees([[] for _ in trees], [0] * len(trees), trees)
-        nodes = self._states_of([tree.tokens for tree in trees])
-        self._second.given = [torch.cat(pair) for pair in zip(given, nodes, strict=True)]
-        self._drop_ahead()
-        return self._passed_on(lambda: self._second.read_trees(chunks, scored, trees))
-
-    def _read_up_to(self, chunks: Sequence[Sequence[int]]) -> None:
-        """The first half's texts go on with these chunks, and no further."""
-        self.ahead(chunks)
-        self._take_back([len(ids) - len(chunk) for ids, chunk in zip(self.ids_ahead, chunks, strict=True)])
-
-    def _given(self) -> list[torch.Tensor]:
-        like = next(states for states in self._states if states is not None)
-        return [like[:0] if states is None else states for states in self._states]
-
-    def _passed_on(self, read: Callable[[], torch.Tensor]) -> torch.Tensor:
-        self._second.keeps_states = self.keeps_states
-        logits = read()
+        numbers = self._numbers_up_to(chunks)
+        self._first_trees(trees)
+        nodes = self._numbers_of([tree.tokens for tree in trees])
+        read = [DraftTree(own, tree.parents) for own, tree in zip(nodes, trees, strict=True)]
+        logits = self._second.read_trees(numbers, scored, read)
         self.states = self._second.states
         return logits
+
+    def _numbers_up_to(self, chunks: Sequence[Sequence[int]]) -> list[list[int]]:
+        """The first half's texts go on with these chunks, and no further; the states are the second one's from now on."""
+        self.ahead(chunks)
+        self._take_back([len(ids) - len(chunk) for ids, chunk in zip(self.ids_ahead, chunks, strict=True)])
+        numbers = self._numbers
+        self.ids_ahead, self._numbers = [[] for _ in chunks], [[] for _ in chunks]
+        self._second.keeps_states = self.keeps_states
+        return numbers
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:
         self._first.keep(paths)
@@ -232,7 +146,7 @@ class SplitReader:
         self._first.select(texts)
         self._second.select(texts)
         self.ids_ahead = [list(self.ids_ahead[text]) for text in texts]
-        self._states = [self._states[text] for text in texts]
+        self._numbers = [list(self._numbers[text]) for text in texts]
 
     def taken(self, texts: Sequence[int]) -> SplitReader:
         raise ValueError(ALONE)
@@ -246,9 +160,22 @@ class SplitReader:
         self._second.rollback(counts)
 
 
-def shared(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many ids both begin with."""
-    count = 0
-    while count < min(len(first), len(second)) and first[count] == second[count]:
-        count += 1
-    return count
+class NumberedStates(nn.Module):
+    """In place of a model's input: its ids are numbers of states, which enter a layer further on; before it enters any id."""
+
+    def __init__(self, known: nn.Module):
+        super().__init__()
+        self.known = known
+        self.states: list[torch.Tensor] = []
+        self.entering = torch.empty(0)
+
+    def add(self, states: torch.Tensor) -> list[int]:
+        """The numbers of more states [n, hidden]."""
+        self.states += states
+        return list(range(len(self.states) - len(states), len(self.states)))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        rows = [torch.stack([self.states[number] for number in row]) for row in ids.tolist()]
+        self.entering = torch.stack(rows)
+        entered: torch.Tensor = self.known(torch.zeros_like(ids))
+        return entered

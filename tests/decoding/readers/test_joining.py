@@ -7,7 +7,6 @@ import pytest
 from grammarlm.decoding.readers.cached import static_caches_are_right
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import open_reader
-from grammarlm.published.readers.ephemeral import Ephemeral, EphemeralReader
 from grammarlm.published.readers.recurrent import RecurrentReader
 from grammarlm.published.readers.split import SplitReader
 from tests.decoding.random_models import Forwards, random_model
@@ -114,11 +113,8 @@ def test_a_text_that_joins_is_padded_and_not_read_again(is_longer):
 def test_readers_whose_texts_belong_to_their_batch_say_so():
     model = random_model("Llama", WIDTH)
     plain = open_reader(model, [[5, 6]], 9)
-    for reader in (
-        SplitReader(model, [[5, 6]], 1),
-        EphemeralReader(open_reader(model, [[5]], 9), Ephemeral([7]), model),
-    ):
-        with pytest.raises(ValueError, match="neither join others nor are taken out"):
-            reader.join(plain)
-        with pytest.raises(ValueError, match="neither join others nor are taken out"):
-            reader.taken([0])
+    reader = SplitReader(model, [[5, 6]], 1)
+    with pytest.raises(ValueError, match="neither join others nor are taken out"):
+        reader.join(plain)
+    with pytest.raises(ValueError, match="neither join others nor are taken out"):
+        reader.taken([0])

@@ -69,7 +69,7 @@ def test_the_evidence_is_unbiased(language, options):
     assert has_resampled == (options.get("threshold") == 1 and language == "a dead end")
 
 
-HOW = [Rejection(extra=1), Rejection(), Rejection("simple"), Rejection(clip=2), Rejection("geometric", clip=2)]
+HOW = [Rejection(extra=1), Rejection(), Rejection(clip=2), Rejection("geometric", clip=2)]
 
 
 @pytest.mark.parametrize("how", HOW, ids=str)

@@ -22,13 +22,12 @@ FINITE = [
         for batch in (1, 2, 3)
     ),
     *(Rejection(extra=1, share=share, clip=clip) for share in (0.5, 2) for clip in (None, 3)),
-    *(Rejection("simple", clip=clip) for clip in CLIPS),
     *(Rejection("geometric", accepts=accepts, clip=clip) for accepts in (2, 3) for clip in (1, 2, 3)),
 ]
 
 
 def name(how):
-    used = {"des_raj": ("extra", "share", "batch"), "geometric": ("accepts",), "simple": ()}[how.weights]
+    used = {"des_raj": ("extra", "share", "batch"), "geometric": ("accepts",)}[how.weights]
     return "-".join([how.weights, *(f"{field}{getattr(how, field)}" for field in used), f"clip{how.clip}"])
 
 
@@ -100,7 +99,7 @@ def test_geometric_weights_without_an_end(p):
 
 
 def test_a_wrong_weight_is_noticed():
-    """The enumeration can fail: a second round that starts afresh, for which the simple weight is biased."""
+    """The enumeration can fail: a second round that starts afresh, whose weight is biased."""
 
     def fresh(race):
         first = yield from Rejection("none").draw(race)
@@ -135,9 +134,7 @@ def race(logits, seed=0, position=0):
     return ExponentialRace(*noise(logits, seed, position), lambda: np.random.default_rng([seed, position]))
 
 
-@pytest.mark.parametrize(
-    "how", [Rejection(), Rejection(extra=1, share=0), Rejection("geometric"), Rejection("simple")], ids=name
-)
+@pytest.mark.parametrize("how", [Rejection(), Rejection(extra=1, share=0), Rejection("geometric")], ids=name)
 @pytest.mark.parametrize("log_z", [-14, -40, -500])
 def test_a_predicate_that_takes_nearly_all_of_the_mass(how, log_z):
     """1 - (sum of what is rejected) would be nothing but rounding from 1e-7 on, and the weight 0."""
@@ -146,8 +143,8 @@ def test_a_predicate_that_takes_nearly_all_of_the_mass(how, log_z):
     log_whole = math.log(sum(math.exp(x) for x in logits))
     for position in range(20):
         drawn, _ = answered(how.draw(race(logits, 1, position)), f)
-        # All that are left are accepted, which des_raj finds out; simple divides by up to four, geometric by misses.
-        away = {"des_raj": 1e-9, "simple": math.log(4) + 1e-9, "geometric": 12}[how.weights]
+        # All that are left are accepted, which des_raj finds out; geometric divides by misses.
+        away = {"des_raj": 1e-9, "geometric": 12}[how.weights]
         assert drawn.log_weight == pytest.approx(math.log(3) + log_z + 5.0 - log_whole, abs=away)
 
 
@@ -221,6 +218,6 @@ def test_a_predicate_that_gives_too_few_answers():
 
 
 def test_arguments():
-    for options in ({"extra": 0}, {"share": -1}, {"accepts": 1}, {"clip": 0}, {"batch": 0}, {"weights": "exact"}):
+    for options in ({"extra": 0}, {"share": -1}, {"accepts": 1}, {"clip": 0}, {"batch": 0}, {"weights": "simple"}):
         with pytest.raises(ValueError, match=next(iter(options))):
             Rejection(**options)

@@ -78,7 +78,7 @@ class Drafter:
         behind these are logits after the tree's asides, in their order."""
 
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        """The last hidden states of all ids that were read, then of the tree's nodes."""
+        """The last hidden states of all ids that were read, then of the tree's nodes, then of its asides."""
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
         """These nodes of the last tree were drawn, the rest was not."""

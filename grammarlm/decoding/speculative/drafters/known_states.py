@@ -33,7 +33,8 @@ class KnownStates:
         self._of: dict[Row, Known] = {}
 
     def observe(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        text, nodes = states.split([len(states) - len(tree), len(tree)])
+        asides = row.unread.tree.asides
+        text, nodes, _ = states.split([len(states) - len(tree) - asides, len(tree), asides])
         known = self._of.get(row)
         if known is None:
             self._of[row] = Known(len(row.ids) - len(row.unread.ids) - len(text), text, nodes)
