@@ -118,6 +118,7 @@ def test_every_outcome_is_a_row(capsys, monkeypatch, scripted, tmp_path) -> None
     assert "let through, invalid" in failing or "invalid, let through" in failing
 
 
+@pytest.mark.proof  # three processes that load the model
 def test_the_embedded_model_with_examples(capsys, tmp_path) -> None:
     folder, out = write_cases(tmp_path / "data", REAL), tmp_path / "out"
     more = ("--engines", "grammarlm", "--max-tokens", "24", "--samples", "1", "--temperature", "1", "--shots", "1")

@@ -27,7 +27,7 @@ from tests.rounding import assert_logits
 
 torch = pytest.importorskip("torch")
 
-COUNT = [3, pytest.param(60, marks=pytest.mark.proof)]
+COUNT = [4, pytest.param(60, marks=pytest.mark.proof)]
 
 
 def random_tree(rng, most=7):

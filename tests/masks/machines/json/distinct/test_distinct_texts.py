@@ -57,27 +57,27 @@ def test_items_are_equal_in_any_spelling(schema: dict[str, Any], valid: list[str
 
 # Small schemas over a few tokens: every mask on the way to every short text.
 WHOLE: dict[str, tuple[Any, list[bytes], int]] = {
-    "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 5),
+    "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 6),
     "keys of a pattern": (
         array({"type": "object", "patternProperties": {"^x": {"const": 1}}, "additionalProperties": False}),
         [b"[", b"{", b"}", b'"x":1', b'"xx":1', b",", b"]", b"},{"],
-        5,
+        6,
     ),
     "arrays": (
         array({"type": "array", "items": {"const": True}}),
         [b"[", b"]", b"true", b",", b"],[", b"[],[]", b"]]"],
-        6,
+        7,
     ),
-    "any": ({"type": "array", "uniqueItems": True}, [b"[", b"]", b"1", b",", b"{}", b"[],[]", b"],"], 6),
+    "any": ({"type": "array", "uniqueItems": True}, [b"[", b"]", b"1", b",", b"{}", b"[],[]", b"],"], 7),
 }
 
 
-@pytest.mark.parametrize("more", [-1, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("most", [4, pytest.param(7, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", WHOLE)
-def test_whole_masks(name: str, more: int) -> None:
+def test_whole_masks(name: str, most: int) -> None:
     schema, pieces, longest = WHOLE[name]
     outcomes: Counter[str] = check_whole_masks(
-        schema, pieces, longest + more, random.Random(name), whitespace="compact"
+        schema, pieces, min(most, longest), random.Random(name), whitespace="compact"
     )
     assert outcomes["bits"] > 50
 
