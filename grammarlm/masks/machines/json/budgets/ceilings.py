@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,15 +22,13 @@ from grammarlm.grammars.cfg.components import components
 from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Gap, Key, Object, Shape
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.filters.budget import INFINITE
-from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.machines.json.endings.texts import spelled
+from grammarlm.masks.machines.json.machine import Machine
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .growth import SPARE, Nodes, most_openings
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 PIECE = 16  # bytes of a piece: all its suffixes are tokenized
 PIECES = 512  # tokenized together
@@ -40,23 +37,22 @@ PIECES = 512  # tokenized together
 class Ceilings:
     """The bounds of one program."""
 
-    def __init__(self, epoch: JsonEpoch):
-        self._program, self._endings = epoch.program, endings_of(epoch)
-        self._rows = memoryview(epoch.program.json.rows)
+    def __init__(self, endings: Endings):
+        self._program, self._endings, self._rows = endings.reader.program, endings, endings.reader.rows
         self._frames: dict[int, tuple[int, int]] = {}  # by row: what a frame needs, and what frames within it may
         self._start = INFINITE  # what the frames of a whole text may need
         self._inside = INFINITE  # what a lexeme, a key and white space need
         self._growth = 0  # what a token adds by frames that repeat
-        blank = most_blanks(epoch.program.tables.blanks)
-        if has_all_bytes(epoch.program.vocab) and blank is not None:
-            self._find(Nodes(epoch), blank)
+        blank = most_blanks(self._program.tables.blanks)
+        if has_all_bytes(self._program.vocab) and blank is not None:
+            self._find(Nodes(endings), blank)
 
-    def steps(self, epoch: JsonEpoch, state: int, left: int) -> int:
+    def steps(self, machine: Machine, state: int, left: int) -> int:
         """After so many tokens, whatever they are, the rest of `left` is still enough; 0 where that is not known."""
         free = left - self._inside
         if free <= 0:
             return 0
-        records, frames, known = epoch.arrays["records"], epoch.arrays["frames"], self._frames
+        records, frames, known = machine.arrays["records"], machine.arrays["frames"], self._frames
         most = 0
         while state:
             _, _, _, f, state = records[state].tolist()
@@ -136,13 +132,6 @@ class Ceilings:
             longest = max((paths[child] for node in group for child in below[node] if child in paths), default=0)
             paths.update(dict.fromkeys(group, min(weight + longest, INFINITE)))
         return paths
-
-
-def ceilings_of(epoch: JsonEpoch) -> Ceilings:
-    program = epoch.program
-    if program.ceilings_at_sight is None:
-        program.ceilings_at_sight = Ceilings(epoch)
-    return program.ceilings_at_sight
 
 
 def most_tokens(vocab: Vocabulary, texts: Iterable[bytes]) -> dict[bytes, int]:

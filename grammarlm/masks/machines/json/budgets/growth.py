@@ -9,40 +9,21 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import Array, Key, Object, Shape
 from grammarlm.layout.numbers import Number
 from grammarlm.masks.filters.budget import INFINITE
-from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.vocab.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 NUMBER = 15  # bytes of the rest of any number, besides its digits
 OPENING = re.compile(rb"\[|\{(?![{\[\w])")
 
 
-def growth_of(epoch: JsonEpoch) -> int:
+def growth_of(endings: Endings) -> int:
     """A bound for all texts of the program; INFINITE where none is known."""
-    program = epoch.program
-    if program.growth is None:
-        program.growth = _most(Nodes(epoch), program.vocab)
-    return program.growth
-
-
-def must_differ(epoch: JsonEpoch) -> bool:
-    """Has a text of the program items that must differ, or keys of any name of which more must come?"""
-    program, rows, frames = epoch.program, memoryview(epoch.program.json.rows), endings_of(epoch).frames
-    if program.must_differ is None:
-        ways = [way for found in Nodes(epoch).found.values() for way in found]
-        program.must_differ = any(
-            (kind == Shape.ARRAY and rows[row + Array.UNIQUE]) or (kind == Shape.OBJECT and frames.takes_others(row))
-            for kind, row, _ in ways
-        )
-    return program.must_differ
+    return _most(Nodes(endings), endings.reader.program.vocab)
 
 
 @functools.lru_cache(maxsize=8)
@@ -56,10 +37,9 @@ def most_openings(vocab: Vocabulary) -> int:
 class Nodes:
     """The nodes of a program that its texts can reach, and what each alternative of them has below it."""
 
-    def __init__(self, epoch: JsonEpoch):
-        self._program, self._endings = epoch.program, endings_of(epoch)
-        self._rows = memoryview(epoch.program.json.rows)
-        self.start = int(epoch.program.json.start)
+    def __init__(self, endings: Endings):
+        self._program, self._endings, self._rows = endings.reader.program, endings, endings.reader.rows
+        self.start = int(self._program.json.start)
         # of each node the alternatives: kind, row, and its children with the extra cost of each
         self.found: dict[int, list[tuple[int, int, list[tuple[int, int]]]]] = {}
         rows, queue = self._rows, [self.start]
@@ -74,6 +54,15 @@ class Nodes:
                 children = self._children(kind, row)
                 ways.append((kind, row, children))
                 queue += [child for child, _ in children]
+
+    def must_differ(self) -> bool:
+        """Has a text items that must differ, or keys of any name of which more must come?"""
+        return any(
+            (kind == Shape.ARRAY and self._rows[row + Array.UNIQUE])
+            or (kind == Shape.OBJECT and self._endings.frames.takes_others(row))
+            for ways in self.found.values()
+            for kind, row, _ in ways
+        )
 
     def _children(self, kind: int, row: int) -> list[tuple[int, int]]:
         rows = self._rows

@@ -33,7 +33,7 @@ from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
 from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
 
 if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
+    from grammarlm.masks.machines.json.machine import Machine
 
 BETWEEN = frozenset(
     map(int, (Kind.AFTER, Kind.COLON, Kind.VALUE, Kind.KEYS, Kind.ENTRY))
@@ -45,13 +45,13 @@ FEW_KEYS, MORE_NAMES = 3, 32  # keys that fit are enough; names tried beside tho
 class Endings:
     """The completions of one epoch's texts. Used under the automaton's lock."""
 
-    def __init__(self, epoch: JsonEpoch):
-        self.reader = Reader(epoch)
+    def __init__(self, machine: Machine):
+        self.reader = Reader(machine)
         self.languages = LanguageEndings(self.reader)
         self.lexemes = LexemeEndings(self.reader, self.languages)
         self.frames = FrameEndings(self.reader, self.lexemes)
         self.values = self.frames.values
-        self._program, self._rows = epoch.program, self.reader.rows
+        self._program, self._rows = machine.program, self.reader.rows
         self._blanks: dict[int, bytes] = {}  # by state of white space
         self._between: dict[tuple[int, int], bytes | None] = {}  # own ends of threads between lexemes
 
@@ -275,10 +275,3 @@ class Endings:
         entries = [self.frames.entry(row, i) for i in implied]
         more = sum(INFINITE if entry is None else self.reader.tokens(entry) + 1 for entry in entries)
         return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
-
-
-def endings_of(epoch: JsonEpoch) -> Endings:
-    """The completions of the epoch's texts."""
-    if epoch.endings is None:
-        epoch.endings = Endings(epoch)
-    return epoch.endings
