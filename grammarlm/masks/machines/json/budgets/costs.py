@@ -3,8 +3,8 @@
 Near the end of the budget every token is checked, but not one by one: a kernel groups the tokens by the state that they
 lead to (kernels/cpu/json/ends.py; in a string nearly all lead to one), and for each such class completion.py bounds the
 number of tokens that end the text from there. Far from the end none of this is needed: the number of safe steps is known
-ahead, and until then masks are the ordinary ones. ceilings.py knows it at sight of the frames; where it does not, growth.py
-bounds how much one token can lengthen the shortest completion.
+ahead, and until then masks are the ordinary ones. ceilings.py knows it at sight of the frames, or by
+how much one token can lengthen the shortest completion.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.protocol import Epoch
 
 from .ceilings import Ceilings
-from .growth import Nodes, growth_of
 from .narrow_mask import NarrowMask, Near
 
 
@@ -27,26 +26,12 @@ class SchemaBounds:
     """What a schema says of the budgets of all its texts: made on first use, for all epochs."""
 
     def __init__(self) -> None:
-        self._growth: int | None = None
         self._ceilings: Ceilings | None = None
-        self._must_differ: bool | None = None
 
-    def growth(self, endings: Endings) -> int:
-        """How much one token can lengthen the shortest completion (growth.py)."""
-        if self._growth is None:
-            self._growth = growth_of(endings)
-        return self._growth
-
-    def ceilings(self, endings: Endings) -> Ceilings:
+    def of(self, endings: Endings) -> Ceilings:
         if self._ceilings is None:
             self._ceilings = Ceilings(endings)
         return self._ceilings
-
-    def must_differ(self, endings: Endings) -> bool:
-        """Are there classes whose threads may end in different ways?"""
-        if self._must_differ is None:
-            self._must_differ = Nodes(endings).must_differ()
-        return self._must_differ
 
 
 class JsonCosts(CompletionCosts):
@@ -65,7 +50,7 @@ class JsonCosts(CompletionCosts):
 
     def growth(self, epoch: JsonEpoch) -> int:
         """How much one token can lengthen the shortest completion of a text, at most."""
-        return self._bounds.growth(epoch.endings)
+        return self._bounds.of(epoch.endings).growth
 
     def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
         """As Costs'."""
@@ -93,8 +78,8 @@ class JsonCosts(CompletionCosts):
     def safe_at_sight(self, epoch: Epoch, state: int, left: int) -> int:
         """As Costs'."""
         machine = cast(JsonEpoch, epoch)
-        return self._bounds.ceilings(machine.endings).steps(machine, state, left)
+        return self._bounds.of(machine.endings).steps(machine, state, left)
 
     def rows_decide(self, epoch: Epoch) -> bool:
         """As Costs': where items or keys must differ, a class stands for threads that may end in other ways."""
-        return not self._bounds.must_differ(cast(JsonEpoch, epoch).endings)
+        return not self._bounds.of(cast(JsonEpoch, epoch).endings).must_differ

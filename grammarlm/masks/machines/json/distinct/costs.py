@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from grammarlm.masks.filters.budget import INFINITE, CompletionCosts
+from grammarlm.masks.machines.json.budgets.ceilings import most_openings
 from grammarlm.masks.machines.json.budgets.costs import JsonCosts, SchemaBounds
-from grammarlm.masks.machines.json.budgets.growth import most_openings
 from grammarlm.masks.machines.json.budgets.narrow_mask import NarrowMask
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.token_facts import pack_ids
