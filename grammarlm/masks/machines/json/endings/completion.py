@@ -18,7 +18,7 @@ chosen one by one. endings/ computes what a lexeme, an object, an array, a node 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
@@ -200,9 +200,10 @@ class Endings:
         begun, row = b"", c >> 11 & ROW
         if (c >> 5 & 63) != BODY and (c >> 5 & 63) < LAST_1:
             begun, c, x, y, f = self.lexemes.to_body(c, x, y, f)
-        read, found = x >> 42 & FIELD, 0
-        for i in self._own_keys(row, x, f):
-            then = self._after_key(row, f, i)
+        read, found, words = x >> 42 & FIELD, 0, self.reader.frame(f)
+        content = self.frames.content(words, AFTER, is_key=True)
+        for i in self._own_keys(row, x, words):
+            then = self._after_key(row, f, i, content)
             if then is not None:
                 name = self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH)
                 yield begun, spelled(name[read:]) + b'"', then
@@ -221,17 +222,17 @@ class Endings:
     def _measure(self, pieces: Pieces) -> tuple[int, int]:
         return sum(map(self.reader.tokens, pieces)), sum(map(len, pieces))
 
-    def _own_keys(self, row: int, x: int, f: int) -> list[int]:
-        """Keys that have an entry and may be this one: the required ones first, then the short ones."""
-        low, high = x & FIELD, x >> 21 & FIELD
-        if high - low < 2:
-            return list(range(low, high))
-        keys, rows, needed = self._rows[row + Object.KEYS], self._rows, set(self.frames.needed(self.reader.frame(f)))
-        return sorted(range(low, high), key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
+    def _own_keys(self, row: int, x: int, words: list[int]) -> list[int]:
+        """Keys that have an entry, have not come and may be this one: the required ones first, then the short ones."""
+        own = [i for i in range(x & FIELD, x >> 21 & FIELD) if not self.frames.is_seen(words, i)]
+        if len(own) < 2:
+            return own
+        keys, rows, needed = self._rows[row + Object.KEYS], self._rows, set(self.frames.needed(words))
+        return sorted(own, key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
 
-    def _after_key(self, row: int, f: int, i: int) -> bytes | None:
+    def _after_key(self, row: int, f: int, i: int, content: Hashable) -> bytes | None:
         """What ends an object after the name of a key; None where the key may not come."""
-        known = "after", self.frames.content(self.reader.frame(f), AFTER, key=i)
+        known = "after", i, content
         if known not in self.reader.rests:
             name = spelled(self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
             begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35

@@ -98,8 +98,8 @@ class FrameEndings:
         row = self._reader.frame(f)[Frame.ROW]
         return bool(row & ARRAY_BIT and self._rows[(row & ROW) + Array.UNIQUE])
 
-    def content(self, words: list[int], where: int, key: int = -1) -> Hashable:
-        """What the rest of a frame depends on; of an object with `key`, what its rest after this key does."""
+    def content(self, words: list[int], where: int, is_key: bool = False) -> Hashable:
+        """What the rest of a frame depends on; of an object with `is_key`, what its rest after a key that has not come does."""
         row, rows, count = words[Frame.ROW], self._rows, words[Frame.COUNT]
         others: Hashable
         if row & ARRAY_BIT:
@@ -116,13 +116,13 @@ class FrameEndings:
         is_enough = count >= rows[row + Object.LEAST] and not (
             rows[row + Object.OBLIGATIONS] or rows[row + Object.IMPLIED]
         )
-        if is_enough and key < 0 and (where != COMMA or needed):
+        if is_enough and not is_key and (where != COMMA or needed):
             return row, where, needed
-        if is_enough and key >= 0 and rows[row + Object.MOST] < 0:
-            return row, where, needed, key, self._is_seen(words, key), words[Frame.LAST] if self._reader.ordered else 0
+        if is_enough and is_key and rows[row + Object.MOST] < 0:
+            return row, where, needed, words[Frame.LAST] if self._reader.ordered else 0
         seen = self._reader.many_seen(words) if many else words[Frame.SEEN]
         others = tuple(sorted(self._reader.other_names(words)))
-        return row, where, needed, key, seen, count, words[Frame.LAST], others
+        return row, where, needed, is_key, seen, count, words[Frame.LAST], others
 
     def _found(self, words: list[int], where: int) -> bytes | None:
         row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
@@ -277,10 +277,10 @@ class FrameEndings:
     def _shortest_entries(self, row: int, words: list[int]) -> Iterator[bytes]:
         """The entries that are not needed and may come, by their tokens."""
         needed = self.needed(words)
-        own = (entry for i, entry in self._ranked(row) if i not in needed and not self._is_seen(words, i))
+        own = (entry for i, entry in self._ranked(row) if i not in needed and not self.is_seen(words, i))
         return merge(own, (entry for _, entry in self.other_entries(row, words)), key=self._reader.measure)
 
-    def _is_seen(self, words: list[int], i: int) -> bool:
+    def is_seen(self, words: list[int], i: int) -> bool:
         if self._rows[words[Frame.ROW] + Object.COUNT] <= INLINE:
             return bool(words[Frame.SEEN] >> i & 1)
         seen = self._reader.many_seen(words)
