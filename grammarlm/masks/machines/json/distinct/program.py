@@ -7,14 +7,11 @@ from collections.abc import Callable
 from grammarlm.masks.machines.json.program import SchemaProgram
 from grammarlm.masks.protocol import Costs, ProgramDefaults
 
-from .matcher import FilteredDistinctMatcher
 from .tracked_rows import TrackedRows
 
 
 class DistinctProgram(ProgramDefaults):
     """A program of the JSON machine, and which of its arrays are tracked."""
-
-    filtered_class = FilteredDistinctMatcher
 
     def __init__(self, machine: SchemaProgram, costs: Callable[[], Costs]):
         self.machine, self.costs_class = machine, costs
