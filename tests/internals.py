@@ -73,6 +73,18 @@ def steps_at_sight(matcher: gl.Matcher, left: int) -> int:
     return made_in(matcher, lambda epoch, state: costs_of(epoch).safe_at_sight(epoch, state, left))
 
 
+def growth_of(matcher: gl.Matcher) -> int | None:
+    """How many tokens more the shortest completion of a JSON text takes after one token, at most; None where that is not what the
+    costs of its schema are bounded by (items that are objects or arrays must differ)."""
+
+    def growth(epoch: Any, state: int) -> int | None:
+        costs: Any = costs_of(epoch)
+        return costs.growth(epoch) if hasattr(costs, "growth") else None
+
+    found: int | None = made_in(matcher, growth)
+    return found
+
+
 def canvas_states(constraint: gl.Constraint) -> int:
     """How many states a schema's canvases know: those that its texts lead to, and what rows that begin in a text added."""
     view: Any = view_of(constraint)

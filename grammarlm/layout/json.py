@@ -1,7 +1,7 @@
 """Layout of the JSON machine: arena, program, threads and frames.
 
 The arena is one int64 array of addresses and numbers. A kernel receives only its address.
-masks/machines/json/vocabulary/tables.py fills in what depends on the vocabulary, masks/machines/json/epoch.py the rest.
+masks/machines/json/vocabulary/tables.py fills in what depends on the vocabulary, masks/machines/json/machine.py the rest.
 
 **Program** (PROGRAM, int64): the compiled schema (grammars/json_schema/shapes/shapes.py) as rows at offsets, written by
 masks/machines/json/compile/program.py. A row is identified by its offset.

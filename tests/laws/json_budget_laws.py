@@ -11,7 +11,7 @@ import pytest
 
 import grammarlm as gl
 from tests.corpus_files import read_toml
-from tests.internals import program_of, steps_at_sight
+from tests.internals import growth_of, steps_at_sight
 from tests.laws.json_laws import WALKED, compiled, text_of
 from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
@@ -89,10 +89,8 @@ def check_growth(schema: Any, rng: random.Random, **options: Any) -> Counter[str
         constraint.matcher(max_tokens=enough)
     except gl.GrammarError:
         return Counter()
-    most = getattr(program_of(constraint), "growth", None)
-    if (
-        most is None
-    ):  # items that are objects or arrays must differ: their costs have a bound of their own (distinct/costs.py)
+    most = growth_of(constraint.matcher())
+    if most is None:
         return Counter()
     matcher, tokens, outcomes = constraint.matcher(), list[int](), Counter(schemas=1)
     while len(tokens) < 25:

@@ -19,7 +19,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.mask_array import ids_of
-from grammarlm.masks.protocol import FINISHED, Epoch
+from grammarlm.masks.protocol import FINISHED, Costs, Epoch
 from grammarlm.masks.token_facts import pack_ids
 
 from . import greedy
@@ -27,8 +27,8 @@ from . import greedy
 INFINITE = 1 << 62  # more tokens than any budget: the completion is too long to be written down
 
 
-class Costs:
-    """The costs of one epoch's states. All methods run under the automaton's lock; `most_after` is read without it."""
+class CompletionCosts:
+    """The costs of one epoch's states, by completions. All methods run under the automaton's lock; `most_after` is read without."""
 
     def __init__(self) -> None:
         self._fewest: dict[int, int] = {}
@@ -113,7 +113,7 @@ class Costs:
 def costs_of(epoch: Epoch) -> Costs:
     """The epoch's costs, which live as long as it does."""
     if epoch.costs is None:
-        epoch.costs = (epoch.program.costs_class or Costs)()
+        epoch.costs = (epoch.program.costs_class or CompletionCosts)()
     return epoch.costs
 
 

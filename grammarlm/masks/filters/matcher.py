@@ -35,7 +35,6 @@ class FilteredMatcher(Matcher):
     """A Matcher whose tokens are canonical, or whose text ends, without its stop id, within `max_tokens` tokens."""
 
     __slots__ = ()
-    _counts_safe_steps = False  # machines/json/matcher.py
 
     def __init__(self, constraint: Compiled, max_tokens: int | None):
         super().__init__(constraint)
@@ -51,6 +50,11 @@ class FilteredMatcher(Matcher):
                 )
             self._pay(self._settled(left))
         self._start = self._head
+
+    @property
+    def _counts_safe_steps(self) -> bool:
+        """Does the machine know how far a budget lasts?"""
+        return self._automaton.program.costs_class is not None
 
     def _pay(self, budget: Budget) -> None:
         """Stores the budget after the last step, before any fork shares that step."""
@@ -213,7 +217,7 @@ class FilteredMatcher(Matcher):
             return super().advance(token)
         left, _, safe = head[4]
         is_decided = False
-        if self._counts_safe_steps and safe <= 0 and head[2] != FINISHED and token not in self._stops:
+        if safe <= 0 and self._counts_safe_steps and head[2] != FINISHED and token not in self._stops:
             if not 0 <= token < self._ids or not has(self._affordable_row(), token):
                 return False
             head = self._head

@@ -15,7 +15,7 @@ import numpy as np
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.layout.json import ARRAY_BIT, Array, Key, Shape
 from grammarlm.layout.numbers import Flag, Number
-from grammarlm.masks.machines.json.compile.program import JsonProgram
+from grammarlm.masks.machines.json.program import JsonProgram
 
 MOST_COUNTED = 128  # characters: where a string may have more, they are counted only in rows that can break that
 LITERALS = {1: b"true", 2: b"false", 3: b"null"}

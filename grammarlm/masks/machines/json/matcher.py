@@ -109,7 +109,6 @@ class FilteredJsonMatcher(FilteredMatcher, JsonMatcher):
     decides; far from the end the number of safe steps is counted."""
 
     __slots__ = ()
-    _counts_safe_steps = True
 
     def _fill_nodes(self, tokens: list[int], parents: list[int], array: np.ndarray) -> list[bool] | None:
         """As JsonMatcher's, where the budget is safe for as many steps as the tree is deep."""

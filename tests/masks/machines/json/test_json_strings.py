@@ -8,7 +8,6 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.layout.json_calls import WHOLE_MASKS
-from grammarlm.masks.machines.json.endings.completion import endings_of
 from tests.internals import epoch_of, state_of
 from tests.mask_bits import ids_of
 
@@ -131,7 +130,7 @@ def test_masks_that_a_budget_tries_are_of_the_texts_at_hand() -> None:
         matcher = constraint.matcher()
         assert matcher.advance_bytes(begin)
         epoch, state = epoch_of(matcher), state_of(matcher)
-        endings, mask, row = endings_of(epoch), gl.allocate_mask(1, VOCAB.size), np.zeros(VOCAB.words, np.int32)
+        endings, mask, row = epoch.endings, gl.allocate_mask(1, VOCAB.size), np.zeros(VOCAB.words, np.int32)
         with endings.reader.scratch():
             (thread,) = endings.reader.threads_of(state)
             record = endings.reader.record(*thread)

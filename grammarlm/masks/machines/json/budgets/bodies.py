@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from grammarlm.layout.json import ANY_STRING, ESCAPE, Kind
 from grammarlm.layout.json_calls import QUOTED
 from grammarlm.layout.json_strings import BODY
-from grammarlm.masks.machines.json.endings.completion import Endings
+from grammarlm.masks.machines.json.endings.reader import Reader
+from grammarlm.masks.machines.json.vocabulary.tables import JsonTables
 from grammarlm.masks.token_facts import pack_ids
 
-from .survey import survey_of
+from .survey import Survey
 
 
 @dataclass(frozen=True)
@@ -36,20 +38,23 @@ class Bodies:
     row: np.ndarray
 
 
-def bodies_of(endings: Endings) -> Bodies:
+_KNOWN: WeakKeyDictionary[JsonTables, Bodies] = WeakKeyDictionary()
+
+
+def bodies_of(reader: Reader, survey: Survey) -> Bodies:
     """The vocabulary's: computed once, from an unrestricted string."""
-    tables = endings.reader.machine.program.tables
-    if tables.bodies is None:
-        kinds = _kinds(endings)
-        tables.bodies = Bodies(kinds, np.bitwise_or.reduce([body.row for body in kinds]))
-    return tables.bodies
+    tables = reader.program.tables
+    known = _KNOWN.get(tables)
+    if known is None:
+        kinds = _kinds(reader, survey)
+        known = _KNOWN[tables] = Bodies(kinds, np.bitwise_or.reduce([body.row for body in kinds]))
+    return known
 
 
-def _kinds(endings: Endings) -> list[Body]:
-    program = endings.reader.machine.program
-    survey = survey_of(endings.reader.machine)
+def _kinds(reader: Reader, survey: Survey) -> list[Body]:
+    program = reader.program
     survey.make_room(program.vocab.size)  # nearly all tokens stay in a string
-    with endings.reader.scratch():
+    with reader.scratch():
         classes, pairs = survey.of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
         pairs = pairs.copy()
     kinds, characters, words = [], program.tables.strings.characters, program.vocab.words

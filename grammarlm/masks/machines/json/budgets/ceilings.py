@@ -1,21 +1,24 @@
-"""How far a budget lasts at sight: bounds on the shortest completion that need no completion to be made.
+"""How far a budget lasts: bounds by the schema alone, which need no completion to be made, or only that of the text now.
 
 What ends a text is the rest of its innermost lexeme, perhaps a key and its value, and for each frame around it what that still
-needs. Each of these has a bound by the schema alone, so the frames of a state say how many tokens are enough; and `n` more tokens
+needs. Each of these has a bound by the schema, so the frames of a state say how many tokens are enough; and `n` more tokens
 open at most so many frames, of which those of nodes that contain themselves can repeat and the others come once on any path:
 
     tokens to the end after n more  <=  frames now + frames on a path within + key and lexeme + n * openings * repeating frame
 
 Bounds are sums over pieces of text of the most tokens that any suffix of the piece takes: greedy tokens of a concatenation begin in
 some piece, and within it they are those of a suffix. Where a frame's rest is not the sum of its parts (items that must differ,
-counted `contains`, keys that imply others or are only needed to reach a number), nothing is known at sight; growth.py then is.
+counted `contains`, keys that imply others or are only needed to reach a number), nothing is known at sight.
+
+`growth` is known there, too: how much one token can lengthen the shortest completion. It opens frames along a path, each of which
+then needs its shortest text, and may begin a key and a lexeme.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,16 +26,16 @@ from grammarlm.grammars.cfg.components import components
 from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Gap, Key, Object, Shape
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.filters.budget import INFINITE
-from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.machines.json.endings.texts import spelled
+from grammarlm.masks.machines.json.machine import Machine
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .growth import SPARE, Nodes, most_openings
+from .nodes import Nodes
 
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
-
+SPARE = 8  # tokens: half a character, half an escape, a quote, ...
+OPENING = re.compile(rb"\[|\{(?![{\[\w])")
 PIECE = 16  # bytes of a piece: all its suffixes are tokenized
 PIECES = 512  # tokenized together
 
@@ -40,23 +43,25 @@ PIECES = 512  # tokenized together
 class Ceilings:
     """The bounds of one program."""
 
-    def __init__(self, epoch: JsonEpoch):
-        self._program, self._endings = epoch.program, endings_of(epoch)
-        self._rows = memoryview(epoch.program.json.rows)
+    def __init__(self, endings: Endings):
+        self._program, self._endings, self._rows = endings.reader.program, endings, endings.reader.rows
         self._frames: dict[int, tuple[int, int]] = {}  # by row: what a frame needs, and what frames within it may
         self._start = INFINITE  # what the frames of a whole text may need
         self._inside = INFINITE  # what a lexeme, a key and white space need
-        self._growth = 0  # what a token adds by frames that repeat
-        blank = most_blanks(epoch.program.tables.blanks)
-        if has_all_bytes(epoch.program.vocab) and blank is not None:
-            self._find(Nodes(epoch), blank)
+        self._repeats = 0  # what a token adds by frames that repeat
+        self.growth = INFINITE
+        nodes = Nodes(endings)
+        self.must_differ = nodes.must_differ()  # have classes of threads any that may end in different ways?
+        blank = most_blanks(endings.reader.program.tables.blanks)
+        if blank is not None:
+            self._find(nodes, blank)
 
-    def steps(self, epoch: JsonEpoch, state: int, left: int) -> int:
+    def steps(self, machine: Machine, state: int, left: int) -> int:
         """After so many tokens, whatever they are, the rest of `left` is still enough; 0 where that is not known."""
         free = left - self._inside
         if free <= 0:
             return 0
-        records, frames, known = epoch.arrays["records"], epoch.arrays["frames"], self._frames
+        records, frames, known = machine.arrays["records"], machine.arrays["frames"], self._frames
         most = 0
         while state:
             _, _, _, f, state = records[state].tolist()
@@ -67,27 +72,30 @@ class Ceilings:
                 needed = own + max(needed, within)
                 f = int(words[Frame.PARENT])
             most = max(most, needed)
-        return max((free - most) // (self._growth + 1), 0)
+        return max((free - most) // (self._repeats + 1), 0)
 
     def _find(self, nodes: Nodes, blank: int) -> None:
         below: dict[int, set[int]] = {node: set() for node in nodes.found}
         frames: dict[int, set[int]] = {node: set() for node in nodes.found}  # of each node: the rows of its frames
-        within: dict[int, set[int]] = {}  # of each row: the nodes of its values
+        within: dict[int, list[int]] = {}  # of each row: the nodes of its values
         texts: dict[int, list[bytes | None]] = {}
-        key = lexeme = 0
+        shortest: dict[int, int] = {}  # by row: what ends a frame that has just been opened
+        lexemes = dict.fromkeys(nodes.found, 0)
+        key = key_tokens = 0
         for node, ways in nodes.found.items():
             self._program.clock.check()
             for kind, row, children in ways:
                 if kind not in (Shape.OBJECT, Shape.ARRAY):
-                    lexeme = max(lexeme, nodes.cost(kind, row))
+                    lexemes[node] = max(lexemes[node], nodes.lexeme(kind, row))
                     continue
                 number = row if kind == Shape.OBJECT else row | ARRAY_BIT
                 if number not in texts:
                     texts[number] = self._object(row) if kind == Shape.OBJECT else self._array(row)
-                    within[number] = {child for child, _ in children}
-                    key = max(key, self._longest_key(row) if kind == Shape.OBJECT else 0)
+                    within[number], shortest[number] = children, nodes.frame(kind, row)
+                    if kind == Shape.OBJECT:
+                        key, key_tokens = max(key, self._longest_key(row)), max(key_tokens, nodes.key(row))
                 frames[node].add(number)
-                below[node] |= within[number]
+                below[node].update(children)
         known = most_tokens(
             self._program.vocab, {text for found in texts.values() for text in found if text is not None}
         )
@@ -95,11 +103,16 @@ class Ceilings:
             row: INFINITE if None in found else 2 + sum(1 + known[text] for text in found if text is not None)
             for row, found in texts.items()
         }
-        paths = self._paths(below, {node: max((own[row] for row in rows), default=0) for node, rows in frames.items()})
+        openings = most_openings(self._program.vocab)
+        paths, repeating = self._paths(below, _dearest(frames, own))
         self._frames = {row: (own[row], max((paths[node] for node in within[row]), default=0)) for row in own}
         self._start = paths[nodes.start]
-        self._inside = min(key + lexeme + blank + SPARE, INFINITE)
-        self._growth = min(self._growth * most_openings(self._program.vocab), INFINITE)
+        self._inside = min(max(lexemes.values()) + key + blank + SPARE, INFINITE)
+        self._repeats = min(repeating * openings, INFINITE)
+        opened = _dearest(frames, shortest)
+        _, repeating = self._paths(below, opened)
+        paths, _ = self._paths(below, {node: max(opened[node], lexemes[node]) for node in opened})
+        self.growth = min(max(paths.values()) + repeating * openings + key_tokens + blank + SPARE, INFINITE)
 
     def _object(self, row: int) -> list[bytes | None]:
         """The entries that must come; None among them where what must come is not known."""
@@ -126,23 +139,21 @@ class Ceilings:
             longest = max(longest, self._endings.languages.ceiling(language) if language else another)
         return min(longest + 4, INFINITE)
 
-    def _paths(self, below: dict[int, set[int]], own: dict[int, int]) -> dict[int, int]:
-        """The most that frames on a path from each node need, each counted once; what repeats goes to `growth`."""
-        paths: dict[int, int] = {}
+    def _paths(self, below: dict[int, set[int]], own: dict[int, int]) -> tuple[dict[int, int], int]:
+        """The most that nodes on a path from each node need, each counted once; and the most that one needs that can repeat."""
+        paths, repeating = dict[int, int](), 0
         for group in components(below, self._program.clock.check):
             weight = max(own[node] for node in group)
             if len(group) > 1 or group[0] in below[group[0]]:
-                self._growth = max(self._growth, weight)
+                repeating = max(repeating, weight)
             longest = max((paths[child] for node in group for child in below[node] if child in paths), default=0)
             paths.update(dict.fromkeys(group, min(weight + longest, INFINITE)))
-        return paths
+        return paths, repeating
 
 
-def ceilings_of(epoch: JsonEpoch) -> Ceilings:
-    program = epoch.program
-    if program.ceilings_at_sight is None:
-        program.ceilings_at_sight = Ceilings(epoch)
-    return program.ceilings_at_sight
+def _dearest(frames: dict[int, set[int]], own: dict[int, int]) -> dict[int, int]:
+    """What the dearest of each node's frames needs."""
+    return {node: max((own[row] for row in rows), default=0) for node, rows in frames.items()}
 
 
 def most_tokens(vocab: Vocabulary, texts: Iterable[bytes]) -> dict[bytes, int]:
@@ -203,6 +214,8 @@ def most_blanks(blanks: Blanks) -> int | None:
 
 
 @lru_cache(maxsize=8)
-def has_all_bytes(vocab: Vocabulary) -> bool:
-    """Is each byte that JSON texts have a token?"""
-    return all(greedy.cut(vocab, bytes([byte])) is not None for byte in range(0x20, 0xF5) if byte not in (0xC0, 0xC1))
+def most_openings(vocab: Vocabulary) -> int:
+    """The largest number of nested values that one token can open."""
+    data, offsets = vocab.data.tobytes(), vocab.offsets
+    texts = (data[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1))
+    return 1 + max((len(OPENING.findall(text)) for text in texts if b"[" in text or b"{" in text), default=0)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, Kind
 from grammarlm.layout.json_calls import BODY_REMAINDERS
 from grammarlm.layout.json_strings import BODY
-from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.machines.json.endings.texts import Thread
 from grammarlm.masks.token_facts import pack_ids
 
 from .bodies import bodies_of
 from .prices import Prices
-from .survey import survey_of
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
+from .survey import Survey
 
 CHARACTER = 11  # bytes that end a character or an escape, at most
 MANY = 4096  # tokens that stay in a string of a language: too many to be checked one by one
@@ -26,22 +21,28 @@ FEW_NODES = 8  # values that may follow a key
 LETTERS = (b"~~", b"x~", b"q7", b"zz", b"~", b"0")  # continuations of a key that are likely to make a new one
 
 
+class Near:
+    """What the rows of one epoch near the end of a budget are made with."""
+
+    def __init__(self, endings: Endings):
+        self.endings, self.prices, self.survey = endings, Prices(endings), Survey(endings.reader)
+
+
 class NarrowMask:
     """The mask of a config: tokens after which fewer than `left` more can end the text. Stop ids left out."""
 
-    def __init__(self, epoch: JsonEpoch, prices: Prices, left: int):
-        self._endings, self._prices, self._left = endings_of(epoch), prices, left
-        self._epoch, self._survey = self._endings.reader.machine, survey_of(self._endings.reader.machine)
-        self._rows = epoch.program.json.rows
-        self._words = epoch.program.vocab.words
+    def __init__(self, near: Near, left: int):
+        self._endings, self._prices, self._survey, self._left = near.endings, near.prices, near.survey, left
+        self._reader, self._program = near.endings.reader, near.endings.reader.program
+        self._rows, self._words = self._program.json.rows, self._program.vocab.words
         self.row = np.zeros(self._words, np.int32)
 
     def fill(self, state: int) -> np.ndarray:
-        for thread in self._endings.reader.threads_of(state):
-            with self._endings.reader.scratch():
+        for thread in self._reader.threads_of(state):
+            with self._reader.scratch():
                 self._prices.begin()
                 self._add(thread)
-        row, twins = self.row, self._epoch.program.vocab.trie.twins.reshape(-1, 2)
+        row, twins = self.row, self._program.vocab.trie.twins.reshape(-1, 2)
         for token, same in twins.tolist():
             if row[same >> 5] >> (same & 31) & 1:
                 row.view(np.uint32)[token >> 5] |= np.uint32(1 << (token & 31))
@@ -71,7 +72,7 @@ class NarrowMask:
             and not (f and self._endings.frames.is_unique(f))
         ):
             plain = self._ordinary_row(thread)
-            if count_bits(plain & bodies_of(self._endings).row) > MANY:
+            if count_bits(plain & bodies_of(self._reader, self._survey).row) > MANY:
                 self._add_coarsely(thread, plain)
                 return
         self._add_tokens(*self._survey.of(thread))
@@ -124,7 +125,7 @@ class NarrowMask:
     def _ordinary_row(self, thread: Thread) -> np.ndarray:
         """The ordinary mask of a thread."""
         row = np.zeros(self._words, np.int32)
-        self._epoch.fill(self._endings.reader.record(*thread), row)
+        self._reader.machine.fill(self._reader.record(*thread), row)
         return row
 
     def _add_coarsely(self, thread: Thread, plain: np.ndarray) -> None:
@@ -137,7 +138,7 @@ class NarrowMask:
             nodes, longest = self._endings.values_of_key(c, x, f)
             starts = [(int(Kind.COLON) | node << 11, 0, 0, f) for node in nodes]
         if longest + self._prices.price((int(Kind.AFTER), 0, 0, f)) < self._left:
-            self.row |= plain & bodies_of(self._endings).row
+            self.row |= plain & bodies_of(self._reader, self._survey).row
         fits, fails = np.zeros(self._words, np.int32), np.zeros(self._words, np.int32)
         for start in starts[:FEW_NODES]:
             classes, pairs = self._survey.of(start, BODY_REMAINDERS)
@@ -160,7 +161,7 @@ class NarrowMask:
         """In a string: the tokens that stay in it, and those that close it."""
         row, count = c >> 11 & ROW, y >> 24
         least, most = (int(self._rows[row + i]) for i in range(2))
-        is_free, bodies = count >= least and most < 0, bodies_of(self._endings)
+        is_free, bodies = count >= least and most < 0, bodies_of(self._reader, self._survey)
         is_far = is_free and self._prices.price((int(Kind.STRING) | row << 11, 0, y, f)) + CHARACTER < self._left
         if is_far:
             self.row |= bodies.row
@@ -185,7 +186,7 @@ class NarrowMask:
 
     def _closing(self, least: int, most: int) -> np.ndarray:
         """The tokens that close a string after at least `least` and at most `most` characters."""
-        closers = self._epoch.program.tables.strings.closers
+        closers = self._program.tables.strings.closers
         good = closers[:, 1] >= least
         if most >= 0:
             good &= closers[:, 1] <= most
@@ -195,7 +196,7 @@ class NarrowMask:
 
     def _add_key(self, new: Thread, closed: Thread) -> None:
         """In a key without an entry: the tokens that stay in it, and those that close it."""
-        endings, record, bodies = self._endings, self._endings.reader.record(*new), bodies_of(self._endings)
+        endings, record, bodies = self._endings, self._reader.record(*new), bodies_of(self._reader, self._survey)
         is_far = self._prices.price(new) + CHARACTER < self._left
         if is_far:
             self.row |= bodies.row

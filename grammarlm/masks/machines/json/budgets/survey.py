@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from grammarlm.layout.json_calls import CLASS_WORDS, SURVEY
 from grammarlm.layout.json_calls import Survey as SurveyWords
+from grammarlm.masks.machines.json.endings.reader import Reader
 from grammarlm.masks.machines.json.endings.texts import Thread
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 MOST_CLASSES = 1024  # tokens of further classes are forbidden: only near the end, where many keys or items must differ
 TABLE = 4096
@@ -19,10 +15,10 @@ VOCABULARY = 0  # the number of the vocabulary's trie
 
 
 class Survey:
-    """The kernel's survey of one thread, and its buffers."""
+    """The kernel's survey of one thread, and its buffers. To be used within a scratch of the reader."""
 
-    def __init__(self, epoch: JsonEpoch):
-        self._epoch = epoch
+    def __init__(self, reader: Reader):
+        self._reader = reader
         self.classes = np.zeros((MOST_CLASSES, CLASS_WORDS), np.int64)
         self.table = np.zeros(TABLE, np.int32)
         self.words = words = np.zeros(SurveyWords.LENGTH, np.int64)
@@ -38,14 +34,8 @@ class Survey:
     def of(self, thread: Thread, which: int = VOCABULARY, ordinary: bool = False) -> tuple[list[Thread], np.ndarray]:
         """A thread of each class; pairs (token, class). They are valid until the caller's scratch ends."""
         self.words[SurveyWords.C : SurveyWords.ORDINARY + 1] = [*thread, which, ordinary]
-        count = self._epoch.call(SURVEY, self._address)
+        count = self._reader.machine.call(SURVEY, self._address)
         if count > len(self.pairs):
             self.make_room(2 * count)
-            count = self._epoch.call(SURVEY, self._address)
+            count = self._reader.machine.call(SURVEY, self._address)
         return self.classes[: int(self.words[SurveyWords.COUNT]), :4].tolist(), self.pairs[:count]
-
-
-def survey_of(epoch: JsonEpoch) -> Survey:
-    if epoch.survey is None:
-        epoch.survey = Survey(epoch)
-    return epoch.survey

@@ -21,15 +21,16 @@ from grammarlm.grammars.json_schema.strings.formats import SHARED
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
 from grammarlm.grammars.json_schema.types.python_types import INTEGER_DIGITS
 from grammarlm.masks.automaton import Automaton
-from grammarlm.masks.machines.json.budgets.ceilings import Ceilings
-from grammarlm.masks.machines.json.budgets.costs import JsonCosts
+from grammarlm.masks.machines.json.budgets.costs import JsonCosts, SchemaBounds
 from grammarlm.masks.machines.json.configs import Config
+from grammarlm.masks.machines.json.distinct.costs import DistinctCosts
 from grammarlm.masks.machines.json.distinct.epoch import DistinctEpoch
 from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.machines.json.endings.texts import SpelledCompletions
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.languages import LanguageStates, SchemaLanguages
 from grammarlm.masks.machines.json.matcher import FilteredJsonMatcher, JsonMatcher
+from grammarlm.masks.machines.json.program import JsonProgram
 from grammarlm.masks.machines.json.vocabulary.blanks import blanks_of
 from grammarlm.masks.machines.json.vocabulary.tables import JsonTables
 from grammarlm.masks.protocol import ProgramDefaults
@@ -40,7 +41,7 @@ from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .plain import plain_start
-from .program import JsonProgram, ProgramWriter
+from .program import ProgramWriter
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
 NUMBER_CAPS = (
@@ -64,11 +65,7 @@ def tables_of(vocab: Vocabulary, whitespace: str, spelling: str) -> JsonTables:
 class JsonSchemaProgram(ProgramDefaults):
     """What all texts under a schema have in common."""
 
-    matcher_class, filtered_class, costs_class = JsonMatcher, FilteredJsonMatcher, JsonCosts
-    # For budgets: how much one token can lengthen the shortest completion (budgets/growth.py), and what ends strings of languages.
-    growth: int | None = None
-    must_differ: bool | None = None
-    ceilings_at_sight: Ceilings | None = None
+    matcher_class, filtered_class = JsonMatcher, FilteredJsonMatcher
     spelled: SpelledCompletions | None = None
 
     def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
@@ -84,6 +81,8 @@ class JsonSchemaProgram(ProgramDefaults):
         clock.begin_compile()
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()
+        self.bounds = SchemaBounds()
+        self.costs_class = functools.partial(JsonCosts, self.bounds)
         self.ceilings: dict[int, int] = {}  # by state of a language: see endings/languages.py
         self._grammar = grammar
         try:
@@ -192,5 +191,7 @@ def json_automaton(
         keywords=program.keyword_reports,
     )  # fmt: skip
     if program.json.tracked:
-        return Automaton(DistinctProgram(program), DistinctEpoch), report
+        return Automaton(
+            DistinctProgram(program, functools.partial(DistinctCosts, program.bounds)), DistinctEpoch
+        ), report
     return Automaton(program, JsonEpoch), report

@@ -7,13 +7,13 @@ reference to it and filled when its turn comes, so nodes may contain themselves.
 from __future__ import annotations
 
 from array import array
-from typing import NamedTuple
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.json_schema.shapes.shapes import Literal, Node, NumberShape, ObjectShape, StringShape
 from grammarlm.grammars.json_schema.shapes.shapes import Shape as JsonShape
 from grammarlm.layout.json import Shape
 from grammarlm.masks.machines.json.languages import SchemaLanguages
+from grammarlm.masks.machines.json.program import JsonProgram
 from grammarlm.masks.machines.json.rows.arrays import ArrayRows
 from grammarlm.masks.machines.json.rows.nodes import NodeRows
 from grammarlm.masks.machines.json.rows.numbers import NumberRows
@@ -24,22 +24,6 @@ from grammarlm.masks.machines.json.rows.template import LITERALS, TEMPLATE_ROWS
 from grammarlm.masks.machines.json.vocabulary.tables import JsonTables
 
 LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
-
-
-class JsonProgram(NamedTuple):
-    rows: array[int]  # int64; after them the bytes of keys and words
-    blob_at: int  # where those begin, in bytes
-    start: int  # the root's row
-    # Rows of arrays whose items that are objects or arrays must differ: see distinct/.
-    tracked: frozenset[int] = frozenset()
-
-    @property
-    def address(self) -> int:
-        return self.rows.buffer_info()[0]
-
-    @property
-    def nbytes(self) -> int:
-        return 8 * len(self.rows)
 
 
 class ProgramWriter:

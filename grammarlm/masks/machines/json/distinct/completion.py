@@ -17,7 +17,7 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.layout.json import ARRAY_BIT, Frame
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import put_record
-from grammarlm.masks.machines.json.endings.completion import Endings, endings_of
+from grammarlm.masks.machines.json.endings.completion import Endings
 
 from .rivals import is_composite
 from .steps import Steps
@@ -35,7 +35,7 @@ Here = tuple[int, "Tracker | None"]  # a config of the reader, and a tracker
 
 def completion(machine: JsonEpoch, tracked: TrackedRows, record: int, tracker: Tracker | None) -> list[bytes] | None:
     """Pieces that end the text; None where none can be written down."""
-    endings = endings_of(machine)
+    endings = machine.endings
     if tracker is None and tracked.fewest_items < 2:
         return endings.pieces(record)
     threads = endings.reader.threads_of(record)

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from grammarlm.masks.filters.budget import INFINITE, Costs
-from grammarlm.masks.machines.json.budgets.costs import JsonCosts
-from grammarlm.masks.machines.json.budgets.growth import growth_of, most_openings
+from grammarlm.masks.filters.budget import INFINITE, CompletionCosts
+from grammarlm.masks.machines.json.budgets.ceilings import most_openings
+from grammarlm.masks.machines.json.budgets.costs import JsonCosts, SchemaBounds
 from grammarlm.masks.machines.json.budgets.narrow_mask import NarrowMask
-from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -36,12 +35,12 @@ FEW = 2  # members or items that most tokens begin at most
 OPENING = re.compile(rb"[{\[,]")
 
 
-class DistinctCosts(Costs):
+class DistinctCosts(CompletionCosts):
     """The costs of one epoch's states."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: SchemaBounds) -> None:
         super().__init__()
-        self._machine_costs = JsonCosts()
+        self._machine_costs = JsonCosts(bounds)
 
     def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
         """As Costs'."""
@@ -55,12 +54,12 @@ class DistinctCosts(Costs):
         if here.program.tracked.fewest_items > 1:  # items that must come may repeat others: only the known end is sure
             return ends
         member, repeated = _member(here, tracker), here.masks.risks(record, tracker)
-        narrow, prices = np.zeros_like(row), self._machine_costs.prices(here.machine)
+        narrow, near = np.zeros_like(row), self._machine_costs.near(here.machine)
         for count, tokens in openers_of(here.program.vocab):
             # An item that a token begins, or the machine's own end after its comma, may repeat others, too.
             if (row & tokens).any():
                 spare = (repeated + count) * member
-                narrow |= NarrowMask(here.machine, prices, left - spare).fill(record) & tokens
+                narrow |= NarrowMask(near, left - spare).fill(record) & tokens
         return (row & narrow & ~stops) | ends
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
@@ -73,7 +72,7 @@ class DistinctCosts(Costs):
     def _enough(self, epoch: DistinctEpoch, state: int, steps: int) -> int:
         """So many tokens are enough to end the text after `steps` more, these included."""
         record, tracker = epoch.place(state)
-        growth, tracked = growth_of(epoch.machine), epoch.program.tracked
+        growth, tracked = self._machine_costs.growth(epoch.machine), epoch.program.tracked
         if steps > 1 and not tracked.takes_any_key:
             return INFINITE
         levels = _levels(tracker) + steps * most_openings(epoch.program.vocab)
@@ -98,7 +97,7 @@ def openers_of(vocab: Vocabulary) -> list[tuple[int, np.ndarray]]:
 
 def _member(epoch: DistinctEpoch, tracker: Tracker | None) -> int:
     """Tokens by which one more member, or item, makes an item another."""
-    endings, tracked = endings_of(epoch.machine), epoch.program.tracked
+    endings, tracked = epoch.machine.endings, epoch.program.tracked
     values = [endings.values.value(node) for node in tracked.member_nodes]
     dearest = max((endings.reader.tokens(value) for value in values if value is not None), default=INFINITE)
     if tracked.takes_any_key:

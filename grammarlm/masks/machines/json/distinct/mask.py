@@ -13,7 +13,6 @@ import numpy as np
 
 from grammarlm.layout.json import Kind
 from grammarlm.masks.machines.json.configs import put_record
-from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.masks.mask_array import ids_of
 
 from .steps import Steps
@@ -44,7 +43,7 @@ class MaskMaker:
         texts = [(token, self._vocab.token_bytes(token)) for token in suspects]
         found = [(token, text, until) for token, text in texts if (until := self._repeats(tracker, text))]
         if found:
-            reader = endings_of(self._machine).reader
+            reader = self._machine.endings.reader
             threads = reader.threads_of(record)
             with reader.scratch():
                 steps, here = Steps(reader.machine, self._tracked), put_record(reader.machine, threads)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from grammarlm.masks.protocol import ProgramDefaults
+from grammarlm.masks.machines.json.program import SchemaProgram
+from grammarlm.masks.protocol import Costs, ProgramDefaults
 
-from .costs import DistinctCosts
-from .matcher import FilteredDistinctMatcher
 from .tracked_rows import TrackedRows
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
 
 
 class DistinctProgram(ProgramDefaults):
     """A program of the JSON machine, and which of its arrays are tracked."""
 
-    filtered_class, costs_class = FilteredDistinctMatcher, DistinctCosts
-
-    def __init__(self, machine: JsonSchemaProgram):
-        self.machine = machine
+    def __init__(self, machine: SchemaProgram, costs: Callable[[], Costs]):
+        self.machine, self.costs_class = machine, costs
         self.vocab, self.limits, self.clock, self.facts, self.lock = (
             machine.vocab, machine.limits, machine.clock, machine.facts, machine.lock,
         )  # fmt: skip

@@ -19,7 +19,7 @@ from .rivals import has_rival
 from .tracker import Tracker, begun, read
 
 if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
+    from grammarlm.masks.machines.json.machine import Machine
 
     from .tracked_rows import TrackedRows
 
@@ -30,7 +30,7 @@ OPEN_ARRAY = ord("[")
 class Steps:
     """Steps of the states of one epoch of the JSON machine."""
 
-    def __init__(self, machine: JsonEpoch, tracked: TrackedRows):
+    def __init__(self, machine: Machine, tracked: TrackedRows):
         self.machine, self.tracked = machine, tracked
         self._closing = closing_states(machine.program.tables.blanks)
 

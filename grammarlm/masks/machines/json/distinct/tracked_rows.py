@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from grammarlm.layout.json import ARRAY_BIT, ROW, Array, Object, Shape
 
 if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.compile.program import JsonProgram
+    from grammarlm.masks.machines.json.program import JsonProgram
 
 
 class TrackedRows:

@@ -1,10 +1,10 @@
 """Completions of values under a schema.
 
-reader.py       reads texts in an epoch of its own
+reader.py       reads texts in a machine of its own
 languages.py    strings of a language
 numbers.py      numbers
 lexemes.py      strings, literals, words, and those
-objects.py      keys that must come
-arrays.py       items that must come
-values.py       the shortest values of nodes, from all of these
+values.py       the shortest values of nodes: a fixpoint
+frames.py       what ends objects and arrays, entry by entry
+completion.py   what ends a text
 """

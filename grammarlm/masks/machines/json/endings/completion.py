@@ -18,7 +18,7 @@ chosen one by one. endings/ computes what a lexeme, an object, an array, a node 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
@@ -33,7 +33,7 @@ from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
 from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
 
 if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
+    from grammarlm.masks.machines.json.machine import Machine
 
 BETWEEN = frozenset(
     map(int, (Kind.AFTER, Kind.COLON, Kind.VALUE, Kind.KEYS, Kind.ENTRY))
@@ -45,13 +45,13 @@ FEW_KEYS, MORE_NAMES = 3, 32  # keys that fit are enough; names tried beside tho
 class Endings:
     """The completions of one epoch's texts. Used under the automaton's lock."""
 
-    def __init__(self, epoch: JsonEpoch):
-        self.reader = Reader(epoch)
+    def __init__(self, machine: Machine):
+        self.reader = Reader(machine)
         self.languages = LanguageEndings(self.reader)
         self.lexemes = LexemeEndings(self.reader, self.languages)
         self.frames = FrameEndings(self.reader, self.lexemes)
         self.values = self.frames.values
-        self._program, self._rows = epoch.program, self.reader.rows
+        self._program, self._rows = machine.program, self.reader.rows
         self._blanks: dict[int, bytes] = {}  # by state of white space
         self._between: dict[tuple[int, int], bytes | None] = {}  # own ends of threads between lexemes
 
@@ -200,9 +200,10 @@ class Endings:
         begun, row = b"", c >> 11 & ROW
         if (c >> 5 & 63) != BODY and (c >> 5 & 63) < LAST_1:
             begun, c, x, y, f = self.lexemes.to_body(c, x, y, f)
-        read, found = x >> 42 & FIELD, 0
-        for i in self._own_keys(row, x, f):
-            then = self._after_key(row, f, i)
+        read, found, words = x >> 42 & FIELD, 0, self.reader.frame(f)
+        content = self.frames.content(words, AFTER, is_key=True)
+        for i in self._own_keys(row, x, words):
+            then = self._after_key(row, f, i, content)
             if then is not None:
                 name = self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH)
                 yield begun, spelled(name[read:]) + b'"', then
@@ -221,17 +222,17 @@ class Endings:
     def _measure(self, pieces: Pieces) -> tuple[int, int]:
         return sum(map(self.reader.tokens, pieces)), sum(map(len, pieces))
 
-    def _own_keys(self, row: int, x: int, f: int) -> list[int]:
-        """Keys that have an entry and may be this one: the required ones first, then the short ones."""
-        low, high = x & FIELD, x >> 21 & FIELD
-        if high - low < 2:
-            return list(range(low, high))
-        keys, rows, needed = self._rows[row + Object.KEYS], self._rows, set(self.frames.needed(self.reader.frame(f)))
-        return sorted(range(low, high), key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
+    def _own_keys(self, row: int, x: int, words: list[int]) -> list[int]:
+        """Keys that have an entry, have not come and may be this one: the required ones first, then the short ones."""
+        own = [i for i in range(x & FIELD, x >> 21 & FIELD) if not self.frames.is_seen(words, i)]
+        if len(own) < 2:
+            return own
+        keys, rows, needed = self._rows[row + Object.KEYS], self._rows, set(self.frames.needed(words))
+        return sorted(own, key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
 
-    def _after_key(self, row: int, f: int, i: int) -> bytes | None:
+    def _after_key(self, row: int, f: int, i: int, content: Hashable) -> bytes | None:
         """What ends an object after the name of a key; None where the key may not come."""
-        known = "after", self.frames.content(self.reader.frame(f), AFTER, key=i)
+        known = "after", i, content
         if known not in self.reader.rests:
             name = spelled(self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
             begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35
@@ -275,10 +276,3 @@ class Endings:
         entries = [self.frames.entry(row, i) for i in implied]
         more = sum(INFINITE if entry is None else self.reader.tokens(entry) + 1 for entry in entries)
         return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
-
-
-def endings_of(epoch: JsonEpoch) -> Endings:
-    """The completions of the epoch's texts."""
-    if epoch.endings is None:
-        epoch.endings = Endings(epoch)
-    return epoch.endings

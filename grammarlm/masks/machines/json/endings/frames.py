@@ -13,7 +13,7 @@ Entries are chosen one by one, so the result is an upper bound, not the minimum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from heapq import merge
 from itertools import chain
 
@@ -29,8 +29,6 @@ from .values import Values
 LITERALS = {1: b"true", 2: b"false", 3: b"null"}
 MOST_ENTRIES = 4096  # that are read one by one
 REFUSED = 64  # names of other keys that are tried one after the other
-
-Step = tuple[int, bytes]  # the config after an entry, and the entry
 
 
 class FrameEndings:
@@ -98,8 +96,8 @@ class FrameEndings:
         row = self._reader.frame(f)[Frame.ROW]
         return bool(row & ARRAY_BIT and self._rows[(row & ROW) + Array.UNIQUE])
 
-    def content(self, words: list[int], where: int, key: int = -1) -> Hashable:
-        """What the rest of a frame depends on; of an object with `key`, what its rest after this key does."""
+    def content(self, words: list[int], where: int, is_key: bool = False) -> Hashable:
+        """What the rest of a frame depends on; of an object with `is_key`, what its rest after a key that has not come does."""
         row, rows, count = words[Frame.ROW], self._rows, words[Frame.COUNT]
         others: Hashable
         if row & ARRAY_BIT:
@@ -116,13 +114,13 @@ class FrameEndings:
         is_enough = count >= rows[row + Object.LEAST] and not (
             rows[row + Object.OBLIGATIONS] or rows[row + Object.IMPLIED]
         )
-        if is_enough and key < 0 and (where != COMMA or needed):
+        if is_enough and not is_key and (where != COMMA or needed):
             return row, where, needed
-        if is_enough and key >= 0 and rows[row + Object.MOST] < 0:
-            return row, where, needed, key, self._is_seen(words, key), words[Frame.LAST] if self._reader.ordered else 0
+        if is_enough and is_key and rows[row + Object.MOST] < 0:
+            return row, where, needed, words[Frame.LAST] if self._reader.ordered else 0
         seen = self._reader.many_seen(words) if many else words[Frame.SEEN]
         others = tuple(sorted(self._reader.other_names(words)))
-        return row, where, needed, key, seen, count, words[Frame.LAST], others
+        return row, where, needed, is_key, seen, count, words[Frame.LAST], others
 
     def _found(self, words: list[int], where: int) -> bytes | None:
         row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
@@ -140,24 +138,23 @@ class FrameEndings:
     def by_entry(self, record: int, words: list[int], where: int) -> bytes | None:
         """The rest of a frame, the first entry that the machine reads after the other."""
         row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
-        following = self._items(row, words) if is_array else self._entries(row, words)
-        text, comma, may_end = b"", b"," if where == AFTER else b"", where != COMMA
+        end, text, comma, may_end = b"]" if is_array else b"}", b"", b"," if where == AFTER else b"", where != COMMA
+        supplies: dict[int, Iterator[bytes]] = {}
         for _ in range(MOST_ENTRIES):
-            if may_end and self._reader.read(record, b"]" if is_array else b"}"):
-                return text + (b"]" if is_array else b"}")
-            self._reader.program.clock.check()
-            step = following(record, comma)
-            if step is None or len(text) > LONGEST:
+            if may_end and self._reader.read(record, end):
+                return text + end
+            choices = self._items(row, words, supplies) if is_array else self._entries(row, words)
+            for entry in few(choices, ENOUGH):
+                self._reader.program.clock.check()
+                after = self._reader.read(record, comma + entry)
+                if after and (self._reader.read(after, b",") or self._reader.read(after, end)):  # else a number goes on
+                    break
+            else:
                 return None
-            record, text = step[0], text + comma + step[1]
-            comma, may_end = b",", True
-        return None
-
-    def _first_read(self, record: int, comma: bytes, entries: Iterator[bytes]) -> Step | None:
-        for entry in entries:
-            after = self._reader.read(record, comma + entry)
-            if after:
-                return after, entry
+            record, text = after, text + comma + entry
+            if len(text) > LONGEST:
+                return None
+            words, comma, may_end = self._reader.frame(self._reader.threads(record)[0][3]), b",", True
         return None
 
     # ------------------------------------------------------------------ arrays
@@ -182,49 +179,27 @@ class FrameEndings:
             found.append(min(texts, key=self._reader.measure))
         return found + found[-1:] * (missing - len(found))
 
-    def _items(self, row: int, words: list[int]) -> Callable[[int, bytes], Step | None]:
-        """The next item: one that counts for what must still be contained, else a short one; another each time where items must
-        differ."""
-        rows, kinds = self._rows, range(self._rows[row + Array.CONTAINS])
-        bounds, is_unique = rows[row + Array.BOUNDS], rows[row + Array.UNIQUE]
-        position, so_far = words[Frame.COUNT], [words[Frame.LAST] >> 16 * k & 0xFFFF for k in kinds]
-        supplies: dict[int, Iterator[bytes]] = {}
-
-        must = max(rows[row + Array.PREFIX], rows[row + Array.LEAST])
-
-        def helps(counts: int) -> int:
-            return sum(so_far[k] < rows[bounds + 2 * k] for k in kinds if counts >> k & 1)
-
-        def rank(way: tuple[int, int]) -> tuple[int, tuple[int, int]]:
-            value = self.values.value(way[0])
-            return -helps(way[1]), (LONGEST, 0) if value is None else self._reader.measure(value)
-
-        def following(record: int, comma: bytes) -> Step | None:
-            nonlocal position
-            ways = sorted(self._ways(row, position), key=rank)
-            if position >= must and helps(-1):  # only what must be contained is missing
-                ways = [way for way in ways if helps(way[1])]
-            for node, counts in ways:
-                if node not in supplies or not is_unique:
-                    supplies[node] = self._several(node) if is_unique else filter(None, [self.values.value(node)])
-                step = self._next_item(record, comma, supplies[node])
-                if step is not None:
-                    position += 1
-                    for k in kinds:
-                        so_far[k] += counts >> k & 1
-                    return step
-            return None
-
-        return following
-
-    def _next_item(self, record: int, comma: bytes, values: Iterator[bytes]) -> Step | None:
-        """The first value that is allowed and can be followed by something: a number may be read that cannot end."""
-        for value in few(values, ENOUGH):
-            self._reader.program.clock.check()
-            after = self._reader.read(record, comma + value)
-            if after and (self._reader.read(after, b",") or self._reader.read(after, b"]")):
-                return after, value
-        return None
+    def _items(self, row: int, words: list[int], supplies: dict[int, Iterator[bytes]]) -> Iterator[bytes]:
+        """What the next item may be: first what counts for `contains` that are not met, then short ones. Where items must differ,
+        each value is tried once (`supplies`, by node)."""
+        rows, bounds, count = self._rows, self._rows[row + Array.BOUNDS], words[Frame.COUNT]
+        missing = 0  # bits of what must still be contained
+        for k in range(rows[row + Array.CONTAINS]):
+            missing |= (words[Frame.LAST] >> 16 * k & 0xFFFF < rows[bounds + 2 * k]) << k
+        ranked = []
+        for node, counts in self._ways(row, count):
+            value = self.values.value(node)
+            helps = (counts & missing).bit_count()
+            if value is not None and (
+                helps or not missing or count < max(rows[row + Array.PREFIX], rows[row + Array.LEAST])
+            ):
+                ranked.append((-helps, *self._reader.measure(value), value, node))
+        for *_, value, node in sorted(ranked):
+            if rows[row + Array.UNIQUE]:
+                for another in supplies.setdefault(node, self._several(node)):  # noqa: UP028 (`yield from` would close it)
+                    yield another
+            else:
+                yield value
 
     # ------------------------------------------------------------------ objects
 
@@ -277,33 +252,19 @@ class FrameEndings:
     def _shortest_entries(self, row: int, words: list[int]) -> Iterator[bytes]:
         """The entries that are not needed and may come, by their tokens."""
         needed = self.needed(words)
-        own = (entry for i, entry in self._ranked(row) if i not in needed and not self._is_seen(words, i))
+        own = (entry for i, entry in self._ranked(row) if i not in needed and not self.is_seen(words, i))
         return merge(own, (entry for _, entry in self.other_entries(row, words)), key=self._reader.measure)
 
-    def _is_seen(self, words: list[int], i: int) -> bool:
+    def is_seen(self, words: list[int], i: int) -> bool:
         if self._rows[words[Frame.ROW] + Object.COUNT] <= INLINE:
             return bool(words[Frame.SEEN] >> i & 1)
         seen = self._reader.many_seen(words)
         return bool(seen and seen[i // INLINE] >> (i % INLINE) & 1)
 
-    def _entries(self, row: int, words: list[int]) -> Callable[[int, bytes], Step | None]:
-        """The next entry: one that is needed, else the shortest that may come."""
-        more = chain(self._required(row, words) or (), self._shortest_entries(row, words))
-        refused: list[bytes] = []  # so far: it may come after another
-
-        def following(record: int, comma: bytes) -> Step | None:
-            step = self._first_read(record, comma, iter(refused))
-            if step is not None:
-                refused.remove(step[1])
-                return step
-            for entry in few(more, self._rows[row + Object.COUNT] + REFUSED):
-                after = self._reader.read(record, comma + entry)
-                if after:
-                    return after, entry
-                refused.append(entry)
-            return None
-
-        return following
+    def _entries(self, row: int, words: list[int]) -> Iterator[bytes]:
+        """What the next entry may be: those that are needed, then short ones."""
+        more = few(self._shortest_entries(row, words), self._rows[row + Object.COUNT] + REFUSED)
+        return chain(self._required(row, words) or (), more)
 
     def _ranked(self, row: int) -> list[tuple[int, bytes]]:
         """The keys that have an entry in the schema, by the tokens of it and the value."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,10 @@ from grammarlm.layout.json import BARRIER, ESCAPE, INLINE, NO_FRAME, At, Frame, 
 from grammarlm.layout.json_calls import ENDS, READ
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.machines.json.configs import chain_of, put_entry, put_record, threads_of, words_of_seen
+from grammarlm.masks.machines.json.machine import Machine
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
 
 from .texts import Thread
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 AFTER, OPEN, COMMA = 0, 1, 2  # where a text stands in a frame: after a value, after its opening bracket, after a comma
 RECORD_COUNT = int(At.RECORD_COUNT)
@@ -39,14 +36,14 @@ NO_TAIL = Tail(b"", None, 0)
 class Reader:
     """Reads texts from the threads of one epoch, and keeps what is known of their completions."""
 
-    def __init__(self, epoch: JsonEpoch):
-        self._source, self.program = epoch, epoch.program
+    def __init__(self, machine: Machine):
+        self._source, self.program = machine, machine.program
         self.nbytes = 0  # approximate size of the texts
         self._begin()
-        self._vocab = epoch.program.vocab
-        self.rows = memoryview(epoch.program.json.rows)
-        self._blob = self.rows.cast("B")[epoch.program.json.blob_at :]
-        self.ordered = epoch.program.mode == 1
+        self._vocab = self.program.vocab
+        self.rows = memoryview(self.program.json.rows)
+        self._blob = self.rows.cast("B")[self.program.json.blob_at :]
+        self.ordered = self.program.mode == 1
         self.rests: dict[Hashable, bytes | None] = {}
         self.strings: dict[Hashable, bytes | None] = {}
         self._costs: dict[bytes, int] = {}
@@ -54,7 +51,7 @@ class Reader:
 
     def _begin(self) -> None:
         """An epoch of its own: texts are read and rolled back here, while other threads go on in the real one."""
-        self.machine: JsonEpoch = type(self._source)(self.program)
+        self.machine = Machine(self.program)
         self._frames = {NO_FRAME: NO_FRAME, BARRIER: BARRIER}  # from the epoch's frame numbers to ours
         self._chains, self._others = {0: 0}, {0: 0}
         self.tails: dict[int, Tail | None] = {0: NO_TAIL}

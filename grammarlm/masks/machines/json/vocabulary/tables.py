@@ -13,7 +13,6 @@ remainders: so a mask in a string is a copy of a row and a walk over a tiny trie
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,9 +31,6 @@ from .blanks import Blanks
 from .strings import StringTables
 from .white_space import WhiteSpaceTables
 
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.budgets.bodies import Bodies
-
 SERIALS = count(1)  # At.SERIAL of each epoch, renewed when it reuses record numbers
 SHARED_ROWS = 8192  # slots in the hash table of rows that do not depend on a schema
 SHARED_POOL = 8 << 20  # words of those rows; memory is touched only as it is used
@@ -50,7 +46,6 @@ class JsonTables:
         self.vocab, self.blanks, self.spelling = vocab, blanks, spelling
         self.lock = shared_lock(TABLES)  # of what is made for all schemas
         self.facts = token_facts(vocab)
-        self.bodies: Bodies | None = None  # the tokens that stay in a string, for budgets (budgets/bodies.py)
         self.has_formats = False  # they are read when a schema asks for one
         self.shared = shared = SharedArena(vocab, len(blanks.table))
         self._fill_arena()
