@@ -109,7 +109,8 @@ def why_none(canvas: Canvas, row: np.ndarray, vocab: Vocabulary) -> str:
     parts = [vocab.token_bytes(int(token)) if token >= 0 else b"_" for token in row[max(0, at - 12) : at]]
     text, found = b"".join(parts)[-40:], vocab.token_bytes(int(row[at]))
     behind = f" behind {brief(text, 60)}" if parts else ""
-    spelled = SPELLED if OTHERWISE.search(text + found) else ""
+    following = b"".join(vocab.token_bytes(int(token)) if token >= 0 else b"_" for token in row[at + 1 : at + 3])
+    spelled = SPELLED if OTHERWISE.search(text + found + following) else ""
     return (
         f"{length} with those that are given: none is left with {brief(found)} at position {at}{behind}; "
         f"check what is given and the sizes of the holes{spelled}"
