@@ -33,16 +33,13 @@ from .shown import ShownRows
 from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
-from .trials import KnownTrials
 
 if TYPE_CHECKING:
     from .answers import PlainRow
-    from .second import Candidates
     from .unrolled_view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
 FEW_OPEN = 8  # symbols: stacks of no more lead to nearly all that may stand somewhere, and to few states
-MOST_CANDIDATES = 1 << 12  # pairs of what is left and right of a position
 SHORT_ROW = 16  # tokens
 FEW_CONTROLS = 1 << 9  # of a lattice that knows the empty key in each short row
 FEW_STATES = 1 << 11  # of one that takes no long time
@@ -71,10 +68,9 @@ class JsonGrid:
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN
-        self._candidates: tuple[frozenset[bytes], TokenClasses, dict[object, Candidates]] | None = None
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
-        self.runs, self.trials = Runs(self.vocab, self.begun.key), KnownTrials()
+        self.runs = Runs(self.vocab, self.begun.key)
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
         self._plain: list[PlainTokens] = []
@@ -127,13 +123,6 @@ class JsonGrid:
             self._plain = [found, *self._plain[:1]]
         return found
 
-    def candidates_of(self, keys: frozenset[bytes], classes: TokenClasses) -> dict[object, Candidates]:
-        """Kept as long as rows have the same keys (second.py)."""
-        known = self._candidates
-        if known is None or known[0] != keys or known[1] is not classes or len(known[2]) > MOST_CANDIDATES:
-            known = self._candidates = keys, classes, {}
-        return known[2]
-
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""
         if self._after is not None and self._after.is_finished:
@@ -153,10 +142,6 @@ class JsonGrid:
         whole, row = self._with_room, [*tokens, *[MASKED] * self.room]
         is_completable = settled(JsonPasses(whole, row, whole._needed(row))).is_completable
         return whole.latest_read[: self.length] if is_completable and whole.latest_read is not None else None
-
-    def begins(self, text: Sequence[int]) -> bool:
-        """Does some text begin with these tokens, whatever its length?"""
-        return self._view.reads(self._after, text, False)
 
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> TokenPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
