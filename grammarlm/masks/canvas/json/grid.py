@@ -1,8 +1,7 @@
 """Rows of one length, and the states that each needs: what its given tokens can make matter.
 
 A lattice that follows everything has tens of thousands of states, and nearly no row needs them. So a row is looked at first: the
-fewest characters of a string that masked tokens can be forced to have, against the maxLengths (lengths.py); and keys of which few
-spellings are left (few.py).
+fewest characters of a string that masked tokens can be forced to have, against the maxLengths (lengths.py).
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from grammarlm.masks.matcher import Matcher
 from .apart import EMPTY
 from .begun import begun_of
 from .explored import States
-from .keys import runs_of
 from .lengths import Lengths, counted_to, fewest_characters
 from .marks import MarkedTable
 from .plain import PlainTokens
@@ -74,7 +72,6 @@ class JsonGrid:
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
         self._plain: list[PlainTokens] = []
-        self._bytes: tuple[list[int], list[bytes]] | None = None  # of the row asked for last
         self._with_room: JsonGrid | None = None  # rows with all that may follow them
 
     def grid(self, states: States) -> StackGrid:
@@ -156,12 +153,8 @@ class JsonGrid:
 
     def _needed(self, tokens: Sequence[int]) -> States:
         """What the given tokens ask of the states."""
-        free_keys, tokens = set[bytes](), self.text(tokens)
-        if self.has_free_keys:
-            free_keys |= self._view.few_spellings(self.bytes_of(tokens))
-            if self.follows_empty or self.is_small:
-                free_keys.add(EMPTY)
-        return States(tuple(sorted(free_keys)), self._counted(tokens) if self._view.long_lengths else MOST_COUNTED)
+        keys = (EMPTY,) if self.has_free_keys and (self.follows_empty or self.is_small) else ()
+        return States(keys, self._counted(self.text(tokens)) if self._view.long_lengths else MOST_COUNTED)
 
     def follows_more(self, states: States) -> bool:
         """Have states room for one more key, and do they not take long?"""
@@ -173,12 +166,6 @@ class JsonGrid:
         if not self.has_free_keys or self.length + self.room > SHORT_ROW:
             return False
         return self.grid(States()).table.controls <= FEW_CONTROLS
-
-    def bytes_of(self, tokens: list[int]) -> list[bytes]:
-        """The bytes of each run of a row, kept of the last."""
-        if self._bytes is None or self._bytes[0] != tokens:
-            self._bytes = list(tokens), runs_of(tokens, self.vocab, self.stops)
-        return self._bytes[1]
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""
