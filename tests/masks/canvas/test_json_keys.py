@@ -1,28 +1,10 @@
-"""Which keys the given tokens of a row may spell; keys with escapes or masked quotes, against every way of filling the row in."""
+"""Keys with escapes or masked quotes, against every way of filling the row in."""
 
 import numpy as np
 import pytest
 
-from grammarlm.masks.canvas.json.keys import tight_keys
 from tests.masks.canvas.canvas_law import holes_of, ids_in
 from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
-
-
-@pytest.mark.parametrize(
-    ("run", "keys"),
-    [
-        (b'{"a": 1, "b" :', [b"a", b"b"]),
-        (b'"a":', [b"a"]),  # whatever is masked before it
-        (b'{"a": "', [b"a"]),  # the quote behind `a` closes, so `: ` is no key
-        (b'": "', [b": "]),  # here it may open
-        (b'["a", "b"', [b"b"]),  # in an object behind `[` there is no comma yet; `, "b"` may be one's in a string
-        (b'\\": "x":', []),  # a quote behind a backslash opens nothing
-        (b'{"\\u0061":', [b"a"]),
-    ],
-)
-def test_tight_keys(run, keys):
-    assert tight_keys([run]) == keys
-
 
 ANY_DEPTH = {"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "number"}]}}
 CUT = [b'{"', b'":1', b',"', b'{"a":1,', b'{"\\n":1,', b"\\n", b'":']

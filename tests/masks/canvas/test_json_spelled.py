@@ -79,3 +79,25 @@ def test_what_was_not_asked_for_is_spelled_anew_each_time() -> None:
     assert as_filled(filled) is filled
     compact = gl.JsonSchema(SCHEMA, whitespace="compact")
     assert as_filled(compact) == gl.JsonSchema(SCHEMA, whitespace="compact", spelling="plain")
+
+
+def test_infill_says_how_given_text_is_spelled() -> None:
+    def model(rows: Any) -> Any:
+        raise AssertionError("it is not asked")
+
+    for text in (b'{"\\u0061":', b'{"a":1e2'):
+        with pytest.raises(ValueError, match=r"json\.dumps"):
+            gl.infill(model, [*text, -1, -1, -1], vocab=VOCAB, mask_id=0, schema=SCHEMA)
+
+
+def test_a_compiled_constraint_is_filled_in_plainly() -> None:
+    """A model that likes escapes and long gaps best writes none of the first; its row is one of the schema spelled so."""
+    import torch
+
+    liked = torch.zeros(VOCAB.size)
+    liked[[ord("\\"), 257, 258, 259]] = 9
+    for grammar in (gl.JsonSchema(SCHEMA), gl.compile(gl.JsonSchema(SCHEMA), VOCAB)):
+        out = gl.infill(lambda ids: liked.expand(*ids.shape, -1), [-1] * 30, vocab=VOCAB, mask_id=0, grammar=grammar)
+        assert gl.compile(SPELLED, VOCAB).matcher().advance_bytes(out.text.encode())
+        assert " " * 41 in out.text
+        assert "a" in out.value

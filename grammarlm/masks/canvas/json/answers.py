@@ -47,8 +47,6 @@ class Answer:
     classes: np.ndarray  # bool [K]
     refused: np.ndarray  # int64: tokens of these that may not
     shown: Window | None  # where equal, all of it may stand there still; None: that is not known
-    never: frozenset[tuple[int, bytes]] = frozenset()  # tokens that are not this key there, though they spell it
-    beside: tuple[int, int] | None = None  # with what is given from this position to that
 
 
 @dataclass(eq=False)
@@ -57,9 +55,7 @@ class Proof:
 
     is_whole: bool = True  # False: something only does that is asked anew in each row
     near: list[Span] = field(default_factory=list)  # places let free
-    reach: int = 0  # masked tokens beside the position that were taken for others
     rows: dict[object, None] = field(default_factory=lambda: {BOUND: None})  # Repeats.named
-    never: set[tuple[int, bytes]] = field(default_factory=set)  # tokens that are no such key, whatever else is given
     hangs_on_twins: bool = False  # as of Window
 
 

@@ -58,8 +58,8 @@ class Refused(Exception):
 class Work:
     """What is left of a row's tries."""
 
-    def __init__(self) -> None:
-        self.left = WORK
+    def __init__(self, most: int = WORK) -> None:
+        self.left = most
 
     def spend(self) -> None:
         self.left -= 1

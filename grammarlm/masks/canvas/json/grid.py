@@ -1,8 +1,7 @@
 """Rows of one length, and the states that each needs: what its given tokens can make matter.
 
 A lattice that follows everything has tens of thousands of states, and nearly no row needs them. So a row is looked at first: the
-fewest characters of a string that masked tokens can be forced to have, against the maxLengths (lengths.py); and keys of which few
-spellings are left (few.py).
+fewest characters of a string that masked tokens can be forced to have, against the maxLengths (lengths.py).
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from grammarlm.masks.matcher import Matcher
 from .apart import EMPTY
 from .begun import begun_of
 from .explored import States
-from .keys import runs_of
 from .lengths import Lengths, counted_to, fewest_characters
 from .marks import MarkedTable
 from .plain import PlainTokens
@@ -33,16 +31,13 @@ from .shown import ShownRows
 from .spans import Run, Runs
 from .texts import quotes_of
 from .tracked import MOST_COUNTED
-from .trials import KnownTrials
 
 if TYPE_CHECKING:
     from .answers import PlainRow
-    from .second import Candidates
     from .unrolled_view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once
 FEW_OPEN = 8  # symbols: stacks of no more lead to nearly all that may stand somewhere, and to few states
-MOST_CANDIDATES = 1 << 12  # pairs of what is left and right of a position
 SHORT_ROW = 16  # tokens
 FEW_CONTROLS = 1 << 9  # of a lattice that knows the empty key in each short row
 FEW_STATES = 1 << 11  # of one that takes no long time
@@ -71,14 +66,12 @@ class JsonGrid:
         self._marked: dict[States, MarkedTable] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN
-        self._candidates: tuple[frozenset[bytes], TokenClasses, dict[object, Candidates]] | None = None
         self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
-        self.runs, self.trials = Runs(self.vocab, self.begun.key), KnownTrials()
+        self.runs = Runs(self.vocab, self.begun.key)
         self.has_free_keys = view.has_free_keys
         self.classes = self.grid(States()).classes
         self._plain: list[PlainTokens] = []
-        self._bytes: tuple[list[int], list[bytes]] | None = None  # of the row asked for last
         self._with_room: JsonGrid | None = None  # rows with all that may follow them
 
     def grid(self, states: States) -> StackGrid:
@@ -127,13 +120,6 @@ class JsonGrid:
             self._plain = [found, *self._plain[:1]]
         return found
 
-    def candidates_of(self, keys: frozenset[bytes], classes: TokenClasses) -> dict[object, Candidates]:
-        """Kept as long as rows have the same keys (second.py)."""
-        known = self._candidates
-        if known is None or known[0] != keys or known[1] is not classes or len(known[2]) > MOST_CANDIDATES:
-            known = self._candidates = keys, classes, {}
-        return known[2]
-
     def reads(self, text: Sequence[int], ends: bool) -> bool:
         """Does the machine read a row's text, to its end where the row has one?"""
         if self._after is not None and self._after.is_finished:
@@ -154,10 +140,6 @@ class JsonGrid:
         is_completable = settled(JsonPasses(whole, row, whole._needed(row))).is_completable
         return whole.latest_read[: self.length] if is_completable and whole.latest_read is not None else None
 
-    def begins(self, text: Sequence[int]) -> bool:
-        """Does some text begin with these tokens, whatever its length?"""
-        return self._view.reads(self._after, text, False)
-
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> TokenPasses:
         if isinstance(before, JsonPasses) and before.tokens == list(tokens):
             return before
@@ -171,12 +153,8 @@ class JsonGrid:
 
     def _needed(self, tokens: Sequence[int]) -> States:
         """What the given tokens ask of the states."""
-        free_keys, tokens = set[bytes](), self.text(tokens)
-        if self.has_free_keys:
-            free_keys |= self._view.few_spellings(self.bytes_of(tokens))
-            if self.follows_empty or self.is_small:
-                free_keys.add(EMPTY)
-        return States(tuple(sorted(free_keys)), self._counted(tokens) if self._view.long_lengths else MOST_COUNTED)
+        keys = (EMPTY,) if self.has_free_keys and (self.follows_empty or self.is_small) else ()
+        return States(keys, self._counted(self.text(tokens)) if self._view.long_lengths else MOST_COUNTED)
 
     def follows_more(self, states: States) -> bool:
         """Have states room for one more key, and do they not take long?"""
@@ -188,12 +166,6 @@ class JsonGrid:
         if not self.has_free_keys or self.length + self.room > SHORT_ROW:
             return False
         return self.grid(States()).table.controls <= FEW_CONTROLS
-
-    def bytes_of(self, tokens: list[int]) -> list[bytes]:
-        """The bytes of each run of a row, kept of the last."""
-        if self._bytes is None or self._bytes[0] != tokens:
-            self._bytes = list(tokens), runs_of(tokens, self.vocab, self.stops)
-        return self._bytes[1]
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""

@@ -1,14 +1,10 @@
-"""Keys that the given tokens of a row spell out, and the tokens that would spell one of them again.
-
-A key is **tight** where all its bytes are given. Two equal keys of one object need not meet as long as one of them has a masked
-token that can be another; so only tight keys, and single tokens that would make one more of them, are looked at. A key has one
-spelling, so equal keys have equal bytes.
-"""
+"""The tokens of a vocabulary that spell a key, with the given tokens beside them. A key has one spelling, so equal keys have equal
+bytes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import product
 
@@ -17,42 +13,13 @@ import numpy as np
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .spans import BEFORE_KEYS, BLANKS, BODY, OPEN_KEY, TO_QUOTE
-from .texts import QUOTE, decoded, ids_by_text, texts_of, tokens_with
+from .texts import QUOTE, ids_by_text, texts_of, tokens_with
 
-KEY = re.compile(rb'"(' + BODY + rb')"[ \t\r\n]*(?::|$)', re.S)
 KEY_INSIDE = re.compile(rb'(?="(' + BODY + rb')"[ \t\r\n]*(?::|$))', re.S)
 # The end of a key, and the beginning of another.
 TWO_KEYS = re.compile(rb'[^"]"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*\Z', re.DOTALL)
 MOST_KNOWN = 1 << 13  # pairs of a beginning and an end
 Groups = list[list[int]]
-
-
-def runs_of(tokens: Sequence[int], vocab: Vocabulary, stops: frozenset[int]) -> list[bytes]:
-    """The bytes of each run of given tokens; between two of them tokens are masked."""
-    texts, runs, here = texts_of(vocab), list[bytes](), list[bytes]()
-    for token in tokens:
-        if token < 0:
-            runs.append(b"".join(here))
-            here = []
-        elif token in stops:
-            break
-        else:
-            here.append(texts[token])
-    return [*runs, b"".join(here)]
-
-
-def tight_keys(runs: Sequence[bytes]) -> list[bytes]:
-    """What may be a key in some run, decoded; each as often as it is there. A quote may open or close: both are tried, but one that
-    opens a key is the first of the run, or comes after `{` or `,`."""
-    found = []
-    for run in runs:
-        at = run.find(b'"')
-        while at >= 0:
-            is_first = run[:at].rstrip(BLANKS)[-1:] in BEFORE_KEYS
-            if is_first and (match := KEY.match(run, at)) and (key := decoded(match[1])) is not None:
-                found.append(key)
-            at = run.find(b'"', at + 1)
-    return found
 
 
 class SpellingTokens:
@@ -82,9 +49,6 @@ class SpellingTokens:
             if b":" in spelled and TWO_KEYS.search(spelled):
                 two_keys.append(token)
         self.two_keys = np.array(two_keys, np.int64)
-
-    def is_token(self, spelled: bytes) -> bool:
-        return spelled in self._alone
 
     def of(
         self, keys: frozenset[bytes], begins: frozenset[bytes], ends: frozenset[bytes]

@@ -1,9 +1,9 @@
 """Characters of strings, where states do not count them.
 
-Between two known quotes a row has the characters of its given tokens, and one of each masked token or fewer. Where that leaves
-room below the schema's maxLengths, states need not count: what else a string has can be written in fewer characters. What remains
-are single tokens with more characters than there is room for. They are asked of states that count, and only where their class may
-stand: few positions of few rows ask for such states, which are many.
+Between two known quotes a row has the characters of its given tokens, and masked tokens there can spell control characters, six of
+them a character. Where that leaves room below the schema's maxLengths, states need not count: what else a string has can be written
+in fewer characters. What remains are single tokens with more characters than there is room for. They are asked of states that
+count, and only where their class may stand: few positions of few rows ask for such states, which are many.
 
     " [150 characters] [masked] "     maxLength 160: tokens of up to 4 characters may stand there if their class may
 
@@ -70,7 +70,7 @@ def stretches(tokens: Sequence[int], vocab: Vocabulary, before: int) -> list[Str
         if token == MASKED:
             run, is_masked, last_given = run + 1, True, b"\\"
             continue
-        here, run = here + run, 0
+        here, run = here + _fewest(run, vocab), 0
         text = vocab.token_bytes(token)
         quotes = _known_quotes(text, last_given)
         if not quotes:
@@ -79,7 +79,12 @@ def stretches(tokens: Sequence[int], vocab: Vocabulary, before: int) -> list[Str
             found.append(Stretch(first, at, here + quotes[0], is_masked))
             here, first, is_masked = len(text) - quotes[-1] - 1, at, False
         last_given = text[-1:] or last_given
-    return [*found, Stretch(first, len(tokens), here + run, is_masked)]
+    return [*found, Stretch(first, len(tokens), here + _fewest(run, vocab), is_masked)]
+
+
+def _fewest(masked: int, vocab: Vocabulary) -> int:
+    """The characters that so many masked tokens come to at least."""
+    return masked // ESCAPE + min(masked, ESCAPE - 1) if sizes_of(vocab).has_escapes else masked
 
 
 def _known_quotes(text: bytes, before: bytes) -> list[int]:

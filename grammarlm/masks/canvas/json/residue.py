@@ -7,7 +7,6 @@ not decided so is not answered: Undecided, a LimitExceeded.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.protocol import MASKED, Draw, Undecided
+from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
 
 from .answers import Answer, PlainRow, plain_answer
@@ -57,12 +56,12 @@ class JsonPasses:
         if (self.low if repeats is None else repeats.low) is not None:
             self.is_completable = True
         else:
-            by_marks = repeats is not None and bool(repeats.twins)
-            self.is_completable = repeats.most.is_completable if repeats and by_marks else self.inner.is_completable
+            self.is_completable = self.inner.is_completable if repeats is None else repeats.most.is_completable
         if self._before is not None:
             self._take(self._before)
         self._before = None
         self._given: dict[int, JsonPasses] = {}
+        self._refused: dict[int, np.ndarray] = {}
 
     def _refines(self, before: JsonPasses) -> bool:
         """Is the row that of others with some more tokens, and can these be completed?"""
@@ -120,9 +119,9 @@ class JsonPasses:
         if not may_repeat:
             return None
         found = self._new_repeats(None if self._before is None else self._before.repeats)
-        if found.twins and self.grid.marked_if_few(self.states, 1) is None:
-            return None  # and _tracks_by_tables says so from now on
-        return found if found.matters else None
+        if not found.twins or self.grid.marked_if_few(self.states, 1) is None:
+            return None  # where there are no marks, _tracks_by_tables says so from now on
+        return found
 
     @cached_property
     def _bounds(self) -> Bounds:
@@ -130,8 +129,7 @@ class JsonPasses:
         return Bounds(self.repeats)
 
     def _new_repeats(self, like: Repeats | None) -> Repeats:
-        here = weakref.proxy(self)
-        return Repeats(self.grid, self.tokens, self.states, self.classes, self.inner.classes_at, lambda: here.low, like)
+        return Repeats(self.grid, self.tokens, self.states, self.classes, like)
 
     @property
     def _tracks_by_tables(self) -> bool:
@@ -148,7 +146,7 @@ class JsonPasses:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
         if self._tracks_by_tables:
             return None
-        return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
+        return self.repeats is None or self.repeats.is_completable
 
     def amended(self, row: Sequence[int]) -> JsonPasses:
         return amended(self, row)
@@ -168,22 +166,15 @@ class JsonPasses:
 
     def refused(self, position: int) -> np.ndarray:
         """See singles.py."""
-        if not self.is_completable or not self._singles.may_be_any:
+        if not self.is_completable:
             return NO_TOKENS
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
-        return self._answer(position).refused
-
-    def that_complete(self, position: int, tokens: np.ndarray) -> np.ndarray:
-        """Of some tokens those with which the row is asked again, and can be completed."""
-        found = list[int]()
-        for token in tokens.tolist():
-            row = [*self.tokens[:position], token, *self.tokens[position + 1 :]]
-            try:
-                found += [token] if self.grid.token_passes(row, None).is_completable else []
-            except Undecided:
-                continue
-        return np.array(found, np.int64)
+        if position not in self._refused:
+            known = self._answer(position)
+            again = self._singles.again(position, known) if self.grid.has_free_keys else NO_TOKENS
+            self._refused[position] = np.union1d(known.refused, again) if len(again) else known.refused
+        return self._refused[position]
 
     def _answer(self, position: int) -> Answer:
         """What may stand at a masked position of a row that can be completed."""
@@ -200,10 +191,8 @@ class JsonPasses:
         if repeats is None:
             found = plain_answer(self.low, position, older, self.inner.classes_at)
         else:
-            if older is not None and self._bounds.holds(position, older):
-                same = self._bounds.spelled_anew(position, older, added)
-                if same is not None:
-                    return same
+            if older is not None and self._bounds.holds(older, added):
+                return older
             found = self._bounds.answer(position, older)
         if found is older:
             return found

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from grammarlm.masks.canvas.protocol import Undecided
 
 from .apart import EMPTY, Refused, Witness
-from .keys import tight_keys
 from .lengths import counted_to, longest_string
-from .texts import decoded
-from .twice import keys_twice
+from .twice import clash_of
 
 if TYPE_CHECKING:
     from .residue import JsonPasses
@@ -36,15 +34,10 @@ def amended(passes: JsonPasses, row: Sequence[int]) -> JsonPasses:
     """Passes over what says why the machine does not read a row."""
     text, states = [token for token in row if token not in passes.grid.stops], passes.states
     spelled, begun = b"".join(map(passes.grid.vocab.token_bytes, text)), passes.grid.begun
-    opened = spelled if begun.key is None else b'{"' + begun.key + spelled
-    had = {key for key in map(decoded, begun.keys) if key is not None}
-    new = {*keys_twice(opened), *(had & set(tight_keys([opened])))} - set(states.keys)
-    if passes.repeats is not None and (enough := new & set(map(decoded, passes.repeats.enough or ()))):
-        new = enough  # the others are apart then, too
-    if EMPTY in new:
-        new, passes.grid.follows_empty = {EMPTY}, True  # other tokens make the others apart
-    if new:
-        return passes.of_states(states._replace(keys=tuple(sorted({*states.keys, *new}))))
+    clash = clash_of(passes.grid, row)
+    if clash is not None and clash.key not in states.keys:
+        passes.grid.follows_empty |= clash.key == EMPTY
+        return passes.of_states(states._replace(keys=tuple(sorted((*states.keys, clash.key)))))
     lengths = states._replace(counted=max(states.counted, counted_to(longest_string(spelled, begun.characters))))
     if lengths != states:
         return passes.of_states(lengths)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +14,18 @@ import numpy as np
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .answers import NO_TOKENS, Answer
+from .apart import Work
 from .keys import spelling_tokens
 from .lengths import Lengths, counted_to
-from .spans import all_spans
+from .shown import is_shown
+from .spans import Run, all_spans
+from .twice import Objects
 
 if TYPE_CHECKING:
     from .residue import JsonPasses
+
+SHORT_ROW = 16  # tokens: there all is asked that may matter
+FEW_TRIES = 64  # completions looked at for single tokens of a longer row: what they leave open a commit decides
 
 
 class Singles:
@@ -28,9 +35,7 @@ class Singles:
         self._passes: JsonPasses = weakref.proxy(passes)
         self._counting: dict[int, JsonPasses] = {}
 
-    @cached_property
-    def may_be_any(self) -> bool:
-        return self._passes.grid.has_free_keys or self._lengths is not None
+    # ------------------------------------------------------------------ long strings
 
     @cached_property
     def _lengths(self) -> Lengths | None:
@@ -44,43 +49,12 @@ class Singles:
         return replace(answer, shown=None) if is_open else answer
 
     def less(self, position: int, found: Answer) -> Answer:
-        """What may stand at a masked position, without them."""
-        passes, classes = self._passes, self._passes.classes
-        refused, shown = found.refused, found.shown
-        if self._lengths is not None and self._lengths.may_refuse(position):
-            lead = passes.lead_between
-            long = self._lengths.refused(position, found.classes, classes.of, refused, lead, self._counted_at)
-            refused, shown = np.union1d(refused, long) if len(long) else refused, None
-        if len(again := self._with_key_again(position, found.classes, refused)):
-            refused, shown = np.union1d(refused, again), None
-        is_same = refused is found.refused and shown is found.shown
-        return found if is_same else replace(found, refused=refused, shown=shown)
-
-    def _with_key_again(self, position: int, allowed: np.ndarray, refused: np.ndarray) -> np.ndarray:
-        """Of tokens that may make a key come twice, and that marks say nothing of, those that do. There are hardly any, so the row
-        is asked again with each."""
-        passes = self._passes
-        tokens = self._unmarked(position)
-        asked = np.setdiff1d(tokens[allowed[passes.classes.of[tokens]]], refused)
-        return np.setdiff1d(asked, passes.that_complete(position, asked))
-
-    def _unmarked(self, position: int) -> np.ndarray:
-        """Tokens that end a key and begin the next, which given tokens go on with; where there are no sets of stacks, and so no
-        marks: all that spell a given key again."""
-        passes, behind = self._passes, position + 1
-        spelling = spelling_tokens(passes.grid.vocab)
-        if passes.repeats is not None:
-            is_given = behind < len(passes.tokens) and passes.tokens[behind] != MASKED
-            return spelling.two_keys if is_given else NO_TOKENS
-        if not passes.grid.has_free_keys or passes.lattice.table.micro_order is not None:
-            return NO_TOKENS
-        runs = passes.grid.runs_of(passes.tokens)
-        keys = frozenset((*(span.key for span in all_spans(runs)), *passes.grid.begun.keys))
-        at = next((i for i, run in enumerate(runs[1:]) if run.first == behind), None)
-        if at is None:
-            return NO_TOKENS
-        groups = (group for _, found in spelling.of(keys, runs[at].begins, runs[at + 1].ends) for group in found)
-        return np.array(sorted({token for group in groups for token in group}), np.int64)
+        """What may stand at a masked position, without those that make too long a string."""
+        if self._lengths is None or not self._lengths.may_refuse(position):
+            return found
+        of, lead = self._passes.classes.of, self._passes.lead_between
+        long = self._lengths.refused(position, found.classes, of, found.refused, lead, self._counted_at)
+        return replace(found, refused=np.union1d(found.refused, long) if len(long) else found.refused, shown=None)
 
     def _counted_at(self, position: int, ids: np.ndarray, characters: int) -> np.ndarray:
         """bool: which of some tokens states allow that count so many characters."""
@@ -89,3 +63,62 @@ class Singles:
             states = passes.states._replace(counted=counted)
             self._counting[counted] = passes.__class__(passes.grid, passes.tokens, states)
         return self._counting[counted].have_class(position, ids)
+
+    # ------------------------------------------------------------------ keys
+
+    def again(self, position: int, known: Answer) -> np.ndarray:
+        """Of the tokens that are allowed at a masked position those that spell a given key again, with the given tokens beside
+        them, in the same object whatever else is filled in: the row is asked of a completion with each. In longer rows only if the
+        last completion has the key in the object."""
+        passes, grid = self._passes, self._passes.grid
+        suspects = self._spelling(position, None if self._is_short else self._last)
+        tokens = suspects[known.classes[passes.classes.of[suspects]] & ~np.isin(suspects, known.refused)]
+        if not len(tokens):
+            return NO_TOKENS
+        shown = set(grid.shown.of(np.array(passes.tokens))[:, position].tolist())
+        return np.array(
+            [t for t in tokens.tolist() if t not in shown and not is_shown(passes, position, t, self._work)], np.int64
+        )
+
+    @cached_property
+    def _is_short(self) -> bool:
+        return len(self._passes.tokens) + self._passes.grid.room <= SHORT_ROW
+
+    @cached_property
+    def _work(self) -> Work:
+        return Work() if self._is_short else Work(FEW_TRIES)
+
+    @cached_property
+    def _last(self) -> Objects | None:
+        """The objects of the last completion, if it is one of this row."""
+        grid, given = self._passes.grid, self._passes.tokens
+        row = grid.latest_read
+        is_one = row is not None and all(token in (MASKED, other) for token, other in zip(given, row, strict=True))
+        return Objects(grid, row) if row is not None and is_one else None
+
+    def _spelling(self, position: int, last: Objects | None) -> np.ndarray:
+        """The tokens that spell a key of the row again: only those that `last` has in the object. In longer rows a quote of it is
+        theirs or given: where it may be masked, another token there makes another key of it, unless there is no other."""
+        before, after = self._beside.get(position, (None, None))
+        if before is None or after is None or not (self._is_short or last):
+            return NO_TOKENS
+        spelling = spelling_tokens(self._passes.grid.vocab)
+        keys = self._keys if last is None else self._keys & last.beside(position)
+        found = spelling.of(keys, before.begins(self._is_short), after.ends(self._is_short)) if keys else []
+        tokens = {token for _, groups in found for group in groups for token in group}
+        tokens.update(spelling.two_keys.tolist() if after.starts and self._is_short else ())
+        return np.array(sorted(tokens), np.int64)
+
+    @cached_property
+    def _runs(self) -> list[Run]:
+        return self._passes.grid.runs_of(self._passes.tokens)
+
+    @cached_property
+    def _beside(self) -> dict[int, tuple[Run, Run]]:
+        """By masked position the runs before and after it; none behind a stop id."""
+        return {before.end: (before, after) for before, after in pairwise(self._runs)}
+
+    @cached_property
+    def _keys(self) -> frozenset[bytes]:
+        """That the row gives, or a matcher has read."""
+        return frozenset((*(span.key for span in all_spans(self._runs)), *self._passes.grid.begun.keys))

@@ -11,7 +11,7 @@ import numpy as np
 
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .texts import QUOTE, tokens_with
+from .texts import QUOTE, ids_by_text, tokens_with
 
 CONTINUATIONS = bytes(range(0x80, 0xC0))
 FOLLOWING = 0x80 >> 6  # what these begin with
@@ -22,6 +22,7 @@ class Sizes:
     """What the tokens of a vocabulary can add to a string."""
 
     characters: Sequence[int]  # by id; of an escape, more than it is
+    has_escapes: bool  # do single tokens spell a control character?
     beside_quotes: int  # the most before a token's first quote or after its last; 0 where a token is a quote alone
 
 
@@ -31,7 +32,8 @@ def sizes_of(vocab: Vocabulary) -> Sizes:
     beside = [max(_characters(text.partition(b'"')[0]), _characters(text.rpartition(b'"')[2])) for text in quoted]
     counts = np.concatenate([[0], np.cumsum(vocab.data >> 6 != FOLLOWING)])
     characters = counts[vocab.offsets[1:]] - counts[vocab.offsets[:-1]]
-    return Sizes(_padded(characters, vocab.size), 0 if b'"' in quoted else max(beside, default=0))
+    has_escapes = all(bytes([byte]) in ids_by_text(vocab) for byte in b"\\u01")
+    return Sizes(_padded(characters, vocab.size), has_escapes, 0 if b'"' in quoted else max(beside, default=0))
 
 
 def _padded(values: np.ndarray, size: int) -> Any:

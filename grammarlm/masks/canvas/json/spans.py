@@ -52,6 +52,8 @@ class Run:
     @cached_property
     def open_key(self) -> bytes | None:
         """What the run may have at its end of a key that goes on behind it."""
+        if self.first == 0 and self.has_left and INSIDE.fullmatch(self.text):
+            return self.begun + self.text
         match = OPEN_KEY.search(self.text)
         if match is None or self.text[: match.start()].rstrip(BLANKS)[-1:] not in BEFORE_KEYS:
             return None
@@ -63,27 +65,19 @@ class Run:
         match = CLOSED.match(self.text)
         return None if match is None else match[1]
 
-    @cached_property
-    def begins(self) -> frozenset[bytes]:
-        """What it may have at its end of a key that goes on behind it. The quote may be masked."""
+    def begins(self, may_be_masked: bool) -> frozenset[bytes]:
+        """The same, as a set. `may_be_masked`: the quote may be that of a masked token before it, too."""
         found = set() if self.open_key is None else {self.open_key}
-        if self.has_left and INSIDE.fullmatch(self.text):
+        if may_be_masked and self.has_left and INSIDE.fullmatch(self.text):
             found.add(self.begun + self.text)
         return frozenset(found)
 
-    @cached_property
-    def ends(self) -> frozenset[bytes]:
-        """What it may have at its beginning of a key that has begun before it."""
+    def ends(self, may_be_masked: bool) -> frozenset[bytes]:
+        """And of `closed_key`."""
         found = set() if self.closed_key is None else {self.closed_key}
-        if self.has_right and INSIDE.fullmatch(self.text):
+        if may_be_masked and self.has_right and INSIDE.fullmatch(self.text):
             found.add(self.text)
         return frozenset(found)
-
-    def with_token(self, text: bytes, after: Run) -> Run:
-        """This run, a token with these bytes behind it, and the run behind that."""
-        behind = len(self.text) + len(text)
-        starts = [*self.starts, len(self.text), *(behind + start for start in after.starts)]
-        return Run(self.first, starts, self.text + text + after.text, self.has_left, after.has_right, self.begun)
 
     def place(self, offset: int) -> Place:
         if offset >= len(self.text):

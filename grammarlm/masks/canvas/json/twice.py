@@ -1,10 +1,9 @@
-"""The keys that a text has twice in one object, be it a whole text or the beginning of one."""
+"""The keys of a completion by their objects, and the first that comes twice in one."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,74 +16,69 @@ if TYPE_CHECKING:
     from .grid import JsonGrid
 
 PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
+OUTER = 0  # the object that a matcher is in, or none
 
 
-def keys_twice(text: bytes) -> list[bytes]:
-    """The keys that some object of a text, or of its beginning, has twice; the text may have other parts around it."""
-    found: set[str] = set()
+class KeyPlace(NamedTuple):
+    """A key of a completion, as it is spelled."""
 
-    def look(pairs: list[tuple[str, object]]) -> None:
-        found.update(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-
-    reader, left = json.JSONDecoder(object_pairs_hook=look), text.decode(errors="replace")
-    while (at := left.find("{")) >= 0:
-        left = left[at:]
-        for closing in (b"", *closings(left.encode())):
-            try:
-                _, end = reader.raw_decode(left + closing.decode())
-            except ValueError:
-                continue
-            left = left[end:]
-            break
-        else:
-            left = left[1:]
-    return sorted(key.encode() for key in found)
-
-
-def closings(text: bytes) -> list[bytes]:
-    """What may complete a beginning of a JSON text: the brackets that are open, after some value."""
-    is_open, inside, escaped = bytearray(), False, False
-    for byte in text:
-        if inside:
-            inside, escaped = escaped or byte != 34, not escaped and byte == 92
-        elif byte == 34:
-            inside = True
-        elif byte in b"{[":
-            is_open += b"}" if byte == 123 else b"]"
-        elif byte in b"}]" and is_open:
-            is_open.pop()
-    end = bytes(reversed(is_open))
-    return [end, b"0" + end, b":0" + end, b'":0' + end, b'"' + end, b'":0' + end, b'"":0' + end, b'0":0' + end]
+    owner: int  # its object
+    key: bytes
+    tokens: range  # the positions of its tokens, quotes included; none of one that precedes the row
 
 
 class Clash(NamedTuple):
-    """Two equal keys of one object in a completion: the positions of the tokens of each, quotes included; none of one that precedes
-    the row."""
+    """Two equal keys of one object in a completion."""
 
     key: bytes
     first: range
     second: range
 
 
+class Objects:
+    """Those of one completion. Objects and arrays have numbers in the order of their beginnings."""
+
+    def __init__(self, grid: JsonGrid, row: Sequence[int]):
+        texts, begun = texts_of(grid.vocab), grid.begun
+        parts = [texts[token] for token in grid.text(row)]
+        lead = b'"' + begun.key if begun.key is not None else b'"' if begun.is_string else b""
+        self._ends = list(accumulate(map(len, parts), initial=len(lead)))
+        self.keys = [KeyPlace(OUTER, key, range(0)) for key in sorted(begun.keys)]
+        self._offsets, self._owners = [0], [OUTER]  # from these bytes on the innermost one is another
+        whole, is_open, count = lead + b"".join(parts), [OUTER], OUTER
+        for part in PARTS.finditer(whole):
+            byte = whole[part.start()]
+            if part[2]:
+                first = max(0, int(np.searchsorted(self._ends, part.start(), "right")) - 1)
+                tokens = range(first, int(np.searchsorted(self._ends, part.end(1) + 1, "left")))
+                self.keys.append(KeyPlace(is_open[-1], part[1], tokens))
+            elif byte in b"{[":
+                count += 1
+                is_open.append(count)
+            elif byte in b"}]" and len(is_open) > 1:
+                is_open.pop()
+            if self._owners[-1] != is_open[-1]:
+                self._offsets.append(part.start())
+                self._owners.append(is_open[-1])
+
+    def clash(self) -> Clash | None:
+        """The first key that its object has had."""
+        had: dict[tuple[int, bytes], range] = {}
+        for owner, key, tokens in self.keys:
+            if (owner, key) in had:
+                return Clash(decoded(key) or key, had[owner, key], tokens)
+            had[owner, key] = tokens
+        return None
+
+    def beside(self, position: int) -> frozenset[bytes]:
+        """The keys of the objects that a token is in, begins or ends, but for those that it is part of."""
+        if position + 1 >= len(self._ends):
+            return frozenset()
+        first = bisect_right(self._offsets, self._ends[position]) - 1
+        owners = set(self._owners[first : bisect_left(self._offsets, self._ends[position + 1], first)])
+        return frozenset(k.key for k in self.keys if k.owner in owners and position not in k.tokens)
+
+
 def clash_of(grid: JsonGrid, row: Sequence[int]) -> Clash | None:
     """The first key of a completion that its object has had."""
-    texts, begun = texts_of(grid.vocab), grid.begun
-    parts = [texts[token] for token in grid.text(row)]
-    lead = b'"' + begun.key if begun.key is not None else b'"' if begun.is_string else b""
-    ends = list(accumulate(map(len, parts), initial=len(lead)))
-    outer: dict[bytes, range] = dict.fromkeys(begun.keys, range(0))
-    whole, is_open = lead + b"".join(parts), list[dict[bytes, range]]()
-    for part in PARTS.finditer(whole):
-        byte = whole[part.start()]
-        if byte in b"{[":
-            is_open.append({})
-        elif byte in b"}]":
-            is_open and is_open.pop()
-        elif part[2]:
-            first = max(0, int(np.searchsorted(ends, part.start(), "right")) - 1)
-            here = range(first, int(np.searchsorted(ends, part.end(1) + 1, "left")))
-            had, key = is_open[-1] if is_open else outer, part[1]
-            if key in had:
-                return Clash(decoded(key) or key, had[key], here)
-            had[key] = here
-    return None
+    return Objects(grid, row).clash()

@@ -54,10 +54,6 @@ class UnrolledView:
         """Of the schemas that a matcher stands in, the config of each."""
         raise NotImplementedError
 
-    def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
-        """The spellings of partly given keys that have less than there are such keys; LimitExceeded where they are not known."""
-        raise NotImplementedError
-
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> TokenGrid:
         return JsonGrid(self, length, after, room, check)
 

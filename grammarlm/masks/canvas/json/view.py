@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
@@ -14,11 +12,9 @@ from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import byte_automaton
 from .explored import MANY_STATES, MOST_STATES, Explorer, States, start_thread
-from .few import Spellings, partly_given
-from .keys import spelling_tokens, tight_keys
 from .places import Places
 from .scales import scales_of
-from .spelled import is_accepting, spelled_keys, steps_of
+from .spelled import spelled_keys
 from .tracked import long_strings
 from .unrolled import Starts, Unrolled, unrolled
 from .unrolled_view import UnrolledView
@@ -45,8 +41,7 @@ class JsonView(UnrolledView):
         self.has_free_keys = places.has_free_keys
         self._scales, self._scale = scales_of(places), 0
         self.spelled = spelled_keys(program, places.languages)
-        self._languages = [state for state in sorted(places.languages) if state and not state & SHARED_BIT]
-        self.has_key_languages = bool(self._languages)
+        self.has_key_languages = any(state and not state & SHARED_BIT for state in places.languages)
         self.long_lengths = tuple(sorted({rows[row + 1] for row in long_strings(rows, places.strings)}))
 
     def explorer(self, states: States) -> Explorer:
@@ -82,24 +77,6 @@ class JsonView(UnrolledView):
     def configs_of(self, matcher: Matcher) -> list[Config]:
         epoch, state = matcher._head[1:3]
         return [epoch.terms[state]]
-
-    @cached_property
-    def _spellings(self) -> Spellings:
-        steps, accepts = partial(steps_of, self.program), partial(is_accepting, self.program)
-        return Spellings(self._languages, steps, accepts, spelling_tokens(self.vocab).is_token)
-
-    def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
-        """The spellings of partly given keys that have less than there are such keys; LimitExceeded where they are not known."""
-        patterns, found = partly_given(runs) if self._languages else [], set[bytes]()
-        count = len(patterns) + len(set(tight_keys(runs))) if patterns else 0
-        for pattern in patterns if count > 1 else ():
-            least = self._spellings.of(pattern, are_tokens=True)
-            if least is not None and len(least) < count:
-                most = self._spellings.of(pattern, are_tokens=False)
-                if most is None:
-                    raise LimitExceeded("a canvas: too many spellings of a key whose given tokens leave few")
-                found |= most
-        return found
 
 
 def check_spelling(program: JsonSchemaProgram) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -258,8 +258,3 @@ class PartsView(UnrolledView):
 
     def configs_of(self, matcher: Matcher) -> list[Config]:
         return [term for part, term in self._places(matcher) if id(self._automata[part]) in self._schemas]
-
-    # ------------------------------------------------------------------ what a row needs
-
-    def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
-        return {key for schema in self._schemas.values() for key in schema.few_spellings(runs)}
