@@ -8,12 +8,13 @@ All stacks of a row are too many. But of those that lead to a few classes at one
 tops alone: a spot (spots.py) is **live** if the row, with one of these classes at the position, perhaps leads to it and on from it,
 whatever is below. Passes that follow live spots alone are as exact as those over all stacks, and small. They go from the left,
 first by the few classes of narrow passes, which are enough for most of what may stand, then by all. What comes to stacks that some
-narrow state from the right goes on with, may stand; what dies, or cannot end at the right edge, may not.
+narrow state from the right goes on with, may stand; what dies, or cannot end at the right edge, may not. Most of what may not
+dies soon, whatever the stack was a few tokens before: so from there all stacks of the wide states are followed, too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,16 @@ SOME = MASKED - 1  # in place of a class: any of those that are asked about (ker
 STEPS = 32  # of spots between two looks at the clock
 STEPS_BEHIND = 16  # the position, where all stacks before it are not known
 MORE_GAPS = 4
+STEPS_BEFORE = 4  # from so far before a position the stacks of wide states are followed
+
+
+class Way(NamedTuple):
+    """Passes to a position: from which boundary on, whether they follow few classes, and whether all stacks of the wide states, so
+    that they only show what may not stand."""
+
+    first: int
+    is_few: bool = False
+    is_wide: bool = False
 
 
 class LiveSpots:
@@ -78,7 +89,7 @@ class LiveSpots:
             self._ahead[self._known :] = like._ahead[self._known :]
         self._reached = 0
         # By position, what was enough.
-        self._way_of: dict[int, tuple[int, bool]] = {} if like is None else like._way_of.copy()
+        self._way_of: dict[int, Way] = {} if like is None else like._way_of.copy()
 
     def leads_through(self, narrow: States) -> bool | None:
         """Has the row a completion?"""
@@ -95,15 +106,14 @@ class LiveSpots:
         found, looked = np.full(len(classes), -1, np.int8), -1
         try:
             for way in self._ways(position):
-                first, is_few = way
-                if first != looked:
+                if way.first != looked:
                     self._ask(position, classes[found < 0])
-                    self._look(first, position + 1)
-                    looked = first
+                    self._look(way.first, position + 1)
+                    looked = way.first
                     if not self._reach(position + 1):
                         found[found < 0] = 0
                         break
-                self._follow(first, position, classes, found, narrow, is_few)
+                self._follow(way, position, classes, found, narrow)
                 if (found >= 0).all():
                     self._way_of[position] = way
                     break
@@ -121,9 +131,9 @@ class LiveSpots:
         self._taken[:] = (self._grid.table.kind_classes & some).any(1)
         self._row[position] = SOME
 
-    def _ways(self, position: int) -> list[tuple[int, bool]]:
-        """Where passes to a position begin (with its gap, others before it, the row), and whether they follow few classes.
-        First what was enough where fewer tokens were given."""
+    def _ways(self, position: int) -> list[Way]:
+        """Passes to a position: from its gap on, from others before it, from the beginning of the row. First what was enough where
+        fewer tokens were given."""
         masked = self._given[: position + 1] == MASKED
         starts = np.flatnonzero(masked & ~np.concatenate([[False], masked[:-1]]))
         begins, back = list[int](), 1
@@ -132,7 +142,10 @@ class LiveSpots:
             back *= MORE_GAPS
         if not begins or begins[-1]:
             begins.append(0)
-        ways = [(first, is_few) for first in begins for is_few in (True, False)]
+        gap, *others = begins
+        ways = [Way(gap, True), Way(gap)] if gap else [Way(0, True)]
+        ways.append(Way(max(gap, position - STEPS_BEFORE), is_wide=True))
+        ways += [*(Way(first, True) for first in others), Way(0)]
         known = self._way_of.get(position)
         return ways if known is None else [known, *ways]
 
@@ -163,12 +176,11 @@ class LiveSpots:
             self._grid.check()
         return bool(self._live[last].any())
 
-    def _follow(
-        self, first: int, position: int, classes: np.ndarray, found: np.ndarray, narrow: States, is_few: bool
-    ) -> None:
-        """Finds out about classes of which it is not known (found < 0), from states at a boundary before the position."""
-        is_exact = not first and not is_few
-        self._states[first] = narrow.left[first] if first else self._begin
+    def _follow(self, way: Way, position: int, classes: np.ndarray, found: np.ndarray, narrow: States) -> None:
+        """Finds out about classes of which it is not known (found < 0)."""
+        first, is_few = way.first, way.is_few
+        shows_no, shows_yes = way.is_wide or not (first or is_few), not way.is_wide
+        self._states[first] = self._sides[0][first] if way.is_wide else narrow.left[first] if first else self._begin
         self._pass(first, position, is_few)
         before, known = self._states[position].copy(), dict[bytes, bool | None]()
         open_ = np.flatnonzero(found < 0)
@@ -181,10 +193,10 @@ class LiveSpots:
             after = self._states[position + 1].copy()
             key = after.tobytes()
             if key not in known:
-                most = len(self._row) if is_exact else STEPS_BEHIND
+                most = len(self._row) if shows_no and shows_yes else STEPS_BEHIND
                 known[key] = self._ends(position + 1, after, narrow, is_few, most)
             verdict = known[key]
-            if verdict or (is_exact and verdict is not None):
+            if (verdict and shows_yes) or (verdict is False and shows_no):
                 found[group] = verdict
         self._row[position] = SOME
 
