@@ -1,4 +1,4 @@
-"""Layout of what narrow passes need of a stack table (made by masks/canvas/stack/narrow.py, read by kernels/cpu/canvas)."""
+"""Layout of what narrow passes need of a stack table (made by masks/canvas/stack/large/narrow.py, read by kernels/cpu/canvas)."""
 
 from .constants import Constants
 

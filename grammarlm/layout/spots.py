@@ -1,4 +1,4 @@
-"""Layout of what is known of the spots of a stack table, and of one row (made by masks/canvas/stack/spots.py)."""
+"""Layout of what is known of the spots of a stack table, and of one row (made by masks/canvas/stack/large/spots.py)."""
 
 from .constants import Constants
 

@@ -155,7 +155,7 @@ class Walk(Constants):
 
 
 class Guide(Constants):
-    """Indices into the arena of a row's guide (kernels/cpu/canvas/guide.py), int64: addresses of arrays, and numbers."""
+    """Indices into the arena of a row's guide (kernels/cpu/canvas/search/guide.py), int64: addresses of arrays, and numbers."""
 
     STEPS = 0
     ROW = 1  # int32 [STEPS]: classes
@@ -181,7 +181,7 @@ class Guide(Constants):
     REACHED = 18  # int32 [STEPS + 1, CONTROLS]: the same of the controls at each boundary and BEFORE
     EDGE_START = 19  # int32 [CONTROLS + 1]
     EDGE = 20  # int32 [EVERY_EDGE]: by control
-    # contexts of stacks (kernels/cpu/canvas/contexts.py)
+    # contexts of stacks (kernels/cpu/canvas/search/contexts.py)
     CONTEXTS = 21
     NEXT = 22  # int32 [CONTEXTS, SYMBOLS]: the context after a push, -1: that cannot be
     TOP = 23  # int32 [CONTEXTS]: the symbol on top of the stacks of a context
@@ -210,7 +210,7 @@ class Guide(Constants):
 
 
 class Effects(Constants):
-    """Indices into the arena of kernels/cpu/canvas/table_edges.py, int64."""
+    """Indices into the arena of kernels/cpu/canvas/tables/edges.py, int64."""
 
     STATES = 0
     CLASSES = 1
@@ -241,7 +241,7 @@ class Effects(Constants):
 
 
 class Vectors(Constants):
-    """Indices into the arena of kernels/cpu/canvas/vectors.py, int64."""
+    """Indices into the arena of kernels/cpu/canvas/tables/vectors.py, int64."""
 
     SIZE = 0  # words of a vector
     COLUMNS = 1  # classes of bytes
@@ -279,7 +279,7 @@ class Vectors(Constants):
 
 
 class Refine(Constants):
-    """Indices into the arena of kernels/cpu/canvas/blocks.py, int64."""
+    """Indices into the arena of kernels/cpu/canvas/tables/blocks.py, int64."""
 
     STATES = 0
     COLUMNS = 1

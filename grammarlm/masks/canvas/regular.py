@@ -70,9 +70,10 @@ def table_of(vectors: list[np.ndarray], accepting: np.ndarray) -> StackTable:
     sets = np.zeros((len(pairs), -(-count // 64)), np.uint64)
     np.bitwise_or.at(sets, (edge, taken >> 6), np.uint64(1) << (taken & 63).astype(np.uint64))
     kinds, kind = np.unique(sets, axis=0, return_inverse=True)
-    control, target, kind = (column.ravel().astype(np.int32) for column in (pairs // controls, pairs % controls, kind))
+    control, target = (pairs // controls).astype(np.int32), (pairs % controls).astype(np.int32)
+    of_edge: np.ndarray = kind.ravel().astype(np.int32)
     no_pushes, no_rules = np.zeros((0, 2), np.int32), np.zeros((0, 3), np.int32)
-    return StackTable(controls, 1, count, controls, control, target, kind, kinds, no_pushes, no_rules, one_way=True)
+    return StackTable(controls, 1, count, controls, control, target, of_edge, kinds, no_pushes, no_rules, one_way=True)
 
 
 def collected(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, int], np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ HOMES = {  # machine: "module:function" that makes a constraint's view; imported
     "items": ".items:ItemsView",
     "json": ".json.view:JsonView",
     "parts": ".parts.view:PartsView",
-    "stack": ".stack.cfg:CfgView",
+    "stack": ".stack.grammars.view:CfgView",
     "regular": ".regular:RegularView",
 }
 

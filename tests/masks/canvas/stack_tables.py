@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 
 from grammarlm.masks.canvas.classes import FIRST, STOP, TokenClasses
+from grammarlm.masks.canvas.stack.grammars.table_maker import TableMaker
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.symbols import ROOT
 from grammarlm.masks.canvas.stack.table import StackTable
-from grammarlm.masks.canvas.stack.table_maker import TableMaker
 from grammarlm.masks.protocol import FINISHED
 
 BEGIN = 2  # a control

@@ -9,9 +9,9 @@ import pytest
 import grammarlm as gl
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.canvas.scores import SoftmaxDraw
-from grammarlm.masks.canvas.stack import circles
-from grammarlm.masks.canvas.stack.circles import HEIGHTS, Ends
+from grammarlm.masks.canvas.stack import heights
 from grammarlm.masks.canvas.stack.grid import StackGrid
+from grammarlm.masks.canvas.stack.heights import HEIGHTS, Ends
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import assert_drawn, matching
 from tests.masks.canvas.stack_tables import all_rows, can_end, grid_of, random_starts, random_table
@@ -149,5 +149,5 @@ def test_a_token_that_ends_any_number_of_rules(monkeypatch: pytest.MonkeyPatch) 
     long = constraint.canvas(len(nested) + 1)
     with pytest.raises(gl.LimitExceeded, match="any number of"):
         long.is_completable([*nested, -1])
-    monkeypatch.setattr(circles, "HEIGHTS", (8, 64))
+    monkeypatch.setattr(heights, "HEIGHTS", (8, 64))
     assert long.is_completable([*nested, -1])

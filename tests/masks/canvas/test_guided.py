@@ -9,8 +9,8 @@ import pytest
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.scores import LOWEST, SoftmaxDraw
 from grammarlm.masks.canvas.stack import guided
-from grammarlm.masks.canvas.stack.circles import height_of
 from grammarlm.masks.canvas.stack.contexts import Contexts
+from grammarlm.masks.canvas.stack.heights import height_of
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.canvas.stack.table import StackTable
 from tests.masks.canvas.canvas_law import assert_drawn, matching
@@ -59,7 +59,7 @@ def led(passes: StackPasses, scores: np.ndarray, is_sum: bool, known: set[Stack]
     if not rounds:
         height = height_of(sets, begin, passes.row, lambda: None)
         rounds = height + 1
-    _, inner = sets.backward(passes.row, sets.end(grid.room, height=height), height=height)
+    _, inner = sets.backward(passes.row, grid.right_border(height), height=height)
     guide = guided.Guided(grid, passes.row, sets.forward(begin, passes.row), inner, scores, is_sum, rounds)
     if known is not None and guide.can_know_more:
         guide.know(Contexts(sets, known))

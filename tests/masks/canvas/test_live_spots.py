@@ -1,4 +1,4 @@
-"""What bounds leave open (masks/canvas/stack/live_spots.py), against enumeration: on random tables, and on small grammars."""
+"""What bounds leave open (masks/canvas/stack/large/live_spots.py), against enumeration: on random tables, and on small grammars."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,9 +9,11 @@ import pytest
 import grammarlm as gl
 from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.canvas.protocol import MASKED
-from grammarlm.masks.canvas.stack import live_spots, narrow, network, passes
-from grammarlm.masks.canvas.stack.live_spots import LiveSpots
-from grammarlm.masks.canvas.stack.narrow import RowBounds
+from grammarlm.masks.canvas.stack import passes
+from grammarlm.masks.canvas.stack.grammars import network
+from grammarlm.masks.canvas.stack.large import live_spots, narrow
+from grammarlm.masks.canvas.stack.large.live_spots import LiveSpots
+from grammarlm.masks.canvas.stack.large.narrow import RowBounds
 from tests.masks.canvas.canvas_law import Case
 from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
 from tests.masks.canvas.stack_tables import all_rows, grid_of, random_starts, random_table

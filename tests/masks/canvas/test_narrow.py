@@ -1,4 +1,4 @@
-"""Bounds of rows (masks/canvas/stack/narrow.py), against enumeration: what surely may stand, may; what may not, surely does not."""
+"""Bounds of rows (stack/large/narrow.py), against enumeration: what surely may stand, may; what may not, surely does not."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.protocol import MASKED
-from grammarlm.masks.canvas.stack import live_spots, narrow, narrow_table, one_class
-from grammarlm.masks.canvas.stack.narrow import RowBounds
+from grammarlm.masks.canvas.stack.large import live_spots, narrow, narrow_table, one_class
+from grammarlm.masks.canvas.stack.large.narrow import RowBounds
+from grammarlm.masks.canvas.stack.large.wide import best_by_bounds
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.canvas.stack.table import StackTable
-from grammarlm.masks.canvas.stack.wide import best_by_bounds
 from tests.masks.canvas.stack_tables import all_rows, grid_of, random_starts, random_table
 
 
@@ -133,7 +133,7 @@ def test_the_best_row_by_bounds(first: int, count: int) -> None:
             masked = np.flatnonzero(partial == MASKED)
             most = scores[masked, left_of(rows, partial)[:, masked]].sum(1).max()
             with table.sets.lock:
-                best = best_by_bounds(grid, partial, RowBounds(grid, partial), scores)
+                best = best_by_bounds(grid, partial, RowBounds(grid, partial).wide, scores)
             assert best is not None, (seed, partial)
             assert (rows == best).all(1).any(), (seed, partial, best)
             assert scores[masked, best[masked]].sum() == pytest.approx(most), (seed, partial)

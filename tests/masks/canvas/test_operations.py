@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.canvas.stack import narrow, narrow_table, network
-from grammarlm.masks.canvas.stack.live_spots import LiveSpots
-from grammarlm.masks.canvas.stack.one_class import OneClass
+from grammarlm.masks.canvas.stack.grammars import network
+from grammarlm.masks.canvas.stack.large import narrow, narrow_table
+from grammarlm.masks.canvas.stack.large.live_spots import LiveSpots
+from grammarlm.masks.canvas.stack.large.one_class import OneClass
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import (
     Case,

@@ -11,8 +11,8 @@ import grammarlm as gl
 from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.canvas.scores import Scores, SoftmaxDraw
-from grammarlm.masks.canvas.stack import prefixes
-from grammarlm.masks.canvas.stack.prefixes import Prefixes
+from grammarlm.masks.canvas.stack.draws import prefixes
+from grammarlm.masks.canvas.stack.draws.prefixes import Prefixes
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import Case, Choices, matching, scores_of
 from tests.oracles.cfg_oracle import CfgOracle

@@ -1,4 +1,4 @@
-"""Bounds and samples by the symbol on top alone (masks/canvas/stack/spots.py), which rows of large grammars have, on small ones."""
+"""Bounds and samples by the symbol on top alone (stack/large/spots.py), which rows of large grammars have, on small ones."""
 
 import re
 
@@ -8,9 +8,9 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.protocol import MASKED
-from grammarlm.masks.canvas.stack import network
-from grammarlm.masks.canvas.stack.narrow import RowBounds
-from grammarlm.masks.canvas.stack.spots import SpotBounds
+from grammarlm.masks.canvas.stack.grammars import network
+from grammarlm.masks.canvas.stack.large.narrow import RowBounds
+from grammarlm.masks.canvas.stack.large.spot_bounds import SpotBounds
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_law import Case, holes_of, matching, scores_of
 from tests.masks.canvas.lark_cases import CALLS, LEVELS, by_lark
@@ -57,9 +57,9 @@ def test_no_completions_have_more_than_bounds_say(name: str, far: int) -> None:
         with sets.lock:
             sets.begin_row()
             bounds = RowBounds(grid, classes)
-            total = SpotBounds(grid, classes, bounds, scores, is_sum=True).bound
+            total = SpotBounds(grid, classes, bounds.wide, scores, is_sum=True).bound
             assert total >= np.logaddexp.reduce(of_rows) - 1e-9 * max(1, abs(total))
-            assert SpotBounds(grid, classes, bounds, best, is_sum=False).bound >= of_rows.max() - 1e-4 * far
+            assert SpotBounds(grid, classes, bounds.wide, best, is_sum=False).bound >= of_rows.max() - 1e-4 * far
 
 
 @pytest.mark.usefixtures("large")

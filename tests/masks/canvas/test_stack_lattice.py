@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from grammarlm.masks.canvas.classes import FIRST, STOP
+from grammarlm.masks.canvas.stack.grammars.table_maker import TableMaker
 from grammarlm.masks.canvas.stack.table import StackTable
-from grammarlm.masks.canvas.stack.table_maker import TableMaker
 from tests.masks.canvas.canvas_law import Choices, matching
 from tests.masks.canvas.stack_tables import BEGIN, all_rows, grid_of, random_starts, random_table
 

@@ -1,4 +1,4 @@
-"""Interned vectors of effects, and what one more byte does to each: buffers of kernels/cpu/canvas/vectors.py."""
+"""Interned vectors of effects, and what one more byte does to each: buffers of kernels/cpu/canvas/tables/vectors.py."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import STOP, TokenClasses
-from grammarlm.masks.canvas.stack.subsets import following
+from grammarlm.masks.canvas.stack.draws.subsets import following
 from grammarlm.masks.canvas.stack.table import StackTable
 
 FIRST_CONTROL, FIRST_SYMBOL = 2, 1  # of every machine, and of all as one

@@ -20,7 +20,7 @@ from grammarlm.masks.canvas.json.explored import States
 from grammarlm.masks.canvas.json.unrolled import Starts, Tokens, Unrolled, unrolled
 from grammarlm.masks.canvas.json.unrolled_view import UnrolledView
 from grammarlm.masks.canvas.json.view import JsonView
-from grammarlm.masks.canvas.stack.cfg import CfgView
+from grammarlm.masks.canvas.stack.grammars.view import CfgView
 from grammarlm.masks.machines.registry import machine_of
 from grammarlm.masks.runtime.limits import Clock
 

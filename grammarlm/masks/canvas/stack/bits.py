@@ -15,6 +15,11 @@ def members(numbers: int) -> Iterator[int]:
         numbers ^= lowest
 
 
+def numbers(words: np.ndarray) -> list[int]:
+    """Sets of numbers, uint64 [sets, words], as integers."""
+    return [int.from_bytes(row.tobytes(), "little") for row in words]
+
+
 def bits(words: np.ndarray, size: int) -> np.ndarray:
     """Sets of numbers, uint64 [sets, words], as bool [sets, size]."""
     found: np.ndarray = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")

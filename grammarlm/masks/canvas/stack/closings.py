@@ -21,7 +21,7 @@ from grammarlm.masks.protocol import FINISHED
 from .symbols import ROOT, on_top, stays
 
 if TYPE_CHECKING:
-    from .table import StackTable
+    from .pushdown import PushdownTable
 
 END = -1  # in place of a point: the row has ended, in FINISHED with nothing on the stack
 Costs = dict[int, int]  # point reached by the pop -> tokens
@@ -38,7 +38,7 @@ def offer_costs(known: Costs, costs: Costs, more: int, room: int) -> None:
 class Closings:
     """The costs of closing frames up to `room` tokens, found on demand."""
 
-    def __init__(self, table: StackTable, room: int, check: Callable[[], None]):
+    def __init__(self, table: PushdownTable, room: int, check: Callable[[], None]):
         self._table, self._room, self._check = table, room, check
         self._known: dict[tuple[int, int], Costs] = {}
         self._users: dict[tuple[int, int], set[tuple[int, int]]] = {}

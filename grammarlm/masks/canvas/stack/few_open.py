@@ -15,7 +15,7 @@ import numpy as np
 from .row_states import StatesOfRow
 
 if TYPE_CHECKING:
-    from .grid import StackGrid
+    from .rows import StackRows
     from .table import StackTable
 
 HEIGHT = 8  # symbols
@@ -33,7 +33,7 @@ def may_help(table: StackTable) -> bool:
 class FewOpen:
     """One row."""
 
-    def __init__(self, grid: StackGrid, row: np.ndarray):
+    def __init__(self, grid: StackRows, row: np.ndarray):
         self._grid, self._sets, self._asked = grid, grid.table.sets, set[int]()
         with self._sets.lock:
             self._sets.begin_row()

@@ -23,9 +23,10 @@ from .contexts import Contexts
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
+    from grammarlm.masks.canvas.stack.large.spot_bounds import SpotBounds
 
-    from .grid import Stack, StackGrid
-    from .spots import SpotBounds
+    from .rows import StackRows
+    from .symbols import Stack
 
 MOST_PLACES = 1 << 18, 1 << 20, 1 << 22, 1 << 23  # of a search: each time anew, after a look at the clock
 MANY_MASKED = 64  # tokens of a row
@@ -43,7 +44,7 @@ class Guided:
 
     def __init__(
         self,
-        grid: StackGrid,
+        grid: StackRows,
         row: np.ndarray,
         before: np.ndarray,
         inner: np.ndarray,

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grammarlm.masks.canvas.stack.grammars.needs import Local
+
 from .bits import members
-from .needs import Local
 
 Entry = tuple[int, Local, bool]  # on any of these symbols (as bits), what is pushed, whether they are popped
 

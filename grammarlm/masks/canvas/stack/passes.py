@@ -9,20 +9,20 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.protocol import MASKED, Draw
+from grammarlm.masks.canvas.stack.draws.law import drawn_row
+from grammarlm.masks.canvas.stack.large.narrow import RowBounds
+from grammarlm.masks.canvas.stack.large.spot_bounds import drawn_by_spots
+from grammarlm.masks.canvas.stack.large.wide import best_by_bounds
 
-from .circles import height_of
 from .few_open import FewOpen, may_help
 from .guided import Guided, best_led, drawn_led
-from .law import drawn_row
-from .narrow import RowBounds
+from .heights import height_of
 from .row_states import StatesOfRow
-from .spots import drawn_by_spots
-from .wide import best_by_bounds
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.scores import SoftmaxDraw
 
-    from .grid import StackGrid
+    from .rows import StackRows
     from .sets import StackSets
 
 
@@ -32,7 +32,7 @@ ROWS_KEPT = 1024  # answers of rows of large tables
 class StackPasses:
     """What is known of one row."""
 
-    def __init__(self, grid: StackGrid, row: np.ndarray, before: StackPasses | None = None):
+    def __init__(self, grid: StackRows, row: np.ndarray, before: StackPasses | None = None):
         """`before`: over a row like this, which gives what is equal."""
         self.grid, self.row = grid, np.ascontiguousarray(row, np.int32)
         self._like: RowStates | None = None if before is None else before.__dict__.get("_states")
@@ -61,7 +61,7 @@ class StackPasses:
         if self.grid.table.sets.rounds == 0 and self.row[position] != MASKED:  # others may lead to higher stacks
             others = self.row.copy()
             others[position] = MASKED
-            return StackPasses(self.grid, others).classes_at(position)
+            return self.of_row(others).classes_at(position)
         few = None if self._few is None else self._few.classes_at(position)
         return self.known_states().classes_at(position) if few is None else few
 
@@ -71,6 +71,10 @@ class StackPasses:
             return None
         with self.grid.table.sets.lock:
             return self._known_bounds().test(position, classes)
+
+    def of_row(self, row: np.ndarray) -> StackPasses:
+        """Over another row."""
+        return StackPasses(self.grid, row)
 
     def reads(self, position: int, token_class: int) -> bool:
         return self.known_states().reads(position, token_class)
@@ -83,7 +87,7 @@ class StackPasses:
     def best(self, scores: np.ndarray) -> np.ndarray:
         with self.grid.table.sets.lock:
             if self.grid.table.narrow is not None:
-                found = best_by_bounds(self.grid, self.row, self._known_bounds(), scores)
+                found = best_by_bounds(self.grid, self.row, self._known_bounds().wide, scores)
             else:
                 found = self._best_led(scores)
         if found is None:
@@ -100,7 +104,10 @@ class StackPasses:
         """A sample by rejection; None where too many tries fail. `is_single`: each row has one derivation at most."""
         with self.grid.table.sets.lock:
             if self.grid.table.narrow is not None:
-                return drawn_by_spots(self.grid, self.row, self._known_bounds(), scores, draw)
+                wide = self._known_bounds().wide
+                return drawn_by_spots(
+                    self.grid, self.row, wide, scores, draw, lambda row: self.of_row(row).is_completable
+                )
             guide = self.known_states().guided(scores, is_sum=True)
             if np.isneginf(guide.bound):
                 raise ValueError("the logits give every completion of the row the probability 0")
@@ -157,14 +164,14 @@ class StackPasses:
 class RowStates:
     """The states of a row at its boundaries and within its tokens, by number."""
 
-    def __init__(self, grid: StackGrid, row: np.ndarray, before: RowStates | None = None):
+    def __init__(self, grid: StackRows, row: np.ndarray, before: RowStates | None = None):
         self._grid, self._row = grid, row
         self._sets: StackSets = grid.table.sets
         with self._sets.lock:
             self._sets.begin_row()
             begin = grid.left_border()
             height = 0 if self._sets.rounds else height_of(self._sets, begin, row, grid.check)
-            end = self._sets.end(grid.room, grid.check, height)
+            end = grid.right_border(height)
             other: StatesOfRow | None = None if before is None else before._states
             self._states: StatesOfRow = StatesOfRow(self._sets, row, begin, end, grid.check, other, height)
             self.is_completable = self._states.leads()

@@ -66,7 +66,7 @@ class StatesOfRow:
         while self._reached < at:
             first, end = self._reached, min(at, self._reached + steps)
             self._forward[first : end + 1] = self.sets.forward(
-                int(self._forward[first]), self.row[first:end], self._check, self.height, self._near_forward(first, end)
+                int(self._forward[first]), self.row[first:end], self._check, self.height
             )
             self._reached = end
             self._follow_right()
@@ -88,34 +88,12 @@ class StatesOfRow:
         steps = FIRST_STEPS
         while self._left > at:
             first, end = max(at, self._left - steps), self._left
-            found, inner = self.sets.backward(
-                self.row[first:end], int(self._backward[end]), self._check, self.height, self._near_inner(first, end)
-            )
+            found, inner = self.sets.backward(self.row[first:end], int(self._backward[end]), self._check, self.height)
             self._backward[first : end + 1], self._inner[first:end] = found, inner
             self._left = first
             self._follow_left()
             steps = MORE_STEPS
         return int(self._backward[at])
-
-    def _near_forward(self, first: int, end: int) -> np.ndarray | None:
-        """The other row's states at these boundaries, behind all that differs; 0 where they are not known."""
-        other, size = self._other, len(self.row)
-        begin = max(first, size - self._same_behind) if other is not None else end
-        if other is None or begin >= end:
-            return None
-        found, shift = np.zeros(end + 1 - first, np.int32), size - len(other.row)
-        found[begin - first :] = other._forward[begin - shift : end + 1 - shift]
-        return found
-
-    def _near_inner(self, first: int, end: int) -> np.ndarray | None:
-        """Those within these tokens, before all that differs."""
-        other = self._other
-        stop = min(end, self._same_before) if other is not None else first
-        if other is None or stop <= first:
-            return None
-        found = np.zeros(end - first, np.int32)
-        found[: stop - first] = other._inner[first:stop]
-        return found
 
     def _follow_left(self) -> None:
         other, here = self._other, self._left

@@ -21,7 +21,7 @@ from .memory import Words
 from .operations import arrays_of
 
 if TYPE_CHECKING:
-    from .table import StackTable
+    from .pushdown import PushdownTable
 
 MOST_RECORDS, MOST_ANSWERS = 1 << 23, 1 << 25
 MANY_RECORDS, MANY_ANSWERS = 1 << 21, 1 << 23  # from here on what was asked is forgotten as soon as a row begins
@@ -42,7 +42,7 @@ RECORDS_FULL, SCRATCH_FULL, ANSWERS_FULL = 1, 2, 3  # FULL
 class SetStore:
     """One arena (layout/stack_sets.py), and the arrays that it points to."""
 
-    def __init__(self, table: StackTable):
+    def __init__(self, table: PushdownTable):
         self.words = np.zeros(At.LENGTH, np.int64)
         self.address = address_of(self.words)
         self.arrays: dict[At, np.ndarray] = {}
@@ -95,7 +95,7 @@ class SetStore:
 
     # ------------------------------------------------------------------ what a table has
 
-    def _put_table(self, table: StackTable) -> None:
+    def _put_table(self, table: PushdownTable) -> None:
         micros = table.points - table.first_micro
         pushes, rules = table.push_pairs, table.rule_rows
         edges = len(table.edge_point) - table.given_edges

@@ -29,23 +29,23 @@ from grammarlm.masks.canvas.classes import STOP
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.protocol import FINISHED
 
-from .circles import Ends, rounds_of
+from .circles import rounds_of
 from .set_store import SetStore
+from .symbols import Stack
 
 if TYPE_CHECKING:
-    from .table import StackTable
+    from .pushdown import PushdownTable
 
 STEPS, OPERATED_STEPS = 64, 4  # of a row between two looks at the clock; where tables have operations
 ROWS_KEPT = 4096
 MOST_PUSHED = 4  # symbols a token, at first
 EMPTY_STATE = 2  # words of a state without sets
-Stack = tuple[int, ...]
 
 
 class StackSets:
     """One store; `lock` is held wherever it is used."""
 
-    def __init__(self, table: StackTable):
+    def __init__(self, table: PushdownTable):
         entries.load("stack_sets")
         table = weakref.proxy(table)  # which has these sets: neither is to wait for the garbage collector
         self.table, self.lock, self._store = table, threading.RLock(), SetStore(table)
@@ -62,7 +62,6 @@ class StackSets:
     def _begin(self) -> None:
         self.generation = object()
         self._ends: dict[int, list[int]] = {}  # by height, with 0, 1, ... tokens behind
-        self._deep_ends: dict[tuple[int, int], int] = {}  # by room and height
         self._ends_of_ends = set[int]()  # heights of which the last state stays as it is
         self._rounds: int | None = None
         self._rows: dict[tuple[int, int], np.ndarray] = {}
@@ -178,11 +177,6 @@ class StackSets:
 
     def end(self, room: int, check: Callable[[], None] = lambda: None, height: int = 0) -> int:
         """The state at the right edge, where up to `room` tokens may follow. `height`: as of backward."""
-        if self.rounds == 0:
-            key = room, height
-            if key not in self._deep_ends:
-                self._deep_ends[key] = Ends(self, room, check).state(height)
-            return self._deep_ends[key]
         ends = self._ends.setdefault(height, [])
         if not ends:
             stop = self.backward(np.array([STOP], np.int32), self.state({FINISHED: {()}}), check, height)[0]
@@ -210,17 +204,14 @@ class StackSets:
         row: np.ndarray,
         check: Callable[[], None] = lambda: None,
         height: int = 0,
-        near: np.ndarray | None = None,
     ) -> np.ndarray:
-        """`height`: stacks of more symbols are left out, unless it is 0. `near`, int32 [L + 1]: states of a row like this one,
-        0 where they are not known: what is different is found from them in less time."""
+        """`height`: stacks of more symbols are left out, unless it is 0."""
         states = np.zeros(len(row) + 1, np.int32)
         states[0] = begin
-        near = np.zeros(len(row) + 1, np.int32) if near is None else near
         self._store.need_classes(row)
         for first in range(0, len(row), self._steps):
             part = row[first : first + self._steps]
-            places = address_of(part), len(part), address_of(states[first:]), height, address_of(near[first:])
+            places = address_of(part), len(part), address_of(states[first:]), height
             self._store.asked(lambda: entries.sets_forward(self._store.address, *places), check)  # noqa: B023
             check()
         return states
@@ -231,11 +222,8 @@ class StackSets:
         end: int,
         check: Callable[[], None] = lambda: None,
         height: int = 0,
-        near: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`near`, int32 [L]: states within the tokens of a row like this one, 0 where they are not known."""
         assert height or self.rounds, "stacks of any number of symbols"
-        near = np.zeros(len(row), np.int32) if near is None else near
         states, inner = np.zeros(len(row) + 1, np.int32), np.zeros(len(row), np.int32)
         states[-1] = end
         self._store.need_classes(row)
@@ -247,7 +235,6 @@ class StackSets:
                 address_of(states[first:]),
                 address_of(inner[first:]),
                 height,
-                address_of(near[first:]),
             )
             self._store.asked(lambda: entries.sets_backward(self._store.address, *places), check)  # noqa: B023
             check()

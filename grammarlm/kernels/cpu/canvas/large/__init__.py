@@ -1,0 +1,1 @@
+"""Rows of large grammars: bounds, and what is followed by the symbol on top alone."""

@@ -1,0 +1,1 @@
+"""The best completion of a row, and samples, led by bounds."""

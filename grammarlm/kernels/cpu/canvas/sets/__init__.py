@@ -1,0 +1,1 @@
+"""Sets of stacks, interned, and the passes over a row by them."""

@@ -1,0 +1,1 @@
+"""What tokens do to states, and the edges that say so."""

@@ -1,0 +1,1 @@
+"""Rows of large grammars, without all stacks that are possible."""
