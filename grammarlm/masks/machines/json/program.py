@@ -40,6 +40,9 @@ class SchemaProgram(Program, Protocol):
     def json(self) -> JsonProgram: ...
 
     @property
+    def caps(self) -> tuple[str, ...]: ...  # bounds of the language beyond its schema
+
+    @property
     def states(self) -> LanguageStates: ...  # of the schema's own languages
 
     @property
