@@ -79,8 +79,8 @@ def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozense
 class ObjectKeywords:
     """What the plain keywords about objects say: the objects that satisfy them have one shape, those that do not have several."""
 
-    declared: dict[str, Node] = field(default_factory=dict)
-    required: list[str] = field(default_factory=list)
+    declared: dict[str, Node]
+    required: list[str]
     patterns: dict[str, tuple[Language, Node]] = field(default_factory=dict)
     rest: Node | None = None  # of additionalProperties
     minimum: int = 0
@@ -92,25 +92,31 @@ def read(n: Reading, atom: SchemaAtom) -> ObjectKeywords:
     """The plain keywords of a schema."""
     schema, pointer = atom.schema, atom.pointer
     child = n.locations.child
-    said = ObjectKeywords()
-    for name, below in mapping(schema, "properties", pointer).items():
-        said.declared[name] = child(below, atom, "properties", name)
+    declared = {
+        name: child(below, atom, "properties", name) for name, below in mapping(schema, "properties", pointer).items()
+    }
+    rest = None
     if "additionalProperties" in schema:
-        said.rest = child(schema["additionalProperties"], atom, "additionalProperties")
-    for text, below in mapping(schema, "patternProperties", pointer).items():
-        node = child(below, atom, "patternProperties", text)
-        said.patterns[text] = (n.key_languages.pattern(text, pointer), node)
-    if "required" in schema:
-        said.required = required_of(schema, pointer)
-    said.minimum = count_of(schema, "minProperties", pointer) or 0
-    said.maximum = count_of(schema, "maxProperties", pointer)
-    said.implied = implications(schema, atom)
-    return said
+        rest = child(schema["additionalProperties"], atom, "additionalProperties")
+    patterns = {
+        text: (n.key_languages.pattern(text, pointer), child(below, atom, "patternProperties", text))
+        for text, below in mapping(schema, "patternProperties", pointer).items()
+    }
+    return ObjectKeywords(
+        declared,
+        required_of(schema, pointer),
+        patterns,
+        rest,
+        count_of(schema, "minProperties", pointer) or 0,
+        count_of(schema, "maxProperties", pointer),
+        implications(schema, atom),
+    )
 
 
 def shape_of(n: Reading, said: ObjectKeywords, track: bool = False) -> ObjectShape:
-    """The objects that satisfy the keywords."""
-    properties = dict(said.declared)
+    """The objects that satisfy the keywords, whose dict of nodes becomes that of the shape."""
+    evaluated = Evaluated(frozenset(said.declared), frozenset(said.patterns), said.rest is not None) if track else None
+    properties = said.declared
     rest = said.rest or ANYTHING
     others: Others = ANY_OTHERS if rest is ANYTHING else () if rest is NOTHING else ((EVERY_STRING, rest),)
     if said.patterns:
@@ -127,8 +133,7 @@ def shape_of(n: Reading, said: ObjectKeywords, track: bool = False) -> ObjectSha
     if said.implied:
         shape.implied = said.implied
         mention(n, shape, [name for key, needed in said.implied.items() for name in (key, *sorted(needed))])
-    if track:
-        shape.evaluated = Evaluated(frozenset(said.declared), frozenset(said.patterns), said.rest is not None)
+    shape.evaluated = evaluated
     return shape
 
 

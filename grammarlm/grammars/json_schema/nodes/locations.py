@@ -44,6 +44,7 @@ class Locations:
         self._document, self._nodes, self._tick = document, nodes, tick
         self._relaxed = relaxed  # pointers of keywords to leave out
         self._scoped = scoped  # the dynamic scope is a part of every location
+        self._is_fast = not scoped and not relaxed
         self._kept: list[Any] = []  # keeps schemas alive that are identified by id()
         self._moved: dict[int, str] = {}  # pointers of lists of alternatives that are read elsewhere
 
@@ -54,9 +55,19 @@ class Locations:
 
     def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Node:
         """The node of a schema below a keyword."""
-        resource, scope = atom.resource, atom.scope
-        known = resource.nodes.get(id(schema) if scope is None else (id(schema), scope))
-        return known or self.node_at(schema, self._below(atom, keyword, token), resource, scope)
+        resource = atom.resource
+        if self._is_fast and not resource.filtered and schema.__class__ is dict:  # a short way for most schemas
+            known = resource.nodes.get(id(schema))
+            if known is not None:
+                return known
+            bits, mask = resource.bits, 0
+            for word in schema:
+                mask |= bits.get(word, 0)
+            if not mask & (IDENTITY | REFERENCE):
+                where = self._below(atom, keyword, token)
+                known = resource.nodes[id(schema)] = self._of_schema(schema, where, resource, None, mask)
+                return known
+        return self.node_at(schema, self._below(atom, keyword, token), resource, atom.scope)
 
     def node_at(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Node:
         """The node of a schema at its location. A schema that is only a reference is replaced by its target."""

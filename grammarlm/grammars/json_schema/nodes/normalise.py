@@ -9,11 +9,12 @@ without the others (as far as types, values or required keys do not exclude them
 
     document.py      drafts, identifiers, references
     keywords.py      which keywords there are
-    locations.py     the nodes of schemas; nodes.py: of negations, unions, values; conjunctions.py      atoms.py, values.py
-    plain.py         keywords that are read in one go           objects.py, keys.py, arrays.py
-    combine.py       keywords that depend on other schemas' alternatives
-    opposites.py     negations of schemas                       broken_objects.py
-    normaliser.py    the loop, products, pruning                by_type.py, simplify.py
+    locations.py     the nodes of schemas; interning.py: of negations, unions, values; conjunctions.py      atoms.py, values.py
+    reading.py       what all readers use, and scalars          scalars.py, objects.py, negated_objects.py, keys.py, arrays.py
+    rules.py         keywords that combine schemas, and their opposites
+    schemas.py       all keywords of a schema, and what breaks it
+    products.py      intersections, unions, pruning             by_type.py, simplify.py
+    normaliser.py    the loop
     satisfiable.py   which nodes have a value                   cardinality.py: enough different values
     final.py         final shapes
 

@@ -34,24 +34,15 @@ def refusal(schema: dict[str, Any], keyword: str, pointer: str) -> GrammarError:
     return GrammarError(f"{where}: {wrong_value(keyword, schema[keyword])}", pointer=where)
 
 
-def is_bool(value: Any) -> bool:
-    return isinstance(value, bool)
+def of_type(*kinds: type) -> Test:
+    return lambda value: isinstance(value, kinds)
 
 
-def is_text(value: Any) -> bool:
-    return isinstance(value, str)
+is_bool, is_text, is_list, is_schema = of_type(bool), of_type(str), of_type(list), of_type(dict, bool)
 
 
 def is_anchor(value: Any) -> bool:
     return is_text(value) and ANCHOR.fullmatch(value) is not None
-
-
-def is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def is_schema(value: Any) -> bool:
-    return isinstance(value, (dict, bool))
 
 
 def is_count(value: Any) -> bool:

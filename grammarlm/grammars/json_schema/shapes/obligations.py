@@ -1,7 +1,7 @@
 """Obligations: some key must have a value of a certain node, whichever key it is.
 
 They come from rules about undeclared keys that are to be broken: below `not`, in branches that oneOf or `if` excludes. What named
-keys can serve was expanded before (containers/broken_objects.py). Of the rest, one that any further key serves becomes a count:
+keys can serve was expanded before (containers/negated_objects.py). Of the rest, one that any further key serves becomes a count:
 at least one key more than the declared ones. For others the languages of keys are split, so that each key can meet certain
 obligations or none, by its value; the machine then reads a value as one that meets them and as any other, side by side.
 """

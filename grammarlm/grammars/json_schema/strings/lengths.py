@@ -81,11 +81,18 @@ class LengthSets:
         self._sets: dict[tuple[Term, int], int] = {}
 
     def form(self, term: Term) -> Form:
-        """What the form of the term says of the lengths."""
-        known = self._forms.get(term)
-        if known is None:
-            known = self._forms[term] = self._form(term)
-        return known
+        """What the form of the term says of the lengths. A concatenation is read from its end, since states share suffixes."""
+        row = []
+        while (found := self._forms.get(term)) is None and term.kind == CAT:
+            row.append(term)
+            term = term.parts[1]
+        if found is None:
+            found = self._forms[term] = self._form(term)
+        for term in reversed(row):
+            head = self.form(term.parts[0])
+            found = Form(head.low + found.low, head.high + found.high, head.is_solid and found.is_solid)
+            self._forms[term] = found
+        return found
 
     def _form(self, term: Term) -> Form:
         kind = term.kind
@@ -101,19 +108,17 @@ class LengthSets:
             return Form(min(lengths), max(lengths), len(lengths) == max(lengths) - min(lengths) + 1)
         if kind == NOT:
             return Form(0, FOREVER, False)
-        forms = [self.form(part) for part in _factors(term)]
-        is_solid = all(form.is_solid for form in forms) and not (term.look or term.prev)
-        lows, highs = [form.low for form in forms], [form.high for form in forms]
-        if kind == CAT:
-            return Form(sum(lows), sum(highs), is_solid)
+        forms = [self.form(part) for part in term.parts]
+        is_solid, first = all(form.is_solid for form in forms), forms[0]
         if kind == REP:
             low, high = term.data
             return Form(
-                low * lows[0], high * highs[0] if highs[0] else 0, is_solid and _has_no_gap(forms[0], low, high)
+                low * first.low, high * first.high if first.high else 0, is_solid and _has_no_gap(first, low, high)
             )
+        least, most = [form.low for form in forms], [form.high for form in forms]
         if kind == ALT:
-            return Form(min(lows), max(highs), is_solid and _do_touch(forms))
-        return Form(max(lows), min(highs), False)
+            return Form(min(least), max(most), is_solid and _do_touch(forms))
+        return Form(max(least), min(most), False)
 
     def bounds(self, term: Term) -> Span | None:
         """The least and the greatest length; None for the empty language."""
