@@ -36,11 +36,13 @@ class NarrowMask:
         self._reader, self._program = near.endings.reader, near.endings.reader.program
         self._rows, self._words = self._program.json.rows, self._program.vocab.words
         self.row = np.zeros(self._words, np.int32)
+        self._is_first = True  # of the threads
 
     def fill(self, state: int) -> np.ndarray:
-        for thread in self._reader.threads_of(state):
+        for number, thread in enumerate(self._reader.threads_of(state)):
+            self._is_first = number == 0
             with self._reader.scratch():
-                self._prices.begin()
+                self._prices.begin(self._is_first)
                 self._add(thread)
         row, twins = self.row, self._program.vocab.trie.twins.reshape(-1, 2)
         for token, same in twins.tolist():
@@ -115,7 +117,13 @@ class NarrowMask:
     def _add_tokens(self, classes: list[Thread], pairs: np.ndarray, only: np.ndarray | None = None) -> None:
         """Adds the tokens of a survey that fit the budget."""
         fits, left = self._prices.fits, self._left
-        enough = np.array([*(fits(thread, left) for thread in classes), False])
+        if not self._is_first:  # what other threads have added need not be priced again
+            ids = pairs[:, 0]
+            pairs = pairs[self.row.view(np.uint32)[ids >> 5] >> (ids & 31).astype(np.uint32) & 1 == 0]
+            wanted = set(pairs[:, 1].tolist())
+        enough = np.array(
+            [*((self._is_first or i in wanted) and fits(thread, left) for i, thread in enumerate(classes)), False]
+        )
         chosen = pairs[enough[pairs[:, 1]], 0]
         found = pack_ids(chosen, self._words)
         self.row |= found if only is None else found & only

@@ -26,12 +26,12 @@ class Prices:
         self._machine = self._reader.machine
         self._frames: dict[tuple[int, int], int] = {}  # of frames that stay, by where a text stands in them
         self._passing: dict[tuple[int, int], int] = {}  # of frames of the scratch
-        self._numbers = 0  # whose ends were computed in the scratch
+        self._numbers = 0  # whose ends were computed for the row
 
-    def begin(self) -> None:
-        """To be called within a scratch, before the first price in it."""
+    def begin(self, is_new: bool = True) -> None:
+        """To be called within a scratch, before the first price in it. `is_new`: a row begins."""
         self._passing.clear()
-        self._numbers = 0
+        self._numbers = 0 if is_new else self._numbers
         if self._machine is not self._reader.machine:  # its frames have new numbers
             self._machine = self._reader.machine
             self._frames.clear()
