@@ -28,7 +28,6 @@ from .forests import (
     Forest,
     below,
     has_below,
-    narrowed,
     none_left_out,
     paths_of,
     pieces,
@@ -37,7 +36,7 @@ from .forests import (
     walked_pieces,
 )
 from .reader import Parts, PartsReader, Place
-from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, fewer, json_lasts, needing, sieves_of
+from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, json_lasts, sieves_of
 
 NO_NODES = np.zeros(0, np.int64)
 MOST_TOKENS = 1 << 16  # tokens in the cache of `may_cross`
@@ -55,21 +54,17 @@ class Borders:
         self._trie, self._paths, self._sieves = program.vocab.trie, paths_of(program.vocab), sieves_of(program.vocab)
         self._firsts: dict[int, np.ndarray] = {}  # by automaton
         self._rows: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}  # by what follows and nodes
-        self._narrow_sieves: dict[tuple[Rim, Needs, frozenset[int]], Sieve] = {}  # by the automata that follow
-        self._by_part: dict[tuple[int, Needs], Sieve] = {}
-        self._held: dict[int, Sieve] = {}  # the distinct sieves of _by_part
-        self._key_bytes = self._sieve_bytes = 0
+        self._key_bytes = 0
         self._shared_rows = SharedRows()
         self._room = program.limits.max_bytes // 8
         self._may_cross: dict[tuple[int, int], bool] = {}  # by part and token
         self.times_forgotten = 0  # how often cached rows were dropped: their other users drop them, too
-        self._followers = [[program.automata[q] for q, _, _ in self._places_behind(f)] for f in program.graph.follow]
         self.rims = [self._rim(part) for part in range(len(program.automata))]
-        for part, rim in enumerate(self.rims):  # made ahead: most of what the first masks need
+        for rim in dict.fromkeys(self.rims):  # made ahead: most of what the first masks need
             if rim is not None:
                 program.clock.check()
                 for needs in JSON_NEEDS if rim.lasts is not None else [NOTHING_NEEDED]:
-                    self._sieve(part, rim, needs)
+                    self._sieves.sieve(rim, needs)
         for automaton in program.machines:
             if automaton.epoch.has_table:
                 program.clock.check()
@@ -77,7 +72,7 @@ class Borders:
 
     @property
     def nbytes(self) -> int:
-        return self._shared_rows.nbytes + self._key_bytes + self._sieve_bytes
+        return self._shared_rows.nbytes + self._key_bytes
 
     def _rim(self, part: int) -> Rim | None:
         """The bytes at a border; None where no token crosses it."""
@@ -85,8 +80,8 @@ class Borders:
         if not program.graph.follow[part] or program.has_items[part]:
             return None
         firsts = np.zeros(256, bool)
-        for follower in self._followers[part]:
-            firsts |= self._first_bytes(follower)
+        for follower, _, _ in self._places_behind(program.graph.follow[part]):
+            firsts |= self._first_bytes(program.automata[follower])
         automaton = program.automata[part]
         lasts = json_lasts(self._first_bytes(automaton)) if automaton.epoch.writes_json else None
         return Rim(firsts.tobytes(), lasts)
@@ -106,33 +101,6 @@ class Borders:
 
     # ------------------------------------------------------------------ where tokens may cross
 
-    def _sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
-        """The sieve of a border."""
-        found = self._by_part.get((part, needs))
-        if found is None:
-            found = self._shared_sieve(part, rim, needs)
-            if id(found) not in self._held:
-                self._make_room(found.nbytes)
-                self._held[id(found)] = found
-                self._sieve_bytes += found.nbytes
-            self._by_part[part, needs] = found
-        return found
-
-    def _shared_sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
-        """The sieve shared by all borders with these bytes. A walk of a JSON part has no kernel, so splits from which
-        no token goes on are left out."""
-        followers = self._followers[part]
-        if rim.lasts is None or self._sieves.is_wide(rim) or not all(a.epoch.has_table for a in followers):
-            return self._sieves.sieve(rim, needs)
-        key = rim, needs, frozenset(map(id, followers))
-        if key not in self._narrow_sieves:
-            self._narrow_sieves[key] = (
-                self._live(part, rim)
-                if needs == NOTHING_NEEDED
-                else needing(self._sieve(part, rim, fewer(needs)), needs, self._paths)
-            )
-        return self._narrow_sieves[key]
-
     def may_cross(self, part: int, token: int) -> bool:
         """Can a token cross the end of a part? Decided by single bytes, so a yes may be wrong, a no never is."""
         found = self._may_cross.get((part, token))
@@ -143,26 +111,12 @@ class Borders:
             found = self._may_cross[part, token] = rim is not None and rim.may_cross(self._program.text_of(token))
         return found
 
-    def _live(self, part: int, rim: Rim) -> Sieve:
-        """The splits after which what follows can read the rest of a token, or ends within it."""
-        trie, wide, tops = self._trie, self._sieves.sieve(rim), self._sieves.tops(rim)
-        parent = self._paths.parent
-        forest, tree = trees(trie, tops)
-        is_live = np.zeros(len(trie.byte), bool)
-        for place in self._places_behind(self._program.graph.follow[part]):
-            epoch, at, states = self._walked(place, forest)
-            goes_on = trie.token[forest.node[at]] < self._program.vocab.words * 32
-            is_live[parent[tops[tree[at[goes_on | _accepting(epoch, states)]]]]] = True
-        return Sieve(*narrowed(wide.forest, wide.is_split & is_live[wide.forest.node]))
-
     def _make_room(self, nbytes: int) -> None:
         """Clears the caches where they would take too much; they are refilled on demand."""
         if self.nbytes + nbytes > self._room:
             self._rows.clear()
             self._shared_rows.clear()
-            for kept in (self._narrow_sieves, self._by_part, self._held):
-                kept.clear()
-            self._key_bytes = self._sieve_bytes = 0
+            self._key_bytes = 0
             self.times_forgotten += 1
 
     # ------------------------------------------------------------------ masks
@@ -177,9 +131,9 @@ class Borders:
         if rim is None:
             return None
         if epoch.has_table:
-            ends = self._regular_ends(place, self._sieve(part, rim, NOTHING_NEEDED), own)
+            ends = self._regular_ends(place, self._sieves.sieve(rim), own)
         else:
-            sieve = self._sieve(part, rim, _needs(epoch, state) if epoch.writes_json else NOTHING_NEEDED)
+            sieve = self._sieves.sieve(rim, _needs(epoch, state) if epoch.writes_json else NOTHING_NEEDED)
             count = len(sieve.forest.node)
             is_left_out = self._useless(own, known, count > FEW_NODES) if count > FEWEST_NODES else none_left_out
             ends = self._ends(place, sieve, is_left_out)
@@ -295,7 +249,7 @@ class Borders:
         rim = self.rims[place[0]]
         if rim is None:
             return []
-        forest, trie = self._sieve(place[0], rim, NOTHING_NEEDED).forest, self._trie
+        forest, trie = self._sieves.sieve(rim).forest, self._trie
         first, end = np.searchsorted(forest.node, nodes + 1), np.searchsorted(forest.node, trie.end[nodes])
         some = first < end
         pieces = list(zip(trie.depth[nodes][some].tolist(), first[some].tolist(), end[some].tolist(), strict=True))

@@ -134,8 +134,7 @@ class PartsEpoch(EpochDefaults):
         return self._number(reader.thinned(found))
 
     def after_bytes(self, state: int, data: bytes) -> int:
-        read = self.reader.read_spelled if self.program.reads_whole_tokens else self.reader.read
-        return self._number(read(self.places[state], data))
+        return self._number(self.reader.read(self.places[state], data))
 
     def special_tokens(self, state: int) -> list[int]:
         """The special tokens that may come next."""

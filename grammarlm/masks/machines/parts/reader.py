@@ -75,19 +75,6 @@ class PartsReader:
                 epoch.close()
                 raise
 
-    def read(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
-        """The places after some bytes of one token, from a closed set of places. Items are whole tokens, so they are
-        not entered."""
-        now: dict[Place, None] = dict.fromkeys(places)
-        for byte in data:
-            self.program.clock.tick()
-            behind: dict[Place, None] = {}
-            for place in now:
-                if not self.program.has_items[place[0]]:
-                    self._read_byte(place, byte, behind)
-            now = self.thinned(behind)
-        return now
-
     def read_across(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
         """The places after one token, for those readings in which a prefix of it ends the part of a place."""
         inside, across = list(places), dict[Place, None]()
@@ -109,7 +96,7 @@ class PartsReader:
                 break
         return across
 
-    def read_spelled(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
+    def read(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
         """The places after bytes, in any tokenization: items are read by tokens that these bytes spell."""
         at: list[dict[Place, None]] = [{} for _ in range(len(data) + 1)]
         at[0] = dict.fromkeys(places)

@@ -21,7 +21,6 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .forests import MOST_CLOSERS, WHITE, Forest, Paths, leading, narrowed, paths_of
 
 MOST_BYTES = 32 << 20  # of all sieves of a vocabulary
-MANY_NODES = 1 << 14
 DIGITS = range(0x30, 0x3A)
 # The byte that a JSON value begins with, and those that it may end with.
 ENDS_BY_START = {
@@ -113,7 +112,6 @@ class Sieves:
         self._trie, self._paths = vocab.trie, paths_of(vocab)
         self._known: dict[tuple[Rim, Needs], Sieve] = {}
         self._splits: dict[Rim, np.ndarray] = {}
-        self._tops: dict[Rim, np.ndarray] = {}
         self._starts: dict[bytes, np.ndarray] = {}
         self._nbytes = 0
         self._lock = shared_lock(TABLES)
@@ -141,22 +139,6 @@ class Sieves:
                 self._starts[firsts] = found
             return found
 
-    def tops(self, rim: Rim) -> np.ndarray:
-        """The children of splits whose byte can begin what follows."""
-        with self._lock:
-            found = self._tops.get(rim)
-            if found is None:
-                starts = self.starts(rim.firsts)
-                found = starts[self.splits(rim)[self._paths.parent[starts]]]
-                self._count(found.nbytes)
-                self._tops[rim] = found
-            return found
-
-    def is_wide(self, rim: Rim) -> bool:
-        """Is there so much below splits that a walk of it would take longer than it saves?"""
-        tops = self.tops(rim)
-        return len(tops) > MANY_NODES or int((self._trie.end[tops] - tops).sum()) > MANY_NODES
-
     def sieve(self, rim: Rim, needs: Needs = NOTHING_NEEDED) -> Sieve:
         with self._lock:
             found = self._known.get((rim, needs))
@@ -176,7 +158,6 @@ class Sieves:
         if self._nbytes + nbytes > MOST_BYTES:
             self._known.clear()
             self._splits.clear()
-            self._tops.clear()
             self._starts.clear()
             self._nbytes = 0
         self._nbytes += nbytes
