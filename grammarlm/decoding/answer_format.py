@@ -23,7 +23,7 @@ import numpy as np
 from grammarlm.errors import brief
 from grammarlm.grammars.choices import Choices
 from grammarlm.grammars.compose import Grammar
-from grammarlm.grammars.generated import as_generated
+from grammarlm.grammars.generated import as_filled, as_generated
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.grammars.json_schema.read.schema_file import read_schema
 from grammarlm.grammars.json_schema.schema import JsonSchema
@@ -63,13 +63,22 @@ class AnswerFormat:
 
 def read_format(**descriptions: object) -> AnswerFormat:
     """The format of the one that was given, with JSON spelled as a model writes it; free text where there is none."""
-    made = as_written(**descriptions)
+    made = _as_written(**descriptions)
     if made.grammar is None or made.constraint is not None:
         return made
     return replace(made, grammar=as_generated(made.grammar))
 
 
-def as_written(**descriptions: object) -> AnswerFormat:
+def filled_format(**descriptions: object) -> AnswerFormat:
+    """The same with JSON spelled as canvases fill it in, that of a compiled constraint, too."""
+    made = _as_written(**descriptions)
+    if made.grammar is None:
+        return made
+    constraint = None if made.constraint is None else made.constraint.as_filled
+    return replace(made, grammar=as_filled(made.grammar), constraint=constraint)
+
+
+def _as_written(**descriptions: object) -> AnswerFormat:
     """The same with the grammar as it is: every spelling of JSON, blanks where the schema has them."""
     given = {name: value for name, value in descriptions.items() if value is not None}
     if len(given) > 1:

@@ -11,7 +11,7 @@ from grammarlm.errors import brief
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.constraint import Constraint
 
-from .answer_format import read_format
+from .answer_format import filled_format, read_format
 from .argument_types import Model, Prompts, Schema
 from .arguments import check_vocabulary
 from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
@@ -49,7 +49,8 @@ class Generator:
         if output_type is not None:
             vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
             unknown = arguments.get("unknown", "warn")
-            compile_format(read_format(**self._held), vocab, arguments.get("limits"), unknown)
+            read = filled_format if method == "diffusion" else read_format
+            compile_format(read(**self._held), vocab, arguments.get("limits"), unknown)
 
     def __call__(self, prompt: Prompts, **arguments: Any) -> Any:
         """As generate(): a Result, or a list of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import cast
@@ -21,7 +21,7 @@ from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.unknown_words import check_unknown
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .answer_format import AnswerFormat, read_format
+from .answer_format import AnswerFormat, filled_format, read_format
 from .answer_spec import AnswerSpec
 from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
@@ -76,7 +76,7 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
     is_list, count = prompts is not None, None if prompts is None else len(prompts)
     prompts = [cast(Prompt, prompt)] if prompts is None else prompts
     names = [f"prompt {at} of the list" if is_list else "the prompt" for at in range(len(prompts))]
-    forms = formats_of(settings.constrained_by, count)
+    forms = formats_of(settings.constrained_by, count, filled_format if settings.method == "diffusion" else read_format)
     predicates = [checked_predicate(one) for one in per_prompt("where", settings.where, count)]
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width, name) for one, name in zip(prompts, names, strict=True)]
@@ -140,12 +140,14 @@ def check_healing(model: Model, prompts: Sequence[Prompt], forms: list[AnswerFor
         )
 
 
-def formats_of(descriptions: dict[str, object], count: int | None) -> list[AnswerFormat]:
+def formats_of(
+    descriptions: dict[str, object], count: int | None, read: Callable[..., AnswerFormat]
+) -> list[AnswerFormat]:
     """The format of each answer; equal descriptions are read once."""
     spread = {name: per_prompt(name, value, count) for name, value in descriptions.items()}
     if all(value is values[0] for values in spread.values() for value in values):
-        return [read_format(**{name: values[0] for name, values in spread.items()})] * (count or 1)
-    return [read_format(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
+        return [read(**{name: values[0] for name, values in spread.items()})] * (count or 1)
+    return [read(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
 
 
 def compile_format(

@@ -2,7 +2,7 @@
 
 JSON has many texts for one value, and readers accept all of them. A model that may choose among them writes names with escapes or
 endless white space, and no token of a key is ever forced. So where texts are generated and nothing else is requested, schemas are
-natural and plain.
+natural and plain. On a canvas, where any of their tokens may be given, white space is any: one state, without a cap.
 """
 
 from __future__ import annotations
@@ -14,21 +14,30 @@ from .compose import Combination, Grammar
 
 def as_generated(grammar: Grammar) -> Grammar:
     """The same grammar with its schemas' defaults for generation; the grammar itself if nothing changes."""
+    return _spelled(grammar, "natural")
+
+
+def as_filled(grammar: Grammar) -> Grammar:
+    """The same with its schemas' defaults for canvases."""
+    return _spelled(grammar, "any")
+
+
+def _spelled(grammar: Grammar, whitespace: str) -> Grammar:
     try:
-        return _as_generated(grammar, {})
+        return _as_generated(grammar, whitespace, {})
     except RecursionError:  # also too deep for compile, which reports it
         return grammar
 
 
-def _as_generated(grammar: Grammar, made: dict[int, Grammar]) -> Grammar:
+def _as_generated(grammar: Grammar, whitespace: str, made: dict[int, Grammar]) -> Grammar:
     """`made`: results by id, since one part may occur in 2^60 places."""
     if isinstance(grammar, JsonSchema):
-        return grammar.as_generated()
+        return grammar.as_generated(whitespace)
     if not isinstance(grammar, Combination):
         return grammar
     known = made.get(id(grammar))
     if known is None:
-        parts = tuple(_as_generated(part, made) for part in grammar.parts)
+        parts = tuple(_as_generated(part, whitespace, made) for part in grammar.parts)
         is_same = all(part is before for part, before in zip(parts, grammar.parts, strict=True))
         known = made[id(grammar)] = grammar if is_same else type(grammar)(parts)
     return known

@@ -6,7 +6,7 @@ were read before. Some of those are tracked: a bit for each in TEXT of the objec
 tracked keys that begin like it. The same bits say which items an array has that must differ.
 
 Or a row says itself where a key is that is tracked, whatever its text: by marks around it, bytes that no text has. Those have the
-next bits of TEXT, and while a key is read, MARK of the range says how far it is one of them; a key with escapes is none.
+next bits of TEXT, and while a key is read, MARK of the range says how far it is one of them.
 """
 
 from .constants import Constants
@@ -33,20 +33,12 @@ class Explore(Constants):
     MOST_STATES = 15
     STOPPED = 16  # why exploring stopped, see below
     ACCEPTS = 17  # int8 [capacity]: may a text end in the state?
-    FOLD = 18  # int16 [W]: the white space state that stands for each
-    WORDS = 19  # offset of a table of tracked keys in the program, as of an object's keys
-    WORD_COUNT = 20
-    ITEMS = 21  # int64 [count, 3]: row of an array whose items must differ, a value, its bit
-    ITEM_COUNT = 22
-    SHORT = 23  # digits after which an exponent is followed where a number has bounds or steps; zeros after the point
-    OPEN_ZEROS = 24  # zeros after the point that are followed where it has neither
-    LARGEST_EXPONENT = 25  # that is followed; up to OPEN_EXPONENT, any is valid where a number has neither
-    IS_STRICT = 26  # not 0: loose numbers, see below, are left out
-    LEFT_OUT = 27  # not 0: there are loose numbers
-    MARKS = 28  # keys that marks in the row stand around, see below
-    IS_PLAIN = 29  # not 0: all strings are there in plain spelling alone
-    ARE_LANGUAGES_PLAIN = 30  # not 0: strings of a language are
-    LENGTH = 31
+    WORDS = 18  # offset of a table of tracked keys in the program, as of an object's keys
+    WORD_COUNT = 19
+    ITEMS = 20  # int64 [count, 3]: row of an array whose items must differ, a value, its bit
+    ITEM_COUNT = 21
+    MARKS = 22  # keys that marks in the row stand around, see below
+    LENGTH = 23
 
 
 # Marks: bytes of a row that are no text. A state stays as it is where nothing else is said.
@@ -68,12 +60,3 @@ NONE, SPECIAL = -1, -2
 STEP, PUSH, POP = range(3)  # operations
 COMPLETE, TOO_MANY_STATES, NO_ROOM = range(3)  # STOPPED
 DIGITS_AHEAD, EXPONENT_AHEAD = 2000, 8  # more than any number has: equal keys are equal futures
-
-# A number whose exponent is beyond what is followed, or comes after long digits where bounds or steps depend on them, is loose:
-# only its form is followed, in states whose x is one of these. What only loose numbers allow is decided by matchers.
-LOOSE_DIGITS, LOOSE_ZEROS, LOOSE_E, LOOSE_SIGN, LOOSE_POWER = -7, -8, -9, -10, -11  # ZEROS and POWER may be the end
-LOOSE = LOOSE_DIGITS  # and below
-OPEN_EXPONENT = (
-    99  # exponents up to it are valid after any digits that are followed, where a number has neither bounds nor steps
-)
-FAR = 200  # powers of ten that such numbers do not reach

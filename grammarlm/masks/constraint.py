@@ -16,7 +16,7 @@ from grammarlm.errors import (
     suggesting,
 )
 from grammarlm.grammars.compose import Grammar, check_grammar
-from grammarlm.grammars.generated import as_generated
+from grammarlm.grammars.generated import as_filled, as_generated
 from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.machines.registry import compiled
@@ -64,13 +64,15 @@ class Constraint(Compiled):
         """Exact answers about partly filled rows of `length` tokens, for models that fill masked positions in any order.
 
         `after`: a matcher that has read what precedes the row, and is left as it is; `room`: so many tokens may follow the row.
-        UnsupportedFeature where the grammar has no canvas.
+        The rows are those of `as_filled`. UnsupportedFeature where the grammar has no canvas.
         """
-        from .canvas.canvas import Canvas  # imported on first use: most constraints have none
+        from .canvas.canvas import Canvas, read_again  # imported on first use: most constraints have none
 
         self.canvases += 1
+        filled = self.as_filled
         with PATIENT:
-            return Canvas(self, self._view, length, after, room)
+            before = after if after is None or filled is self else read_again(after, self, filled)
+            return Canvas(filled, filled._view, length, before, room)
 
     @cached_property
     def _view(self) -> View:
@@ -81,7 +83,20 @@ class Constraint(Compiled):
     @cached_property
     def as_generated(self) -> Constraint:
         """The constraint for texts that a model writes: its schemas are natural and plain, unless they specify otherwise."""
-        grammar = as_generated(self.grammar)
+        return self._spelled(as_generated(self.grammar))
+
+    @property
+    def as_filled(self) -> Constraint:
+        """The constraint for canvases: its schemas have any white space and are plain, unless they specify otherwise."""
+        return self._filled or self
+
+    @cached_property
+    def _filled(self) -> Constraint | None:
+        """None where it is this one, which is not to keep itself."""
+        found = self._spelled(as_filled(self.grammar))
+        return None if found is self else found
+
+    def _spelled(self, grammar: Grammar) -> Constraint:
         if grammar is self.grammar:
             return self
         return compile(grammar, self.vocab, limits=self.report.limits, canonical_only=self._canonical is not None)

@@ -167,12 +167,16 @@ def go_back(subject: Subject) -> None:
 
 
 def fill_canvas(subject: Subject) -> None:
-    """A row of a text's tokens can be completed iff it is one; so it can where some are masked, and then they may stand there."""
-    rng = random.Random(subject.case.name)
+    """A row of a text's tokens can be completed iff it is one that is spelled as canvases fill it in; so it can where some are
+    masked, and then they may stand there."""
+    rng, filled = random.Random(subject.case.name), subject.constraint.as_filled
     rows = [(verdict, list(subject.cuts(data))[-1]) for verdict in VERDICTS for data in subject.case.texts(verdict)]
     length = max(len(tokens) for _, tokens in rows) + 1
     canvas, stops = subject.constraint.canvas(length), [subject.vocab.stop_ids[0]] * length
     for verdict, tokens in rows:
+        matcher = filled.matcher()
+        if verdict == "accepted" and not (all(map(matcher.advance, tokens)) and matcher.is_accepting):
+            verdict = "spelled otherwise"  # noqa: PLW2901
         whole = (tokens + stops)[:length]
         assert canvas.is_completable(whole) is (verdict == "accepted"), tokens
         if verdict == "accepted":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from bisect import bisect_left
 from collections import OrderedDict
@@ -83,6 +84,10 @@ class Plan:
         return cls(partial(drive, **checked_options(drive, of_drive)), partial(rule, **of_rule))
 
 
+OTHERWISE = re.compile(rb"\\[/u]|[0-9][eE]")  # needless escapes, exponents
+SPELLED = "; JSON is given as json.dumps(..., ensure_ascii=False) spells it: a for \\u0061, 100.0 for 1e2"
+
+
 def why_none(canvas: Canvas, row: np.ndarray, vocab: Vocabulary) -> str:
     """Which of the tokens given is the first that leaves no text, whatever stands in the holes: found by bisection, for the more is
     given, the less is left."""
@@ -102,10 +107,13 @@ def why_none(canvas: Canvas, row: np.ndarray, vocab: Vocabulary) -> str:
         return f"{length} with those that are given; check them and the sizes of the holes"
     at = int(given[first])
     parts = [vocab.token_bytes(int(token)) if token >= 0 else b"_" for token in row[max(0, at - 12) : at]]
-    behind = f" behind {brief(b''.join(parts)[-40:], 60)}" if parts else ""
+    text, found = b"".join(parts)[-40:], vocab.token_bytes(int(row[at]))
+    behind = f" behind {brief(text, 60)}" if parts else ""
+    following = b"".join(vocab.token_bytes(int(token)) if token >= 0 else b"_" for token in row[at + 1 : at + 3])
+    spelled = SPELLED if OTHERWISE.search(text + found + following) else ""
     return (
-        f"{length} with those that are given: none is left with {brief(vocab.token_bytes(int(row[at])))} at position {at}{behind}; "
-        "check what is given and the sizes of the holes"
+        f"{length} with those that are given: none is left with {brief(found)} at position {at}{behind}; "
+        f"check what is given and the sizes of the holes{spelled}"
     )
 
 
@@ -199,14 +207,14 @@ class Filling:
         return Result(text, value, tokens, logprobs, stats, "stop" if own < len(tokens) else "closed", error=error)
 
     def check(self, tokens: Sequence[int]) -> None:
-        """The matcher is the arbiter: a view of the canvas may follow keys, numbers and blanks only so far."""
+        """The matcher is the arbiter: a view of the canvas may follow equal keys only so far."""
         if self.constraint is None:
             return
         matcher = self.constraint.matcher()
         if not (all(matcher.advance(token) for token in tokens) and matcher.is_accepting):
             raise LimitExceeded(
-                "the row that was filled is no text of the constraint: its canvas follows equal keys, long numbers and "
-                "blanks only so far; name the keys (additionalProperties=false), or bound numbers and lengths"
+                "the row that was filled is no text of the constraint: its canvas follows equal keys only so far; name the keys "
+                "(additionalProperties=false)"
             )
 
     def ended(self, tokens: Sequence[int]) -> int:

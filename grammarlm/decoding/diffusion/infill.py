@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
-from grammarlm.decoding.answer_format import as_written
+from grammarlm.decoding.answer_format import filled_format
 from grammarlm.decoding.argument_types import AnyGrammar, Choice, Items, Model, Pattern, Prompt, Schema, Tokenizer
 from grammarlm.decoding.arguments import check_choice, check_integer, check_vocabulary, prompt_ids
 from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
@@ -69,8 +69,8 @@ def infill(
 
     holes        ids, with -1 where one is missing; or a list of text pieces and gl.Hole(n), gl.Hole(most=n)
 
-    **The constraint**, at most one of these, as in gl.generate: schema, regex, grammar, choices, items. JSON may have any spelling
-    and blanks, for what is given may have any: gl.JsonSchema(..., whitespace="compact", spelling="plain") asks for less. A text
+    **The constraint**, at most one of these, as in gl.generate: schema, regex, grammar, choices, items. JSON has any white
+    space (gl.JsonSchema(..., whitespace="compact") asks for less) and is spelled as json.dumps does: what is given, too. A text
     that does not fill the row is followed by stop ids. Without a constraint every id is allowed that is neither special, nor a stop
     id, nor the mask
 
@@ -96,7 +96,7 @@ def infill(
     check_integer("block", block, 1, optional=True)
     check_choice("unknown", unknown, UNKNOWN)
     plan = one_by_one(sampler, block, options) if kind == CAUSAL else Plan.of(sampler or "confidence", block, options)
-    form = as_written(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
+    form = filled_format(schema=schema, regex=regex, grammar=grammar, choices=choices, items=items)
     start = perf_counter()
     width, tokens = width_of(model), None if vocab is None else vocab.size
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))

@@ -106,18 +106,20 @@ class JsonSchema(Grammar):
         self._source, self._is_json = frozen(schema), False
         self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, strict
         self.integers, self.spelling, self.extra, self.unknown = integers, spelling, extra, unknown
+        self._asked = whitespace, spelling  # by the caller, whatever texts are written for
         self.property_order = checked_order(property_order)
         documents = None if registry is None else documents_of(registry)
         self._registry = None if documents is None else {uri: frozen(schema) for uri, schema in documents.items()}
 
-    def as_generated(self) -> JsonSchema:
-        """The grammar with the defaults for generated texts: natural and plain, unless something else was asked for."""
-        if self.whitespace is not None and self.spelling is not None:
+    def as_generated(self, whitespace: str = "natural") -> JsonSchema:
+        """The grammar with the defaults for generated texts: this white space and plain, unless something else was asked for."""
+        asked_whitespace, asked_spelling = self._asked
+        spelled = whitespace if asked_whitespace is None else asked_whitespace, asked_spelling or "plain"
+        if spelled == (self.whitespace, self.spelling):
             return self
         other: JsonSchema = object.__new__(JsonSchema)
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "digest"})
-        other.whitespace = "natural" if self.whitespace is None else self.whitespace
-        other.spelling = self.spelling or "plain"
+        other.whitespace, other.spelling = spelled
         return other
 
     def document(self, tick: Callable[[], None] = lambda: None) -> Any:

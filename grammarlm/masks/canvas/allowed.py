@@ -53,13 +53,12 @@ class Allowed:
             known = self._known[position] = self._passes.classes_at(position % self._length)
         return known
 
-    def _differing(self, position: int) -> tuple[np.ndarray, np.ndarray]:
-        """Ids that may not stand at a position though their class may, and the other way round."""
+    def _refused(self, position: int) -> np.ndarray:
+        """Ids that may not stand at a position though their class may."""
         if not self._tells_tokens:
-            return NO_IDS, NO_IDS
+            return NO_IDS
         self._begin()
-        passes, position = cast("TokenPasses", self._passes), position % self._length
-        return passes.refused(position), passes.added(position)
+        return cast("TokenPasses", self._passes).refused(position % self._length)
 
     def test(self, position: int, ids: Sequence[int] | Any) -> np.ndarray:
         """bool: which of these ids may stand at a position."""
@@ -68,9 +67,8 @@ class Allowed:
             asked = np.array([as_integer(one, "test(position, ids) takes token ids") for one in ids], np.int64)
         inside = (asked >= 0) & (asked < len(self._classes.of))
         found: np.ndarray = self._test(position, self._classes.of[np.where(inside, asked, 0)]) & inside
-        refused, added = self._differing(position)
-        found = found & ~np.isin(asked, refused) if len(refused) else found
-        return found | np.isin(asked, added) if len(added) else found
+        refused = self._refused(position)
+        return found & ~np.isin(asked, refused) if len(refused) else found
 
     def _test(self, position: int, classes: np.ndarray) -> np.ndarray:
         """Which of these classes may stand there: some passes know that sooner than of all."""
@@ -93,11 +91,10 @@ class Allowed:
             if len(self._rows) >= MOST_ROWS:
                 self._rows.clear()
             self._rows[key] = row
-        refused, added = self._differing(position)
-        if len(refused) or len(added):
+        refused = self._refused(position)
+        if len(refused):
             row = row.copy()
             np.bitwise_and.at(row.view(np.uint32), refused >> 5, ~_bits_of(refused))
-            np.bitwise_or.at(row.view(np.uint32), added >> 5, _bits_of(added))
             row.setflags(write=False)
         return row
 

@@ -21,6 +21,7 @@ from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.mask_array import as_integer
 from grammarlm.masks.matcher import Matcher
 from grammarlm.masks.runtime.limits import Clock
+from grammarlm.masks.trail import Head, before
 
 from .allowed import Allowed
 from .classes import TokenClasses
@@ -96,14 +97,11 @@ class Canvas:
         position = self._position(position)
         token = as_integer(token, "explain(tokens, position, token) takes a token id")
         passes = self._passes(row)
-        if isinstance(passes, TokenPasses):
-            if token in passes.refused(position):
-                return (
-                    f"the token {token} would make a second key like one that the object has already, too many blanks or too "
-                    "long a string, whatever else is filled in"
-                )
-            if token in passes.added(position):
-                return "allowed"
+        if isinstance(passes, TokenPasses) and token in passes.refused(position):
+            return (
+                f"the token {token} would make a second key like one that the object has already, or too long a string, whatever "
+                "else is filled in"
+            )
         return explain(self.vocab, self._classes_of(passes), passes, row, position, token)
 
     # ------------------------------------------------------------------ commits
@@ -161,9 +159,6 @@ class Canvas:
     def _finished(self, tokens: Sequence[int], logits: Any, draw: Draw | None) -> list[int]:
         row = self._read(tokens)
         passes = self._passes(row)
-        if self._reader is not None and (finishing := cast("TokenPasses", passes).finishing):
-            row = _with(row, list(finishing.items()))
-            passes = self._passes(row)
         scores = scores_of(self._classes_of(passes), logits, np.array(row))
         while True:
             if not passes.is_completable:
@@ -171,13 +166,6 @@ class Canvas:
             found = _chosen(passes, row, scores, draw)
             if self._reader is None or (read := cast("TokenPasses", passes)).is_read(found):
                 return found
-            if draw is None or isinstance(draw, SoftmaxDraw):  # others may say the same again
-                again = None if draw is None else lambda: _chosen(passes, row, scores, draw)  # noqa: B023
-                another = read.another(found, logits, again)
-                if another is not None:
-                    found = another
-                    if read.is_read(found):
-                        return found
             passes = read.amended(found)
             scores = scores_of(self._classes_of(passes), logits, np.array(row))
 
@@ -268,6 +256,23 @@ def _count(value: int, what: str, least: int) -> int:
     if not least <= number <= LONGEST:
         raise ValueError(f"{what}, {least} to {LONGEST}, not {number}")
     return number
+
+
+def read_again(after: Matcher, constraint: Compiled, filled: Compiled) -> Matcher:
+    """A matcher of the texts that canvases fill in, which has read what one of the constraint has."""
+    _check_matcher(after, constraint)
+    found, steps = Matcher(filled), list[Any]()
+    head: Head | None = after._head
+    while head is not None:
+        steps.append(head[3])
+        head = before(head)
+    for step in reversed(steps[:-1]):
+        if not (found.advance_bytes(step) if isinstance(step, bytes) else found.advance(step)):
+            raise UnsupportedFeature(
+                "canvas(after=) with a matcher that has read JSON in another spelling than canvases fill in: characters without "
+                "needless escapes, numbers as json.dumps writes them; give it such a text"
+            )
+    return found
 
 
 def _check_matcher(after: Matcher, constraint: Compiled) -> None:

@@ -7,8 +7,8 @@ canvas's. The law of `tests/masks/canvas/canvas_law.py` holds every view to this
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -58,20 +58,12 @@ class TokenPasses(Passes, Protocol):
     """Passes of a machine that tells more tokens apart in some rows than in others, and some tokens of a class."""
 
     classes: TokenClasses  # that these passes speak of
-    finishing: Mapping[int, int]  # by masked position the token that ends what given ones begin: each completion has it
 
     def refused(self, position: int) -> np.ndarray:
         """int64: ids that may not stand at the position though their class may."""
 
-    def added(self, position: int) -> np.ndarray:
-        """int64: ids that may stand at the position though their class may not."""
-
     def is_read(self, row: Sequence[int]) -> bool:
         """Is a completion in the language?"""
-
-    def another(self, refused: Sequence[int], logits: Any, choose: Callable[[], list[int]] | None) -> list[int] | None:
-        """Where the best completion is not: the best that is; with `choose`, which draws one: of those that are one that is drawn
-        so. None where that is not found soon; one that is not in the language where it is not for what this knows of."""
 
     def amended(self, row: Sequence[int]) -> Passes:
         """Passes that know why a completion is not in the language."""

@@ -1,4 +1,7 @@
-"""JSON schemas over vocabularies of all bytes and a few tokens more, with an oracle of json and jsonschema."""
+"""JSON schemas over vocabularies of all bytes and a few tokens more, with an oracle of json and jsonschema.
+
+Texts are spelled as canvases fill them in: strings as json.dumps does, numbers as repr, integers in digits.
+"""
 
 import itertools
 import json
@@ -19,11 +22,16 @@ LEAST, MOST = (
 )  # magnitudes of numbers, as a compile report states them
 
 
-def number(text: str) -> Fraction:
-    value = Fraction(text)
-    if re.search("[eE][+-]?[0-9]{6}", text) or (value and not LEAST <= abs(value) <= MOST):
-        raise ValueError("beyond the caps")
-    return value
+def whole(text: str) -> int:
+    if str(int(text)) != text:
+        raise ValueError("spelled otherwise")
+    return int(text)
+
+
+def fraction(text: str) -> Fraction:
+    if repr(float(text)) != text or (float(text) and not LEAST <= abs(Fraction(text)) <= MOST):
+        raise ValueError("spelled otherwise, or beyond the caps")
+    return Fraction(text)
 
 
 def refused(text: str) -> None:
@@ -43,29 +51,43 @@ def strictly(order: tuple[str, ...]) -> Callable[[list[tuple[str, Any]]], dict[s
 
 
 def exact(schema: Any) -> Any:
-    """A validator that reads multipleOf and bounds of Fractions."""
+    """A validator that reads multipleOf and bounds of Fractions. What is asked to be an integer is written as one."""
 
     def multiple(validator: Any, step: Any, instance: Any, _: Any) -> Any:
         if validator.is_type(instance, "number") and Fraction(instance) / Fraction(step) % 1:
             yield jsonschema.ValidationError("no multiple")
 
+    def one_of(validator: Any, values: list[Any], instance: Any, _: Any) -> Any:
+        if not any(
+            validator.is_type(instance, "number") <= (value.__class__ is instance.__class__)
+            and jsonschema._utils.equal(value, instance)
+            for value in values
+        ):
+            yield jsonschema.ValidationError("another value")
+
+    def the_one(validator: Any, value: Any, instance: Any, _: Any) -> Any:
+        return one_of(validator, [value], instance, _)
+
     base = jsonschema.Draft202012Validator
     types = base.TYPE_CHECKER.redefine(
         "number", lambda _, x: isinstance(x, (int, Fraction)) and not isinstance(x, bool)
     )
-    types = types.redefine("integer", lambda _, x: types.is_type(x, "number") and Fraction(x).denominator == 1)
-    return jsonschema.validators.extend(base, {"multipleOf": multiple}, type_checker=types)(schema)
+    types = types.redefine("integer", lambda _, x: isinstance(x, int) and not isinstance(x, bool))
+    rules = {"multipleOf": multiple, "enum": one_of, "const": the_one}
+    return jsonschema.validators.extend(base, rules, type_checker=types)(schema)
 
 
 def by_schema(schema: Any, order: tuple[str, ...] = (), blanks: str = "") -> Callable[[bytes], bool]:
     validator, hook = exact(schema), strictly(order)
-    decoder = json.JSONDecoder(parse_float=number, parse_int=number, parse_constant=refused, object_pairs_hook=hook)
+    decoder = json.JSONDecoder(parse_float=fraction, parse_int=whole, parse_constant=refused, object_pairs_hook=hook)
 
     def accepts(data: bytes) -> bool:
         try:
             text = data.decode()
             value = decoder.decode(text)
-            json.dumps(value, ensure_ascii=False, default=str).encode()
+            strings = re.findall(r'"(?:\\.|[^"\\])*"', text)
+            if any(json.dumps(json.loads(string), ensure_ascii=False) != string for string in strings):
+                return False
         except ValueError:
             return False
         runs = re.findall(r"\s+", re.sub(r'"(\\.|[^"\\])*"', '""', text))
@@ -109,7 +131,7 @@ def case(
     """`alphabet`: the bytes of texts; it saves time, no more."""
     tokens = [b"?", *(bytes([b]) for b in range(256)), *extra, b"."]
     accepts = by_schema(schema if oracle is None else oracle, order, blanks)
-    grammar = gl.JsonSchema(schema, **{"whitespace": "compact", **options})
+    grammar = gl.JsonSchema(schema, **{"whitespace": "compact", "spelling": "plain", **options})
     return Case(
         grammar,
         tokens,

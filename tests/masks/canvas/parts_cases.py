@@ -10,7 +10,7 @@ import lark
 import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case
 from tests.masks.canvas.json_cases import by_schema
-from tests.masks.canvas.substituted import FLEXIBLE
+from tests.masks.canvas.substituted import BLANKS
 
 Accepts = Callable[[bytes], bool]
 MOST_KEPT = 1 << 18  # answers of a part, which several cases ask
@@ -18,8 +18,8 @@ Piece = tuple[Any, Accepts]  # a grammar, and its oracle
 
 
 def schema(value: Any, order: tuple[str, ...] = (), whitespace: str = "compact", **options: Any) -> Piece:
-    accepts = by_schema(value, order, FLEXIBLE if whitespace == "flexible" else "")
-    return gl.JsonSchema(value, whitespace=whitespace, **options), lru_cache(MOST_KEPT)(accepts)
+    accepts = by_schema(value, order, BLANKS[whitespace])
+    return gl.JsonSchema(value, whitespace=whitespace, spelling="plain", **options), lru_cache(MOST_KEPT)(accepts)
 
 
 def regex(pattern: str) -> Piece:

@@ -11,8 +11,7 @@ import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case, fails, holes_of, ids_in
 from tests.masks.canvas.json_cases import by_schema
 
-# As a compile report states it: two line ends and 40 blanks and tabs at most.
-FLEXIBLE = r"(?=(?:[\r\n]*[ \t]){0,40}[\r\n]*$)[ \t]*(\r?\n[ \t]*){0,2}"
+BLANKS = {"compact": "", "any": r"[ \t\r\n]*"}  # by whitespace=
 
 
 def json_case(
@@ -21,8 +20,8 @@ def json_case(
 ) -> Case:  # fmt: skip
     """All bytes and a few tokens more; `alphabet`: all bytes that a text can have, to say so saves time, no more."""
     tokens = [b"?", *(bytes([b]) for b in range(256)), *extra, b"."]
-    accepts = by_schema(schema, order, FLEXIBLE if whitespace == "flexible" else "")
-    grammar = gl.JsonSchema(schema, whitespace=whitespace, **options)
+    accepts = by_schema(schema, order, BLANKS[whitespace])
+    grammar = gl.JsonSchema(schema, whitespace=whitespace, spelling="plain", **options)
     return Case(grammar, tokens, lru_cache(None)(accepts), lambda data: not data.strip(alphabet), alphabet=alphabet)
 
 

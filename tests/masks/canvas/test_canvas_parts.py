@@ -11,7 +11,7 @@ NUMBER = schema({"type": "integer", "minimum": 0, "maximum": 99})
 RECORD = schema({"type": "object", "properties": {"a": {"enum": [None, "b"]}}, "additionalProperties": False})
 NESTED = schema({"type": "array", "items": {"$ref": "#"}, "maxItems": 2})
 KEYS = schema({"type": "object", "propertyNames": {"pattern": "^[ab]?$"}, "additionalProperties": {"const": None}})
-BLANKS = schema({"type": "array", "items": {"const": "b"}}, whitespace="flexible")
+BLANKS = schema({"type": "array", "items": {"const": "b"}}, whitespace="any")
 BRACKETS = rules(gl.Lark('start: pair*\npair: "(" pair* ")" | "[" pair* "]"\n'))
 TWO_NUMBERS = rules(gl.Lark('start: NUM NUM\nNUM: /[0-9]+/\n%ignore " "\n'))
 NUMBERS = b"0123456789-+.eE"

@@ -9,7 +9,6 @@ import pytest
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.scores import LOWEST, SoftmaxDraw
 from grammarlm.masks.canvas.stack import guided
-from grammarlm.masks.canvas.stack.best_of_parts import BestOfParts
 from grammarlm.masks.canvas.stack.contexts import Contexts
 from grammarlm.masks.canvas.stack.heights import height_of
 from grammarlm.masks.canvas.stack.passes import StackPasses
@@ -86,37 +85,6 @@ def test_the_best_completion_is_found_by_search(first: int, count: int) -> None:
                 assert sums_of(passes, best[None], scores)[0] == pytest.approx(sums.max(), rel=1e-9)
             tried += len(left) > 1
     assert tried > count
-
-
-@pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(20, 1500, marks=pytest.mark.proof)])
-def test_the_best_of_parts_one_after_another(monkeypatch: pytest.MonkeyPatch, first: int, count: int) -> None:
-    """Lower scores at some positions by enumeration; with only some controls at some boundaries as if it were the only part."""
-    monkeypatch.setattr(guided, "FEW_PLACES", 3)  # so that bounds come to know more between two parts
-    narrower = 0
-    for rng, passes, left in some_rows(first, count):
-        grid, steps = passes.grid, len(passes.row)
-        whole = rng.standard_normal((steps, grid.table.classes)) * 2
-        parts = BestOfParts(passes, whole)
-        for _ in range(12):
-            scores, only = whole.copy(), dict[int, np.ndarray]()
-            for position in rng.choice(steps, int(rng.integers(0, 3))):
-                scores[position] -= rng.exponential(3, grid.table.classes) * (rng.random(grid.table.classes) < 0.5)
-            if rng.random() < 0.5:
-                only[int(rng.integers(1, steps + 1))] = rng.random(grid.table.controls) < 0.7
-            found = parts.best(scores, only)
-            if not only:
-                assert found is not None
-                assert (left == found).all(1).any()
-                assert sums_of(passes, found[None], scores)[0] == pytest.approx(sums_of(passes, left, scores).max())
-                continue
-            alone = BestOfParts(passes, scores).best(scores, only)
-            assert (found is None) == (alone is None)
-            if found is not None and alone is not None:
-                assert (left == found).all(1).any()
-                of_both = sums_of(passes, np.array([found, alone]), scores)
-                assert of_both[0] == pytest.approx(of_both[1])
-                narrower += of_both[0] < sums_of(passes, left, scores).max() - 1e-6
-    assert narrower > count // 2
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 1500, marks=pytest.mark.proof)])

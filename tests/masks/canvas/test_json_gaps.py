@@ -1,4 +1,4 @@
-"""Canvases of JSON where states say less than the language: exponents, long strings, many blanks, keys that are used up."""
+"""Canvases of JSON: numbers, long strings, many blanks, keys that are used up, schemas of too many states."""
 
 from itertools import permutations
 from typing import Any
@@ -11,7 +11,7 @@ from grammarlm.masks.canvas.json.explored import States
 from tests.masks.canvas.canvas_law import ids_in
 from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
 
-EXPONENTS = [b"1e99", b"1e100", b"1e-120", b"e1", b"00", b"e-", b"120", b"0.0", b"5e3", b"e+9"]
+EXPONENTS = [b"1e+99", b"1e+100", b"1e-120", b"e+1", b"00", b"e-", b"120", b"0.0", b"5e+20", b"e+9"]
 NUMBERS = {
     "from 1 to 5e99": {"type": "number", "minimum": 1, "maximum": 5e99},
     "tiny ones": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e-119},
@@ -19,9 +19,9 @@ NUMBERS = {
     "whole": {"type": "integer", "minimum": 1, "maximum": 120},
     "steps": {"type": "number", "multipleOf": 5, "minimum": 0, "maximum": 100},
 }  # fmt: skip
-NUMBER_ROWS = [(None,), (None, None), (b"1", b"e", None), (b"1", None, b"00"), (b"1e99", None), (b"1e-120", None), (None, b"120"),
-               (b"0.0", None, b"e1", b"00"), (b"1", b"2", b"3", b"e-", None), (b"e1", None), (b"1e100", None),
-               (b"3", None, b"e", b"3", b"0", b"9")]  # fmt: skip
+NUMBER_ROWS = [(None,), (None, None), (b"1", b"e+1", None), (b"1", None, b"00"), (b"1e+99", None), (b"1e-120", None),
+               (None, b"120"), (b"0.0", None, b"5"), (b"1", b"2", b"3", b"e-", None), (b"e+1", None), (b"1e+100", None),
+               (b"3", None, b"e+9", b"0")]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -40,7 +40,7 @@ def test_exponents(name: str, length: int) -> None:
 def test_long_strings(most: int) -> None:
     case = json_case(
         {"type": "string", "maxLength": most},
-        [b"a" * 60, "é".encode() * 30, b"b" * 9, b'bbbb"', b'"aaaaa', b"\\u0061" * 4],
+        [b"a" * 60, "é".encode() * 30, b"b" * 9, b'bbbb"', b'"aaaaa', b"\\u0001" * 4],
     )
     sixty, thirty, nine = case.tokens[257:260]
     most_sixties = most // 60
@@ -117,41 +117,27 @@ def test_long_tokens_among_masked_ones(most: int) -> None:
     assert refused
 
 
-BLANKS = [b" " * 10, b" " * 19, b" " * 20, b"\n" + b" " * 9, b" " * 41, b"\t" * 2, b" 1", b" " * 15 + b"1"]
-GAPS = b' \t\r\n1.0eE+-"\\u2'
+BLANKS = [b" " * 10, b" " * 20, b"\n" + b" " * 9, b" " * 41, b" 1", b" " * 15 + b"1"]
 
 
-@pytest.mark.parametrize("length", [6, 40])
+@pytest.mark.parametrize("length", [6, 24])
 def test_many_blanks(length: int) -> None:
-    case = json_case({"enum": [1, "  "]}, BLANKS, GAPS, "flexible")
-    ten, nineteen, twenty, line = BLANKS[:4]
+    """As many as there are, in gaps and in strings."""
+    case = json_case({"enum": [1, "  "]}, BLANKS, b' \t\r\n1"', "any")
+    ten, twenty, line, many = BLANKS[:4]
     found = [
         check_partial(case, row_of(case, length, *pieces))
         for pieces in (
-            (twenty, nineteen, None, b"1"),
-            (twenty, twenty, None, b"1"),
-            (nineteen, None, twenty, b"1"),
-            (twenty, ten, None, None),
-            (line, nineteen, None, b"1"),
-            (twenty, twenty, b" 1", None),
-            (ten, None, None, ten, b"1"),
-            (b"1", twenty, nineteen, None),
-            (twenty, BLANKS[7], None),
+            (twenty, many, None, b"1"),
+            (many, None, None, ten, b"1"),
+            (line, line, line, None),
+            (b"1", many, None),
+            (b'"', None, many, b'"'),
+            (b'"', b" ", None, many),
         )
     ]
     assert any(found)
     assert not all(found)
-
-
-@pytest.mark.parametrize("count", [38, 42, 45, 47, 48])
-def test_blanks_of_one_byte(count: int) -> None:
-    """Masked tokens that can be nothing but white space: two line ends of two bytes and 40 blanks at most."""
-    case = json_case({"const": True}, BLANKS, b' \t\r\ntrue"', "flexible")
-    space, most = case.tokens.index(b" "), 3 + 40 + 4
-    check_partial(case, [space] * (count - 4) + row_of(case, 5, b"t", b"r", None, b"e", None))
-    check_partial(case, [space] * (count - 6) + row_of(case, 7, None, None, b"t", b"r", b"u", b"e"))
-    masked = case.constraint.canvas(count + 1)
-    assert masked.is_completable([-1] * count + row_of(case, 1, b"e")) == (count <= most)
 
 
 SEVEN = {"type": "object", "patternProperties": {"^[ab]{7}$": {"const": 1}}, "additionalProperties": False}
@@ -233,7 +219,7 @@ def test_two_groups_of_three() -> None:
         assert canvas.is_completable(row) == any(text[at] == ord(",") for text in texts), at
 
 
-@pytest.mark.parametrize("count", [4, 8])
+@pytest.mark.parametrize("count", [8, 12])
 def test_many_groups_are_refused_by_name(count: int) -> None:
     """3-PARTITION, which is NP-hard."""
     case = json_case(partition([4, 5, 6] * count), [], property_order="any")
@@ -241,44 +227,23 @@ def test_many_groups_are_refused_by_name(count: int) -> None:
         case.constraint.canvas(40)
 
 
-def test_rows_that_are_not_decided() -> None:
-    """Numbers of a hundred bytes are not followed: a commit leaves out an id that only such a number could have."""
-    case = json_case({"type": "integer", "minimum": 1, "maximum": 120}, [b"e-9"], b"0123456789.eE+-")
-    canvas, one, exponent = case.constraint.canvas(104), case.tokens.index(b"1"), case.tokens.index(b"e-9")
-    row = [one] + [-1] * 101 + [exponent, case.tokens.index(b"9")]
-    with pytest.raises(gl.LimitExceeded, match="not decided"):
-        canvas.is_completable(row)
-    with pytest.raises(gl.LimitExceeded, match="not decided"):
-        canvas.commit([-1] * 104, [0, 102, 103], [row[0], *row[102:]])
-    kept = canvas.commit([-1] * 104, [0, 102, 103], [row[0], *row[102:]], partial=True)
-    assert kept[0] == one
-    assert kept != row
-    assert canvas.is_completable(kept)
-
-
 def test_a_row_whose_states_are_too_many_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit leaves it out, where it ended in an error; and the states are not counted again."""
-    case = json_case({"type": "integer", "multipleOf": 2}, [], b"0123456789.eE+-")
-    canvas = case.constraint.canvas(14)
-    row = [-1] * 14
-    for at, byte in ((0, b"3"), (6, b"e"), (11, b"-")):
-        row[at] = case.tokens.index(byte)
-    tried: list[States] = []
-    monkeypatch.setattr(view, "MOST_STATES", 2_000)
+    """A commit leaves it out, where it ended in an error; and the states are not made again."""
+    long = {"type": "string", "maxLength": 300}
+    case = json_case({"type": "array", "items": long}, [b"x" * 150])
+    canvas, tried = case.constraint.canvas(6), list[States]()
+    row = row_of(case, 6, b"[", b'"', b"x" * 150, None, b'"', b"]")
+    monkeypatch.setattr(view, "MOST_STATES", 200)
     monkeypatch.setattr(view.JsonView, "explorer", spied(view.JsonView.explorer, tried))
     for _ in range(2):
-        with pytest.raises(gl.LimitExceeded, match="more than 2,000 states"):
-            canvas.is_completable(row)
+        with pytest.raises(gl.LimitExceeded, match="more than 200 states"):
+            canvas.is_completable([*row[:2], *[row[2]] * 3, -1])
     assert len(tried) == len(set(tried)) > 0
-    kept = canvas.commit([-1] * 14, [0, 6, 11], [row[0], row[6], row[11]], partial=True)
-    assert kept[0] == row[0]
-    assert kept != row
-    assert canvas.is_completable(kept)
 
 
 def spied(explorer: Any, tried: list[States]) -> Any:
-    def noted(self: Any, states: States, most: int | None = None) -> Any:
+    def noted(self: Any, states: States) -> Any:
         tried.append(states)
-        return explorer(self, states, most)
+        return explorer(self, states)
 
     return noted

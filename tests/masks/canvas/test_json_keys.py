@@ -1,39 +1,21 @@
-"""Which keys the given tokens of a row may spell; keys with escapes or masked quotes, against every way of filling the row in."""
+"""Keys with escapes or masked quotes, against every way of filling the row in."""
 
 import numpy as np
 import pytest
 
-from grammarlm.masks.canvas.json.keys import tight_keys
 from tests.masks.canvas.canvas_law import holes_of, ids_in
 from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
 
-
-@pytest.mark.parametrize(
-    ("run", "keys"),
-    [
-        (b'{"a": 1, "b" :', [b"a", b"b"]),
-        (b'"a":', [b"a"]),  # whatever is masked before it
-        (b'{"a": "', [b"a"]),  # the quote behind `a` closes, so `: ` is no key
-        (b'": "', [b": "]),  # here it may open
-        (b'["a", "b"', [b"b"]),  # in an object behind `[` there is no comma yet; `, "b"` may be one's in a string
-        (b'\\": "x":', []),  # a quote behind a backslash opens nothing
-        (b'{"\\u0061":', [b"a"]),
-    ],
-)
-def test_tight_keys(run, keys):
-    assert tight_keys([run]) == keys
-
-
 ANY_DEPTH = {"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "number"}]}}
-CUT = [b'{"', b'":1', b',"', b'{"a":1,', b"\\u0061", b'":']
+CUT = [b'{"', b'":1', b',"', b'{"a":1,', b'{"\\n":1,', b"\\n", b'":']
 
 
 @pytest.mark.parametrize(
     ("first", "second", "length"),
     [
         pytest.param(first, second, length, marks=() if (at + other + (length > 8)) % 2 else pytest.mark.proof)
-        for at, first in enumerate((b"a", b"\\u0061"))
-        for other, second in enumerate((b"a", b"\\u0061", b"b"))
+        for at, first in enumerate((b"a", b"\\n"))
+        for other, second in enumerate((b"a", b"\\n", b"b"))
         for length in (8, 24)
     ],
 )
@@ -50,7 +32,14 @@ def test_a_key_whose_quote_is_masked_and_one_behind_it(first: bytes, second: byt
 
 
 @pytest.mark.parametrize(
-    "read", [[b'{"a":1,', b'"'], [b'{"', b"\\u0061", b'":1', b',"'], [b'{"a":1,', b'"', b"\\u0061"]]
+    "read",
+    [
+        [b'{"a":1,', b'"'],
+        [b'{"', b"\\n", b'":1', b',"'],
+        [b'{"\\n":1,', b'"', b"\\n"],
+        [b'{"\\n":1,', b'"', b"\\"],
+        [b'{"\\n":1,', b'"', b"\\", b"n"],
+    ],
 )
 def test_a_key_like_one_that_a_matcher_has_read(read: list[bytes]) -> None:
     case = json_case(ANY_DEPTH, CUT)
@@ -61,7 +50,8 @@ def test_a_key_like_one_that_a_matcher_has_read(read: list[bytes]) -> None:
     canvas = case.constraint.canvas(5, after=matcher)
     for pieces in (
         (b"a", b'":1', b"}"),
-        (b"\\u0061", b'":1', b"}"),
+        (b"\\n", b'":1', b"}"),
+        (b"n", b'":1', b"}"),
         (b"b", b'":1', b"}"),
         (None, b'":1', b"}"),
         (b'":1', b"}"),

@@ -17,18 +17,19 @@ from tests.internals import program_of
 
 TOKENS = [b"?", *(bytes([b]) for b in range(256)), b"."]
 AROUND = 1 << 27  # bytes before and behind an array: twice what the fields of a state can count as keys
-ANY = gl.JsonSchema({})
+SPELLED = {"whitespace": "any", "spelling": "plain"}
+ANY = gl.JsonSchema({}, **SPELLED)
 OPEN = {
     "type": "object", "properties": {"id": {"type": "integer", "minimum": -70}, "on": {"enum": ["yes", "no"]}},
     "patternProperties": {"^b[0-9\u00e9]*$": {"type": "string", "pattern": "^[a-f]+$"}},
     "additionalProperties": {"type": "array", "items": {"enum": [1, "x"]}, "uniqueItems": True},
 }  # fmt: skip
-GRAMMARS = [ANY, gl.JsonSchema(OPEN), gl.JsonSchema(OPEN, property_order="schema", whitespace="natural")]
-STATES = [
-    explored.States(is_loose=True),
-    explored.States(is_loose=True, marks=2),
-    explored.States((b"ab",), is_loose=True, marks=1),
+GRAMMARS = [
+    ANY,
+    gl.JsonSchema(OPEN, **SPELLED),
+    gl.JsonSchema(OPEN, property_order="any", whitespace=" ?", spelling="plain"),
 ]
+STATES = [explored.States(), explored.States(marks=2), explored.States((b"ab",), marks=1)]
 
 
 def protect(array: np.ndarray, begin: int, end: int) -> None:

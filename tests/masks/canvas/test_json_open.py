@@ -9,7 +9,7 @@ import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case
 from tests.masks.canvas.substituted import check_partial, json_case, row_of
 
-PIECES = [b'{"', b'":', b',"', b'"}', b'":1', b'":{}', b'{"a":', b"true", b"12", b"},", b'"ab', b"\\u0061"]
+PIECES = [b'{"', b'":', b',"', b'"}', b'":1', b'":{}', b'{"a":', b"true", b"12", b"},", b'"ab', b"\\n"]
 VALUES: list[Any] = [
     {"const": 1},
     {"type": "boolean"},

@@ -13,7 +13,7 @@ from tests.masks.canvas.canvas_law import Case, holes_of, ids_in
 from tests.masks.canvas.substituted import completions, json_case, row_of
 
 PIECES = [b'{"', b'":', b',"', b'"}', b'":1', b'":{}', b'{"a":', b"true", b"12", b"},", b'"ab', b'":1,"', b'},{"', b'{"a":1,',
-          b"]]", b"}}", b"\\u0061"]  # fmt: skip
+          b"]]", b"}}", b"\\n"]  # fmt: skip
 OPEN: dict[str, Any] = {"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "number"}]}}
 LIST: dict[str, Any] = {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "number"}}}
 SCHEMAS: list[tuple[dict[str, Any], tuple[str, ...]]] = [

@@ -35,7 +35,7 @@ PARTS = [
 ]
 SCHEMAS = [
     Part(schema({"type": "integer", "minimum": 0, "maximum": 99}), DIGITS, (b"7", b"12", b"0")),
-    Part(schema({"type": "number"}), DIGITS, (b"1.5", b"-2e3")),
+    Part(schema({"type": "number"}), DIGITS, (b"1.5", b"-2.0")),
     Part(schema({"type": "array", "items": {"$ref": "#"}, "maxItems": 2}), b"[],", (b"[[],[]]", b"[]", b"[[]]")),
     Part(schema({"type": "object", "properties": {"a": {"enum": [None, "b"]}}, "additionalProperties": False}),
          b'{}":,abnul' + ESCAPES, (b'{"a":"b"}', b"{}", b'{"a":null}')),
@@ -43,7 +43,7 @@ SCHEMAS = [
          (b'{"b":{},"a":{}}', b"{}", b'{"a":{"a":{}}}')),
     Part(schema({"type": "object", "propertyNames": {"pattern": "^[ab]?$"}, "additionalProperties": {"const": None}}),
          b'{}":,abnul' + ESCAPES, (b'{"a":null,"b":null}', b'{"":null}')),
-    Part(schema({"type": "array", "items": {"const": "b"}}, whitespace="flexible"), b'[],"b' + WHITE + ESCAPES,
+    Part(schema({"type": "array", "items": {"const": "b"}}, whitespace="any"), b'[],"b' + WHITE + ESCAPES,
          (b'[ "b", "b"]', b"[]", b' ["b"\n] ')),
     Part(schema({"anyOf": [{"enum": [1, "1"]}, {"type": "integer", "minimum": 1, "maximum": 12}]}), DIGITS + b'"' + ESCAPES,
          (b"1", b'"1"', b"12")),

@@ -40,7 +40,7 @@ def test_tokens_are_alike_where_they_do_alike(seed: int) -> None:
     class_of = np.full(256, 3, np.uint8)
     class_of[list(alphabet)] = range(3)
     every = np.arange(states, dtype=np.int32)
-    machine = ByteAutomaton(columns, class_of, [], every == 0, every, every[:0], np.zeros(states, bool))
+    machine = ByteAutomaton(columns, class_of, [], every == 0, every, every[:0])
     tokens = [bytes(rng.choice(list(alphabet + b"d"), int(rng.integers(1, 6)))) for _ in range(200)]
     vocab = gl.Vocabulary([*tokens, b"</s>"], [200], [200])
     effects = TokenEffects(machine, 1 << 20, lambda: None)

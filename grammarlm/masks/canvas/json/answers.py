@@ -18,7 +18,6 @@ from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.grid import StackGrid
-    from grammarlm.masks.canvas.stack.table import StackTable
 
     from .spans import Span
 
@@ -48,8 +47,6 @@ class Answer:
     classes: np.ndarray  # bool [K]
     refused: np.ndarray  # int64: tokens of these that may not
     shown: Window | None  # where equal, all of it may stand there still; None: that is not known
-    never: frozenset[tuple[int, bytes]] = frozenset()  # tokens that are not this key there, though they spell it
-    beside: tuple[int, int] | None = None  # with what is given from this position to that
 
 
 @dataclass(eq=False)
@@ -58,9 +55,7 @@ class Proof:
 
     is_whole: bool = True  # False: something only does that is asked anew in each row
     near: list[Span] = field(default_factory=list)  # places let free
-    reach: int = 0  # masked tokens beside the position that were taken for others
     rows: dict[object, None] = field(default_factory=lambda: {BOUND: None})  # Repeats.named
-    never: set[tuple[int, bytes]] = field(default_factory=set)  # tokens that are no such key, whatever else is given
     hangs_on_twins: bool = False  # as of Window
 
 
@@ -87,10 +82,6 @@ class PlainRow:
             self._begin()
         return self._states
 
-    def states(self) -> StatesOfRow:
-        """The lock of the sets is held."""
-        return self._known()
-
     def classes_at(self, position: int) -> np.ndarray:
         """bool [K] (read only)."""
         with self._lattice.table.sets.lock:
@@ -100,10 +91,6 @@ class PlainRow:
     @property
     def classes(self) -> TokenClasses:
         return self._lattice.classes
-
-    @property
-    def stack_table(self) -> StackTable:
-        return self._lattice.table
 
     def some(self, scores: np.ndarray) -> np.ndarray | None:
         """As StackPasses.some; None where none begins like this."""
@@ -117,26 +104,6 @@ class PlainRow:
             states = self._known()
             reached = sets.forward(states.forward(first), np.ascontiguousarray(row, np.int32), self._lattice.check)
             return sets.meet(int(reached[-1]), states.backward(first + len(row)))
-
-    @property
-    def is_text(self) -> np.ndarray | None:
-        """As that of StackGrid."""
-        return self._lattice.is_text
-
-    def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
-        """As MarkedRow.not_beside."""
-        if not len(tokens):
-            return tokens
-        classes = self.classes.of[tokens]
-        with self._lattice.table.sets.lock:
-            return tokens[~self._known().beside(position, classes, controls, bool(behind))]
-
-    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
-        """As StackPasses.stays."""
-        with self._lattice.table.sets.lock:
-            states = self._known()
-            before = states.sets.among(states.forward(first), controls)
-            return states.sets.meet(before, states.backward(end))
 
     def between(self, first: int, end: int, hangs_on_keys: bool = True) -> object:
         """As MarkedRow.between."""

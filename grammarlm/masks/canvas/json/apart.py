@@ -121,7 +121,7 @@ class Witness:
 
     @property
     def _has_windows(self) -> bool:
-        return self._passes.lattice.table.micro_order is not None
+        return not self._passes.lattice.table.has_circles
 
     def _window(self, tokens: np.ndarray) -> PlainRow:
         """A row of which little is masked, so that its states are soon made."""

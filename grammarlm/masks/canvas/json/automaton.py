@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +18,6 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL, STEP
 from grammarlm.layout.stack_sets import Refine
-from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 
 Way = tuple[Any, ...]  # the first word says which
 ALL_RETURNS = 0  # the number of the vector that leaves each state as it is after a pop
@@ -38,9 +36,6 @@ class ByteTable(Protocol):
     def accepts(self) -> np.ndarray:
         """int or bool [S]: 0 where a text cannot end, else what may follow its end, by numbers (parts/machines.py)."""
 
-    @property
-    def is_text(self) -> np.ndarray: ...
-
 
 @dataclass(frozen=True, eq=False)
 class ByteAutomaton:
@@ -52,32 +47,18 @@ class ByteAutomaton:
     accepts: np.ndarray  # int or bool [S], as of ByteTable
     block_of: np.ndarray  # int32: the state of each unrolled state
     returns: np.ndarray  # int32: the states that are symbols
-    is_text: np.ndarray  # bool [S]: are blanks text there, and not white space between tokens of JSON?
-    bodies: np.ndarray | None = None  # bool [S]: of strings, between characters; None where it is not asked for
 
     @property
     def states(self) -> int:
         return len(self.next)
 
-    @cached_property
-    def states_by_blanks(self) -> int:
-        """How many they are at least if the blanks of a gap are counted: a state that a blank leads to itself, and one within a
-        line's end after it, become one for each number of blanks, of which no two leave room for as many more."""
-        of, every = self.class_of, np.arange(self.states)
-        in_gap = (self.next[:, of[ord(" ")]] == every) & ~self.is_text
-        returned = np.isin(every, self.next[in_gap, of[ord("\r")]]) & ~self.is_text
-        return self.states + (LONGEST_RUN - 1) * int((in_gap | returned).sum())
 
-
-def byte_automaton(explored: ByteTable, check: Callable[[], None], bodies: np.ndarray | None = None) -> ByteAutomaton:
-    """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart. `bodies`: bool, states
-    that are apart from all others."""
+def byte_automaton(explored: ByteTable, check: Callable[[], None]) -> ByteAutomaton:
+    """Partition refinement: states are apart where one accepts, or a byte leads to states that are apart."""
     columns, class_of = _byte_classes(explored.next)
     chains = _chains(explored, columns)
-    is_text = explored.is_text
     check()
-    kinds = 2 * explored.accepts.astype(np.int64) + is_text
-    block = _blocks(columns, kinds if bodies is None else 2 * kinds + bodies, chains)
+    block = _blocks(columns, explored.accepts.astype(np.int64), chains)
     check()
     first = np.unique(block, return_index=True)[1]
     entries, effects = _entries(columns, block, chains)
@@ -86,7 +67,7 @@ def byte_automaton(explored: ByteTable, check: Callable[[], None], bodies: np.nd
     returns = np.unique(block[sorted(symbols)]) if symbols else np.zeros(0, np.int64)
     return ByteAutomaton(
         entries[first].astype(np.int32), class_of.astype(np.uint8), effects, explored.accepts[first],
-        block.astype(np.int32), returns.astype(np.int32), is_text[first], None if bodies is None else bodies[first],
+        block.astype(np.int32), returns.astype(np.int32),
     )  # fmt: skip
 
 

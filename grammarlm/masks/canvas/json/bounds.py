@@ -4,18 +4,14 @@ looked at again."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .answers import EVERY, MOST, NO_TOKENS, Answer, Proof, Window
-from .keys import spelling_tokens
-from .second import SecondKeys
 from .spans import Span
 
 if TYPE_CHECKING:
-    from .answers import PlainRow
     from .marked_row import MarkedRow
     from .repeats import Repeats
 
@@ -26,82 +22,44 @@ class Bounds:
     """The positions of one row."""
 
     def __init__(self, repeats: Repeats):
-        self._repeats, self._second = repeats, SecondKeys(repeats)
+        self._repeats = repeats
 
     def answer(self, position: int, older: Answer | None) -> Answer:
         """What may stand at a masked position; `older`: in a row with the same tokens, but some of them masked, so that nothing
         else may stand here."""
-        allowed = self._repeats.classes_at(position) if older is None else older.classes
-        found, proof = set[int](), self._proof(position, older)
-        if self._repeats.twins or older is not None:
-            allowed, found = self._by_bounds(position, allowed, older, proof)
+        allowed, proof = self._repeats.classes_at(position) if older is None else older.classes, Proof()
+        allowed, found = self._by_bounds(position, allowed, older, proof)
         known = NO_TOKENS if older is None else older.refused
         found.update(known.tolist())
-        self._second.refuse(position, allowed, None, found, proof)
         refused = known if len(found) == len(known) else np.array(sorted(found), np.int64)
-        return Answer(allowed, refused, self._window(position, proof), frozenset(proof.never), self._ends(position))
+        return Answer(allowed, refused, self._window(position, proof))
 
-    def _ends(self, position: int) -> tuple[int, int] | None:
-        """Where the given tokens beside a position begin and end."""
-        beside = self._repeats.beside(position)
-        return None if beside is None else (beside[0].first, beside[1].end)
-
-    def _proof(self, position: int, older: Answer | None) -> Proof:
-        is_same = older is not None and older.beside == self._ends(position)
-        return Proof(never=set(older.never) if older is not None and is_same else set())
-
-    def _window(self, position: int, proof: Proof, known: Window | None = None) -> Window | None:
-        """`known`: one that it is not to be less than."""
+    def _window(self, position: int, proof: Proof) -> Window | None:
         if self._repeats.bound is None or not proof.is_whole:
             return None
-        first, end = self._ends(position) or (position, position)
-        first = min(first, position - proof.reach, *(span.begin[0] for span in proof.near))
-        end = max(end, position + 1 + proof.reach, *(span.end[0] + 1 for span in proof.near))
-        if known is not None:
-            first, end = min(first, known.first), max(end, known.end)
-        first, end = max(first, 0), min(end, len(self._repeats.tokens))
-        freed = frozenset(span.key for span in proof.near) | (known.freed if known is not None else frozenset())
+        beside = self._repeats.beside(position)
+        first, end = (position, position) if beside is None else (beside[0].first, beside[1].end)
+        first = max(0, min(first, *(span.begin[0] for span in proof.near), position))
+        end = max(end, position + 1, *(span.end[0] + 1 for span in proof.near))
+        end = min(end, len(self._repeats.tokens))
+        freed = frozenset(span.key for span in proof.near)
         shown_by = [
             (name, row.between(first, end, bool(freed)))
             for name in proof.rows
             if (row := self._repeats.named(name)) is not None
         ]
-        by_twins = proof.hangs_on_twins or (known is not None and known.hangs_on_twins)
-        return Window(first, end, tuple(shown_by), freed, by_twins)
+        return Window(first, end, tuple(shown_by), freed, proof.hangs_on_twins)
 
-    def holds(self, position: int, answer: Answer) -> bool:
-        """Is what may stand at a position the same as in a row with less tokens, but for tokens that spell a key?"""
+    def holds(self, answer: Answer, added: frozenset[bytes]) -> bool:
+        """Is what may stand at a position the same as in a row with less tokens? `added`: the keys that have places since then."""
         window = answer.shown
-        if window is None:
+        if window is None or self._hangs_on(window, added):
             return False
         first, end = window.first, window.end
         return all(
             (row := self._repeats.named(name)) is not None and row.between(first, end, bool(window.freed)) == between
             for name, between in window.shown_by
         )
-
-    def spelled_anew(
-        self, position: int, answer: Answer, added: frozenset[bytes], escaped: frozenset[bytes]
-    ) -> Answer | None:
-        """An answer that holds, without the tokens that spell keys which have places since then; None: it is to be looked at
-        again. `escaped`: the keys that are given with an escape."""
-        beside = self._repeats.beside(position)
-        if not added or beside is None:
-            return answer
-        if answer.shown is not None and self._hangs_on(answer.shown, added):
-            return None
-        tokens = spelling_tokens(self._repeats.vocab)
-        if tokens.with_escapes(added, added & escaped, *beside):
-            return None
-        if not tokens.of(added, beside[0].begins, beside[1].ends):
-            return answer
-        proof, found = self._proof(position, answer), set[int]()
-        self._second.refuse(position, answer.classes, added, found, proof)
-        shown = self._shown_with(position, answer.shown, proof)
-        if not found and len(proof.never) == len(answer.never) and shown is answer.shown:
-            return answer
-        refused = np.union1d(answer.refused, np.array(sorted(found), np.int64)) if found else answer.refused
-        return replace(answer, refused=refused, never=frozenset(proof.never), shown=shown)
 
     def _hangs_on(self, window: Window, added: frozenset[bytes]) -> bool:
         """May what classes are shown to stand there not be, as keys have more places? One that was let free may then be the second,
@@ -111,22 +69,10 @@ class Bounds:
         names = [name for name, _ in window.shown_by]
         return window.hangs_on_twins and any(key in added and (key,) not in names for key in self._repeats.twins)
 
-    def _shown_with(self, position: int, known: Window | None, proof: Proof) -> Window | None:
-        """A window where what was known still holds, as wide as a proof of more asks for."""
-        if known is None or not proof.is_whole:
-            return None
-        names = [name for name, _ in known.shown_by]
-        if not proof.reach and all(name in names for name in proof.rows):
-            return known
-        return self._window(position, replace(proof, rows=dict.fromkeys((*names, *proof.rows))), known)
-
     def _by_bounds(
         self, position: int, allowed: np.ndarray, older: Answer | None, proof: Proof
     ) -> tuple[np.ndarray, set[int]]:
         """Of some classes those that may stand at a position, and tokens of these that may not."""
-        low = self._repeats.low
-        if not self._repeats.twins and low is not None and not (allowed & ~low.classes_at(position)).any():
-            return allowed, set()
         table, found = self._repeats.grid.marked(self._repeats.states, 1), set[int]()
         own, coarser = table.unrolled.classes, table.coarser(self._repeats.classes)
         doubted = np.flatnonzero(allowed[coarser] & (own.sizes > 0))
@@ -154,7 +100,7 @@ class Bounds:
         """Of some tokens that `bound` does not allow those that no completion has at a masked position. `asks_most`: it is not
         known that `most` allows them."""
 
-        def left(row: MarkedRow | PlainRow | None, some: np.ndarray) -> np.ndarray:
+        def left(row: MarkedRow | None, some: np.ndarray) -> np.ndarray:
             """Those that a row with marks does not allow."""
             return some if row is None or not len(some) else some[~row.classes_at(position)[row.classes.of[some]]]
 

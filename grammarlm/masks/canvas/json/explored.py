@@ -16,12 +16,10 @@ from grammarlm.kernels import entries
 from grammarlm.layout.json import ANY_STRING, ARRAY_BIT, BARRIER, DEAD, ESCAPE, NO_FRAME, ROW, At, Frame, Kind
 from grammarlm.layout.json_canvas import (
     BEGUN,
-    COMPLETE,
     FRESH,
     MARK,
     NO_ROOM,
     NONE,
-    OPEN_EXPONENT,
     STATE_WORDS,
     TOO_MANY_STATES,
     Explore,
@@ -33,17 +31,14 @@ from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 from .begun import CHARACTERS
-from .folded import folded_blanks, has_cap
 from .places import Places
 from .scales import WHOLE, Scale
-from .tracked import MOST_COUNTED, long_languages, long_strings, tracked_program
+from .texts import spelled
+from .tracked import MOST_COUNTED, long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
-IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 MOST_STATES = 1 << 18
 MANY_STATES = 1 << 16  # beyond which the next scale is tried
-SHORT = 1  # digits of a number before an exponent that states follow in any row
-OPEN_ZEROS, ANY_EXPONENT = 20, 99_999
 SCRATCH = 4096  # frames that steps make and drop
 FIRST_STATES, FIRST_SPECIALS, FIRST_FRAMES = 1 << 14, 1 << 14, 1 << 12  # memory that is not used costs nothing
 
@@ -52,12 +47,7 @@ class States(NamedTuple):
     """What states know beside what every state of the schema does."""
 
     keys: tuple[bytes, ...] = ()  # free keys of which no object may have two, sorted
-    digits: int = SHORT  # more: numbers of as many bytes are followed exactly
-    is_loose: bool = False  # numbers beyond that are there by their form alone
-    counts_blanks: bool = False
     counted: int = MOST_COUNTED  # characters of strings that can't have more, whatever language they are of
-    mantissa: int = SHORT  # more: exponents to OPEN_EXPONENT are followed after so many digits
-    has_any_length: bool = False  # strings of a language are not counted
     marks: int = 0  # keys that marks in a row stand around, whatever their texts (marks.py)
 
 
@@ -71,62 +61,28 @@ class Explored:
     accepts: np.ndarray  # bool [S]
     start: int
 
-    @property
-    def is_text(self) -> np.ndarray:
-        """bool [S]: are blanks text there, and not white space between tokens of JSON?"""
-        return np.isin(self.states[:, 0] & 31, IN_STRINGS)
-
-    @property
-    def bodies(self) -> np.ndarray:
-        """bool [S]: between the characters of a string."""
-        return self.is_text & (self.states[:, 0] >> 5 & 63 == BODY)
-
-
-class LeftOut(Exception):
-    """A text has begun with a number that the states do not follow."""
-
 
 class Explorer:
     """Buffers of the kernel, doubled where they are too small."""
 
     def __init__(
-        self,
-        program: JsonSchemaProgram,
-        states: States,
-        most_states: int = MOST_STATES,
-        scale: Scale = WHOLE,
-        least: int = SHORT,
+        self, program: JsonSchemaProgram, states: States, most_states: int = MOST_STATES, scale: Scale = WHOLE
     ):
-        """`least`: digits before an exponent that are followed whatever `states` say."""
         entries.load("json_canvas")
         self.program, self.epoch, self.states = program, JsonEpoch(program), states
         self.work = np.zeros(Explore.LENGTH, np.int64)
         self._kept: dict[int, np.ndarray] = {}
         places = Places(program.json.rows, program.json.start)
         uncounted = long_strings(program.json.rows, places.strings, states.counted)
-        any_length = long_languages(program.json.rows, places.strings) if states.has_any_length else []
-        self._rows = rows = tracked_program(program.json, states.keys, places.unique, uncounted, any_length)
+        self._rows = rows = tracked_program(program.json, states.keys, places.unique, uncounted)
         address = rows.rows.ctypes.data
         self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
         pushes = self.place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
         pushes[list(scale.pushing(places))] = 1
-        blanks = program.tables.blanks
-        is_exact = states.counts_blanks or not has_cap(blanks)
-        self.place(Explore.FOLD, np.arange(len(blanks.table), dtype=np.int16) if is_exact else folded_blanks(blanks))
         self.place(Explore.ITEMS, rows.items)
         self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
         self.work[Explore.ITEM_COUNT] = len(rows.items)
-        self.work[Explore.MOST_STATES], self.work[Explore.SHORT] = (
-            most_states,
-            max(states.digits, states.mantissa, least),
-        )
-        self.work[Explore.OPEN_ZEROS] = OPEN_ZEROS if states.digits == SHORT else states.digits
-        self.work[Explore.LARGEST_EXPONENT] = OPEN_EXPONENT if states.digits == SHORT else ANY_EXPONENT
-        self.work[Explore.IS_STRICT] = not states.is_loose
-        self.work[Explore.MARKS] = states.marks
-        self.work[Explore.IS_PLAIN] = self.epoch.arena[At.PLAIN]
-        self.leaves_out_escapes = scale.is_plain and not states.has_any_length
-        self.work[Explore.ARE_LANGUAGES_PLAIN] = self.leaves_out_escapes
+        self.work[Explore.MOST_STATES], self.work[Explore.MARKS] = most_states, states.marks
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self.grow_frames(FIRST_FRAMES)
@@ -194,8 +150,8 @@ class Explorer:
     def starts_of(
         self, config: Config, marked: Sequence[bytes] = (), begun: int = -1
     ) -> list[tuple[int, tuple[int, ...]]]:
-        """(state, states to return to, the top last) of each thread of a config. `marked`: the keys of marks; `begun`: the mark of
-        the key that a thread is in."""
+        """(state, states to return to, the top last) of each thread of a config. `marked`: the keys of marks as they are spelled;
+        `begun`: the mark of the key that a thread is in."""
         found = []
         for kind, x, in_text, frames, key in config:
             c, y = self._as_counted(kind, in_text)
@@ -225,8 +181,8 @@ class Explorer:
         )
         kept[Frame.TEXT] = sum(1 << bits[other] for other in others if other in bits)
         if not row & ARRAY_BIT:
-            has = [i for i, key in enumerate(marked, len(self._rows.keys)) if key in others]
-            kept[Frame.TEXT] += sum(1 << i for i in has)
+            had = set(map(spelled, others))
+            kept[Frame.TEXT] += sum(1 << i for i, key in enumerate(marked, len(self._rows.keys)) if key in had)
         return self._begin((DEAD, 0, 0, int(NO_FRAME)), frame=kept), pushed
 
     def _as_counted(self, c: int, y: int) -> tuple[int, int]:
@@ -242,19 +198,8 @@ class Explorer:
         return c, count << CHARACTERS | y & ESCAPE
 
     @property
-    def has_loose(self) -> bool:
-        """Are there numbers that the states do not follow?"""
-        return bool(self.work[Explore.LEFT_OUT])
-
-    @property
     def count(self) -> int:
         return int(self.work[Explore.STATE_COUNT])
-
-    @property
-    def threads(self) -> np.ndarray:
-        """int64 [states]: `c` of each."""
-        found: np.ndarray = self._kept[Explore.STATES][: self.count, 0]
-        return found
 
     def _begin(self, thread: Thread, track: int = 0, frame: Sequence[int] | None = None) -> int:
         """The number of a thread's state, or of the kept frame that is equal to `frame`: then the thread is DEAD."""
@@ -266,8 +211,6 @@ class Explorer:
             found = int(entries.explore_json(self.epoch.address, int(self.work.ctypes.data), int(words.ctypes.data)))
             if found != NONE:
                 return found
-            if self.work[Explore.STOPPED] == COMPLETE:
-                raise LeftOut
             self._make_room()
 
     def _make_room(self) -> None:
@@ -275,7 +218,7 @@ class Explorer:
         if stopped == TOO_MANY_STATES:
             raise Undecided(
                 f"a canvas over this schema needs more than {int(work[Explore.MOST_STATES]):,} states; fewer do where keys have "
-                'the schema\'s order (property_order="schema") and numbers one spelling (spelling="plain")'
+                'the schema\'s order (property_order="schema")'
             )
         assert stopped == NO_ROOM
         self.program.clock.check()

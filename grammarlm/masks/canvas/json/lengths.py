@@ -1,9 +1,9 @@
 """Characters of strings, where states do not count them.
 
-Between two known quotes a row has the characters of its given tokens, and masked tokens there can spell escapes, six of them a
-character. Where that leaves room below the schema's maxLengths, states need not count: what else a string has can be written in
-fewer characters. What remains are single tokens with more characters than there is room for. They are asked of states that count,
-and only where their class may stand: few positions of few rows ask for such states, which are many.
+Between two known quotes a row has the characters of its given tokens, and masked tokens there can spell control characters, six of
+them a character. Where that leaves room below the schema's maxLengths, states need not count: what else a string has can be written
+in fewer characters. What remains are single tokens with more characters than there is room for. They are asked of states that
+count, and only where their class may stand: few positions of few rows ask for such states, which are many.
 
     " [150 characters] [masked] "     maxLength 160: tokens of up to 4 characters may stand there if their class may
 
@@ -25,10 +25,11 @@ from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .sizes import sizes_of
-from .texts import BACKSLASH, token_of
+from .texts import token_of
 
 BETWEEN_QUOTES = re.compile(rb'(?:[^"\\]|\\.)*', re.DOTALL)
-ESCAPE = 6  # tokens of one byte that spell one character: \u0061
+BACKSLASH = 92
+ESCAPE = 6  # tokens of one byte that spell one character: \u0001
 NO_TOKENS = np.zeros(0, np.int64)
 
 
@@ -61,15 +62,15 @@ class Alone(NamedTuple):
     characters: int  # of a string that has all of them
 
 
-def stretches(tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: bool) -> list[Stretch]:
-    """`is_plain`: masked tokens cannot spell escapes. `before`: characters of a string that precede the row."""
+def stretches(tokens: Sequence[int], vocab: Vocabulary, before: int) -> list[Stretch]:
+    """`before`: characters of a string that precede the row."""
     characters, found = sizes_of(vocab).characters, list[Stretch]()
     here, first, run, is_masked, last_given = before, 0, 0, False, b"\\"
     for at, token in enumerate(tokens):
         if token == MASKED:
             run, is_masked, last_given = run + 1, True, b"\\"
             continue
-        here, run = here + _spelled(run, is_plain), 0
+        here, run = here + _fewest(run, vocab), 0
         text = vocab.token_bytes(token)
         quotes = _known_quotes(text, last_given)
         if not quotes:
@@ -78,11 +79,12 @@ def stretches(tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: b
             found.append(Stretch(first, at, here + quotes[0], is_masked))
             here, first, is_masked = len(text) - quotes[-1] - 1, at, False
         last_given = text[-1:] or last_given
-    return [*found, Stretch(first, len(tokens), here + _spelled(run, is_plain), is_masked)]
+    return [*found, Stretch(first, len(tokens), here + _fewest(run, vocab), is_masked)]
 
 
-def _spelled(masked: int, is_plain: bool) -> int:
-    return masked if is_plain else masked // ESCAPE + min(masked, ESCAPE - 1)
+def _fewest(masked: int, vocab: Vocabulary) -> int:
+    """The characters that so many masked tokens come to at least."""
+    return masked // ESCAPE + min(masked, ESCAPE - 1) if sizes_of(vocab).has_escapes else masked
 
 
 def _known_quotes(text: bytes, before: bytes) -> list[int]:
@@ -94,10 +96,10 @@ def _known_quotes(text: bytes, before: bytes) -> list[int]:
     )
 
 
-def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: bool) -> int:
+def fewest_characters(tokens: Sequence[int], vocab: Vocabulary, before: int) -> int:
     """A bound of the characters that some string of the row must have."""
     more = _slack(vocab)
-    return max(here.characters + (more if here.is_masked else 0) for here in stretches(tokens, vocab, before, is_plain))
+    return max(here.characters + (more if here.is_masked else 0) for here in stretches(tokens, vocab, before))
 
 
 def _slack(vocab: Vocabulary) -> int:
@@ -130,10 +132,10 @@ def _may_escape(vocab: Vocabulary) -> np.ndarray:
 class Lengths:
     """The masked positions of a row whose states do not count characters."""
 
-    def __init__(self, tokens: Sequence[int], vocab: Vocabulary, before: int, is_plain: bool, least: int):
+    def __init__(self, tokens: Sequence[int], vocab: Vocabulary, before: int, least: int):
         """`least`: of the maxLengths."""
         self._tokens, self._vocab, self._before, self._least = tokens, vocab, before, least
-        self._stretches = stretches(tokens, vocab, before, is_plain)
+        self._stretches = stretches(tokens, vocab, before)
         self._lasts = [here.last for here in self._stretches]
         self._counts: dict[int, int] = {}  # by the characters of a stretch, of tokens that may be too long
 

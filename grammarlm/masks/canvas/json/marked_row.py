@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.layout.json_canvas import AVOID, BEGIN, END, MOST_MARKS, NEED, ONLY
-from grammarlm.masks.canvas.protocol import MASKED
+from grammarlm.layout.json_canvas import AVOID, BEGIN, END, MOST_MARKS, NEED
 from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
 from .spans import Place, Span
@@ -18,16 +17,14 @@ from .spans import Place, Span
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.sets import StackSets
-    from grammarlm.masks.canvas.stack.table import StackTable
 
     from .marks import MarkedTable
-    from .trials import Trial
 
 Marks = dict[Place, list[int]]
 Asked = tuple[int, ...]
 Marked = tuple[Span, int, Asked]  # a place, the number of the mark that its key has, and what stands behind its end
 FREE: Asked = ()
-AVOIDED, ASKED, MET = (AVOID,), (ONLY,), (NEED,)
+AVOIDED, MET = (AVOID,), (NEED,)
 NOT_BEGUN = -1
 NOWHERE = -1e30  # a score
 
@@ -90,21 +87,6 @@ class MarkedRow:
         return self.table.unrolled.classes
 
     @property
-    def is_text(self) -> np.ndarray | None:
-        return self.table.is_text
-
-    @property
-    def stack_table(self) -> StackTable:
-        return self.table.unrolled.table
-
-    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
-        """As StackPasses.stays; between masked positions."""
-        sets = self._begin()
-        with sets.lock:
-            before = sets.among(self._known.forward(self._at[first]), controls)
-            return sets.meet(before, self._known.backward(self._at[end]))
-
-    @property
     def is_completable(self) -> bool:
         sets = self._begin()
         with sets.lock:
@@ -139,31 +121,6 @@ class MarkedRow:
             keys = self._keys if hangs_on_keys else ()
             return known.generation, keys, *states, known.row[begin:stop].tobytes()
 
-    def not_beside(self, position: int, tokens: np.ndarray, controls: np.ndarray, behind: int) -> np.ndarray:
-        """Of some tokens those that do not lead on at a masked position from these controls (bool [controls]); where `behind` is
-        not 0: to these."""
-        if not len(tokens):
-            return tokens
-        sets = self._begin()
-        with sets.lock:
-            return tokens[
-                ~self._known.beside(self._at[position + 1] - 1, self.classes.of[tokens], controls, bool(behind))
-            ]
-
-    def may_avoid(self, position: int, asked: Sequence[tuple[int, bytes]]) -> list[bool]:
-        """Of tokens and a key each: is there a completion with the token at a masked position that has not the key there? False
-        where that is not looked at: where more than masked tokens is beside it, or marks are."""
-        tokens, marks, table = self._tokens, self._marks, self.table
-        if not 0 < position < len(tokens) - 1 or tokens[position - 1] != MASKED or tokens[position + 1] != MASKED:
-            return [False] * len(asked)
-        if (position, 0) in marks or (position + 1, 0) in marks:
-            return [False] * len(asked)
-        self._begin()
-        with table.sets.lock:
-            before, behind = self._known.forward(self._at[position]), self._known.backward(self._at[position + 1])
-            rows = [table.avoiding(token, key) for token, key in asked]
-            return [row is None or table.meets(before, row, behind) for row in rows]
-
     def leads_on(
         self, first: int, tokens: Sequence[int], spans: Sequence[Marked] = (), keys: tuple[bytes, ...] = (),
         behind: MarkedRow | None = None,
@@ -181,16 +138,6 @@ class MarkedRow:
             here = table.start(*begun) if first == 0 else self._known.forward(self._at[first])
             row, _ = table.row(table.base(tokens), first, tokens, marks)
             return table.meets(here, row, behind._known.backward(behind._at[end]))
-
-    def leads_with(self, trial: Trial, number: int, asked: Asked) -> bool:
-        """As leads_on, with the tokens of a trial, and marks around the places of its key."""
-        first, end, table = trial.first, trial.end, self.table
-        if first == 0:
-            return self.leads_on(first, trial.tokens, [(span, number, asked) for span in trial.made])
-        self._begin()
-        with table.sets.lock:
-            row = table.row_with(trial, number, asked, tuple(self._kept(first, end, ())))
-            return table.meets(self._known.forward(self._at[first]), row, self._known.backward(self._at[end]))
 
     def _kept(self, first: int, end: int, spans: Sequence[Marked]) -> list[Marked]:
         """The places with marks that begin or end at these positions, but for those beside others."""

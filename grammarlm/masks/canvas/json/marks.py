@@ -15,8 +15,7 @@ import numpy as np
 from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .marked_row import AVOIDED, NOT_BEGUN, Asked, Marked, MarkedRow, Marks, marks_among, marks_of, touch
-from .spans import Run
+from .marked_row import NOT_BEGUN, Marked, MarkedRow, Marks
 from .texts import texts_of
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from grammarlm.masks.matcher import Matcher
 
     from .explored import States
-    from .trials import Trial
     from .unrolled import Starts, Unrolled
     from .unrolled_view import UnrolledView
 
@@ -42,11 +40,8 @@ class MarkedTable:
         self._edges: dict[object, int] = {}
         self._generation: object = None
         self._coarser: tuple[int, int, np.ndarray] | None = None
-        self._avoiding: dict[tuple[int, bytes], np.ndarray | None] = {}
-        self._trials: dict[tuple[Trial, int, Asked, tuple[Marked, ...]], np.ndarray] = {}
         self._latest: dict[object, MarkedRow] = {}
         self._made: Unrolled | None = None
-        self._text: tuple[Unrolled, np.ndarray | None] | None = None
         self._base: tuple[Sequence[int], TokenClasses, np.ndarray] | None = None
         self._bytes: tuple[Unrolled, list[int]] | None = None
         self.unrolled: Unrolled
@@ -70,13 +65,6 @@ class MarkedTable:
         return found
 
     @property
-    def is_text(self) -> np.ndarray | None:
-        """bool by control: see UnrolledView.text_controls."""
-        if self._text is None or self._text[0] is not self.unrolled:
-            self._text = self.unrolled, self._view.text_controls(self.unrolled)
-        return self._text[1]
-
-    @property
     def sets(self) -> StackSets:
         return self.unrolled.table.sets
 
@@ -88,8 +76,6 @@ class MarkedTable:
         if found is not self._made:
             self._made, self.unrolled = found, found
             self._starts.clear()
-            self._avoiding.clear()
-            self._trials.clear()
         self._starts[keys, begun] = starts
         with self.sets.lock:
             self.sets.admit(starts)
@@ -130,29 +116,6 @@ class MarkedTable:
             reached = int(self.sets.forward(before, row, self.check)[-1])
             known[name] = int(self.sets.meet(reached, after))
         return bool(known[name])
-
-    def avoiding(self, token: int, key: bytes) -> np.ndarray | None:
-        """The classes of a token between masked ones and of marks: it has no such key where it may; None: it may nowhere."""
-        name = token, key
-        if name not in self._avoiding:
-            run = Run(1, [0], self._texts[token], has_left=True, has_right=True)
-            made = [span for span in run.spans if span.key == key]
-            marks = marks_of([(span, 0, AVOIDED) for span in made])
-            self._avoiding[name] = self.row(self.base([token]), 1, [token], marks)[0] if made else None
-        return self._avoiding[name]
-
-    def row_with(self, trial: Trial, number: int, asked: Asked, near: tuple[Marked, ...]) -> np.ndarray:
-        """The classes of a trial's tokens and of marks: around the places of its key, and of those near it, if not beside them."""
-        name = trial, number, asked, near
-        found = self._trials.get(name)
-        if found is None:
-            if len(self._trials) >= MOST_KNOWN:
-                self._trials.clear()
-            spans = [(span, number, asked) for span in trial.made]
-            kept = [one for one in near if not any(touch(one[0], span) for span in trial.made)]
-            marks = marks_among(kept, spans, trial.first, trial.end)
-            found = self._trials[name] = self.row(self.base(trial.tokens), trial.first, trial.tokens, marks)[0]
-        return found
 
     def coarser(self, classes: TokenClasses) -> np.ndarray:
         """int32 [K]: of each class of these states that of others which tell less apart; NEVER of classes without tokens."""

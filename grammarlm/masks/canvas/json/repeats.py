@@ -18,7 +18,7 @@ A place counts as given, too, where a masked token beside it is alone between gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
@@ -29,11 +29,10 @@ from grammarlm.layout.json_canvas import MOST_MARKS
 from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .answers import BOUND, EVERY, MOST, PlainRow
+from .answers import BOUND, EVERY, MOST, PLAIN
 from .explored import States
 from .marked_row import AVOIDED, FREE, Marked, MarkedRow
 from .spans import Run, Span, all_spans
-from .texts import texts_of
 from .twins import GivenTwice, is_outer
 
 if TYPE_CHECKING:
@@ -54,15 +53,11 @@ class Repeats:
         tokens: list[int],
         states: States,
         classes: TokenClasses,
-        classes_at: Callable[[int], np.ndarray],
-        plain: Callable[[], PlainRow | None],
         like: Repeats | None = None,
     ):
-        """`classes` without marks, and those that may stand at a position then; `plain`: the row without marks, of few open
-        brackets; `like`: of a row with the same tokens, but some of them masked."""
+        """`classes` without marks; `like`: of a row with the same tokens, but some of them masked."""
         self.grid, self.tokens, self.states, self.vocab = grid, tokens, states, grid.vocab
-        self.texts = texts_of(grid.vocab)
-        self.classes, self._unmarked_at, self._plain = classes, classes_at, plain
+        self.classes = classes
         self.had = grid.begun.keys
         self.text = grid.text(tokens)
         self.runs = grid.runs_of(tokens)
@@ -118,11 +113,6 @@ class Repeats:
     def twins(self) -> list[bytes]:
         """The keys that may come twice."""
         return [key for key, spans in self._all_spans.items() if len(spans) > 1 or key in self.had]
-
-    @property
-    def matters(self) -> bool:
-        """Is there any key that another may be like?"""
-        return bool(self._all_spans or self.had)
 
     def row(self, marked: Sequence[Marked], keys: tuple[bytes, ...], role: object, height: int = 0) -> MarkedRow:
         """The row with these marks, `keys` being those of mark 0, 1 and so on."""
@@ -185,14 +175,8 @@ class Repeats:
         return None if self.together is None else self.least_with(self.together, self.twins)
 
     @cached_property
-    def low(self) -> MarkedRow | PlainRow | None:
-        """`bound` without completions that have many brackets open at once; None where there is no other, or none is looked for.
-        Where no key may come twice it has no marks: a table of states that know them takes long."""
-        return self._marked_low if self.twins else self._plain()
-
-    @cached_property
-    def _marked_low(self) -> MarkedRow | None:
-        """`least`, of few open brackets."""
+    def low(self) -> MarkedRow | None:
+        """`least`, without completions that have many brackets open at once; None: there is no other, or none is looked for."""
         if not self._can_be_low or self.together is None:
             return None
         if self._shunning is not None:
@@ -228,14 +212,9 @@ class Repeats:
         return self.grid.marked_if_few(self.states, 1) is not None
 
     @cached_property
-    def bound(self) -> MarkedRow | PlainRow | None:
+    def bound(self) -> MarkedRow | None:
         """What it allows is allowed."""
         return self.least if self.low is None else self.low
-
-    @cached_property
-    def marked_bound(self) -> MarkedRow | None:
-        """The same, with marks in any case."""
-        return self.least if self._marked_low is None else self._marked_low
 
     @cached_property
     def wider(self) -> MarkedRow | None:
@@ -249,7 +228,7 @@ class Repeats:
     @cached_property
     def is_completable(self) -> bool | None:
         """None: that is not decided."""
-        if not self.twins or (self.bound is not None and self.bound.is_completable):
+        if self.bound is not None and self.bound.is_completable:
             return True
         if not all(self.with_key(key).is_completable for key in self.twins):
             return False
@@ -261,17 +240,12 @@ class Repeats:
     def shown(self) -> MarkedRow | None:
         """A row some of whose completions are those of the row, and have none of the keys that may come twice in one object; None:
         none is known."""
-        if not self.twins:
-            return None
-        rows: Iterator[MarkedRow | PlainRow | None] = (
-            row()
-            for row in (
-                lambda: self.bound,
-                lambda: self.with_key(self.twins[0]) if len(self.twins) == 1 else self.wider,
-                lambda: self.every(MOST_MARKS),
-            )
+        rows: tuple[Callable[[], MarkedRow | None], ...] = (
+            lambda: self.bound,
+            lambda: self.with_key(self.twins[0]) if len(self.twins) == 1 else self.wider,
+            lambda: self.every(MOST_MARKS),
         )
-        return cast("MarkedRow | None", next((row for row in rows if row is not None and row.is_completable), None))
+        return next((row for made in rows if (row := made()) is not None and row.is_completable), None)
 
     def every(self, most: int, height: int = 0) -> MarkedRow | None:
         """Marks around all keys that may come twice; None where that are more than `most`."""
@@ -288,9 +262,7 @@ class Repeats:
         return MOST_MARKS if len(self.tokens) <= SHORT_ROW else max(1, len(self.together or ()))
 
     def classes_at(self, position: int) -> np.ndarray:
-        """bool [K]: the classes that `most` allows at a position. Where keys may come twice, its states are those of `least`."""
-        if not self.twins:
-            return self._unmarked_at(position)
+        """bool [K]: the classes that `most` allows at a position."""
         known = self._at.get(position)
         if known is None:
             known = self._at[position] = np.zeros(self.classes.count, bool)
@@ -298,11 +270,13 @@ class Repeats:
             known[NEVER] = False
         return known
 
-    def named(self, name: object) -> MarkedRow | PlainRow | None:
+    def named(self, name: object) -> MarkedRow | None:
         """Rows that show what is allowed: `bound`, or with marks around one key (a tuple), no key or all, of as few open
         brackets."""
         if name == BOUND:
             return self.bound
+        if name == PLAIN:
+            return None
         height = 0 if self.low is None else self.grid.height
         if name == EVERY:
             return self.every(self.most_marks, height)

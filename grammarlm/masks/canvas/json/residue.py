@@ -1,44 +1,32 @@
 """What the states of a schema do not know, decided row by row.
 
-Which states a row needs is seen from its given tokens (doubts.py): how far numbers are followed, whether blanks and lengths are
-counted, which keys are tracked. What is still open is decided by the machine itself (settled.py):
-
-    no    of states that leave out numbers: asked again of states that have them by their form, then of those that follow them
-    yes   where keys are free: a completion in which none comes twice is read (apart.py)
-
-A question that is not decided so is not answered: Undecided, a LimitExceeded.
+Which states a row needs is seen from its given tokens (grid.py): whether lengths are counted, which keys are tracked. Where keys
+are free, and the states complete the row, a completion in which none comes twice is read (apart.py, settled.py). A question that is
+not decided so is not answered: Undecided, a LimitExceeded.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.protocol import MASKED, Draw, Undecided
+from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
 
 from .answers import Answer, PlainRow, plain_answer
 from .bounds import Bounds
 from .explored import States
-from .keys import perhaps_keys_of, spelled_keys_of
-from .overfull import best_of, drawn_of, overfull_gap
 from .repeats import Repeats
 from .settled import amended
 from .shown import only_shown
 from .singles import Singles
-from .spans import Run, beside
 
 if TYPE_CHECKING:
-    from grammarlm.masks.canvas.stack.row_states import StatesOfRow
-
     from .grid import JsonGrid
-    from .needless import Needless
 
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
 NO_TOKENS = np.zeros(0, np.int64)
@@ -47,8 +35,6 @@ NO_KEYS = frozenset[bytes]()
 
 class JsonPasses:
     """What is known of one row."""
-
-    finishing: Mapping[int, int] = {}
 
     def __init__(
         self, grid: JsonGrid, tokens: list[int], states: States, like: JsonPasses | None = None, before: JsonPasses | None = None
@@ -70,13 +56,12 @@ class JsonPasses:
         if (self.low if repeats is None else repeats.low) is not None:
             self.is_completable = True
         else:
-            by_marks = repeats is not None and bool(repeats.twins)
-            self.is_completable = repeats.most.is_completable if repeats and by_marks else self.inner.is_completable
+            self.is_completable = self.inner.is_completable if repeats is None else repeats.most.is_completable
         if self._before is not None:
             self._take(self._before)
         self._before = None
         self._given: dict[int, JsonPasses] = {}
-        self._added: dict[int, np.ndarray] = {}
+        self._refused: dict[int, np.ndarray] = {}
 
     def _refines(self, before: JsonPasses) -> bool:
         """Is the row that of others with some more tokens, and can these be completed?"""
@@ -90,30 +75,22 @@ class JsonPasses:
         repeats, added = self.repeats, frozenset[bytes]()
         if repeats is not None:
             added = repeats.keys if repeats.added is None else repeats.added
-            if self._has_escapes or before._has_escapes:
-                added |= frozenset().union(*(a ^ b for a, b in zip(self.keys, before.keys, strict=True)))
         older = {position: (answer, keys | added) for position, (answer, keys) in before._older.items()}
         older |= {position: (answer, added) for position, answer in before._answers.items()}
-        others = self._singles.others(before._singles)
         for position, (answer, keys) in older.items():
-            if position not in others:
-                self._older[position] = self._singles.still_known(position, answer), keys
+            self._older[position] = self._singles.still_known(position, answer), keys
 
     @cached_property
     def low(self) -> PlainRow | None:
         """The row without completions that have many brackets open at once; None where there is no other, or none is looked for."""
         grid, table = self.grid, self.lattice.table
-        if not grid.has_free_keys or table.micro_order is None:
+        if not grid.has_free_keys or table.has_circles:
             return None
         found = PlainRow(self.lattice, self._row, grid.latest_low.get(self.states), grid.height)
         if not found.is_completable:
             return None
         grid.latest_low[self.states] = found
         return found
-
-    @cached_property
-    def _has_escapes(self) -> bool:
-        return any(b"\\" in run for run in self._runs)
 
     @cached_property
     def inner(self) -> StackPasses:
@@ -142,9 +119,9 @@ class JsonPasses:
         if not may_repeat:
             return None
         found = self._new_repeats(None if self._before is None else self._before.repeats)
-        if found.twins and self.grid.marked_if_few(self.states, 1) is None:
-            return None  # and _tracks_by_tables says so from now on
-        return found if found.matters else None
+        if not found.twins or self.grid.marked_if_few(self.states, 1) is None:
+            return None  # where there are no marks, _tracks_by_tables says so from now on
+        return found
 
     @cached_property
     def _bounds(self) -> Bounds:
@@ -152,8 +129,7 @@ class JsonPasses:
         return Bounds(self.repeats)
 
     def _new_repeats(self, like: Repeats | None) -> Repeats:
-        here = weakref.proxy(self)
-        return Repeats(self.grid, self.tokens, self.states, self.classes, self.inner.classes_at, lambda: here.low, like)
+        return Repeats(self.grid, self.tokens, self.states, self.classes, like)
 
     @property
     def _tracks_by_tables(self) -> bool:
@@ -164,34 +140,16 @@ class JsonPasses:
         """
         table = self.lattice.table
         is_large = table.controls > MOST_MARKED or self.grid.has_no_marks(self.states)
-        return self.grid.has_free_keys and (table.micro_order is None or is_large)
-
-    @property
-    def asks_of_keys(self) -> bool:
-        """Is it asked of single tokens whether they spell a key again? Without marks, where there are few states: a table for each
-        key of many states takes seconds."""
-        return self.grid.has_free_keys and (not self._tracks_by_tables or self.lattice.table.micro_order is None)
+        return self.grid.has_free_keys and (table.has_circles or is_large)
 
     def has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
         if self._tracks_by_tables:
-            spelled = perhaps_keys_of(self._runs) if self.asks_of_keys else spelled_keys_of(self._runs)
-            count = Counter([*(key for key, _ in spelled), *self.grid.begun.keys])
-            return None if any(n > 1 and key not in self.states.keys for key, n in count.items()) else True
-        return self.repeats is None or not self.repeats.twins or self.repeats.is_completable
+            return None
+        return self.repeats is None or self.repeats.is_completable
 
     def amended(self, row: Sequence[int]) -> JsonPasses:
         return amended(self, row)
-
-    def another(self, refused: Sequence[int], logits: Any, choose: Callable[[], list[int]] | None) -> list[int] | None:
-        if self.is_text is None or overfull_gap(self.grid, refused) is None:
-            return None
-        return best_of(self, logits, self.is_text) if choose is None else drawn_of(self, choose)
-
-    @property
-    def is_text(self) -> np.ndarray | None:
-        """bool by control: are blanks text there? None where blanks are counted, or no matter."""
-        return self.lattice.is_text
 
     def is_read(self, row: Sequence[int]) -> bool:
         """Does the machine read a row?"""
@@ -208,46 +166,15 @@ class JsonPasses:
 
     def refused(self, position: int) -> np.ndarray:
         """See singles.py."""
-        if not self.is_completable or not self._singles.may_be_any:
+        if not self.is_completable:
             return NO_TOKENS
         if self.tokens[position] != MASKED:
             return self._without(position).refused(position)
-        return self._answer(position).refused
-
-    def added(self, position: int, opaque: Collection[int] = ()) -> np.ndarray:
-        """See needless.py."""
-        if not self.is_completable or self.needless is None:
-            return NO_TOKENS
-        if self.tokens[position] != MASKED:
-            return self._without(position).added(position)
-        if position not in self._added:
-            allowed = self.classes_at(position)
-            with self.lattice.table.sets.lock:
-                found = self.needless.added(self.states_of_row(), self.tokens, position, allowed, opaque=opaque)
-            is_beside = self._singles.has_blanks_beside(position)
-            is_sure = self.repeats is None and not is_beside
-            self._added[position] = found if is_sure else self.that_complete(position, found)
-        return self._added[position]
-
-    def that_complete(self, position: int, tokens: np.ndarray) -> np.ndarray:
-        """Of some tokens those with which the row is asked again, and can be completed."""
-        found = list[int]()
-        for token in tokens.tolist():
-            row = [*self.tokens[:position], token, *self.tokens[position + 1 :]]
-            try:
-                found += [token] if self.grid.token_passes(row, None).is_completable else []
-            except Undecided:
-                continue
-        return np.array(found, np.int64)
-
-    @property
-    def needless(self) -> Needless | None:
-        """The escapes that the states leave out; None: none."""
-        return self.grid.needless(self.lattice)
-
-    def states_of_row(self) -> StatesOfRow:
-        """Those of few open brackets, if these complete it. The lock of the sets is held."""
-        return self.inner.states() if self.low is None else self.low.states()
+        if position not in self._refused:
+            known = self._answer(position)
+            again = self._singles.again(position, known) if self.grid.has_free_keys else NO_TOKENS
+            self._refused[position] = np.union1d(known.refused, again) if len(again) else known.refused
+        return self._refused[position]
 
     def _answer(self, position: int) -> Answer:
         """What may stand at a masked position of a row that can be completed."""
@@ -264,38 +191,12 @@ class JsonPasses:
         if repeats is None:
             found = plain_answer(self.low, position, older, self.inner.classes_at)
         else:
-            if older is not None and self._bounds.holds(position, older):
-                escaped = self.keys[1] if self._has_escapes else NO_KEYS
-                same = self._bounds.spelled_anew(position, older, added, escaped)
-                if same is not None:
-                    return same
+            if older is not None and self._bounds.holds(older, added):
+                return older
             found = self._bounds.answer(position, older)
         if found is older:
             return found
         return self._singles.less(position, found)
-
-    @cached_property
-    def _runs(self) -> list[bytes]:
-        found, begun = self.grid.bytes_of(self.grid.text(self.tokens)), self.grid.begun.key
-        return found if begun is None or not self._tracks_by_tables else [b'"' + begun + found[0], *found[1:]]
-
-    @cached_property
-    def keys(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """The keys that are given, and those that an escape spells somewhere."""
-        found = dict.fromkeys(sorted(self.grid.begun.keys), False)
-        for key, body in perhaps_keys_of(self._runs):
-            found[key] = found.get(key, False) or key != body
-        if self._tracks_by_tables:
-            found = dict.fromkeys([*found, *self.grid.begun.keys], True)
-        return frozenset(found), frozenset(key for key, is_escaped in found.items() if is_escaped)
-
-    def beside(self, position: int) -> tuple[Run, Run] | None:
-        """The runs before and after a masked position; None behind a stop id."""
-        return beside(self._parts, position) if self.repeats is None else self.repeats.beside(position)
-
-    @cached_property
-    def _parts(self) -> list[Run]:
-        return self.grid.runs_of(self.tokens)
 
     def _without(self, position: int) -> JsonPasses:
         """Passes over the row without a given token."""

@@ -1,13 +1,12 @@
 """What keeps a schema's states few enough: scales, tried in turn until its states are no more than there may be.
 
 Only those are tried that can make a difference: arrays that count items have objects or arrays inside, many objects and arrays
-stand in more places than one, strings have a language.
+stand in more places than one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from .places import Places
@@ -20,7 +19,6 @@ class Scale(NamedTuple):
 
     shares: bool = False  # the states of objects and arrays within counted ones are there once: they push
     joins: bool = False  # and of those that stand in several places
-    is_plain: bool = False  # strings of a language are there in plain spelling alone
 
     def pushing(self, places: Places) -> set[int]:
         """The objects and arrays that push."""
@@ -32,16 +30,13 @@ class Scale(NamedTuple):
 WHOLE = Scale()
 
 
-def scales_of(places: Places, rows: Sequence[int], is_plain: bool) -> tuple[Scale, ...]:
-    """`is_plain`: strings have one spelling."""
+def scales_of(places: Places) -> tuple[Scale, ...]:
     found = [WHOLE]
     pushing = places.recursive()
     if places.counted() - pushing:
         found.append(Scale(shares=True))
     if _copies(places) > MANY_TIMES * len(places.inside):
         found.append(Scale(shares=True, joins=True))
-    if not is_plain and any(rows[row + 2] != 0 for row in places.strings):
-        found.append(found[-1]._replace(is_plain=True))
     return tuple(found)
 
 

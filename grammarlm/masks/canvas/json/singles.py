@@ -1,29 +1,29 @@
-"""Single tokens that may not stand at a masked position though their class may: each makes a second key like a given one, too many
-blanks beside given ones (gaps.py), or too long a string (lengths.py)."""
+"""Single tokens that may not stand at a masked position though their class may: each makes a second key like a given one, or too
+long a string (lengths.py)."""
 
 from __future__ import annotations
 
 import weakref
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .another_key import makes_another
-from .answers import Answer
-from .apart import Witness
-from .gaps import Gaps
+from .answers import NO_TOKENS, Answer
+from .apart import Work
 from .keys import spelling_tokens
 from .lengths import Lengths, counted_to
+from .shown import is_shown
+from .spans import Run, all_spans
 
 if TYPE_CHECKING:
-    from .explored import States
     from .residue import JsonPasses
 
-FEW_READ = 4  # tokens of a key of which a completion is read, before there is a table for the key
+SHORT_ROW = 16  # tokens: there all is asked that may matter
 
 
 class Singles:
@@ -31,33 +31,14 @@ class Singles:
 
     def __init__(self, passes: JsonPasses):
         self._passes: JsonPasses = weakref.proxy(passes)
-        self._tracking: dict[bytes, JsonPasses] = {}
         self._counting: dict[int, JsonPasses] = {}
 
-    @cached_property
-    def may_be_any(self) -> bool:
-        return self._passes.grid.has_free_keys or self._gaps is not None or self._lengths is not None
-
-    @cached_property
-    def _gaps(self) -> Gaps | None:
-        """None where blanks are counted, or no matter."""
-        passes, grid = self._passes, self._passes.grid
-        if passes.is_text is None:
-            return None
-        return Gaps(grid.text(passes.tokens), lambda: passes.inner, grid.vocab, grid.begun.blanks, passes.is_text)
+    # ------------------------------------------------------------------ long strings
 
     @cached_property
     def _lengths(self) -> Lengths | None:
         """None where characters are counted, or no matter."""
         return self._passes.grid.lengths(self._passes.tokens, self._passes.states)
-
-    def has_blanks_beside(self, position: int) -> bool:
-        """Are blanks given beside a position, which may be too many with those of a token?"""
-        return self._gaps is not None and self._gaps.are_beside(position)
-
-    def others(self, before: Singles) -> set[int]:
-        """The positions of which answers in a row with less tokens say nothing here: other blanks are given beside them."""
-        return set() if self._gaps is None or before._gaps is None else self._gaps.others(before._gaps)
 
     def still_known(self, position: int, answer: Answer) -> Answer:
         """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no
@@ -66,71 +47,74 @@ class Singles:
         return replace(answer, shown=None) if is_open else answer
 
     def less(self, position: int, found: Answer) -> Answer:
-        """What may stand at a masked position, without them."""
-        repeats, classes = self._passes.repeats, self._passes.classes
-        refused, shown = found.refused, found.shown
-        if self._gaps is not None and self._gaps.are_beside(position):
-            bound = self._passes.low if repeats is None else repeats.bound
-            more, is_shown = self._gaps.refused(position, found.classes, classes.of, refused, bound)
-            refused, shown = np.union1d(refused, more) if len(more) else refused, shown if is_shown else None
-        if self._lengths is not None and self._lengths.may_refuse(position):
-            lead = self._passes.lead_between
-            long = self._lengths.refused(position, found.classes, classes.of, refused, lead, self._counted_at)
-            refused, shown = np.union1d(refused, long) if len(long) else refused, None
-        if self._passes.asks_of_keys and (keys := self._escaped_keys(position)):
-            refused, shown = np.union1d(refused, self._with_escapes(position, keys, found.classes)), None
-        if repeats is not None and len(two := self._with_two_keys(position, found.classes, refused)):
-            refused, shown = np.union1d(refused, two), None
-        is_same = refused is found.refused and shown is found.shown
-        return found if is_same else replace(found, refused=refused, shown=shown)
-
-    def _with_two_keys(self, position: int, allowed: np.ndarray, refused: np.ndarray) -> np.ndarray:
-        """Of tokens that end a key and begin the next, which given tokens go on with, those that make them equal. Tokenizers have
-        hardly any, so the row is asked again with each."""
-        passes, behind = self._passes, position + 1
-        tokens = spelling_tokens(passes.grid.vocab).two_keys
-        if not len(tokens) or behind == len(passes.tokens) or passes.tokens[behind] == MASKED:
-            return tokens[:0]
-        asked = np.setdiff1d(tokens[allowed[passes.classes.of[tokens]]], refused)
-        return np.setdiff1d(asked, passes.that_complete(position, asked))
-
-    def _over(self, states: States) -> JsonPasses:
-        """The same row over other states."""
-        return self._passes.__class__(self._passes.grid, self._passes.tokens, states)
+        """What may stand at a masked position, without those that make too long a string."""
+        if self._lengths is None or not self._lengths.may_refuse(position):
+            return found
+        of, lead = self._passes.classes.of, self._passes.lead_between
+        long = self._lengths.refused(position, found.classes, of, found.refused, lead, self._counted_at)
+        return replace(found, refused=np.union1d(found.refused, long) if len(long) else found.refused, shown=None)
 
     def _counted_at(self, position: int, ids: np.ndarray, characters: int) -> np.ndarray:
         """bool: which of some tokens states allow that count so many characters."""
-        counted = counted_to(characters)
+        counted, passes = counted_to(characters), self._passes
         if counted not in self._counting:
-            self._counting[counted] = self._over(self._passes.states._replace(counted=counted))
+            states = passes.states._replace(counted=counted)
+            self._counting[counted] = passes.__class__(passes.grid, passes.tokens, states)
         return self._counting[counted].have_class(position, ids)
 
-    def _escaped_keys(self, position: int) -> dict[bytes, set[int]]:
-        """By key the tokens that spell it there with an escape in one of two places; without marks, all that spell it."""
-        passes = self._passes
-        runs = passes.beside(position) if passes.keys[0] else None
-        return {} if runs is None else spelling_tokens(passes.grid.vocab).with_escapes(*passes.keys, *runs)
+    # ------------------------------------------------------------------ keys
 
-    def _is_read_with(self, position: int, token: int) -> bool:
-        """Is the first completion found with a token one? It need not have a key twice, and a table for the key takes long."""
-        passes = self._passes
-        row = [*passes.tokens[:position], token, *passes.tokens[position + 1 :]]
-        after = passes.__class__(passes.grid, row, passes.states, passes)
-        return after.is_completable and after.is_read(Witness(after).first(after.inner.some))
+    def again(self, position: int, known: Answer) -> np.ndarray:
+        """Of the tokens that are allowed at a masked position those that spell a given key again, with the given tokens beside
+        them, in the same object whatever else is filled in: the row is asked of a completion with each."""
+        passes, grid = self._passes, self._passes.grid
+        tokens = self._spelling(position)
+        tokens = tokens[known.classes[passes.classes.of[tokens]] & ~np.isin(tokens, known.refused)]
+        if not len(tokens):
+            return NO_TOKENS
+        shown = set(grid.shown.of(np.array(passes.tokens))[:, position].tolist())
+        work, found = Work(), list[int]()
+        for token in tokens.tolist():
+            if token not in shown and not self._is_like_the_last(position, token):
+                found += [] if is_shown(passes, position, token, work) else [token]
+        return np.array(found, np.int64)
 
-    def _with_escapes(self, position: int, keys: dict[bytes, set[int]], allowed: np.ndarray) -> np.ndarray:
-        """Those that make a second key with an escape in one of the two: what marks do not follow, a table for the key does."""
-        found, states = set[int](), self._passes.states
-        for key, every in keys.items():
-            tokens = [token for token in every if allowed[self._passes.classes.of[token]]]
-            if self._passes.repeats is not None:
-                tokens = [token for token in tokens if not makes_another(self._passes.repeats, position, token, key)]
-            if key not in self._tracking and len(tokens) <= FEW_READ:
-                tokens = [token for token in tokens if not self._is_read_with(position, token)]
-            if tokens and key not in states.keys:
-                if key not in self._tracking:
-                    self._tracking[key] = self._over(states._replace(keys=tuple(sorted({*states.keys, key}))))
-                tracking = self._tracking[key]
-                allowed_then = tracking.classes_at(position)
-                found.update(token for token in tokens if not allowed_then[tracking.classes.of[token]])
-        return np.array(sorted(found), np.int64)
+    def _is_like_the_last(self, position: int, token: int) -> bool:
+        """Is the last completion one with the token, too?"""
+        grid, given = self._passes.grid, self._passes.tokens
+        row = grid.latest_read
+        if row is None or any(token not in (MASKED, other) for token, other in zip(given, row, strict=True)):
+            return False
+        row = [*row[:position], token, *row[position + 1 :]]
+        if not self._passes.is_read(row) or not grid.may_end_after(row):
+            return False
+        grid.shown.add(row)
+        return True
+
+    def _spelling(self, position: int) -> np.ndarray:
+        """The tokens that spell a key of the row again. In longer rows a quote of it is theirs or given: where it may be masked,
+        another token there makes another key of it, unless there is no other."""
+        before, after = self._beside.get(position, (None, None))
+        if before is None or after is None:
+            return NO_TOKENS
+        spelling = spelling_tokens(self._passes.grid.vocab)
+        is_short = len(self._passes.tokens) + self._passes.grid.room <= SHORT_ROW
+        found = spelling.of(self._keys, before.begins(is_short), after.ends(is_short))
+        groups = (group for _, having in found for group in having)
+        tokens = {token for group in groups for token in group}
+        tokens.update(spelling.two_keys.tolist() if after.starts else ())
+        return np.array(sorted(tokens), np.int64)
+
+    @cached_property
+    def _runs(self) -> list[Run]:
+        return self._passes.grid.runs_of(self._passes.tokens)
+
+    @cached_property
+    def _beside(self) -> dict[int, tuple[Run, Run]]:
+        """By masked position the runs before and after it; none behind a stop id."""
+        return {before.end: (before, after) for before, after in pairwise(self._runs)}
+
+    @cached_property
+    def _keys(self) -> frozenset[bytes]:
+        """That the row gives, or a matcher has read."""
+        return frozenset((*(span.key for span in all_spans(self._runs)), *self._passes.grid.begun.keys))

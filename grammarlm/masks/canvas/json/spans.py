@@ -7,7 +7,7 @@ the first byte of a masked token beside the span, which may have other bytes as 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,16 +16,13 @@ from typing import NamedTuple
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .texts import decoded, texts_of
+from .texts import texts_of
 
-BODY = rb'[^"\\\x00-\x1f]*'
-CLOSED = re.compile(rb"(" + BODY + rb')"[ \t\r\n]*(?::|$)')
-TO_THE_END, WHOLE = re.compile(rb'"(' + BODY + rb")$"), re.compile(BODY + rb"$")
-OPEN_KEY = re.compile(rb'"([^"\\]*)$')  # to the end of what is given before a masked token
-REST_OF_KEY = re.compile(rb'([^"\\]*)"[ \t\r\n]*(?::|$)')  # and from the beginning of what is given after it
-ESCAPED_FROM_QUOTE = re.compile(rb'"((?:[^"\\]|\\.)*)$', re.S)
-ESCAPED_TO_QUOTE = re.compile(rb'((?:[^"\\]|\\.)*)"[ \t\r\n]*(?::|$)', re.S)
-INSIDE = re.compile(rb'[^"\\]*')
+BODY = rb'(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*'
+TO_QUOTE = re.compile(rb"(" + BODY + rb')"')
+CLOSED = re.compile(TO_QUOTE.pattern + rb"[ \t\r\n]*(?::|$)")
+# To the end of what is given, perhaps within an escape.
+OPEN_KEY, INSIDE = re.compile(rb'(?<!\\)"(' + BODY + rb"\\?)$"), re.compile(BODY + rb"\\?")
 BLANKS = b" \t\r\n"
 BEFORE_KEYS = (b"", b"{", b",")
 MOST_KNOWN = 1 << 14  # runs
@@ -55,52 +52,32 @@ class Run:
     @cached_property
     def open_key(self) -> bytes | None:
         """What the run may have at its end of a key that goes on behind it."""
-        return _opened(OPEN_KEY.search(self.text))
+        if self.first == 0 and self.has_left and INSIDE.fullmatch(self.text):
+            return self.begun + self.text
+        match = OPEN_KEY.search(self.text)
+        if match is None or self.text[: match.start()].rstrip(BLANKS)[-1:] not in BEFORE_KEYS:
+            return None
+        return match[1]
 
     @cached_property
     def closed_key(self) -> bytes | None:
         """And at its beginning of one that has begun before."""
-        return _first(REST_OF_KEY.match(self.text))
+        match = CLOSED.match(self.text)
+        return None if match is None else match[1]
 
-    @cached_property
-    def begun_key(self) -> bytes | None:
-        """As open_key, perhaps with escapes."""
-        return _opened(ESCAPED_FROM_QUOTE.search(self.text))
-
-    @cached_property
-    def rest_of_key(self) -> bytes | None:
-        return _first(ESCAPED_TO_QUOTE.match(self.text))
-
-    @cached_property
-    def begins(self) -> frozenset[bytes]:
-        """What it may have at its end of a key that goes on behind it. The quote may be masked."""
+    def begins(self, may_be_masked: bool) -> frozenset[bytes]:
+        """The same, as a set. `may_be_masked`: the quote may be that of a masked token before it, too."""
         found = set() if self.open_key is None else {self.open_key}
-        if self.has_left and INSIDE.fullmatch(self.text):
+        if may_be_masked and self.has_left and INSIDE.fullmatch(self.text):
             found.add(self.begun + self.text)
         return frozenset(found)
 
-    @cached_property
-    def ends(self) -> frozenset[bytes]:
-        """What it may have at its beginning of a key that has begun before it."""
+    def ends(self, may_be_masked: bool) -> frozenset[bytes]:
+        """And of `closed_key`."""
         found = set() if self.closed_key is None else {self.closed_key}
-        if self.has_right and INSIDE.fullmatch(self.text):
+        if may_be_masked and self.has_right and INSIDE.fullmatch(self.text):
             found.add(self.text)
         return frozenset(found)
-
-    @cached_property
-    def escaped_begins(self) -> frozenset[bytes]:
-        """The text that `begun_key` means."""
-        return _meant(self.begun_key)
-
-    @cached_property
-    def escaped_ends(self) -> frozenset[bytes]:
-        return _meant(self.rest_of_key)
-
-    def with_token(self, text: bytes, after: Run) -> Run:
-        """This run, a token with these bytes behind it, and the run behind that."""
-        behind = len(self.text) + len(text)
-        starts = [*self.starts, len(self.text), *(behind + start for start in after.starts)]
-        return Run(self.first, starts, self.text + text + after.text, self.has_left, after.has_right, self.begun)
 
     def place(self, offset: int) -> Place:
         if offset >= len(self.text):
@@ -119,22 +96,6 @@ class Span(NamedTuple):
     def behind(self) -> int:
         """The first position behind it."""
         return self.end[0] + (self.end[1] > 0)
-
-
-def _meant(body: bytes | None) -> frozenset[bytes]:
-    text = None if body is None else decoded(body)
-    return frozenset() if text is None else frozenset((text,))
-
-
-def _first(match: re.Match[bytes] | None) -> bytes | None:
-    return None if match is None else match[1]
-
-
-def _opened(match: re.Match[bytes] | None) -> bytes | None:
-    """What is behind a quote, if that may open a key."""
-    if match is None or match.string[: match.start()].rstrip(BLANKS)[-1:] not in BEFORE_KEYS:
-        return None
-    return match[1]
 
 
 class Runs:
@@ -172,12 +133,6 @@ class Runs:
         )
 
 
-def beside(runs: Sequence[Run], position: int) -> tuple[Run, Run] | None:
-    """The runs before and after a masked position; None behind a stop id."""
-    at = bisect_left(runs, position, key=lambda run: run.end)
-    return (runs[at], runs[at + 1]) if at + 1 < len(runs) else None
-
-
 def openings(run: Run) -> Iterator[int]:
     """The offsets behind quotes that may open a key."""
     at = run.text.find(b'"')
@@ -193,13 +148,13 @@ def spans_of(run: Run) -> list[Span]:
     if run.has_left:
         if match := CLOSED.match(run.text):
             found.append(Span(run.begun + match[1], (run.first, 0), run.place(match.end(1)), is_given=run.first == 0))
-        elif run.has_right and WHOLE.match(run.text):
+        elif run.has_right and INSIDE.fullmatch(run.text):
             found.append(Span(run.begun + run.text, (run.first, 0), (run.end, 0), is_given=False))
     for at in openings(run):
         if match := CLOSED.match(run.text, at):
             found.append(Span(match[1], run.place(at), run.place(match.end(1)), is_given=True))
-        elif run.has_right and (match := TO_THE_END.match(run.text, at - 1)):
-            found.append(Span(match[1], run.place(at), (run.end, 0), is_given=False))
+        elif run.has_right and INSIDE.fullmatch(run.text, at):
+            found.append(Span(run.text[at:], run.place(at), (run.end, 0), is_given=False))
     return found
 
 

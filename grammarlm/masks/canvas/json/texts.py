@@ -12,7 +12,10 @@ import numpy as np
 from grammarlm.masks.canvas.classes import STOP, TokenClasses
 from grammarlm.vocab.vocabulary import Vocabulary
 
-QUOTE, BACKSLASH = 34, 92
+QUOTE = 34
+SPELLED = [
+    bytes([byte]) if byte > 0x7F else json.dumps(chr(byte), ensure_ascii=False)[1:-1].encode() for byte in range(256)
+]
 
 
 @lru_cache(maxsize=4)
@@ -55,6 +58,11 @@ def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.
         np.logical_and.at(found, classes.of[:size], is_quote)
         found[STOP] = False
     return ends, begins
+
+
+def spelled(text: bytes) -> bytes:
+    """The body of the JSON string that is this text, or its beginning: there is one plain spelling."""
+    return b"".join([SPELLED[byte] for byte in text])
 
 
 def decoded(body: bytes) -> bytes | None:

@@ -10,7 +10,7 @@ in a vector, too, that of the rest over all return states. It is `ALL_RETURNS` w
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +19,6 @@ from grammarlm.layout.json_canvas import NONE, POP, PUSH, STEP
 from grammarlm.vocab.byte_trie import ByteTrie
 
 from .automaton import ALL_RETURNS, ByteAutomaton, Way
-from .capped import Capped, LongBlanks
 from .vectors import UNKNOWN, Vectors
 
 IDENTITY, NOWHERE = 1, 2  # vectors, beside ALL_RETURNS
@@ -47,8 +46,6 @@ class TrieVocabulary(Protocol):
 
 class TokenEffects:
     """Vectors: int32 [S], effects as in automaton.py."""
-
-    none = NOWHERE
 
     def __init__(self, automaton: ByteAutomaton, max_bytes: int, check: Callable[[], None]):
         self._automaton, self._check = automaton, check
@@ -81,45 +78,6 @@ class TokenEffects:
     def of_bytes(self) -> np.ndarray:
         """int32 [256]: the number of the vector of each byte."""
         return self._moved_all(np.full(256, IDENTITY), self._automaton.class_of.astype(np.int64))
-
-    def forbid_long_blanks(self, tokens: Iterable[LongBlanks], vectors: np.ndarray) -> None:
-        """Of tokens with more blanks in one place than are allowed between tokens of JSON: there they are refused."""
-        capped = Capped(self)
-        for token, spelled in tokens:
-            vectors[token] = capped.read(IDENTITY, spelled)
-
-    def move(self, vector: int, byte: int) -> int:
-        return self._move(vector, int(self._automaton.class_of[byte]))
-
-    def parted(self, vector: int) -> tuple[int, int]:
-        """The ways of a vector that end in text, and those that end between tokens of JSON."""
-        here, is_text = self.vector(vector), self._automaton.is_text
-        of_text = is_text[np.where((here >= 0) & (here < self._states), here, 0)]
-        found = np.stack([np.where(of_text, here, NONE), np.where(of_text, NONE, here)])
-        for effect in np.unique(here[here >= self._states]).tolist():
-            ways: tuple[set[Way], set[Way]] = set(), set()
-            for way in self.ways_of(effect):
-                if way[0] != POP:
-                    ways[not is_text[way[-1]]].add(way)
-                    continue
-                for of, rest in zip(ways, self.parted(way[1]), strict=True):
-                    of.update({(POP, rest)} if rest != NOWHERE else ())
-            for row, of in zip(found, ways, strict=True):
-                row[here == effect] = self._effect(frozenset(of))
-        return self._number(found[0]), self._number(found[1])
-
-    def united(self, vectors: Sequence[int]) -> int:
-        """The vector with the ways of some."""
-        rows = np.stack([self.vector(vector) for vector in vectors])
-        kinds, of = np.unique(rows, axis=1, return_inverse=True)
-        unions = [
-            self._effect(frozenset().union(*(self.ways_of(effect) for effect in kind if effect != NONE)))
-            for kind in kinds.T.tolist()
-        ]
-        return self._number(np.array(unions, np.int32)[of.reshape(-1)])
-
-    def _number(self, vector: np.ndarray) -> int:
-        return NOWHERE if (vector == NONE).all() else self._vectors.number(vector.astype(np.int32))
 
     def vector(self, number: int) -> np.ndarray:
         """int32 [S]: what it does to each state."""

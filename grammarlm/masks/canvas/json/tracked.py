@@ -2,7 +2,7 @@
 
 The program's rows are copied with a table of the tracked keys after them, and without `uniqueItems`: an array's frame has a bit for
 each of its values instead (kernels/cpu/json/canvas/explore.py). Large maxLengths are left out where no row can break them
-(doubts.py).
+(lengths.py).
 """
 
 from __future__ import annotations
@@ -28,11 +28,6 @@ def long_strings(rows: Sequence[int], strings: Iterable[int], counted: int = MOS
     return [row for row in strings if rows[row + 1] > counted and rows[row + 3] == 0]
 
 
-def long_languages(rows: Sequence[int], strings: Iterable[int]) -> list[int]:
-    """The rows of strings of a language whose characters are counted."""
-    return [row for row in strings if rows[row + 2] != 0 and (rows[row] > 0 or rows[row + 1] >= 0)]
-
-
 @dataclass(frozen=True, eq=False)
 class TrackedProgram:
     """Rows for the kernel; see layout/json_canvas.py for `words` and `items`."""
@@ -51,10 +46,9 @@ def tracked_program(
     keys: Sequence[bytes],
     arrays: Sequence[int],
     uncounted: Iterable[int],
-    of_any_length: Iterable[int] = (),
 ) -> TrackedProgram:
     """`keys`: free keys to be tracked, sorted; `arrays`: rows of arrays whose items must differ; `uncounted`: of strings of which
-    no more characters are counted than the fewest; `of_any_length`: of those of which none are."""
+    no more characters are counted than the fewest."""
     count = program.blob_at // 8
     whole = np.frombuffer(program.rows, np.int64)
     rows, blob = whole[:count].copy(), whole[count:].tobytes()
@@ -64,8 +58,6 @@ def tracked_program(
         rows[row + Array.UNIQUE] = 0
     for row in uncounted:
         rows[row + 1] = -1
-    for row in of_any_length:
-        rows[row : row + 2], rows[row + 3] = (0, -1), 0
     table = np.zeros((len(keys), Key.LENGTH), np.int64)
     for i, key in enumerate(keys):
         table[i, : Key.SIZE + 1] = len(blob), len(key)

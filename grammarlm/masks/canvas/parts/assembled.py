@@ -32,7 +32,7 @@ Point = tuple[int, int]  # its kind, and its number among those
 class Assembly:
     """Makes the table."""
 
-    def __init__(self, machines: Machines, vocab: NodeVocabulary, is_capped: bool, marked: np.ndarray | None):
+    def __init__(self, machines: Machines, vocab: NodeVocabulary, marked: np.ndarray | None):
         """`marked`: the classes of bytes and marks of the first machine, where it knows marks."""
         self._machines, self._vocab, self._marked = machines, vocab, marked
         tables = [machine.table for machine in machines.machines]
@@ -43,7 +43,7 @@ class Assembly:
         self._rules: list[tuple[int, int, Point]] = []
         self._ways = [Ends(machines, k) for k in range(len(tables))]
         self._crossings = [
-            crossings(machines, e, owner, self._ways[owner].classes[e], vocab, is_capped)
+            crossings(machines, e, owner, self._ways[owner].classes[e], vocab)
             for e, owner in enumerate(each.machine for each in machines.exits)
         ]
         self.classes, self._class_of = self._token_classes()

@@ -38,15 +38,14 @@ class Ruled(NamedTuple):
     def machine(self, leaves: int) -> Machine:
         """As the machine that is left by this exit alone."""
         controls = self.table.controls
-        return Machine(self.table, self.classes, np.full(controls, leaves), np.ones(controls, bool))
+        return Machine(self.table, self.classes, np.full(controls, leaves))
 
 
 def joined_machine(flat: Unrolled) -> Machine:
     """The parts without rules; what their states accept is an exit, from 1 on."""
     before = np.zeros(FIRST_CONTROL, int)
     exit_of = np.concatenate([before, flat.machine.accepts]) - 1
-    is_text = np.concatenate([before, flat.machine.is_text]).astype(bool)
-    return Machine(flat.table, flat.classes, exit_of, is_text)
+    return Machine(flat.table, flat.classes, exit_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +59,14 @@ class Crossed(Unrolled):
 
 
 def crossed(
-    source: Any, flat: Unrolled, machines: Machines, begins: Iterable[tuple[int, Place]], nodes: NodeVocabulary, is_capped: bool
+    source: Any, flat: Unrolled, machines: Machines, begins: Iterable[tuple[int, Place]], nodes: NodeVocabulary
 ) -> Crossed:  # fmt: skip
     """`begins`: where texts begin, by machine."""
-    made = Assembly(machines, nodes, is_capped, flat.byte_classes if flat.has_marks else None)
+    made = Assembly(machines, nodes, flat.byte_classes if flat.has_marks else None)
     places = [machines.joint(machine, place) for machine, place in begins]
     classes = of_ids(made.classes, nodes)
     return Crossed(
-        source, flat.machine, classes, made.table, flat.has_marks, {}, flat.has_loose, places, made.byte_classes, machines
+        source, flat.machine, classes, made.table, flat.has_marks, {}, places, made.byte_classes, machines
     )  # fmt: skip
 
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grammarlm.masks.canvas.json.capped import Capped
-
 from .machines import Machines
 from .nodes import ROOT_NODE, NodeVocabulary
 
@@ -23,11 +21,8 @@ class Crossings(NamedTuple):
     places: np.ndarray  # int64 [N]: the number of the set after its rest
 
 
-def crossings(
-    machines: Machines, number: int, owner: int, ends: np.ndarray, vocab: NodeVocabulary, is_capped: bool
-) -> Crossings:
-    """`ends`, bool [K]: the classes of prefixes after which a text of the machine `owner` may leave by this exit; `is_capped`: more
-    blanks in a token than are allowed between tokens of JSON are not counted by states."""
+def crossings(machines: Machines, number: int, owner: int, ends: np.ndarray, vocab: NodeVocabulary) -> Crossings:
+    """`ends`, bool [K]: the classes of prefixes after which a text of the machine `owner` may leave by this exit."""
     of, trie, begin = machines.machines[owner].classes.of, vocab.trie, machines.begins[number]
     order, starts = vocab.children
     if not begin:
@@ -46,8 +41,7 @@ def crossings(
         cut = level[vocab.is_cut[level] & ends[of[level]]]
         new = np.stack([cut, of[cut], np.full(len(cut), begin)], 1).astype(np.int64)
         waiting = np.concatenate([here, new])
-    all_found = Crossings(*np.concatenate(found).T)
-    return _without_long_blanks(machines, all_found, number, owner, ends, vocab) if is_capped else all_found
+    return Crossings(*np.concatenate(found).T)
 
 
 def _distinct(rows: np.ndarray) -> np.ndarray:
@@ -58,24 +52,3 @@ def _after(machines: Machines, places: np.ndarray, byte: np.ndarray) -> np.ndarr
     pairs, of = np.unique(places * 256 + byte, return_inverse=True)
     after = [machines.after(*divmod(pair, 256)) for pair in pairs.tolist()]
     return np.array(after, np.int64)[of.reshape(-1)]
-
-
-def _without_long_blanks(
-    machines: Machines, found: Crossings, number: int, owner: int, ends: np.ndarray, vocab: NodeVocabulary
-) -> Crossings:
-    """Tokens with more blanks in one place than are allowed between tokens of JSON are read again, without those."""
-    of, again = machines.machines[owner].classes.of, list[tuple[int, int, int]]()
-    tokens = [long for long in vocab.long_blanks if vocab.is_token[long.token]]
-    capped = Capped(machines)
-    for node, spelled in tokens:
-        cuts, prefix, at = [(0, EMPTY)], node, len(spelled)
-        while at > 1:
-            prefix, at = int(vocab.trie.parent[prefix]), at - 1
-            if vocab.is_cut[prefix] and ends[of[prefix]]:
-                cuts.append((at, int(of[prefix])))
-        for begin, kind in cuts:
-            if places := capped.read(machines.begins[number], spelled[begin:]):
-                again.append((node, kind, places))
-    kept = ~np.isin(found.node, [long.token for long in tokens])
-    rows = np.concatenate([np.stack(found, 1)[kept], np.array(again, np.int64).reshape(-1, 3)])
-    return Crossings(*_distinct(rows).T)

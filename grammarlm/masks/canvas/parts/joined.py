@@ -34,7 +34,6 @@ class Table:
     next: np.ndarray  # int32 [S, 256]
     specials: np.ndarray  # int32 [N, 4]
     accepts: np.ndarray  # int or bool [S]
-    is_text: np.ndarray  # bool [S]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +65,10 @@ def joined(parts: Sequence[Part], graph: PartGraph, ends: Sequence[int], check: 
             check()
             table[here] = unions.of_rows(table[here], rows[after])
     begins = tuple(offset + part.start for part, offset in zip(parts, first, strict=False))
-    is_text = np.concatenate([part.table.is_text for part in parts])
     return Joined(
         table,
         unions.specials(),
         end_of,
-        is_text,
         tuple(first[:-1]),
         begins,
         tuple(begins[part] for part in graph.firsts),

@@ -31,7 +31,6 @@ class Machine:
     table: StackTable
     classes: TokenClasses  # of nodes (nodes.py)
     exit_of: np.ndarray  # int [controls]: the exit where a text may end, -1: not
-    is_text: np.ndarray  # bool [controls]: are blanks text there?
 
 
 @dataclass(frozen=True)
@@ -148,19 +147,3 @@ class Machines:
 
     def _inner(self, machine: int, control: int) -> int:
         return control - int(self.first_control[machine]) + FIRST_CONTROL
-
-    # ------------------------------------------------------------------ as readings (json/capped.py)
-
-    none = 0
-
-    def move(self, reading: int, byte: int) -> int:
-        return self.after(reading, byte)
-
-    def parted(self, reading: int) -> tuple[int, int]:
-        """The places in text, and those between tokens of JSON."""
-        places = self.sets[reading]
-        text = frozenset(p for p in places if self.machines[k := self.owner(p[0])].is_text[self._inner(k, p[0])])
-        return self.number(text), self.number(places - text)
-
-    def united(self, readings: Sequence[int]) -> int:
-        return self.number(NOWHERE.union(*(self.sets[reading] for reading in readings)))

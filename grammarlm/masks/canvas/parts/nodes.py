@@ -8,8 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from grammarlm.layout.json_canvas import MARKS
-from grammarlm.masks.canvas.json.capped import LongBlanks, is_long
-from grammarlm.masks.machines.json.vocabulary.blanks import LONGEST_RUN
 from grammarlm.vocab.vocabulary import Vocabulary
 
 ROOT_NODE = -1
@@ -71,13 +69,3 @@ class NodeVocabulary:
             found.append(int(self.trie.byte[node]))
             node = int(self.trie.parent[node])
         return bytes(reversed(found))
-
-    @cached_property
-    def long_blanks(self) -> list[LongBlanks]:
-        """Nodes with a run of white space of more than LONGEST_RUN blanks."""
-        found = []
-        for node in np.flatnonzero((self.trie.depth > LONGEST_RUN) & (self.is_token | self.is_cut)).tolist():
-            spelled = self.spelled(node)
-            if is_long(spelled):
-                found.append(LongBlanks(node, spelled))
-        return found

@@ -27,10 +27,6 @@ class PartStates(Protocol):
     @property
     def count(self) -> int: ...
 
-    @property
-    def has_loose(self) -> bool:
-        """Are there numbers that the states do not follow?"""
-
     def table(self) -> Part: ...
 
     def starts_of(self, term: Any, keys: tuple[bytes, ...] = (), begun: int = -1) -> Starts:
@@ -40,17 +36,13 @@ class PartStates(Protocol):
 class SchemaStates:
     """Of a schema."""
 
-    def __init__(self, schema: JsonView, states: States, most: int | None):
-        self._program, self._explorer = schema.program, schema.explorer(states, most)
+    def __init__(self, schema: JsonView, states: States):
+        self._program, self._explorer = schema.program, schema.explorer(states)
         self.starts_of = self._explorer.starts_of
 
     @property
     def count(self) -> int:
         return self._explorer.count
-
-    @property
-    def has_loose(self) -> bool:
-        return self._explorer.has_loose
 
     def table(self) -> Part:
         explored = self._explorer.run(start_thread(self._program))
@@ -59,8 +51,6 @@ class SchemaStates:
 
 class RegularStates:
     """Of a regular language."""
-
-    has_loose = False
 
     def __init__(self, automaton: Automaton, has_marks: bool):
         """`has_marks`: a row has marks around keys of schemas; here these are no bytes at all."""
@@ -75,10 +65,9 @@ class RegularStates:
             self._numbers, table, accepting = collected(automaton, self._begins)
             class_of = automaton.program.byte_sets.class_of
         after = table[TEXTS:, class_of].astype(np.int32) - TEXTS
-        is_text = np.ones(len(after), bool)
         if self._has_marks:
             after[:, list(MARKS_BEHIND)] = np.arange(len(after))[:, None]
-        self._table = Table(np.where(after < 0, NONE, after), np.zeros((0, 4), np.int32), accepting[TEXTS:], is_text)
+        self._table = Table(np.where(after < 0, NONE, after), np.zeros((0, 4), np.int32), accepting[TEXTS:])
 
     @property
     def count(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -75,7 +75,6 @@ class PartsView(UnrolledView):
         self._schemas = {number: JsonView(schema) for number, schema in schemas.items()}
         found = list(self._schemas.values())
         self.has_free_keys = any(schema.has_free_keys for schema in found)
-        self.has_cap, self.is_plain = any(s.has_cap for s in found), all(s.is_plain for s in found)
         self.spelled = tuple(sorted({key for schema in found for key in schema.spelled}))
         self.long_lengths = tuple(sorted({length for schema in found for length in schema.long_lengths}))
 
@@ -154,60 +153,46 @@ class PartsView(UnrolledView):
 
     # ------------------------------------------------------------------ states
 
-    def _made(self, states: States, most: int | None = None) -> Unrolled:
+    def _made(self, states: States) -> Unrolled:
         of: dict[int, PartStates] = {}
         for part in self._plain:
             automaton = self._automata[part]
             if id(automaton) not in of:
                 schema = self._schemas.get(id(automaton))
                 of[id(automaton)] = (
-                    RegularStates(automaton, states.marks > 0) if schema is None else SchemaStates(schema, states, most)
+                    RegularStates(automaton, states.marks > 0) if schema is None else SchemaStates(schema, states)
                 )
-        return self._joined(states, {part: of[id(self._automata[part])] for part in self._plain}, most)
+        return self._joined(states, {part: of[id(self._automata[part])] for part in self._plain})
 
-    def _joined(
-        self,
-        states: States,
-        parts: dict[int, PartStates],
-        most: int | None = None,
-        ruled: dict[int, Ruled] | None = None,
-    ) -> Unrolled:
+    def _joined(self, states: States, parts: dict[int, PartStates], ruled: dict[int, Ruled] | None = None) -> Unrolled:
         check = Clock(self._program.limits).check
         tables = {id(each): each.table() for each in parts.values()}
         table = joined([tables[id(parts[part])] for part in self._plain], self._plain_graph, self._ends, check)
-        has_loose = any(part.has_loose for part in parts.values())
         begins: Starts = [(start, ()) for start in table.starts]
         if self._ruled:
             ruled = ruled or {part: Ruled.of(view) for part, view in self._views.items()}
         machine = byte_automaton(table, check)
-        flat = unrolled(self._automaton, None, machine, has_loose, begins, self.tokens(states), most)
+        flat = unrolled(self._automaton, None, machine, begins, self.tokens(states))
         source = Source(states, parts, table, flat, ruled or {})
         return self._crossed(source) if self._ruled else replace(flat, source=source)
 
     def tokens(self, states: States) -> Tokens:
-        found = super().tokens(states)
         if not self._ruled:
-            return found
+            return super().tokens(states)
         nodes = self._nodes
-        return Tokens(nodes, nodes.long_blanks if found.long else [], nodes.marked if states.marks else None)
+        return Tokens(nodes, nodes.marked if states.marks else None)
 
     def _crossed(self, source: Source) -> Crossed:
         """With the parts that have rules."""
-        is_capped, check = bool(self.tokens(source.states).long), Clock(self._program.limits).check
+        check = Clock(self._program.limits).check
         exits = [Exit(0, self._begins(source, after), is_last) for after, is_last in self._exits]
         machines = [joined_machine(source.flat)]
         for number, part in enumerate(self._ruled, 1):
             machines.append(source.ruled[part].machine(len(exits)))
             exits.append(Exit(number, self._begins(source, self._graph.follow[part]), self._may_be_last(part)))
         begins = self._begins(source, self._graph.firsts)
-        return crossed(
-            source,
-            source.flat,
-            Machines(machines, exits, self._nodes.byte_nodes, check),
-            begins,
-            self._nodes,
-            is_capped,
-        )
+        joint = Machines(machines, exits, self._nodes.byte_nodes, check)
+        return crossed(source, source.flat, joint, begins, self._nodes)
 
     def _begins(self, source: Source, parts: Iterable[int]) -> tuple[tuple[int, InMachine], ...]:
         """Where texts of some parts begin, by machine."""
@@ -241,7 +226,7 @@ class PartsView(UnrolledView):
                 found_here = [start for term in of for start in source.parts[part].starts_of(term, keys, begun)]
                 starts.append((part, found_here))
         if [part.count for part in source.parts.values()] != known:
-            found = self._joined(source.states, source.parts, None, ruled)
+            found = self._joined(source.states, source.parts, ruled)
         elif ruled != source.ruled:
             found = self._crossed(source._replace(ruled=ruled))
             if all(self._views[part].table is each.table for part, each in ruled.items()):
@@ -273,8 +258,3 @@ class PartsView(UnrolledView):
 
     def configs_of(self, matcher: Matcher) -> list[Config]:
         return [term for part, term in self._places(matcher) if id(self._automata[part]) in self._schemas]
-
-    # ------------------------------------------------------------------ what a row needs
-
-    def few_spellings(self, runs: Sequence[bytes]) -> set[bytes]:
-        return {key for schema in self._schemas.values() for key in schema.few_spellings(runs)}

@@ -100,26 +100,11 @@ class Guided:
                 return found
         return Contexts(self._sets)
 
-    def again(self, scores: np.ndarray, before: np.ndarray, steps: int) -> None:
-        """The same row with other scores and fewer states from the left: equal from a step on, so bounds are made of what is to the
-        left of it alone."""
-        self._row[:] = self._given
-        self._states = np.unique(np.concatenate([before, self._arrays[Guide.INNER]])).astype(np.int32)
-        self._put(Guide.BEFORE, np.ascontiguousarray(before, np.int32))
-        self._put(Guide.SCORES, np.ascontiguousarray(scores, np.float64))
-        self._arrays[Guide.WEIGHT][:steps] = np.nan
-        self._words[Guide.HELD_SETS] = 0
-        self._know(self.contexts, steps)
-
     def know(self, contexts: Contexts) -> None:
         """The bounds with these contexts, from now on."""
         steps = len(self._row)
         pairs = contexts.pairs if self._spots is None else 0
         self._put(Guide.AHEAD, np.empty((steps + 1, pairs)))
-        self._know(contexts, steps)
-
-    def _know(self, contexts: Contexts, steps: int) -> None:
-        """Bounds of the first steps."""
         self.contexts = contexts
         if not contexts.is_plain and not self._words[Guide.HELD_SETS]:
             places = np.zeros(self._sets.records, np.int32)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from .rows import StackRows
     from .sets import StackSets
-    from .table import StackTable
 
 
 ROWS_KEPT = 1024  # answers of rows of large tables
@@ -39,15 +38,6 @@ class StackPasses:
         self._like: RowStates | None = None if before is None else before.__dict__.get("_states")
         self._bounds_before: RowBounds | None = None if before is None else before._bounds
         self._bounds: RowBounds | None = None
-
-    @property
-    def stack_table(self) -> StackTable:
-        return self.grid.table
-
-    @property
-    def is_text(self) -> np.ndarray | None:
-        """As that of the grid."""
-        return self.grid.is_text
 
     @cached_property
     def is_completable(self) -> bool:
@@ -88,22 +78,6 @@ class StackPasses:
 
     def reads(self, position: int, token_class: int) -> bool:
         return self.known_states().reads(position, token_class)
-
-    def classes_from(self, position: int, controls: np.ndarray) -> np.ndarray:
-        """bool [K]: of the classes at a masked position those that lead on from some controls (bool [controls]) before it."""
-        return self.known_states().classes_from(position, controls)
-
-    def leads_to(self, position: int, token_class: int, controls: np.ndarray) -> bool:
-        """Has the row a completion with the class at a masked position, and one of the controls behind it?"""
-        return self.known_states().leads_to(position, token_class, controls)
-
-    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
-        """Has the row completions with one of these controls at both boundaries, on equal stacks?"""
-        return self.known_states().stays(first, end, controls)
-
-    def states(self) -> StatesOfRow:
-        """Of sets of stacks; their lock is held."""
-        return self.known_states().states
 
     def some(self, scores: np.ndarray) -> np.ndarray:
         """int32 [L]: the classes of some completion, found from the left: at each position the best of those that lead on."""
@@ -204,10 +178,6 @@ class RowStates:
             self._sets.knows_rows = True
 
     @property
-    def states(self) -> StatesOfRow:
-        return self._states
-
-    @property
     def is_current(self) -> bool:
         return self._sets.generation is self._states.generation
 
@@ -215,43 +185,14 @@ class RowStates:
         with self._sets.lock:
             return self._sets.classes(self._states.forward(position), self._states.inner(position))
 
-    def classes_from(self, position: int, controls: np.ndarray) -> np.ndarray:
-        with self._sets.lock:
-            before = self._sets.among(self._states.forward(position), controls)
-            return self._sets.classes(before, self._states.inner(position))
-
-    def leads_to(self, position: int, token_class: int, controls: np.ndarray) -> bool:
-        with self._sets.lock:
-            after = self._sets.forward(self._states.forward(position), np.array([token_class], np.int32))
-            return self._sets.meet(self._sets.among(int(after[1]), controls), self._states.backward(position + 1))
-
-    def stays(self, first: int, end: int, controls: np.ndarray) -> bool:
-        with self._sets.lock:
-            before = self._sets.among(self._states.forward(first), controls)
-            return self._sets.meet(before, self._states.backward(end))
-
     def some(self, scores: np.ndarray) -> np.ndarray | None:
         with self._sets.lock:
             return self._states.some(self._grid.starts, scores)
 
-    def goes_on(self, before: np.ndarray, boundary: int) -> bool:
-        """Has the row a completion with the state at a boundary of some from the left (int32 [L + 1])?"""
-        return self._sets.meet(int(before[boundary]), self._states.backward(boundary))
-
-    def only(self, controls: dict[int, np.ndarray]) -> np.ndarray:
-        """int32 [L + 1]: the states from the left, with only some controls at some boundaries."""
-        before = self._states.every()[0]
-        for at in sorted(controls):
-            before = before.copy()
-            before[at] = self._sets.among(int(before[at]), controls[at])
-            before[at:] = self._sets.forward(int(before[at]), self._row[at:], self._grid.check)
-        return before
-
-    def guided(self, scores: np.ndarray, is_sum: bool, before: np.ndarray | None = None) -> Guided:
-        """Bounds of completions, of those with some states from the left; the lock of the sets is held as long as they are used."""
-        every, inner = self._states.every()
-        before, rounds = every if before is None else before, self._sets.rounds or self._states.height + 1
-        return Guided(self._grid, self._row, before, inner, scores, is_sum, rounds)
+    def guided(self, scores: np.ndarray, is_sum: bool) -> Guided:
+        """Bounds of completions; the lock of the sets is held as long as they are used."""
+        rounds = self._sets.rounds or self._states.height + 1
+        return Guided(self._grid, self._row, *self._states.every(), scores, is_sum, rounds)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""

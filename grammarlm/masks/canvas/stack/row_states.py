@@ -109,17 +109,6 @@ class StatesOfRow:
         self.backward(at)
         return int(self._inner[at])
 
-    def beside(self, at: int, classes: np.ndarray, controls: np.ndarray, is_behind: bool) -> np.ndarray:
-        """bool: which of some classes lead on at a place from these controls (bool [controls]), or to these."""
-        sets, before = self.sets, self.forward(at)
-        if not is_behind:
-            return sets.classes(sets.among(before, controls), self.inner(at))[classes]
-        behind, found = self.backward(at + 1), np.zeros(len(classes), bool)
-        for token_class in np.unique(classes).tolist():
-            after = int(sets.forward(before, np.array([token_class], np.int32))[1])
-            found[classes == token_class] = sets.meet(sets.among(after, controls), behind)
-        return found
-
     def leads(self) -> bool:
         """Does the row lead from the one edge to the other? Asked where least is to be made for it."""
         at = self._left if self._other is not None else 0

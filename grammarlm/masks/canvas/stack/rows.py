@@ -25,18 +25,13 @@ class StackRows:
         starts: list[tuple[int, Stack]],
         room: int,
         check: Callable[[], None],
-        is_text: np.ndarray | None = None,
-        bodies: np.ndarray | None = None,
         begins_with_few: bool = False,
         others: Sequence[tuple[int, Stack]] = (),
     ):
-        """`is_text`: bool [controls], where blanks are text and no white space between tokens of JSON; None: no matter. `bodies`:
-        bool [controls], within strings of JSON and between characters, where states leave out escapes; None: they do not.
-        `begins_with_few`: are first rows asked of few open brackets (few_open.py)? Those of JSON are by themselves.
+        """`begins_with_few`: are first rows asked of few open brackets (few_open.py)? Those of JSON are by themselves.
         `others`: where else rows over the table begin: where one adds stacks all numbers are forgotten, so they come together."""
         self.table, self.classes, self.length, self.check = table, classes, length, check
         self.closings = Closings(table, room, check)
-        self.is_text, self.bodies = is_text, bodies
         self.begins_with_few = begins_with_few
         self.room, self.starts, self._others = room, starts, others
         self._left_border: tuple[object, int] | None = None

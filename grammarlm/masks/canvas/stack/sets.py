@@ -65,7 +65,6 @@ class StackSets:
         self._ends_of_ends = set[int]()  # heights of which the last state stays as it is
         self._rounds: int | None = None
         self._rows: dict[tuple[int, int], np.ndarray] = {}
-        self._parts: dict[tuple[int, int], tuple[np.ndarray, int]] = {}  # by a state and which controls
         self._store.words[At.EMPTY_STACK] = self._store.record([Record.SET, ROOT, 0])
 
     @property
@@ -133,14 +132,9 @@ class StackSets:
 
     def state_of(self, sets: dict[int, int]) -> int:
         """The state of some sets by control."""
-        points = np.array(sorted(sets), np.int64)
-        return self._state(points, np.array([sets[point] for point in points.tolist()], np.int64))
-
-    def _state(self, points: np.ndarray, sets: np.ndarray) -> int:
-        """The state of some points, ascending, and the set of each."""
-        numbers = dict[int, int]()
-        of = np.array([numbers.setdefault(one, len(numbers) + 1) for one in sets.tolist()], np.int64)
-        pattern = self._store.record([Record.PATTERN, *runs_of(points, of)])
+        points, numbers = sorted(sets), dict[int, int]()
+        of = np.array([numbers.setdefault(sets[point], len(numbers) + 1) for point in points], np.int64)
+        pattern = self._store.record([Record.PATTERN, *runs_of(np.array(points, np.int64), of)])
         return self._store.record([Record.STATE, pattern, *numbers])
 
     def sets_of(self, state: int) -> list[tuple[int, int]]:
@@ -245,17 +239,6 @@ class StackSets:
             self._store.asked(lambda: entries.sets_backward(self._store.address, *places), check)  # noqa: B023
             check()
         return states, inner
-
-    def among(self, state: int, controls: np.ndarray) -> int:
-        """The part of a state at a boundary at some of the controls (bool [controls])."""
-        known = self._parts.get((state, id(controls)))
-        if known is None:
-            points, sets = self._points(state)
-            is_among = controls[points]
-            if len(self._parts) >= ROWS_KEPT:
-                self._parts.clear()
-            known = self._parts[state, id(controls)] = controls, self._state(points[is_among], sets[is_among])
-        return known[1]
 
     def has_stacks(self, state: int) -> bool:
         """Is there any stack in a state?"""

@@ -10,10 +10,9 @@ from numba import carray, int32, int64
 from grammarlm.kernels.cpu.jit import kernel, part, pointer
 from grammarlm.kernels.cpu.json.fields import arena_of, ints, is_short, key_range, longs, octets, thread
 from grammarlm.kernels.cpu.json.reads import accepts, verdict
-from grammarlm.kernels.cpu.json.step.blanks import blank_index
 from grammarlm.kernels.cpu.json.step.frames import copy_frame
 from grammarlm.kernels.cpu.json.step.languages import narrow, narrow_point, table_of
-from grammarlm.kernels.cpu.json.step.step import after_step, step
+from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.text import DONE, RAW, text_step
 from grammarlm.layout.json import (
     ARRAY_BIT,
@@ -32,10 +31,6 @@ from grammarlm.layout.json_canvas import (
     AVOIDED,
     COMPLETE,
     FRESH,
-    LOOSE,
-    LOOSE_E,
-    LOOSE_POWER,
-    LOOSE_ZEROS,
     MARK,
     NO_ROOM,
     NONE,
@@ -47,11 +42,9 @@ from grammarlm.layout.json_canvas import (
     STEP,
     Explore,
 )
-from grammarlm.layout.numbers import EXPONENT
 
 from .groups import ALONE, GROUPS, mark_lone, place_of
 from .marks import bit_of, has_ended, is_mark, mark_after, marked_state
-from .numbers import is_large_power, is_long, loose_step
 from .states import shared_frame, state_of
 
 MOST_LIKE = 48  # groups of bytes that are told apart in a language
@@ -95,31 +88,6 @@ def target_of(arena, work, entry, c, x, y, f, track):
     if entry >= 0:  # the second of several
         entry = add_special(work, int64(NONE), int64(STEP), int64(0), entry)
     return add_special(work, entry, operation, symbol, state)
-
-
-@part
-def number_or_step(arena, work, c, x, y, f, byte, way):
-    """A step; of numbers, what is no longer followed is LOOSE."""
-    if c & 31 != Kind.NUMBER:
-        return step(arena, c, x, y, f, byte, way)
-    if x <= LOOSE:
-        arena[At.MORE] = 0
-        x2 = loose_step(x, byte)
-        if x2 != 0:
-            return c, x2, y, f
-        may_end = x == LOOSE_ZEROS or x == LOOSE_POWER
-        if may_end and (byte == 44 or byte == 93 or byte == 125 or blank_index(byte) >= 0):
-            return after_step(arena, int64(0), f, byte)
-        return int64(DEAD), int64(0), int64(0), int64(0)
-    row, largest = arena[At.PROGRAM] + (c >> 11 & ROW) * 8, work[Explore.LARGEST_EXPONENT]
-    if is_large_power(row, x, y, byte, largest):
-        arena[At.MORE] = 0
-        return c, int64(LOOSE_POWER), int64(0), f
-    c2, x2, y2, f2 = step(arena, c, x, y, f, byte, way)
-    if c2 & 31 == Kind.NUMBER and c2 != DEAD and x2 & 15 == EXPONENT:
-        if is_long(row, x, work[Explore.SHORT], largest):
-            x2, y2 = int64(LOOSE_E), int64(0)
-    return c2, x2, y2, f2
 
 
 @part
@@ -190,7 +158,7 @@ def tracked_step(arena, work, state, byte, way):
     at = state * STATE_WORDS
     c, x, y, f, track = states[at], states[at + 5], states[at + 6], states[at + 3], states[at + 4]
     kind = c & 31
-    c2, x2, y2, f2 = number_or_step(arena, work, c, x, y, f, byte, way)
+    c2, x2, y2, f2 = step(arena, c, x, y, f, byte, way)
     if c2 == DEAD:
         return c2, x2, y2, f2, int64(0)
     kind2, more = c2 & 31, arena[At.MORE]
@@ -208,7 +176,7 @@ def tracked_step(arena, work, state, byte, way):
             f = with_bit(arena, f, bit)
             if f < 0:
                 return int64(DEAD), x2, y2, f2, int64(0)
-            c2, x2, y2, f2 = number_or_step(arena, work, c, x, y, f, byte, way)
+            c2, x2, y2, f2 = step(arena, c, x, y, f, byte, way)
             arena[At.MORE] = more
     return c2, x2, y2, f2, int64(0)
 
@@ -224,8 +192,6 @@ def explore_state(arena, work, state):
     )  # group, state of the language after it, byte
     place, likes, latest = place_of(states[at] & 31, states[at] >> 5 & 63), int64(0), int64(0)
     language = mark_lone(arena, work, state, lone)
-    is_language = states[at] & 31 == Kind.STRING and language > 0
-    arena[At.PLAIN] = max(work[Explore.IS_PLAIN], work[Explore.ARE_LANGUAGES_PLAIN] * is_language)
     for byte in range(256):
         entry, way = int64(NONE), int64(0)
         if work[Explore.MARKS] and is_mark(byte):
@@ -271,11 +237,7 @@ def explore_state(arena, work, state):
             way += 1
         row[256 * state + byte] = int32(entry)
     c, x, f = states[at], states[at + 5], states[at + 3]
-    if c & 31 == Kind.NUMBER and x <= LOOSE:
-        ends = f == 0 and (x == LOOSE_ZEROS or x == LOOSE_POWER)
-    else:
-        ends = accepts(arena, c, x, states[at + 6], f)
-    octets(work, Explore.ACCEPTS)[state] = np.uint8(ends)
+    octets(work, Explore.ACCEPTS)[state] = np.uint8(accepts(arena, c, x, states[at + 6], f))
     return True
 
 
@@ -289,7 +251,7 @@ def explore_json(address, work_address, begin):
     arena = arena_of(address)
     work = carray(pointer(work_address), int64(Explore.LENGTH), np.int64)
     arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0
-    work[Explore.STOPPED], arena[At.PLAIN] = COMPLETE, work[Explore.IS_PLAIN]
+    work[Explore.STOPPED] = COMPLETE
     if begin != 0:
         words = carray(pointer(begin), 5, np.int64)
         f = shared_frame(arena, work, words[3]) if words[3] > BARRIER else words[3]

@@ -5,19 +5,7 @@ from numba import int64
 from grammarlm.kernels.cpu.jit import part
 from grammarlm.kernels.cpu.json.fields import longs
 from grammarlm.kernels.cpu.json.step.keys import one_open
-from grammarlm.kernels.cpu.json.step.languages import next_point
-from grammarlm.kernels.cpu.json.step.lexemes import can_become
 from grammarlm.layout.json import At, Frame, Key, Object
-
-
-@part
-def narrowed_by_escape(arena, table, low, high, read, sub, escape):
-    """Of sorted keys, those whose next character the incomplete escape can become: the first and the last of them."""
-    while low < high and not can_become(arena, sub, escape, next_point(arena, table, low, read)):
-        low += 1
-    while low < high and not can_become(arena, sub, escape, next_point(arena, table, high - 1, read)):
-        high -= 1
-    return low, high
 
 
 @part

@@ -1,14 +1,14 @@
 """Which threads are one state, and which frames one: those that the same bytes complete, where that is cheap to see.
 
-Counts that no bound asks for, keys that are behind in the schema's order, escapes in strings of any text, and numbers by
-`number_key` tell no states apart.
+Counts that no bound asks for, keys that are behind in the schema's order, and numbers by `number_key` tell no states apart.
 """
 
 import numpy as np
-from numba import carray, int32, int64, uint64
+from numba import int32, int64, uint64
 
-from grammarlm.kernels.cpu.jit import inlined, part, pointer
+from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import ints, key_range, longs
+from grammarlm.kernels.cpu.json.step.numbers import number_key
 from grammarlm.layout.json import (
     ARRAY_BIT,
     BARRIER,
@@ -24,7 +24,8 @@ from grammarlm.layout.json import (
 )
 from grammarlm.layout.json_canvas import (
     COMPLETE,
-    LOOSE,
+    DIGITS_AHEAD,
+    EXPONENT_AHEAD,
     NO_ROOM,
     NONE,
     RANGE,
@@ -32,11 +33,8 @@ from grammarlm.layout.json_canvas import (
     TOO_MANY_STATES,
     Explore,
 )
-from grammarlm.layout.json_strings import BACKSLASH, BODY, HEX, LAST_1, LOW_HEX
 
-from .escapes import plain_text_escape, shared_escape
-from .keys import least_passed, narrowed_by_escape, narrowed_to_open
-from .numbers import shared_number
+from .keys import least_passed, narrowed_to_open
 
 DEEPEST = 64  # frames that one byte can make, one around the other
 
@@ -50,51 +48,26 @@ def mixed(known, word):
 @part
 def shared_thread(arena, work, c, x, y, f, track):
     """The thread without what no longer matters: x, y and tracked keys to go on from, x and y to compare."""
-    program = longs(arena, At.PROGRAM)
-    kind, sub, row = c & 31, c >> 5 & 63, c >> 11 & ROW
+    kind, row = c & 31, c >> 11 & ROW
     known_x, known_y = x, y
     if kind == Kind.NUMBER:
-        if x > LOOSE:
-            x, y, known_x, known_y = shared_number(
-                arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x, y, work[Explore.SHORT],
-                work[Explore.OPEN_ZEROS], work[Explore.LARGEST_EXPONENT],
-            )  # fmt: skip
-    elif kind == Kind.STRING:
-        if x == 0 and arena[At.PLAIN] == 0:
-            y = (y >> 24) << 24 | plain_text_escape(sub, y & ESCAPE)
-        known_y = y
-        if x != 0 and HEX < sub <= LOW_HEX + 3:
-            known_x, known_y = x | (y >> 24) << 32, shared_escape(arena, x, sub, y & ESCAPE)
+        pool = arena[At.PROGRAM]
+        known_x, known_y = number_key(pool + row * 8, pool, x, y, int64(DIGITS_AHEAD), int64(EXPONENT_AHEAD))
     elif kind == Kind.KEY:
         escape, state, mark = y & ESCAPE, c >> 35, track & ~int64(RANGE)
         track &= int64(RANGE)
         low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
         first, last, begun = track & FIELD, track >> 21 & FIELD, track >> 42 & FIELD
-        if BACKSLASH <= sub <= LOW_HEX + 3:
-            low, high = narrowed_by_escape(arena, program[row + Object.KEYS], low, high, read, sub, escape)
-            first, last = narrowed_by_escape(arena, work[Explore.WORDS], first, last, begun, sub, escape)
         if state == NO_LANGUAGE:
             low, high = narrowed_to_open(arena, f, low, high)
         x = key_range(low, high, read) if low < high else key_range(0, 0, 0)
         track = key_range(first, last, begun) if first < last else int64(0)
         if first >= last or state == NO_LANGUAGE:
             first, last, track = int64(0), int64(0), int64(0)
-        if low >= high and first >= last and state == 0 and arena[At.PLAIN] == 0:
-            escape = plain_text_escape(sub, escape)
         y = escape
         known_x, known_y = x, y
-        if low >= high and first >= last and 0 < state < NO_LANGUAGE and HEX < sub <= LOW_HEX + 3:
-            known_y = shared_escape(arena, state, sub, escape)
-        if state != NO_LANGUAGE and (sub == BODY or sub >= LAST_1):  # marked keys are spelled without escapes
+        if state != NO_LANGUAGE:
             track |= mark
-    elif kind == Kind.WORD:
-        if BACKSLASH <= sub <= LOW_HEX + 3:
-            read = x >> 42 & FIELD
-            low, high = narrowed_by_escape(arena, row, x & FIELD, x >> 21 & FIELD, read, sub, y & ESCAPE)
-            x = known_x = key_range(low, high, read)
-    elif kind != Kind.LITERAL:
-        y = int64(carray(pointer(work[Explore.FOLD]), 1 << 20, np.int16)[y])
-        known_y = y
     return x, y, track, known_x, known_y
 
 
@@ -190,10 +163,6 @@ def state_of(arena, work, c, x, y, f, track):
         f = key_frame(arena, work, c >> 11 & ROW, x, f)
     if work[Explore.STOPPED] != COMPLETE:
         return int64(NONE)
-    if c & 31 == Kind.NUMBER and x <= LOOSE:
-        work[Explore.LEFT_OUT] = 1
-        if work[Explore.IS_STRICT] != 0:
-            return int64(NONE)
     hashed = mixed(mixed(mixed(mixed(mixed(uint64(0), c), known_x), known_y), f), track)
     states, table = longs(work, Explore.STATES), ints(work, Explore.STATE_TABLE)
     size = uint64(work[Explore.STATE_SIZE] - 1)

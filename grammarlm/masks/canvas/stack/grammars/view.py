@@ -82,7 +82,7 @@ class CfgView:
         few = self.table.few is None  # large tables have bounds for that
         accepted = self._columns.controls[self._machine.accepted]
         others = [*self.placed(None)[1], (FIRST_CONTROL + accepted, ())]
-        return StackGrid(self.table, self.classes, length, starts, room, check, None, None, few, others)
+        return StackGrid(self.table, self.classes, length, starts, room, check, few, others)
 
     def placed(self, term: Iterable[Thread] | None) -> tuple[CfgView, list[tuple[int, Stack]]]:
         """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""
