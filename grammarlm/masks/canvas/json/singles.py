@@ -86,7 +86,7 @@ class Singles:
 
     @cached_property
     def _work(self) -> Work:
-        return Work() if self._is_short else Work(FEW_TRIES)
+        return Work() if self._is_short else Work(FEW_TRIES, is_brief=True)
 
     @cached_property
     def _last(self) -> Objects | None:
