@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from .texts import decoded, texts_of
+from grammarlm.masks.canvas.json.texts import decoded, texts_of
 
 if TYPE_CHECKING:
-    from .grid import JsonGrid
+    from grammarlm.masks.canvas.json.grid import JsonGrid
 
 PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
 OUTER = 0  # the object that a matcher is in, or none

@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
+from grammarlm.masks.canvas.json.texts import texts_of
 from grammarlm.masks.canvas.protocol import MASKED, Undecided
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers import PlainRow
-from .texts import texts_of
-from .twice import Clash, clash_of
+from .objects import Clash, clash_of
 
 if TYPE_CHECKING:
-    from .residue import JsonPasses
+    from grammarlm.masks.canvas.json.passes import JsonPasses
 
 EMPTY = b""
 WORK = 1024  # completions looked at for a row
