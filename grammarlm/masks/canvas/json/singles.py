@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.masks.canvas.json.duplicate_keys.answers import NO_TOKENS, Answer
+from grammarlm.masks.canvas.json.duplicate_keys.objects import Objects
+from grammarlm.masks.canvas.json.duplicate_keys.shown import is_shown
+from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, all_spans
+from grammarlm.masks.canvas.json.duplicate_keys.spelling import spelling_tokens
+from grammarlm.masks.canvas.json.duplicate_keys.witness import Work
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .answers import NO_TOKENS, Answer
-from .apart import Work
-from .keys import spelling_tokens
 from .lengths import Lengths, counted_to
-from .shown import is_shown
-from .spans import Run, all_spans
 
 if TYPE_CHECKING:
-    from .residue import JsonPasses
+    from .passes import JsonPasses
 
 SHORT_ROW = 16  # tokens: there all is asked that may matter
+FEW_TRIES = 64  # completions looked at for single tokens of a longer row: what they leave open a commit decides
 
 
 class Singles:
@@ -66,43 +68,45 @@ class Singles:
 
     def again(self, position: int, known: Answer) -> np.ndarray:
         """Of the tokens that are allowed at a masked position those that spell a given key again, with the given tokens beside
-        them, in the same object whatever else is filled in: the row is asked of a completion with each."""
+        them, in the same object whatever else is filled in: the row is asked of a completion with each. In longer rows only if the
+        last completion has the key in the object."""
         passes, grid = self._passes, self._passes.grid
-        tokens = self._spelling(position)
-        tokens = tokens[known.classes[passes.classes.of[tokens]] & ~np.isin(tokens, known.refused)]
+        suspects = self._spelling(position, None if self._is_short else self._last)
+        tokens = suspects[known.classes[passes.classes.of[suspects]] & ~np.isin(suspects, known.refused)]
         if not len(tokens):
             return NO_TOKENS
         shown = set(grid.shown.of(np.array(passes.tokens))[:, position].tolist())
-        work, found = Work(), list[int]()
-        for token in tokens.tolist():
-            if token not in shown and not self._is_like_the_last(position, token):
-                found += [] if is_shown(passes, position, token, work) else [token]
-        return np.array(found, np.int64)
+        return np.array(
+            [t for t in tokens.tolist() if t not in shown and not is_shown(passes, position, t, self._work)], np.int64
+        )
 
-    def _is_like_the_last(self, position: int, token: int) -> bool:
-        """Is the last completion one with the token, too?"""
+    @cached_property
+    def _is_short(self) -> bool:
+        return len(self._passes.tokens) + self._passes.grid.room <= SHORT_ROW
+
+    @cached_property
+    def _work(self) -> Work:
+        return Work() if self._is_short else Work(FEW_TRIES, is_brief=True)
+
+    @cached_property
+    def _last(self) -> Objects | None:
+        """The objects of the last completion, if it is one of this row."""
         grid, given = self._passes.grid, self._passes.tokens
         row = grid.latest_read
-        if row is None or any(token not in (MASKED, other) for token, other in zip(given, row, strict=True)):
-            return False
-        row = [*row[:position], token, *row[position + 1 :]]
-        if not self._passes.is_read(row) or not grid.may_end_after(row):
-            return False
-        grid.shown.add(row)
-        return True
+        is_one = row is not None and all(token in (MASKED, other) for token, other in zip(given, row, strict=True))
+        return Objects(grid, row) if row is not None and is_one else None
 
-    def _spelling(self, position: int) -> np.ndarray:
-        """The tokens that spell a key of the row again. In longer rows a quote of it is theirs or given: where it may be masked,
-        another token there makes another key of it, unless there is no other."""
+    def _spelling(self, position: int, last: Objects | None) -> np.ndarray:
+        """The tokens that spell a key of the row again: only those that `last` has in the object. In longer rows a quote of it is
+        theirs or given: where it may be masked, another token there makes another key of it, unless there is no other."""
         before, after = self._beside.get(position, (None, None))
-        if before is None or after is None:
+        if before is None or after is None or not (self._is_short or last):
             return NO_TOKENS
         spelling = spelling_tokens(self._passes.grid.vocab)
-        is_short = len(self._passes.tokens) + self._passes.grid.room <= SHORT_ROW
-        found = spelling.of(self._keys, before.begins(is_short), after.ends(is_short))
-        groups = (group for _, having in found for group in having)
-        tokens = {token for group in groups for token in group}
-        tokens.update(spelling.two_keys.tolist() if after.starts else ())
+        keys = self._keys if last is None else self._keys & last.beside(position)
+        found = spelling.of(keys, before.begins(self._is_short), after.ends(self._is_short)) if keys else []
+        tokens = {token for _, groups in found for group in groups for token in group}
+        tokens.update(spelling.two_keys.tolist() if after.starts and self._is_short else ())
         return np.array(sorted(tokens), np.int64)
 
     @cached_property

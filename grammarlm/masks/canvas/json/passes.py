@@ -1,8 +1,8 @@
 """What the states of a schema do not know, decided row by row.
 
 Which states a row needs is seen from its given tokens (grid.py): whether lengths are counted, which keys are tracked. Where keys
-are free, and the states complete the row, a completion in which none comes twice is read (apart.py, settled.py). A question that is
-not decided so is not answered: Undecided, a LimitExceeded.
+are free, and the states complete the row, a completion in which none comes twice is read (verify.py, duplicate_keys/witness.py). A
+question that is not decided so is not answered: Undecided, a LimitExceeded.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
+from grammarlm.masks.canvas.json.duplicate_keys.answers import Answer, PlainRow, plain_answer
+from grammarlm.masks.canvas.json.duplicate_keys.bounds import Bounds
+from grammarlm.masks.canvas.json.duplicate_keys.repeats import Repeats
+from grammarlm.masks.canvas.json.duplicate_keys.shown import only_shown
+from grammarlm.masks.canvas.json.tables.explored import States
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
 
-from .answers import Answer, PlainRow, plain_answer
-from .bounds import Bounds
-from .explored import States
-from .repeats import Repeats
-from .settled import amended
-from .shown import only_shown
 from .singles import Singles
+from .verify import amended
 
 if TYPE_CHECKING:
     from .grid import JsonGrid
