@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.masks.canvas.json.explored import States
+from grammarlm.masks.canvas.json.tables.explored import States
 from grammarlm.masks.canvas.views import view_of
 from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.machines.stack.arena_plan import Surveys

@@ -45,7 +45,7 @@ class JsonSchema(Grammar):
 
     whitespace       "flexible" (compact or pretty, runs are capped), "natural" (what json.dumps and pretty-printers write, nothing
                      around the text), "compact", "any", or a pattern of white space. None: "natural" where a model writes the texts
-                     (generate, stream, LogitsProcessor), and "flexible" elsewhere
+                     (generate, stream, LogitsProcessor), "any" on canvases (infill), and "flexible" elsewhere
     property_order   "schema": declared properties in order of appearance, then required names, then others; "any": any order; or a
                      list of names
     formats          "assert": `format` must hold; "annotation": it is ignored
@@ -57,7 +57,7 @@ class JsonSchema(Grammar):
     strict           False: keywords that cannot be enforced are relaxed, and listed in the report
     spelling         "any": every JSON spelling of a value; "plain": only the escapes that JSON needs, numbers as json.dumps writes
                      them: integers in digits only, others as Python's repr of floats (1e-05, 0.1, 1e+16; at most 25 digits, so
-                     decimals can be written, too). None: "plain" where a model writes the texts, and "any" elsewhere
+                     decimals can be written, too). None: "plain" where a model writes the texts and on canvases, and "any" elsewhere
     extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself does not say. None:
                      JSON Schema's default ("allow"), and "forbid" for a Python type that does not ask for them itself. Where parts
                      (allOf, $ref, ...) declare keys together, any of them may come: see closing.py

@@ -187,3 +187,15 @@ def test_blocks_find_their_beginnings_in_the_table(grammar: Grammar, text: bytes
     for byte in text:
         assert matcher.advance(byte)
         assert table() is first
+
+
+def test_what_only_deep_stacks_allow() -> None:
+    """A token of many brackets may stand where there is room for as many more."""
+    tokens = [b"?", b"(", b")", b"(" * 12, b")" * 4, b"."]
+    vocab = gl.Vocabulary(tokens, stop_ids=[5], special_ids=[0, 5])
+    constraint = gl.compile(gl.Gbnf('root ::= pair*\npair ::= "(" pair* ")"\n'), vocab)
+    for length, is_allowed in ((3, False), (4, True), (40, True)):
+        allowed = constraint.canvas(length).allowed([-1] * length)
+        assert allowed.test(0, [1, 2, 3]).tolist() == [True, False, is_allowed]
+        deep = constraint.canvas(length).allowed([3] + [-1] * (length - 1))
+        assert deep.test(1, [1, 2, 4]).tolist() == ([length > 5, length > 10, True] if is_allowed else [False] * 3)

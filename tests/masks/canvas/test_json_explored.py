@@ -6,8 +6,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.layout.json_canvas import NONE, POP, PUSH, SPECIAL
-from grammarlm.masks.canvas.json.automaton import byte_automaton
-from grammarlm.masks.canvas.json.explored import Explored, Explorer, States, start_thread
+from grammarlm.masks.canvas.json.tables.automaton import byte_automaton
+from grammarlm.masks.canvas.json.tables.explored import Explored, Explorer, States, start_thread
 from tests.internals import program_of
 
 TOKENS = [b"?", *(bytes([b]) for b in range(256)), b"."]

@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.json import view
-from grammarlm.masks.canvas.json.explored import States
+from grammarlm.masks.canvas.json.tables.explored import States
 from tests.masks.canvas.canvas_law import ids_in
 from tests.masks.canvas.substituted import check_partial, completions, json_case, row_of
 

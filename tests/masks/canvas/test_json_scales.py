@@ -4,8 +4,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.json import view
-from grammarlm.masks.canvas.json.places import Places
-from grammarlm.masks.canvas.json.scales import Scale, scales_of
+from grammarlm.masks.canvas.json.tables.places import Places
+from grammarlm.masks.canvas.json.tables.scales import Scale, scales_of
 from tests.internals import program_of
 from tests.masks.canvas.canvas_law import check_edges, check_fills, check_rows
 from tests.masks.canvas.json_cases import case, like, pairs

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.canvas.json.bounds import Bounds
+from grammarlm.masks.canvas.json.duplicate_keys.bounds import Bounds
 from tests.masks.canvas.canvas_law import Case, holes_of, ids_in
 from tests.masks.canvas.substituted import completions, json_case, row_of
 

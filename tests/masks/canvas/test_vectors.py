@@ -6,9 +6,9 @@ import pytest
 import grammarlm as gl
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.json_canvas import NONE
-from grammarlm.masks.canvas.json.automaton import ByteAutomaton
-from grammarlm.masks.canvas.json.tokens import NOWHERE, TokenEffects
-from grammarlm.masks.canvas.json.vectors import Vectors
+from grammarlm.masks.canvas.json.tables.automaton import ByteAutomaton
+from grammarlm.masks.canvas.json.tables.tokens import NOWHERE, TokenEffects
+from grammarlm.masks.canvas.json.tables.vectors import Vectors
 
 
 @pytest.mark.parametrize("most", [5, 61, 1000])

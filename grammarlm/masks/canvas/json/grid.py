@@ -14,26 +14,27 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
+from grammarlm.masks.canvas.json.duplicate_keys.marks import MarkedTable
+from grammarlm.masks.canvas.json.duplicate_keys.plain_tokens import PlainTokens
+from grammarlm.masks.canvas.json.duplicate_keys.shown import ShownRows
+from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, Runs
+from grammarlm.masks.canvas.json.duplicate_keys.witness import EMPTY
+from grammarlm.masks.canvas.json.tables.explored import States
+from grammarlm.masks.canvas.json.tables.tracked import MOST_COUNTED
 from grammarlm.masks.canvas.protocol import MASKED, Passes, TokenPasses, Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.matcher import Matcher
 
-from .apart import EMPTY
 from .begun import begun_of
-from .explored import States
 from .lengths import Lengths, counted_to, fewest_characters
-from .marks import MarkedTable
-from .plain import PlainTokens
-from .residue import JsonPasses
-from .settled import settled
-from .shown import ShownRows
-from .spans import Run, Runs
+from .passes import JsonPasses
 from .texts import quotes_of
-from .tracked import MOST_COUNTED
+from .verify import settled
 
 if TYPE_CHECKING:
-    from .answers import PlainRow
+    from grammarlm.masks.canvas.json.duplicate_keys.answers import PlainRow
+
     from .unrolled_view import UnrolledView
 
 MOST_KEYS = 4  # tracked at once

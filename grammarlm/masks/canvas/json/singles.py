@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.masks.canvas.json.duplicate_keys.answers import NO_TOKENS, Answer
+from grammarlm.masks.canvas.json.duplicate_keys.objects import Objects
+from grammarlm.masks.canvas.json.duplicate_keys.shown import is_shown
+from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, all_spans
+from grammarlm.masks.canvas.json.duplicate_keys.spelling import spelling_tokens
+from grammarlm.masks.canvas.json.duplicate_keys.witness import Work
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .answers import NO_TOKENS, Answer
-from .apart import Work
-from .keys import spelling_tokens
 from .lengths import Lengths, counted_to
-from .shown import is_shown
-from .spans import Run, all_spans
-from .twice import Objects
 
 if TYPE_CHECKING:
-    from .residue import JsonPasses
+    from .passes import JsonPasses
 
 SHORT_ROW = 16  # tokens: there all is asked that may matter
 FEW_TRIES = 64  # completions looked at for single tokens of a longer row: what they leave open a commit decides
@@ -86,7 +86,7 @@ class Singles:
 
     @cached_property
     def _work(self) -> Work:
-        return Work() if self._is_short else Work(FEW_TRIES)
+        return Work() if self._is_short else Work(FEW_TRIES, is_brief=True)
 
     @cached_property
     def _last(self) -> Objects | None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.table import DEAD
+from grammarlm.masks.canvas.json.tables.explored import States
+from grammarlm.masks.canvas.json.tables.unrolled import Starts, Tokens, Unrolled, marked_tokens
 from grammarlm.masks.canvas.protocol import TokenGrid, Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.filters.budget import INFINITE, costs_of
 from grammarlm.masks.protocol import FINISHED, Epoch
 
-from .explored import States
 from .grid import JsonGrid
-from .unrolled import Starts, Tokens, Unrolled, marked_tokens
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton

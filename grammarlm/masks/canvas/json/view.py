@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.json import SHARED_BIT
+from grammarlm.masks.canvas.json.tables.automaton import byte_automaton
+from grammarlm.masks.canvas.json.tables.explored import MANY_STATES, MOST_STATES, Explorer, States, start_thread
+from grammarlm.masks.canvas.json.tables.few_strings import spelled_keys
+from grammarlm.masks.canvas.json.tables.places import Places
+from grammarlm.masks.canvas.json.tables.scales import scales_of
+from grammarlm.masks.canvas.json.tables.tracked import long_strings
+from grammarlm.masks.canvas.json.tables.unrolled import Starts, Unrolled, unrolled
 from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.machines.json.vocabulary.blanks import blanks_of
 from grammarlm.masks.runtime.limits import Clock
 
-from .automaton import byte_automaton
-from .explored import MANY_STATES, MOST_STATES, Explorer, States, start_thread
-from .places import Places
-from .scales import scales_of
-from .spelled import spelled_keys
-from .tracked import long_strings
-from .unrolled import Starts, Unrolled, unrolled
 from .unrolled_view import UnrolledView
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 
 from grammarlm.grammars.part_graph import PartGraph
 from grammarlm.layout.json_canvas import NONE, PUSH, SPECIAL, STEP
-from grammarlm.masks.canvas.json.automaton import ByteTable
+from grammarlm.masks.canvas.json.tables.automaton import ByteTable
 
 Rows = tuple[tuple[int, int, int], ...]  # (operation, symbol, state) of each way
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from grammarlm.layout.json_canvas import MARKS_BEHIND, NONE
-from grammarlm.masks.canvas.json.explored import States, start_thread
-from grammarlm.masks.canvas.json.unrolled import Starts
+from grammarlm.masks.canvas.json.tables.explored import States, start_thread
+from grammarlm.masks.canvas.json.tables.unrolled import Starts
 from grammarlm.masks.canvas.json.view import JsonView
 from grammarlm.masks.canvas.regular import collected
 from grammarlm.masks.protocol import FINISHED

@@ -15,9 +15,9 @@ import numpy as np
 from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import PartGraph
-from grammarlm.masks.canvas.json.automaton import byte_automaton
-from grammarlm.masks.canvas.json.explored import States
-from grammarlm.masks.canvas.json.unrolled import Starts, Tokens, Unrolled, unrolled
+from grammarlm.masks.canvas.json.tables.automaton import byte_automaton
+from grammarlm.masks.canvas.json.tables.explored import States
+from grammarlm.masks.canvas.json.tables.unrolled import Starts, Tokens, Unrolled, unrolled
 from grammarlm.masks.canvas.json.unrolled_view import UnrolledView
 from grammarlm.masks.canvas.json.view import JsonView
 from grammarlm.masks.canvas.stack.grammars.view import CfgView

@@ -14,7 +14,6 @@ from grammarlm.masks.canvas.stack.large.narrow import RowBounds
 from grammarlm.masks.canvas.stack.large.spot_bounds import drawn_by_spots
 from grammarlm.masks.canvas.stack.large.wide import best_by_bounds
 
-from .few_open import FewOpen, may_help
 from .guided import Guided, best_led, drawn_led
 from .heights import height_of
 from .row_states import StatesOfRow
@@ -46,8 +45,6 @@ class StackPasses:
                 known = self._known_bounds().is_completable
             if known is not None:
                 return known
-        if self._few is not None:
-            return True
         return self._states.is_completable
 
     def classes_at(self, position: int) -> np.ndarray:
@@ -62,8 +59,7 @@ class StackPasses:
             others = self.row.copy()
             others[position] = MASKED
             return self.of_row(others).classes_at(position)
-        few = None if self._few is None else self._few.classes_at(position)
-        return self.known_states().classes_at(position) if few is None else few
+        return self.known_states().classes_at(position)
 
     def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
         """bool: which of these classes may stand there, where that is known sooner than of all; else None."""
@@ -114,12 +110,6 @@ class StackPasses:
             return drawn_led(guide, draw, is_single, self.grid.check)
 
     # ------------------------------------------------------------------ inside
-
-    @cached_property
-    def _few(self) -> FewOpen | None:
-        """The row of few open brackets, if these complete it and all stacks have not been followed yet."""
-        found = FewOpen(self.grid, self.row) if self.grid.begins_with_few and may_help(self.grid.table) else None
-        return found if found is not None and found.is_completable else None
 
     @cached_property
     def _states(self) -> RowStates:
@@ -175,7 +165,6 @@ class RowStates:
             other: StatesOfRow | None = None if before is None else before._states
             self._states: StatesOfRow = StatesOfRow(self._sets, row, begin, end, grid.check, other, height)
             self.is_completable = self._states.leads()
-            self._sets.knows_rows = True
 
     @property
     def is_current(self) -> bool:
@@ -191,10 +180,8 @@ class RowStates:
 
     def guided(self, scores: np.ndarray, is_sum: bool) -> Guided:
         """Bounds of completions; the lock of the sets is held as long as they are used."""
-        before, inner = self._states.every()
-        return Guided(
-            self._grid, self._row, before, inner, scores, is_sum, self._sets.rounds or self._states.height + 1
-        )
+        rounds = self._sets.rounds or self._states.height + 1
+        return Guided(self._grid, self._row, *self._states.every(), scores, is_sum, rounds)
 
     def reads(self, position: int, token_class: int) -> bool:
         """Does a token of the class lead on from what precedes the position, whatever follows?"""

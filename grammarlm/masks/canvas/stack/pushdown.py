@@ -91,11 +91,6 @@ class PushdownTable:
         place = {point: at for at, point in enumerate(self.point_order)}
         return any(after in place and place[after] <= place[point] for point, _, after in self.rules)
 
-    @property
-    def micro_order(self) -> tuple[int, ...] | None:
-        """`point_order`; None where they go round in a circle."""
-        return None if self.has_circles else self.point_order
-
     @cached_property
     def class_edges(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the edges of each class start, int32 [K + 1], and these edges."""

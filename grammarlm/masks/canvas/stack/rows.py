@@ -25,14 +25,12 @@ class StackRows:
         starts: list[tuple[int, Stack]],
         room: int,
         check: Callable[[], None],
-        begins_with_few: bool = False,
         others: Sequence[tuple[int, Stack]] = (),
     ):
-        """`begins_with_few`: are first rows asked of few open brackets (few_open.py)? Those of JSON are by themselves.
-        `others`: where else rows over the table begin: where one adds stacks all numbers are forgotten, so they come together."""
+        """`others`: where else rows over the table begin: where one adds stacks all numbers are forgotten, so they come
+        together."""
         self.table, self.classes, self.length, self.check = table, classes, length, check
         self.closings = Closings(table, room, check)
-        self.begins_with_few = begins_with_few
         self.room, self.starts, self._others = room, starts, others
         self._left_border: tuple[object, int] | None = None
         self._deep_borders: dict[tuple[object, int], int] = {}

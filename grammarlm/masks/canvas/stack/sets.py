@@ -50,7 +50,6 @@ class StackSets:
         table = weakref.proxy(table)  # which has these sets: neither is to wait for the garbage collector
         self.table, self.lock, self._store = table, threading.RLock(), SetStore(table)
         self._is_restricted = False
-        self.knows_rows = False  # have all stacks of a row been followed?
         self._steps = OPERATED_STEPS if table.operations else STEPS
         self._begin()
 
@@ -191,12 +190,6 @@ class StackSets:
             ends += more[:same]
             known = len(ends)
         return ends[min(room, known - 1)]
-
-    def perhaps(self, before: int) -> np.ndarray:
-        """bool [K]: the classes of all edges of the controls of a state at a boundary; others lead nowhere from it."""
-        controls = self._points(before)[0]
-        bits = np.bitwise_or.reduce(self.table.control_classes[controls], axis=0, initial=np.uint64(0))
-        return np.unpackbits(bits.view(np.uint8), bitorder="little")[: self.table.classes].view(bool)
 
     def forward(
         self,

@@ -79,10 +79,9 @@ class CfgView:
         return view._grid(length, starts, room, check)
 
     def _grid(self, length: int, starts: list[tuple[int, Stack]], room: int, check: Callable[[], None]) -> StackGrid:
-        few = self.table.few is None  # large tables have bounds for that
         accepted = self._columns.controls[self._machine.accepted]
         others = [*self.placed(None)[1], (FIRST_CONTROL + accepted, ())]
-        return StackGrid(self.table, self.classes, length, starts, room, check, few, others)
+        return StackGrid(self.table, self.classes, length, starts, room, check, others)
 
     def placed(self, term: Iterable[Thread] | None) -> tuple[CfgView, list[tuple[int, Stack]]]:
         """The (control, stack) where texts begin, or where a matcher stands, and the view that knows them: this one, or another."""

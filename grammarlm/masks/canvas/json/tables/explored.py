@@ -25,15 +25,15 @@ from grammarlm.layout.json_canvas import (
     Explore,
 )
 from grammarlm.layout.json_strings import BODY
+from grammarlm.masks.canvas.json.begun import CHARACTERS
+from grammarlm.masks.canvas.json.texts import spelled
 from grammarlm.masks.canvas.protocol import Undecided
 from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
 from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 
-from .begun import CHARACTERS
 from .places import Places
 from .scales import WHOLE, Scale
-from .texts import spelled
 from .tracked import MOST_COUNTED, long_strings, tracked_program
 
 Thread = tuple[int, int, int, int]  # c, x, y, frame
@@ -48,7 +48,7 @@ class States(NamedTuple):
 
     keys: tuple[bytes, ...] = ()  # free keys of which no object may have two, sorted
     counted: int = MOST_COUNTED  # characters of strings that can't have more, whatever language they are of
-    marks: int = 0  # keys that marks in a row stand around, whatever their texts (marks.py)
+    marks: int = 0  # keys that marks in a row stand around, whatever their texts (duplicate_keys/marks.py)
 
 
 @dataclass(frozen=True, eq=False)

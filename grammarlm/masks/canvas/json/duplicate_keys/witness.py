@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
+from grammarlm.masks.canvas.json.texts import texts_of
 from grammarlm.masks.canvas.protocol import MASKED, Undecided
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers import PlainRow
-from .texts import texts_of
-from .twice import Clash, clash_of
+from .objects import Clash, clash_of
 
 if TYPE_CHECKING:
-    from .residue import JsonPasses
+    from grammarlm.masks.canvas.json.passes import JsonPasses
 
 EMPTY = b""
 WORK = 1024  # completions looked at for a row
@@ -58,8 +58,9 @@ class Refused(Exception):
 class Work:
     """What is left of a row's tries."""
 
-    def __init__(self, most: int = WORK) -> None:
-        self.left = most
+    def __init__(self, most: int = WORK, is_brief: bool = False) -> None:
+        """`is_brief`: rows of which repairs decide nothing are left open."""
+        self.left, self.is_brief = most, is_brief
 
     def spend(self) -> None:
         self.left -= 1
@@ -121,7 +122,7 @@ class Witness:
 
     @property
     def _has_windows(self) -> bool:
-        return self._passes.lattice.table.micro_order is not None
+        return not self._passes.lattice.table.has_circles
 
     def _window(self, tokens: np.ndarray) -> PlainRow:
         """A row of which little is masked, so that its states are soon made."""
@@ -165,6 +166,8 @@ class Witness:
             and self._grid.follows_more(self._passes.states)
         ):
             raise Refused(row)
+        if self._work.is_brief:
+            raise Undecided("a canvas: whether each completion has a key twice is not looked into")
         return self._branched(clash, row)
 
     def _some(self, near: Sequence[int] | None, number: int) -> list[int]:

@@ -13,11 +13,12 @@ import numpy as np
 
 from grammarlm.masks.canvas.protocol import MASKED, Undecided
 
-from .apart import Refused, Witness, Work
+from .witness import Refused, Witness, Work
 
 if TYPE_CHECKING:
+    from grammarlm.masks.canvas.json.passes import JsonPasses
+
     from .answers import Answer
-    from .residue import JsonPasses
 
 MOST_KEPT, MOST_NUMBERS = 128, 1 << 18
 MOST_ASKED = 64  # tokens of a class; those of a larger one have keys enough

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.masks.canvas.classes import NEVER
+from grammarlm.masks.canvas.json.texts import texts_of
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .marked_row import NOT_BEGUN, Marked, MarkedRow, Marks
-from .texts import texts_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
+    from grammarlm.masks.canvas.json.tables.explored import States
+    from grammarlm.masks.canvas.json.tables.unrolled import Starts, Unrolled
+    from grammarlm.masks.canvas.json.unrolled_view import UnrolledView
     from grammarlm.masks.canvas.stack.sets import StackSets
     from grammarlm.masks.matcher import Matcher
-
-    from .explored import States
-    from .unrolled import Starts, Unrolled
-    from .unrolled_view import UnrolledView
 
 MOST_KNOWN, MOST_ROLES = 1 << 16, 1024
 

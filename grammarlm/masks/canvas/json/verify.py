@@ -1,6 +1,7 @@
 """Which passes decide a row: those of the states at hand, or of states that know what matters for it.
 
-Where keys may come twice (apart.py) a completion is read by the machine. If it is refused, the states are asked that know why.
+Where keys may come twice a completion is read by the machine (duplicate_keys/witness.py). If it is refused, the states are asked
+that know why.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from grammarlm.masks.canvas.json.duplicate_keys.objects import clash_of
+from grammarlm.masks.canvas.json.duplicate_keys.witness import EMPTY, Refused, Witness
 from grammarlm.masks.canvas.protocol import Undecided
 
-from .apart import EMPTY, Refused, Witness
 from .lengths import counted_to, longest_string
-from .twice import clash_of
 
 if TYPE_CHECKING:
-    from .residue import JsonPasses
+    from .passes import JsonPasses
 
 
 def settled(passes: JsonPasses) -> JsonPasses:

@@ -10,10 +10,10 @@ from itertools import product
 
 import numpy as np
 
+from grammarlm.masks.canvas.json.texts import QUOTE, ids_by_text, texts_of, tokens_with
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .spans import BEFORE_KEYS, BLANKS, BODY, OPEN_KEY, TO_QUOTE
-from .texts import QUOTE, ids_by_text, texts_of, tokens_with
 
 KEY_INSIDE = re.compile(rb'(?="(' + BODY + rb')"[ \t\r\n]*(?::|$))', re.S)
 # The end of a key, and the beginning of another.

@@ -1,8 +1,8 @@
 """What the states of a schema do not know, decided row by row.
 
 Which states a row needs is seen from its given tokens (grid.py): whether lengths are counted, which keys are tracked. Where keys
-are free, and the states complete the row, a completion in which none comes twice is read (apart.py, settled.py). A question that is
-not decided so is not answered: Undecided, a LimitExceeded.
+are free, and the states complete the row, a completion in which none comes twice is read (verify.py, duplicate_keys/witness.py). A
+question that is not decided so is not answered: Undecided, a LimitExceeded.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
+from grammarlm.masks.canvas.json.duplicate_keys.answers import Answer, PlainRow, plain_answer
+from grammarlm.masks.canvas.json.duplicate_keys.bounds import Bounds
+from grammarlm.masks.canvas.json.duplicate_keys.repeats import Repeats
+from grammarlm.masks.canvas.json.duplicate_keys.shown import only_shown
+from grammarlm.masks.canvas.json.tables.explored import States
 from grammarlm.masks.canvas.protocol import MASKED, Draw
 from grammarlm.masks.canvas.stack.passes import StackPasses
 
-from .answers import Answer, PlainRow, plain_answer
-from .bounds import Bounds
-from .explored import States
-from .repeats import Repeats
-from .settled import amended
-from .shown import only_shown
 from .singles import Singles
+from .verify import amended
 
 if TYPE_CHECKING:
     from .grid import JsonGrid
@@ -84,7 +84,7 @@ class JsonPasses:
     def low(self) -> PlainRow | None:
         """The row without completions that have many brackets open at once; None where there is no other, or none is looked for."""
         grid, table = self.grid, self.lattice.table
-        if not grid.has_free_keys or table.micro_order is None:
+        if not grid.has_free_keys or table.has_circles:
             return None
         found = PlainRow(self.lattice, self._row, grid.latest_low.get(self.states), grid.height)
         if not found.is_completable:
@@ -140,7 +140,7 @@ class JsonPasses:
         """
         table = self.lattice.table
         is_large = table.controls > MOST_MARKED or self.grid.has_no_marks(self.states)
-        return self.grid.has_free_keys and (table.micro_order is None or is_large)
+        return self.grid.has_free_keys and (table.has_circles or is_large)
 
     def has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""

@@ -2,7 +2,7 @@
 
 The program's rows are copied with a table of the tracked keys after them, and without `uniqueItems`: an array's frame has a bit for
 each of its values instead (kernels/cpu/json/canvas/explore.py). Large maxLengths are left out where no row can break them
-(lengths.py).
+(json/lengths.py).
 """
 
 from __future__ import annotations

@@ -27,18 +27,17 @@ import numpy as np
 
 from grammarlm.layout.json_canvas import MOST_MARKS
 from grammarlm.masks.canvas.classes import NEVER
+from grammarlm.masks.canvas.json.tables.explored import States
 from grammarlm.masks.canvas.protocol import MASKED
 
 from .answers import BOUND, EVERY, MOST, PLAIN
-from .explored import States
+from .given_twice import GivenTwice, is_outer
 from .marked_row import AVOIDED, FREE, Marked, MarkedRow
 from .spans import Run, Span, all_spans
-from .twins import GivenTwice, is_outer
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
-
-    from .grid import JsonGrid
+    from grammarlm.masks.canvas.json.grid import JsonGrid
 
 # In longer rows no more keys are followed at once to decide about tokens: states of two or three take seconds.
 SHORT_ROW = 16

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from .texts import decoded, texts_of
+from grammarlm.masks.canvas.json.texts import decoded, texts_of
 
 if TYPE_CHECKING:
-    from .grid import JsonGrid
+    from grammarlm.masks.canvas.json.grid import JsonGrid
 
 PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
 OUTER = 0  # the object that a matcher is in, or none
@@ -49,8 +47,8 @@ class Objects:
         for part in PARTS.finditer(whole):
             byte = whole[part.start()]
             if part[2]:
-                first = max(0, int(np.searchsorted(self._ends, part.start(), "right")) - 1)
-                tokens = range(first, int(np.searchsorted(self._ends, part.end(1) + 1, "left")))
+                first = max(0, bisect_right(self._ends, part.start()) - 1)
+                tokens = range(first, bisect_left(self._ends, part.end(1) + 1))
                 self.keys.append(KeyPlace(is_open[-1], part[1], tokens))
             elif byte in b"{[":
                 count += 1

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from grammarlm.masks.canvas.json.texts import texts_of
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
-
-from .texts import texts_of
 
 BODY = rb'(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*'
 TO_QUOTE = re.compile(rb"(" + BODY + rb')"')

@@ -1,0 +1,1 @@
+"""Schemas as tables: the states of the JSON machine unrolled, and what the tokens of a vocabulary do to them."""
