@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import grammarlm as gl
 from grammarlm.commands.schema_pointers import pointer_of, schema_pointers
 from tests.commands.command_line import call_generate, model_folder, write  # noqa: F401
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
@@ -101,6 +102,20 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
         assert (found, out) == (code, ""), arguments
         assert message in err, arguments
         assert "Traceback" not in err
+
+
+def test_methods_several_answers_and_healing(capsys, folder, model, tokenizer) -> None:  # noqa: F811
+    """As generate() finds them."""
+    given = ("--model", folder, "--prompt", "the c", "--regex", "[a-c]{3}", "--json")
+    for options, asked in (
+        (("--method", "beam", "--set", "beams=30", "--n", "2"), {"method": "beam", "beams": 30, "n": 2}),
+        (("--heal",), {"heal": True}),
+    ):
+        code, out, err = call_generate(capsys, *given, *options)
+        expected = gl.generate(model, "the c", tokenizer=tokenizer, regex="[a-c]{3}", **asked)
+        assert (code, err) == (0, "")
+        texts = [one.text for one in (expected if isinstance(expected, list) else [expected])]
+        assert [json.loads(line)["text"] for line in out.splitlines()] == texts
 
 
 LINES = [

@@ -35,7 +35,7 @@ def compiled(kernel, logits, types={}, **constants):
     return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
 
 IS_ALL = "all" in sys.argv
-for logits, bits in (("*fp32", "*i32"), ("*bf16", "*i16")):
+for logits, bits in (("*fp32", "*i32"), ("*bf16", "*i16")) if IS_ALL else (("*bf16", "*i16"),):
     ptx = compiled(apply_mask_kernel, bits, INFINITY=-128, WORDS=64)["ptx"]
     assert "ld.global.v4.b32" in ptx and "st.global.v4.b32" in ptx, "apply_mask_ moves 16 bytes at a time"
     assert ".shared" not in ptx, "and its threads need nothing of each other"
@@ -93,9 +93,3 @@ def test_the_kernels_compile(variants, tmp_path):
 def test_the_benchmark_compares_rightly():
     done = run("-m", "benchmarks.gpu_kernels", "--interpret", CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 0, done.stderr[-2000:]
-
-
-def test_the_benchmark_says_that_it_needs_a_device():
-    done = run("-m", "benchmarks.gpu_kernels", "--quick", CUDA_VISIBLE_DEVICES="")
-    assert done.returncode == 2
-    assert done.stderr.splitlines() == ["gpu_kernels: no CUDA device here; run this on a machine with an NVIDIA GPU"]
