@@ -127,13 +127,13 @@ class Bordered(Protocol):
     writes_json: bool = False  # are its texts JSON values? Then `closing` says how far they are from their end
 
     def next_bytes(self: Epoch, state: int) -> np.ndarray:
-        """bool [256]: which bytes can come next."""
-        tokens = self.program.facts.byte_tokens
-        found = [
-            self.after_token(state, token) if token >= 0 else self.after_bytes(state, bytes([byte]))
-            for byte, token in enumerate(tokens)
-        ]
-        return np.array(found) > DEAD
+        """bool [256]: which bytes can come next; read from the row where each byte is a token."""
+        tokens = np.array(self.program.facts.byte_tokens)
+        if (tokens < 0).any():
+            return np.array([self.after_bytes(state, bytes([byte])) for byte in range(256)]) > DEAD
+        row = self.row(state).view(np.uint8)
+        found: np.ndarray = (row[tokens >> 3] >> (tokens & 7) & 1).astype(bool)
+        return found
 
     def closing(self, state: int, most: int) -> tuple[int, bool]:
         """Of JSON: at least how many brackets close before the text may end (counted up to `most`), and does a quote come

@@ -7,7 +7,6 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 STATE_BYTES = 500  # approximate size of a state
 SHOWN = 5  # tokens named in an explanation
-Threads = tuple[Thread, ...]
+Threads = frozenset[Thread]
 
 
 class ItemsEpoch(EpochDefaults):
@@ -38,10 +37,10 @@ class ItemsEpoch(EpochDefaults):
     def __init__(self, program: ItemsProgram):
         self.program, self.reader = program, program.reader
         self.tables = self
-        self.terms: list[Threads] = [(), ()]
+        self.terms: list[Threads] = [frozenset(), frozenset()]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self.accepting = [False, True]
-        self._numbers: dict[frozenset[Thread], int] = {}
+        self._numbers: dict[Threads, int] = {}
         self._after: dict[tuple[int, int], int] = {}
         self._shared_rows = SharedRows()
         self.is_full = False
@@ -51,22 +50,17 @@ class ItemsEpoch(EpochDefaults):
         """The number of a set of threads, DEAD where there are none."""
         if not threads:
             return DEAD
-        key = frozenset(threads)
-        state = self._numbers.get(key)
+        state = self._numbers.get(threads)
         if state is None:
             limits = self.program.limits
             if len(self.terms) >= limits.max_states or STATE_BYTES * len(self.terms) > limits.max_bytes // 2:
                 self.is_full = True
                 raise LimitExceeded("the texts of items have more states than limits.max_states or limits.max_bytes")
-            state = self._numbers[key] = len(self.terms)
-            self.terms.append(tuple(key))
+            state = self._numbers[threads] = len(self.terms)
+            self.terms.append(threads)
             self.rows.append(None)
-            self.accepting.append(any(map(self.reader.accepts, key)))
+            self.accepting.append(any(map(self.reader.accepts, threads)))
         return state
-
-    def key(self, state: int) -> Hashable:
-        """Equal keys, equal futures, whatever the epoch."""
-        return frozenset(self.terms[state])
 
     # ------------------------------------------------------------------ rows
 
@@ -91,12 +85,6 @@ class ItemsEpoch(EpochDefaults):
             self._shared_rows.clear()
         return self._shared_rows.shared(row)
 
-    def close(self) -> None:
-        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
-        matchers move on."""
-        self.is_full = True
-        self._after.clear()
-
     # ------------------------------------------------------------------ reading
 
     def peek_token(self, address: int, state: int, token: int) -> int:
@@ -106,7 +94,7 @@ class ItemsEpoch(EpochDefaults):
         """The state after a token, DEAD where it is refused."""
         known = self._after.get((state, token))
         if known is None:
-            known = self.state_of(tuple({a for t in self.terms[state] for a in self.reader.after(t, token)}))
+            known = self.state_of(frozenset(a for t in self.terms[state] for a in self.reader.after(t, token)))
             if known:
                 self._after[state, token] = known
         return known
@@ -133,7 +121,7 @@ class ItemsEpoch(EpochDefaults):
                     at[offset + length][after] = None
         if len(at[-1]) == 1:
             return next(iter(at[-1]))
-        return self.state_of(tuple({thread for s in at[-1] for thread in self.terms[s]}))
+        return self.state_of(frozenset(thread for s in at[-1] for thread in self.terms[s]))
 
     # ------------------------------------------------------------------ completions, and what may come
 

@@ -35,7 +35,7 @@ class ItemsProgram(ProgramDefaults):
         self.index = ItemIndex.build(items)
         self.clock = Clock(limits)  # begins here: sorting millions of items is not counted
         self.reader = self._reader(grammar, items.facts.longest)
-        self.start: tuple[Thread, ...] = (self.reader.start,)
+        self.start: frozenset[Thread] = frozenset([self.reader.start])
 
     def _reader(self, grammar: Tokens | TokenList, longest: int) -> OneItem | ItemList:
         if isinstance(grammar, Tokens):

@@ -8,10 +8,11 @@ end yet: so inside a string few nodes are walked.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -103,6 +104,9 @@ def needing(wide: Sieve, needs: Needs, paths: Paths) -> Sieve:
     return Sieve(*narrowed(wide.forest, is_split))
 
 
+Kept = TypeVar("Kept", np.ndarray, Sieve)
+
+
 class Sieves:
     """The sieves of one vocabulary."""
 
@@ -110,57 +114,50 @@ class Sieves:
 
     def __init__(self, vocab: Vocabulary):
         self._trie, self._paths = vocab.trie, paths_of(vocab)
-        self._known: dict[tuple[Rim, Needs], Sieve] = {}
-        self._splits: dict[Rim, np.ndarray] = {}
-        self._starts: dict[bytes, np.ndarray] = {}
+        self._known: dict[Hashable, Any] = {}
         self._nbytes = 0
         self._lock = shared_lock(TABLES)
 
     def splits(self, rim: Rim) -> np.ndarray:
         """bool [N]: which nodes are splits."""
-        with self._lock:
-            found = self._splits.get(rim)
-            if found is None:
-                found = np.zeros(len(self._trie.byte), bool)
-                found[self._paths.parent[self.starts(rim.firsts)]] = True
-                if rim.lasts is not None:
-                    found &= np.append(np.frombuffer(rim.lasts, bool), True)[self._paths.last]
-                self._count(found.nbytes)
-                self._splits[rim] = found
+
+        def make() -> np.ndarray:
+            found = np.zeros(len(self._trie.byte), bool)
+            found[self._paths.parent[self.starts(rim.firsts)]] = True
+            if rim.lasts is not None:
+                found &= np.append(np.frombuffer(rim.lasts, bool), True)[self._paths.last]
             return found
+
+        return self._kept(rim, make)
 
     def starts(self, firsts: bytes) -> np.ndarray:
         """The nodes of these bytes, except those right below the root."""
-        with self._lock:
-            found = self._starts.get(firsts)
-            if found is None:
-                found = np.flatnonzero(np.frombuffer(firsts, bool)[self._trie.byte] & (self._trie.depth > 1))
-                self._count(found.nbytes)
-                self._starts[firsts] = found
-            return found
+        return self._kept(
+            firsts, lambda: np.flatnonzero(np.frombuffer(firsts, bool)[self._trie.byte] & (self._trie.depth > 1))
+        )
 
     def sieve(self, rim: Rim, needs: Needs = NOTHING_NEEDED) -> Sieve:
-        with self._lock:
-            found = self._known.get((rim, needs))
-            if found is None:
-                if needs == NOTHING_NEEDED:
-                    is_split = self.splits(rim)
-                    forest = leading(self._trie, is_split)
-                    found = Sieve(forest, is_split[forest.node])
-                else:
-                    found = needing(self.sieve(rim, fewer(needs)), needs, self._paths)
-                self._count(found.nbytes)
-                self._known[rim, needs] = found
-            return found
+        def make() -> Sieve:
+            if needs != NOTHING_NEEDED:
+                return needing(self.sieve(rim, fewer(needs)), needs, self._paths)
+            is_split = self.splits(rim)
+            forest = leading(self._trie, is_split)
+            return Sieve(forest, is_split[forest.node])
 
-    def _count(self, nbytes: int) -> None:
-        """Clears the caches where they take too much; they are refilled on demand."""
-        if self._nbytes + nbytes > MOST_BYTES:
-            self._known.clear()
-            self._splits.clear()
-            self._starts.clear()
-            self._nbytes = 0
-        self._nbytes += nbytes
+        return self._kept((rim, needs), make)
+
+    def _kept(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """Made once; the cache is cleared where it takes too much, and refilled on demand."""
+        with self._lock:
+            found: Kept | None = self._known.get(key)
+            if found is None:
+                found = make()
+                if self._nbytes + found.nbytes > MOST_BYTES:
+                    self._known.clear()
+                    self._nbytes = 0
+                self._nbytes += found.nbytes
+                self._known[key] = found
+            return found
 
 
 @lru_cache(maxsize=2)

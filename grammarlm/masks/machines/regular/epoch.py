@@ -152,11 +152,6 @@ class RegularEpoch(EpochDefaults):
             )
         self.tables = self._allocate(2 * states)
 
-    def close(self) -> None:
-        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
-        matchers move on."""
-        self.is_full, self.peek_token = True, _moves_on
-
     @property
     def terms(self) -> _Terms:
         """What the states stand for, by number."""
@@ -329,7 +324,3 @@ class RegularEpoch(EpochDefaults):
     @property
     def nbytes(self) -> int:
         return self.tables.next.nbytes + self.tables.usable.nbytes + self._shared_rows.nbytes + 400 * len(self._keys)
-
-
-def _moves_on(address: int, state: int, token: int) -> int:
-    return -1
