@@ -7,7 +7,7 @@ import re
 import pytest
 
 from grammarlm.decoding.systems import SAMPLERS
-from tests.commands.command_line import call, write
+from tests.commands.command_line import call, model_folder, write  # noqa: F401
 
 transformers = pytest.importorskip("transformers")
 PIECES = '["Say ", 3, ", ", {"most": 4}, "é."]'
