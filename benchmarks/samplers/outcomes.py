@@ -9,8 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from grammarlm.decoding.diffusion.draws import Draw, Draws
+from grammarlm.decoding.diffusion.draws import Draws
 from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.masks.canvas.protocol import Draw
 
 Outcome = TypeVar("Outcome")
 

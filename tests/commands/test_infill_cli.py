@@ -8,7 +8,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.systems import SAMPLERS
-from tests.commands.command_line import call, write
+from tests.commands.command_line import call, model_folder, write  # noqa: F401
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from grammarlm.errors import UnsupportedFeature
+from grammarlm.masks.canvas.protocol import Draw
 
-from .draws import Draw
 from .look import Allowed
 
 

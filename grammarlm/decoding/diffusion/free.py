@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from grammarlm.masks.canvas.protocol import Draw
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .draws import Draw
 from .look import Allowed
 
 

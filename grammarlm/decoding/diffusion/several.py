@@ -16,10 +16,10 @@ from grammarlm.decoding.compiled_caches import constraint_of
 from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
 from grammarlm.grammars.compose import Choice
 from grammarlm.masks.canvas.canvas import longest_prefix
+from grammarlm.masks.canvas.protocol import Draw
 from grammarlm.masks.constraint import Constraint
 
 from .boards import Canvas
-from .draws import Draw
 from .look import Allowed
 
 
