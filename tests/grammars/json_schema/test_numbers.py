@@ -81,13 +81,6 @@ def test_broken_schemas_are_named(schema: dict) -> None:
         read(schema)
 
 
-def test_strict_drafts_read_one_form_only() -> None:
-    with pytest.raises(GrammarError):
-        read({"minimum": 1, "exclusiveMinimum": True}, booleans=False)
-    with pytest.raises(GrammarError):
-        read({"exclusiveMinimum": 1}, numbers=False)
-
-
 def a_shape(rng: random.Random) -> NumberShape:
     def value() -> Fraction:
         return Fraction(rng.randrange(-9, 10)) * rng.choice((Fraction(1), HALF, Fraction(1, 10), Fraction(10)))
