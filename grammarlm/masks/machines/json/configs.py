@@ -6,12 +6,10 @@ A config is threads, each with its frames, from the innermost outwards, and the 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import INLINE, Frame, Kind, Object
 
-if TYPE_CHECKING:
-    from .machine import Machine
+from .machine import Machine
 
 # A frame without numbers: its words, its other keys, the bits of the keys seen where they are many, the item being read.
 FrameContent = tuple[tuple[int, ...], tuple[bytes, ...], tuple[int, ...], bytes]

@@ -11,23 +11,19 @@ is read, and so on:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.json import ARRAY_BIT, Frame
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import put_record
 from grammarlm.masks.machines.json.endings.completion import Endings
+from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 from .rivals import is_composite
 from .steps import Steps
+from .tracked_rows import TrackedRows
 from .tracker import SCALAR, Place, Tracker
 from .values import OBJECT, Value
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
-
-    from .tracked_rows import TrackedRows
 
 MOST_TURNS = 10_000
 Here = tuple[int, "Tracker | None"]  # a config of the reader, and a tracker

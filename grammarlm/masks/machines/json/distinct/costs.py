@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
@@ -22,11 +22,9 @@ from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .epoch import DistinctEpoch
 from .tracker import Place, Tracker
 from .values import NUMBER, OBJECT, Value
-
-if TYPE_CHECKING:
-    from .epoch import DistinctEpoch
 
 MEMBER = 12  # tokens of a comma, a key of at most eight letters that no item has, its quotes and a colon
 SPARE = 32  # bytes: escapes, and a key or item that is longer than those before

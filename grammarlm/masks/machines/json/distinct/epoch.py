@@ -7,7 +7,7 @@ the number of a pair: a config of the machine, and a tracker.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,10 @@ from grammarlm.masks.protocol import FINISHED, EpochDefaults
 
 from .completion import completion
 from .mask import MaskMaker
+from .program import DistinctProgram
 from .steps import Steps
 from .suspects import suspects_of
 from .tracker import Tracker
-
-if TYPE_CHECKING:
-    from .program import DistinctProgram
 
 TRACKED = 1 << 40  # states from here on are inside a tracked array
 BYTES_OF_PAIR = 800  # about: a pair shares most of its tracker with the one before

@@ -7,22 +7,17 @@ The tracker alone reads these; the machine only what the tracker finds to repeat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from grammarlm.layout.json import Kind
 from grammarlm.masks.machines.json.configs import put_record
+from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.mask_array import ids_of
 
 from .steps import Steps
 from .suspects import Suspects, suspects_of
+from .tracked_rows import TrackedRows
 from .tracker import BLANKS, Tracker, read
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.epoch import JsonEpoch
-
-    from .tracked_rows import TrackedRows
 
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 

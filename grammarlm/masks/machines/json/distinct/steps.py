@@ -7,21 +7,17 @@ it says the same for all of them. A thread ends where an array of its own gets a
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import FOLLOWS, Frame, Kind
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.machines.json.configs import put_record, threads_of
 from grammarlm.masks.machines.json.endings.texts import Thread
+from grammarlm.masks.machines.json.machine import Machine
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
 
 from .rivals import has_rival
+from .tracked_rows import TrackedRows
 from .tracker import Tracker, begun, read
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.machine import Machine
-
-    from .tracked_rows import TrackedRows
 
 IN_GAPS = (Kind.AFTER, Kind.KEYS, Kind.ENTRY)  # where white space may commit a text to a closing bracket
 OPEN_ARRAY = ord("[")

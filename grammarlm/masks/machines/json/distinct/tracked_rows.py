@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import ARRAY_BIT, ROW, Array, Object, Shape
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.program import JsonProgram
+from grammarlm.masks.machines.json.program import JsonProgram
 
 
 class TrackedRows:

@@ -19,21 +19,18 @@ chosen one by one. endings/ computes what a lexeme, an object, an array, a node 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
 from grammarlm.layout.json_calls import QUOTED
 from grammarlm.layout.json_strings import BODY, LAST_1
 from grammarlm.masks.filters.budget import INFINITE
+from grammarlm.masks.machines.json.machine import Machine
 
 from .frames import MOST_ENTRIES, FrameEndings
 from .languages import LanguageEndings
 from .lexemes import ENOUGH, LexemeEndings, is_inside
 from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
 from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.machine import Machine
 
 BETWEEN = frozenset(
     map(int, (Kind.AFTER, Kind.COLON, Kind.VALUE, Kind.KEYS, Kind.ENTRY))

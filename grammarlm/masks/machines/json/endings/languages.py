@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +13,10 @@ from grammarlm.layout.json import SHARED_BIT
 from grammarlm.layout.json_strings import BODY, LAST_1
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.formats import format_automata
+from grammarlm.masks.machines.json.languages import LanguageStates
 
 from .reader import Reader
 from .texts import SPELLED, Replayed, SpelledCompletions, by_spelling, decoded, joined, preferred
-
-if TYPE_CHECKING:
-    from grammarlm.masks.machines.json.languages import LanguageStates
 
 MOST_STATES = 400  # states searched in a language, where its form alone gives no bound
 # Bytes tried in a state, beginnings of one length, where many strings of a language are wanted.
