@@ -9,7 +9,6 @@ from typing import Any
 
 import grammarlm as gl
 from grammarlm.masks.canvas.json.tables.explored import States
-from grammarlm.masks.canvas.views import view_of
 from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.machines.stack.arena_plan import Surveys
 from grammarlm.masks.machines.stack.epoch import StackEpoch
@@ -87,15 +86,5 @@ def growth_of(matcher: gl.Matcher) -> int | None:
 
 def canvas_states(constraint: gl.Constraint) -> int:
     """How many states a schema's canvases know: those that its texts lead to, and what rows that begin in a text added."""
-    view: Any = view_of(constraint)
-    return int(unrolled_of(view, States(view.spelled)).source.count)
-
-
-def unrolled_of(view: Any, states: States) -> Any:
-    """The states of a schema's view that know this."""
-    return view._of(states)
-
-
-def last_row_of(canvas: Any) -> Any:
-    """What a canvas knows of the row that was asked last."""
-    return canvas._last
+    view: Any = constraint.as_filled._view
+    return int(view._of(States(view.spelled)).source.count)

@@ -57,7 +57,7 @@ class JsonSchema(Grammar):
     strict           False: keywords that cannot be enforced are relaxed, and listed in the report
     spelling         "any": every JSON spelling of a value; "plain": only the escapes that JSON needs, numbers as json.dumps writes
                      them: integers in digits only, others as Python's repr of floats (1e-05, 0.1, 1e+16; at most 25 digits, so
-                     decimals can be written, too). None: "plain" where a model writes the texts and on canvases, and "any" elsewhere
+                     decimals can be written, too). None: "plain" where a model writes the texts, on canvases too, else "any"
     extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself does not say. None:
                      JSON Schema's default ("allow"), and "forbid" for a Python type that does not ask for them itself. Where parts
                      (allOf, $ref, ...) declare keys together, any of them may come: see closing.py

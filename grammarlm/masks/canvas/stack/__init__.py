@@ -1,1 +1,1 @@
-"""Machines with a stack: a lattice of (position, control) whose stacks are shared nodes."""
+"""Machines with a stack: passes over (position, control) by sets of stacks."""

@@ -149,17 +149,6 @@ class PushdownTable:
         starts, found = self.class_edges
         return [found[start:end].tolist() for start, end in itertools.pairwise(starts.tolist())]
 
-    @cached_property
-    def _by_point(self) -> tuple[np.ndarray, np.ndarray]:
-        order = stable_order(self.edge_point)
-        return order, np.searchsorted(self.edge_point[order], np.arange(self.points + 1))
-
-    def edges_to(self, point: int) -> list[int]:
-        """The edges that lead to a point."""
-        order, starts = self._by_point
-        found: list[int] = order[starts[point] : starts[point + 1]].tolist()
-        return found
-
     def takes(self, edge: int, token_class: int) -> bool:
         """Does the class take the edge?"""
         word = int(self.kind_classes[self.edge_kind[edge], token_class >> 6])
