@@ -43,8 +43,7 @@ class MaskTree:
 
     def add(self, token: int, parent: int = ROOT) -> int | None:
         """A node for the token after node `parent`, -1: after the state now; None where it is refused there."""
-        walker = self._walker
-        walker._head, walker._own = self._heads[self._known(parent) + 1], None
+        walker = self._at(parent)
         try:
             if not walker.advance(token):
                 return None
@@ -56,8 +55,7 @@ class MaskTree:
 
     def fill(self, mask: np.ndarray, row: int = 0, node: int = ROOT) -> bool:
         """Writes the mask of what may follow the node, and returns what fill_mask returns; zeros where the node is cut."""
-        walker = self._walker
-        walker._head, walker._own = self._heads[self._known(node) + 1], None
+        walker = self._at(node)
         try:
             return walker.fill_mask(mask, row)
         except LimitExceeded as error:
@@ -69,9 +67,7 @@ class MaskTree:
 
     def is_accepting(self, node: int = ROOT) -> bool:
         """May the text end after the node?"""
-        walker = self._walker
-        walker._head, walker._own = self._heads[self._known(node) + 1], None
-        return walker.is_accepting
+        return self._at(node).is_accepting
 
     def key(self, node: int) -> tuple[object, ...]:
         """Equal for nodes of equal depth whose texts have the same continuations, as far as that is known."""
@@ -87,7 +83,11 @@ class MaskTree:
 
     def matcher_at(self, node: int = ROOT) -> Matcher:
         """An independent matcher that has read up to the node."""
-        return self._walker._at(self._heads[self._known(node) + 1])._probe()
+        return self._at(node)._probe()
+
+    def _at(self, node: int) -> Matcher:
+        """The walker, moved to a node."""
+        return self._walker._at(self._heads[self._known(node) + 1])
 
     def _known(self, node: int) -> int:
         node = as_integer(node, "MaskTree takes the number of a node")

@@ -49,18 +49,13 @@ class _Size:
     def __init__(self, limits: Limits):
         self._limits, self._clock = limits, Clock(limits)
         self.bytes = self.things = 0
-        self._uncounted = 0  # upper bound on the things of texts in which they were not counted
-
-    def _cost(self, things: int) -> tuple[float, int]:
-        """Milliseconds, and bytes of memory."""
-        took = self.bytes / BYTES_A_MS + things / THINGS_A_MS
-        return took, MEMORY_A_BYTE * self.bytes + MEMORY_A_THING * things
 
     def count(self, size: int, things: int = 0) -> None:
         self.bytes, self.things = self.bytes + size, self.things + things
         if self.bytes <= SMALL and self.things <= FEW:
             return
-        took, memory = self._cost(self.things)
+        took = self.bytes / BYTES_A_MS + self.things / THINGS_A_MS  # milliseconds
+        memory = MEMORY_A_BYTE * self.bytes + MEMORY_A_THING * self.things
         if took > self._limits.max_ms:
             raise LimitExceeded(
                 f"the description has {self._counts}: reading it takes {took:,.0f} ms or more, limits.max_ms is "
@@ -128,18 +123,10 @@ class _Size:
         if not isinstance(source, (bytes, str)):
             return
         self.count(len(source))
-        if len(source) > SMALL and not self._fits_anyway(len(source)):
+        if len(source) > SMALL:
             marks: Any = MARKS if isinstance(source, bytes) else SIGNS
             for mark in marks:
                 self.count(0, source.count(mark))
-
-    def _fits_anyway(self, things: int) -> bool:
-        """Is there room for this many more? Then they need not be counted, which takes as long as reading a schema."""
-        took, memory = self._cost(self.things + self._uncounted + things)
-        if took > self._limits.max_ms or memory > 2 * self._limits.max_bytes:
-            return False
-        self._uncounted += things
-        return True
 
     def _add_data(self, data: Any) -> None:
         """Dicts and lists that marshal does not write; one that occurs in several places is read once."""

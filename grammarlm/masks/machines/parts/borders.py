@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from grammarlm.masks.automaton import Automaton
-from grammarlm.masks.machines.regular.rows import Piece
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.shared_rows import SharedRows
 
 from .forests import (
     MOST_CLOSERS,
     Forest,
+    Piece,
     below,
     has_below,
     none_left_out,
@@ -177,11 +177,7 @@ class Borders:
             )
         else:
             epoch, at, states = self._walked(place, sieve.forest, is_left_out)
-        if not len(at):
-            return NO_NODES
-        is_split = sieve.is_split[at]
-        at, states = at[is_split], states[is_split]
-        return sieve.forest.node[at[_accepting(epoch, states)]]
+        return self._ended(place[0], epoch, sieve.forest.node[at], states)
 
     def _walked(
         self, place: Place, forest: Forest, is_left_out: Callable[[int], bool] = none_left_out

@@ -2,7 +2,7 @@
 (vocab/byte_trie.py).
 
 below      the trees below some nodes, each walked from the start: the remainders of tokens
-leading    the nodes on the paths to some nodes: where prefixes can end
+narrowed   the nodes on the paths to some nodes: where prefixes can end
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 
 from grammarlm.kernels import entries
 from grammarlm.layout.table import DEAD, DONE, Arena
-from grammarlm.masks.machines.regular.rows import Piece
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.runtime.limits import Clock
 from grammarlm.masks.token_facts import pack_ids
@@ -29,6 +28,7 @@ CLOSERS = (0x5D, 0x7D)
 QUOTE = 0x22
 WHITE = (0x09, 0x0A, 0x0D, 0x20)
 ROOT = -1
+Piece = tuple[int, int, int]  # of a forest: the depth of the node above it, its first node, one past its last
 NO_PLACES, NO_STATES = np.zeros(0, np.int64), np.zeros(0, np.int32)
 
 
@@ -105,6 +105,10 @@ def trees(trie: ByteTrie, nodes: np.ndarray) -> tuple[Forest, np.ndarray]:
     )
 
 
+def whole(trie: ByteTrie) -> Forest:
+    return Forest(np.arange(len(trie.byte)), trie.byte, trie.depth, trie.end)
+
+
 def _forest(trie: ByteTrie, first: np.ndarray, end: np.ndarray, above: np.ndarray) -> Forest:
     """Concatenated ranges of nodes; `above`: the depth of the node above each range."""
     count = end - first
@@ -123,15 +127,6 @@ def pieces(trie: ByteTrie, nodes: np.ndarray) -> Iterator[np.ndarray]:
         behind = max(at + 1, int(np.searchsorted(total, before + MOST_NODES)))
         yield nodes[at:behind]
         at = behind
-
-
-def leading(trie: ByteTrie, marked: np.ndarray) -> Forest:
-    """The nodes at which or below which a node is marked; bool [N]."""
-    before = _counted(marked)
-    kept = before[trie.end] > before[:-1]
-    node = np.flatnonzero(kept)
-    end = _counted(kept)[trie.end[node]].astype(np.int32)
-    return Forest(node, trie.byte[node], trie.depth[node], end)
 
 
 def narrowed(forest: Forest, marked: np.ndarray) -> tuple[Forest, np.ndarray]:

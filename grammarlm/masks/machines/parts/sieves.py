@@ -19,7 +19,7 @@ import numpy as np
 from grammarlm.masks.runtime.shared_lock import TABLES, shared_lock
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .forests import MOST_CLOSERS, WHITE, Forest, Paths, leading, narrowed, paths_of
+from .forests import MOST_CLOSERS, WHITE, Forest, Paths, narrowed, paths_of, whole
 
 MOST_BYTES = 32 << 20  # of all sieves of a vocabulary
 DIGITS = range(0x30, 0x3A)
@@ -140,9 +140,7 @@ class Sieves:
         def make() -> Sieve:
             if needs != NOTHING_NEEDED:
                 return needing(self.sieve(rim, fewer(needs)), needs, self._paths)
-            is_split = self.splits(rim)
-            forest = leading(self._trie, is_split)
-            return Sieve(forest, is_split[forest.node])
+            return Sieve(*narrowed(whole(self._trie), self.splits(rim)))
 
         return self._kept((rim, needs), make)
 

@@ -26,7 +26,6 @@ from grammarlm.masks.protocol import FINISHED, EpochDefaults
 from grammarlm.masks.shared_rows import SharedRows
 
 from .completion import Completions
-from .rows import add_tokens, made_row
 
 if TYPE_CHECKING:
     from .program import RegularProgram
@@ -225,7 +224,7 @@ class RegularEpoch(EpochDefaults):
         known = self.rows[state]
         if known is None:
             self.expand(state)
-            row = made_row(self, state, may_make=True)
+            row = self._walked(state, may_make=True)
             assert row is not None  # whatever was missing has been made
             known = self.rows[state] = self._share(row)
         return known
@@ -235,18 +234,49 @@ class RegularEpoch(EpochDefaults):
         known = self.rows[state]
         if known is not None:
             return known
-        row = None if self.tables.next[state, 0] == MISS else made_row(self, state, may_make=False)
+        row = None if self.tables.next[state, 0] == MISS else self._walked(state, may_make=False)
         if row is None:
             return None
         known = self._share(row)
         self.rows[state] = known
         return known
 
+    def _walked(self, state: int, may_make: bool) -> np.ndarray | None:
+        """The row of a state, None where something is missing that may not be made."""
+        facts, scratch = self.program.facts, self.scratch(state)
+        row = np.zeros(len(facts.stop_row) + 1, np.int32)
+        if self.accepting[state]:
+            row[:-1] |= facts.stop_row
+        memory = scratch.ctypes.data, len(scratch), row.ctypes.data
+        tables = self.tables  # kept in a local: its arrays must outlive the call
+        while missing := entries.fill_row(tables.address, *memory):
+            if not may_make:
+                return None
+            self._make(missing)
+            tables = self.tables
+        return row[:-1].copy()
+
     def add_below(self, state: int, nodes: np.ndarray, row: np.ndarray) -> None:
         """Allows the tokens below nodes of the trie whose remainders can be read from a state, in a row with a word to spare."""
-        trie = self.program.vocab.trie
-        pieces = zip(trie.depth[nodes].tolist(), (nodes + 1).tolist(), trie.end[nodes].tolist(), strict=True)
-        add_tokens(self, state, pieces, row)
+        trie, scratch = self.program.vocab.trie, self.scratch(state)
+        memory = scratch.ctypes.data, len(scratch), row.ctypes.data
+        for depth, node, end in zip(trie.depth[nodes].tolist(), nodes.tolist(), trie.end[nodes].tolist(), strict=True):
+            scratch[depth], scratch[-1] = state, node + 1
+            while True:
+                tables = self.tables  # kept in a local: its arrays must outlive the call
+                arena = tables.arena.copy()
+                arena[Arena.NODES] = end
+                missing = entries.fill_row(arena.ctypes.data, *memory)
+                if missing == DONE:
+                    break
+                self._make(missing)
+
+    def _make(self, missing: int) -> None:
+        """What a walk of a row has found missing."""
+        if missing > 0:
+            self.expand(missing)
+        else:
+            self.is_usable(-missing)
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
