@@ -5,7 +5,7 @@ usage: python -m benchmarks.start [--tokenizers llama3_1 gemma3] [--kernels ship
 Each start is a new process: once with an empty cache folder (as after the installation: the trie is built, and kernels compile
 where none are shipped), then five times with what that left behind; for a regular expression, a JSON schema and a Lark grammar.
 Beside it, with kernels compiled ahead of time and by numba in turns: one call of fill_mask and of advance on a state that is known
-(medians of batches of 1,000 calls); building the byte trie, loading it, and 100,000 choices.
+(medians of batches of 1,000 calls); building the byte trie, and 100,000 choices.
 """
 
 import argparse
@@ -118,19 +118,16 @@ def known_state(name: str) -> list[list[str]]:
 
 
 def tables(name: str) -> list[list[str]]:
-    from grammarlm.vocab.byte_trie import build_trie, load_or_build
+    from grammarlm.vocab.byte_trie import build_trie
 
     _, vocab, name = load(name)
     rows = []
-    builds, loads = [], []
+    builds = []
     arrays = vocab.data, vocab.offsets, vocab.text_ids, vocab.words * 32
     for _ in range(5):
         begin = time.perf_counter()
         trie = build_trie(*arrays)
         builds.append(time.perf_counter() - begin)
-        begin = time.perf_counter()
-        load_or_build(*arrays, vocab.fingerprint)
-        loads.append(time.perf_counter() - begin)
     rows.append(
         [
             name,
@@ -139,7 +136,6 @@ def tables(name: str) -> list[list[str]]:
             f"{statistics.median(builds) * 1e3:.0f} ms",
         ]
     )
-    rows.append([name, "", "byte trie loaded from the cache, median of 5", f"{statistics.median(loads) * 1e3:.1f} ms"])
     rows.append([name, "", "100,000 choices, compile + first mask, median of 5", f"{many_choices(vocab) * 1e3:.0f} ms"])
     return rows
 

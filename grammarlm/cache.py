@@ -51,41 +51,20 @@ def cache_folder(*parts: str) -> Path:
 def sources_digest(*packages: str) -> str:
     """A hash of the source files of this package in these folders (recursively): part of the key of what they compute.
 
-    Reading them takes milliseconds, so the digest is itself cached, as long as no file's name, size or modification time changes,
-    like Python's .pyc files. In a zip file there are no such files; there the version is hashed instead.
+    In a zip file there are no such files; there the version is hashed instead.
     """
-    files = sorted(file for package in packages for file in source_files(package))
-    if not files:
-        return hashlib.sha256(f"{packages} {version()}".encode()).hexdigest()
-    listing = hashlib.sha256(f"{PACKAGE} {packages} {files}".encode()).hexdigest()
-    kept = cache_folder("sources") / hashlib.sha256(f"{PACKAGE} {packages}".encode()).hexdigest()[:40]
-    with contextlib.suppress(OSError, ValueError):
-        known, digest = kept.read_text(encoding="ascii").split()
-        if known == listing and len(digest) == len(listing):
-            return digest
-    content = hashlib.sha256()
-    for name, size, _ in files:
-        content.update(f"\0{name} {size}\0".encode())
-        content.update(Path(PACKAGE, name).read_bytes())
-    write_atomically(kept, lambda file: file.write(f"{listing} {content.hexdigest()}".encode()))
-    return content.hexdigest()
+    content, names = hashlib.sha256(), sorted(name for package in packages for name in source_files(package))
+    for name in names:
+        data = (PACKAGE / name).read_bytes()
+        content.update(f"\0{name} {len(data)}\0".encode())
+        content.update(data)
+    return content.hexdigest() if names else hashlib.sha256(f"{packages} {version()}".encode()).hexdigest()
 
 
-@functools.cache
-def source_files(package: str) -> tuple[tuple[str, int, int], ...]:
-    """Each source file below a package: its name relative to ours, its size, its modification time."""
-    path = os.path.join(PACKAGE, package)
-    is_file, start = package.endswith(".py"), len(os.path.join(PACKAGE, ""))
-    found, folders = [], [os.path.dirname(path) if is_file else path]
-    for folder in folders:  # grows while iterating
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir():
-                    folders += [] if is_file else [entry.path]
-                elif entry.path == path or (entry.name.endswith(".py") and not is_file):
-                    told = entry.stat()
-                    found.append((entry.path[start:].replace(os.sep, "/"), told.st_size, told.st_mtime_ns))
-    return tuple(found)
+def source_files(package: str) -> list[str]:
+    """The name, relative to ours, of each source file below a package."""
+    path = PACKAGE / package
+    return [file.relative_to(PACKAGE).as_posix() for file in ([path] if path.is_file() else path.rglob("*.py"))]
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> bool:

@@ -12,6 +12,7 @@ import grammarlm as gl
 from grammarlm import version
 from grammarlm.decoding import beam_search
 from grammarlm.masks.constraint import compile as compile_anew
+from grammarlm.models.tiny import FOLDER
 
 VOCAB = gl.Vocabulary([*(bytes([i]) for i in range(256)), b""], stop_ids=[256])
 LONG = "x" * 100_000
@@ -152,12 +153,10 @@ def test_what_is_logged(caplog, monkeypatch, tmp_path):
     with pytest.raises(gl.GrammarError):
         compile_anew(gl.Regex("(" + LONG), VOCAB)
     for _ in range(2):
-        fresh = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
-        compile_anew(gl.Regex("a"), fresh).matcher().fill_mask(gl.allocate_mask(1, fresh.size))
-    (trie,) = (tmp_path / "tries").iterdir()
-    trie.write_bytes(trie.read_bytes()[:100])
-    fresh = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
-    assert len(fresh.trie.byte)
+        gl.Vocabulary.from_tokenizer(FOLDER)
+    (table,) = (tmp_path / "vocab").iterdir()
+    table.write_bytes(table.read_bytes()[:100])
+    gl.Vocabulary.from_tokenizer(FOLDER)
     said = {(record.name, record.levelname, record.getMessage().split(" ")[0]) for record in caplog.records}
     texts = "\n".join(record.getMessage() for record in caplog.records)
     assert ("grammarlm.masks", "DEBUG", "compiled") in said

@@ -123,7 +123,7 @@ def load_model(name: str, infills: bool = False) -> tuple[Any, Any]:
     if name == "tiny":
         from grammarlm.models.tiny import load_tiny
 
-        return load_tiny(diffusion=infills)
+        return load_tiny(diffusion=True) if infills else load_tiny()
     if not Path(name).is_dir():
         raise FileNotFoundError(f"--model {name}: there is no such folder; give tiny, or the folder of a model")
     from transformers import (
@@ -139,7 +139,7 @@ def load_model(name: str, infills: bool = False) -> tuple[Any, Any]:
     try:
         config = AutoConfig.from_pretrained(name, local_files_only=True)
         written_for = getattr(config, "architectures", None) or [""]
-        kind = AutoModelForSeq2SeqLM if getattr(config, "is_encoder_decoder", False) else AutoModelForCausalLM
+        kind: Any = AutoModelForSeq2SeqLM if getattr(config, "is_encoder_decoder", False) else AutoModelForCausalLM
         if infills and written_for[0].endswith("ForMaskedLM"):
             kind = AutoModelForMaskedLM
         model = kind.from_pretrained(name, local_files_only=True)

@@ -161,9 +161,9 @@ class Vocabulary:
     @cached_property
     def trie(self) -> "ByteTrie":
         """The trie of the text tokens' bytes."""
-        from .byte_trie import load_or_build
+        from .byte_trie import build_trie
 
-        return load_or_build(self.data, self.offsets, self.text_ids, self.words * 32, self.fingerprint)
+        return build_trie(self.data, self.offsets, self.text_ids, self.words * 32)
 
     def __eq__(self, other: object) -> bool:
         return self.fingerprint == other.fingerprint if isinstance(other, Vocabulary) else NotImplemented

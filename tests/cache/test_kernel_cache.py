@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(probe, tmp_path):
     )
     ran = python("writes.py", cache=tmp_path / "file" / "cache", cwd=root)
     assert ran.stdout == "2 [False, False]\n"
-    unwritable, compiling = ran.stderr.splitlines()
+    compiling, unwritable = ran.stderr.splitlines()
     assert unwritable.startswith(
         f"grammarlm: the cache folder {tmp_path / 'file' / 'cache'} cannot be written (Not a directory)"
     )

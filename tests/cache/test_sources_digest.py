@@ -30,7 +30,7 @@ for name in keys:
     functions[name] = getattr(importlib.import_module(module), function)
 
 def names(chosen):
-    for function in (*functions.values(), cache.sources_digest, cache.source_files):
+    for function in (*functions.values(), cache.sources_digest):
         if hasattr(function, "cache_clear"):
             function.cache_clear()
     return {name: str(f()) for name, f in functions.items() if name in chosen}
@@ -115,20 +115,3 @@ def _imports(source: Path) -> set[str]:
                 else "/".join(parts) or "__init__"
             )
     return found
-
-
-def test_a_kept_digest_of_other_files_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from grammarlm import cache
-
-    monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path))
-    digest = cache.sources_digest.__wrapped__
-    one, other = digest("vocab"), digest("grammars")
-    files = sorted((tmp_path / "sources").iterdir())
-    assert len(files) == 2
-    texts = [file.read_text() for file in files]
-    for file, text in zip(files, reversed(texts), strict=True):
-        file.write_text(text)
-    assert (digest("vocab"), digest("grammars")) == (one, other)
-    for damaged in ("", "\xff", texts[0][:-1], f"{texts[0]} {texts[0]}"):
-        files[0].write_text(damaged, encoding="latin-1")
-        assert (digest("vocab"), digest("grammars")) == (one, other)

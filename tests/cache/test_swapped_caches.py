@@ -13,7 +13,6 @@ import grammarlm as gl
 from grammarlm.grammars.regular import charset, unicode_cache
 from grammarlm.masks.machines.json import formats
 from grammarlm.retrieval.item_set import ItemSet
-from grammarlm.vocab import byte_trie
 
 
 def swap(one: Path, other: Path) -> None:
@@ -79,17 +78,6 @@ def test_swapped_automata_of_formats_are_made_anew(cache: Path, monkeypatch: pyt
         monkeypatch.setattr(formats, "_explored", lambda names: (None, None, None))
         monkeypatch.setattr(formats, "_smallest", lambda *arguments, version=version: found[version])
         assert np.array_equal(made().starts, found[version].starts)
-
-
-def test_swapped_tries_are_built_again(cache: Path) -> None:
-    tries = {}
-    for name, words in (("one", [b"a", b"ab"]), ("two", [b"b", b"ba"])):
-        data = np.frombuffer(b"".join(words), np.uint8)
-        arguments = data, np.array([0, 1, 3], np.int64), np.array([0, 1], np.int64), 32
-        tries[name] = arguments, byte_trie.load_or_build(*arguments, name)
-    swap(*sorted((cache / "tries").iterdir()))
-    for name, (arguments, trie) in tries.items():
-        assert np.array_equal(byte_trie.load_or_build(*arguments, name).byte, trie.byte)
 
 
 def test_swapped_arrays_of_item_sets_are_refused(tmp_path: Path) -> None:
