@@ -69,11 +69,7 @@ class Anchors(Scanner):
 
     def tracker(self) -> utf8.Edges:
         """Edges that read one character, with the bits of the look-behind sets that contain it."""
-        atoms: list[tuple[CharSet, int]] = [(self.universe(), 0)]
-        for index, (chars, _) in enumerate(self.behind):
-            inside = [(charset.intersect(atom, chars), bits | 1 << index) for atom, bits in atoms]
-            outside = [(charset.intersect(atom, charset.negate(chars)), bits) for atom, bits in atoms]
-            atoms = [(atom, bits) for atom, bits in inside + outside if atom]
+        atoms = charset.partition(self.universe(), [chars for chars, _ in self.behind])
         if self.binary:
             return tuple((sum(utf8.byte_range(low, high) for low, high in atom), bits) for atom, bits in atoms)  # type: ignore[misc]
         return utf8.encode_map(tuple(atoms))

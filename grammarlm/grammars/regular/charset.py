@@ -68,6 +68,16 @@ def intersect(a: CharSet, b: CharSet) -> CharSet:
     return negate(union(negate(a), negate(b)))
 
 
+def partition(chars: CharSet, sets: Iterable[CharSet]) -> list[tuple[CharSet, int]]:
+    """The characters by the sets that they are in, whose numbers are bits."""
+    atoms: list[tuple[CharSet, int]] = [(chars, 0)]
+    for index, other in enumerate(sets):
+        inside = [(intersect(atom, other), bits | 1 << index) for atom, bits in atoms]
+        outside = [(intersect(atom, negate(other)), bits) for atom, bits in atoms]
+        atoms = [(atom, bits) for atom, bits in inside + outside if atom]
+    return atoms
+
+
 def contains(chars: CharSet, code_point: int) -> bool:
     return any(low <= code_point <= high for low, high in chars)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -35,9 +36,8 @@ SOMETHING, TEXT_START = -1, -2
 NO_CHARACTER: CharSet = ()  # pseudo-set "at the start of the text": holds no character
 LARGE = 5_000  # characters of a pattern, repeats counted: proofs do not visit every position of a larger one
 MOST_MADE = 1_000_000  # limit of continuations of one pattern; they are created lazily, while texts are read
-PLAIN = re.compile(
-    r"(?:[A-Za-z0-9_ \"',;:=<>!%/`\n]|\\[^A-Za-z0-9\ud800-\udfff])+"
-)  # mostly what re.escape makes of a string
+# Mostly what re.escape makes of a string.
+PLAIN = re.compile(r"(?:[A-Za-z0-9_ \"',;:=<>!%/`\n]|\\[^A-Za-z0-9\ud800-\udfff])+")
 UNESCAPED = re.compile(r"\\(.)", re.DOTALL)
 EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead without any look-behind: every byte counts as one character
 
@@ -312,22 +312,12 @@ class Pattern:
 
     def _characters(self, here: Rest, condition: Term) -> list[Head]:
         """One head per class of characters: look-behind sets split the characters."""
-        chars: CharSet = here.data
-        then = here.then
+        chars, then = here.data, here.then
         if not chars:
             return []
         if not then.looks_back:
             return [Head(utf8.encode(chars), then, None, condition)]
-        return [Head(utf8.encode(atom), then, bits, condition) for atom, bits in self._atoms(chars)]
-
-    def _atoms(self, chars: CharSet) -> list[tuple[CharSet, int]]:
-        """The characters partitioned by the look-behind sets (as bits) that they are in."""
-        atoms: list[tuple[CharSet, int]] = [(chars, 0)]
-        for index, behind in enumerate(self.behind):
-            inside = [(charset.intersect(atom, behind), bits | 1 << index) for atom, bits in atoms]
-            outside = [(charset.intersect(atom, charset.negate(behind)), bits) for atom, bits in atoms]
-            atoms = [(atom, bits) for atom, bits in inside + outside if atom]
-        return atoms
+        return [Head(utf8.encode(atom), then, bits, condition) for atom, bits in charset.partition(chars, self.behind)]
 
     def moves(self, head: Head) -> list[tuple[int, Rest]]:
         """The transitions on each byte of the head's character: to what remains of the character, or to the head's continuation."""
@@ -370,7 +360,7 @@ class Pattern:
 
     def _tracker(self) -> utf8.Edges:
         """Edges that read one character and give its `_answers` bits."""
-        atoms = self._atoms(charset.ALL)
+        atoms = charset.partition(charset.ALL, self.behind)
         return utf8.encode_map(tuple((atom, self._answers(bits)) for atom, bits in atoms))  # type: ignore[misc]
 
     def whole(self, rest: Rest) -> Term:
@@ -402,10 +392,9 @@ class Pattern:
         return result
 
 
+@dataclass(eq=False, slots=True)
 class _Body:
     """The body of a loop: items of Python's parse tree, compared by identity."""
 
-    __slots__ = ("flags", "items")
-
-    def __init__(self, items: Any, flags: int):
-        self.items, self.flags = items, flags
+    items: Any
+    flags: int
