@@ -106,12 +106,7 @@ class LexerState:
     def candidates(self) -> int:
         """`terminals`, as bits."""
         if self._candidates < 0:
-            bits = 0
-            for entry in self.entries:
-                bits |= 1 << entry[0]
-            for _, keyword, _ in self.typing:
-                bits |= 1 << keyword
-            self._candidates = bits
+            self._candidates = sum(1 << terminal for terminal in self.terminals)
         return self._candidates
 
 
@@ -203,18 +198,18 @@ class Lexer:
     def _alone(self, terminal: int) -> LexerStart:
         return self.start([terminal], [], TEXT_START if self.terminals[terminal].looks_back else UNKNOWN)
 
+    def step(self, state: LexerState, byte: int) -> LexerState | None:
+        """The state after a byte, remembered."""
+        key = state, byte
+        if key not in self._steps:
+            self._steps[key] = next((target for bits, target in state.edges if bits >> byte & 1), None)
+        return self._steps[key]
+
     def takes_whole(self, terminal: int, text: str) -> bool:
         """Would the terminal, alone, match all of this text?"""
         state: LexerState | None = self._alone(terminal)
-        steps = self._steps
         for byte in text.encode(errors="surrogatepass"):  # lone surrogates match nothing
-            if state is None:
-                return False
-            key = state, byte
-            if key in steps:
-                state = steps[key]
-            else:
-                state = steps[key] = next((target for bits, target in state.edges if bits >> byte & 1), None)
+            state = None if state is None else self.step(state, byte)
         return state is not None and any(border.nullable for _, border in state.commits)
 
     def check_first_characters(self, terminals: Iterable[int], before: int | None = UNKNOWN) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.layout.stack import LR_BASE, WIDE, Field
-from grammarlm.masks.machines.stack import calls
+from grammarlm.layout.stack_calls import ADVANCE, ADVANCE_COLUMN, FILL_ROW, FILL_TARGETS, NEXT_LINE, PUSH, SHIFT
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
@@ -58,7 +58,7 @@ def test_pushing_numbers_each_stack_once(seed: int) -> None:
     numbers, stacks = Numbers(epoch), [()]
     for _ in range(3000):
         stack, symbol = rng.choice(stacks[-60:]), rng.choice([3, 4, 5, LR_BASE + 3, -1 - 4])
-        number = epoch.maker.made(calls.push_symbol, numbers[stack], symbol)
+        number = epoch.maker.made(PUSH, numbers[stack], symbol)
         numbers.check(number, (*stack, symbol))
         stacks.append((*stack, symbol))
     numbers.check_all()
@@ -78,26 +78,26 @@ def test_shifts_are_those_of_an_lr_parser(name: str, seed: int) -> None:
     numbers = Numbers(epoch)
     lr, below = numbers.arrays.lr, (5,) if seed % 2 else ()
     assert lr
-    under = epoch.maker.made(calls.push_symbol, 0, 5) if below else 0
+    under = epoch.maker.made(PUSH, 0, 5) if below else 0
     numbers.check(under, below)
     first = (*below, LR_BASE + epoch.program.lr.start)
-    numbers.check(epoch.maker.made(calls.push_symbol, under, first[-1]), first)
+    numbers.check(epoch.maker.made(PUSH, under, first[-1]), first)
     stack, opens = first, lr.blocks[1] if lr.blocks else -1
     for _ in range(400):
         terminal = random_terminal(lr, stack, rng)
         if lr.blocks and terminal == lr.blocks[0] and rng.random() < 0.8:
             column = rng.choice([0, 1, 2, 4, *lr.blocks_of(stack)])
             found, expected = (
-                epoch.maker.made(calls.begin_line, numbers[stack], column),
+                epoch.maker.made(NEXT_LINE, numbers[stack], column),
                 lr.next_line(stack, column),
             )
         elif terminal == opens:
             continue
         else:
-            found = epoch.maker.made(calls.shift_terminal, numbers[stack], terminal)
+            found = epoch.maker.made(SHIFT, numbers[stack], terminal)
             expected = lr.shift(stack, terminal)
         numbers.check(found, expected)
-        assert epoch.maker.made(calls.shift_terminal, numbers[stack], lr.end) == (
+        assert epoch.maker.made(SHIFT, numbers[stack], lr.end) == (
             0 if lr.shift(stack, lr.end) is None else numbers[below]
         )
         if expected and expected != below:
@@ -119,7 +119,7 @@ def some_texts(arrays: StackArrays, pieces: list[str], rng: random.Random, steps
         number, after = here, config
         for byte in rng.choice(pieces).encode():
             column = arrays.column(byte)
-            number = epoch.maker.made(calls.advance_column, number, column)
+            number = epoch.maker.made(ADVANCE_COLUMN, number, column)
             after = arrays.threads.step(after, column)
             assert arrays.config(number) == after
             if not after:
@@ -174,7 +174,7 @@ def test_long_chains_of_reductions(text: str) -> None:
     number = epoch.state_of(epoch.program.start)
     config = arrays.config(number)
     for byte in text.encode():
-        number = epoch.maker.made(calls.advance_column, number, arrays.column(byte))
+        number = epoch.maker.made(ADVANCE_COLUMN, number, arrays.column(byte))
         config = arrays.threads.step(config, arrays.column(byte))
     assert arrays.config(number) == config
     check_classes(arrays)
@@ -199,7 +199,7 @@ def test_a_wide_config_is_a_few_unions() -> None:
     config = arrays.config(number)
     widest = 0
     for byte in text.encode():
-        number = epoch.maker.made(calls.advance_column, number, arrays.column(byte))
+        number = epoch.maker.made(ADVANCE_COLUMN, number, arrays.column(byte))
         config = arrays.threads.step(config, arrays.column(byte))
         assert arrays.config(number) == config
         widest = max(widest, len(config))
@@ -224,7 +224,7 @@ def test_rows_and_targets_are_read_token_by_token(name: str) -> None:
     seen = dict(some_texts(arrays, pieces, rng, 60))
     for number in rng.sample(sorted(seen), min(6, len(seen))):
         row, targets = Guarded(words + 1, np.int32), Guarded(32 * words + 1, np.int32, UNTOUCHED)
-        for kernel, output in ((calls.fill_row, row), (calls.fill_targets, targets)):
+        for kernel, output in ((FILL_ROW, row), (FILL_TARGETS, targets)):
             scratch = np.full(deepest, UNTOUCHED, np.int32)
             scratch[0], scratch[-1] = number, 0
             epoch.maker.made(kernel, int(scratch.ctypes.data), deepest, output.address)
@@ -236,7 +236,7 @@ def test_rows_and_targets_are_read_token_by_token(name: str) -> None:
             assert arrays.config(int(targets.inner[token])) == after
         for token in [*rng.sample(sorted(expected), min(9, len(expected))), *rng.sample(range(len(tokens)), 9)]:
             for _ in range(2):  # the second time it is remembered
-                advanced = epoch.maker.made(calls.advance, number, token)
+                advanced = epoch.maker.made(ADVANCE, number, token)
                 assert arrays.config(advanced) == expected.get(token, frozenset())
 
 

@@ -7,8 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.layout.stack import Field
-from grammarlm.layout.stack_calls import FEW
-from grammarlm.masks.machines.stack import calls
+from grammarlm.layout.stack_calls import ADVANCE_COLUMN, FEW, FILL_SIGNED
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
 from tests.kernels.stack.stack_grammars import LARK
@@ -61,7 +60,7 @@ class Surveyed:
                 break
             after = here
             for byte in self.rng.choice(self.pieces).encode():
-                after = self.epoch.maker.made(calls.advance_column, after, self.arrays.column(byte)) if after else 0
+                after = self.epoch.maker.made(ADVANCE_COLUMN, after, self.arrays.column(byte)) if after else 0
             here = start if self.rng.random() < 0.1 else after or here
 
     def _row(self, config: int) -> set[int]:
@@ -139,7 +138,7 @@ def test_signatures_list_what_rows_are_made_of(surveyed: Surveyed) -> None:
     twins = surveyed.vocab.trie.twins.tolist()
     for number, signature in enumerate(signatures):
         rows = Guarded(2 * (words + 1), np.int32)
-        calls.fill_signed(surveyed.epoch.arena.address, number, rows.address)
+        surveyed.epoch.maker.ask(FILL_SIGNED, number, rows.address)
         rows.assert_intact()
         expected = found.signed(signature)
         expected |= {token for token, same in twins if same in expected}

@@ -7,8 +7,8 @@ import functools
 from grammarlm.grammars.regular.terms import Term
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import LR_BASE, UNION, Field
+from grammarlm.layout.stack_calls import MAKE_CONFIG, PUSH, UNITE
 
-from . import calls
 from .arena import StackArena
 from .language import Fork, Thread
 from .numbers import ACCEPTED, StackNumbers
@@ -37,7 +37,7 @@ class StackConfigs:
         """The number of the config of these threads, after their closure."""
         while True:
             self._arena.set_pending(threads)
-            found = calls.make_config(self._arena.address, len(threads))
+            found = self._maker.ask(MAKE_CONFIG, len(threads))
             if found >= 0:
                 return found
             self._maker.supply(found)
@@ -52,7 +52,7 @@ class StackConfigs:
             waiting += lower
             if not lower:
                 stacks = [self._pushed(way, forks) for way in fork.ways]
-                forks[fork] = functools.reduce(lambda one, other: made(calls.unite_stacks, one, other), stacks)
+                forks[fork] = functools.reduce(lambda one, other: made(UNITE, one, other), stacks)
                 waiting.pop()
         return self._pushed(symbols, forks)
 
@@ -63,7 +63,7 @@ class StackConfigs:
                 stack = forks[symbol]
                 continue
             number = LR_BASE + symbol if isinstance(symbol, int) else self._numbers.number(symbol)
-            stack = self._maker.made(calls.push_symbol, stack, number)
+            stack = self._maker.made(PUSH, stack, number)
         return stack
 
     # ------------------------------------------------------------------ out

@@ -17,8 +17,7 @@ from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.terms import Term
 from grammarlm.layout.stack import EXIT, LR_BASE, STATES, UNION, Field
-
-from . import calls
+from grammarlm.layout.stack_calls import SHIFT
 
 if TYPE_CHECKING:
     from .arena import StackArena
@@ -108,11 +107,7 @@ def _called(state: LexerState, terminal: int) -> str:
 def _shiftable(program: StackProgram, maker: StateMaker, top: LexerState, stack: int) -> set[str]:
     assert program.lr is not None
     ignored, offset = program.lr.ignored, top.lexer.offset
-    return {
-        _called(top, t)
-        for t in top.terminals
-        if not ignored[t + offset] and maker.made(calls.shift_terminal, stack, t + offset)
-    }
+    return {_called(top, t) for t in top.terminals if not ignored[t + offset] and maker.made(SHIFT, stack, t + offset)}
 
 
 def _rules(

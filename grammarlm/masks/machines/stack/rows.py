@@ -6,11 +6,11 @@ import functools
 
 import numpy as np
 
+from grammarlm.layout.stack_calls import FILL_ROW
 from grammarlm.masks.mask_array import ids_of
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.shared_rows import SharedRows
 
-from . import calls
 from .arena import StackArena
 from .program import StackProgram
 from .signatures import Signatures
@@ -86,7 +86,7 @@ class StackRows:
         return known
 
     def _filled(self, config: int, signature: int | None) -> np.ndarray:
-        """The row of the tokens that bytes allow, from a signature or by a calls. The next call overwrites it."""
+        """The row of the tokens that bytes allow, from a signature or by a walk. The next call overwrites it."""
         rows, rows_address, path, path_address = self._buffers
         stops = self._program.facts.stop_row
         words = len(stops)
@@ -98,7 +98,7 @@ class StackRows:
             self._signatures.fill(signature, rows_address)
         else:
             path[0], path[-1] = config, 0  # the walk begins at node 0
-            self._maker.made(calls.fill_row, path_address, len(path), rows_address)
+            self._maker.made(FILL_ROW, path_address, len(path), rows_address)
         return rows[:words]
 
     @functools.cached_property

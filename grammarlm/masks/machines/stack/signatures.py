@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from grammarlm.errors import GrammarError
-from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import Field
-from grammarlm.layout.stack_calls import FILL_SIGNED, SIGN
+from grammarlm.layout.stack_calls import FILL_SIGNED, FORGET, SIGN
 
-from . import calls
 from .arena import StackArena
 from .arena_plan import Surveys
 from .program import StackProgram
@@ -26,7 +24,6 @@ class Signatures:
     def __init__(self, program: StackProgram, arena: StackArena, maker: StateMaker, surveys: Surveys):
         self._program, self._arena, self._maker = program, arena, maker
         self.surveys = surveys
-        self._ask = entries.ask
         self._idle = idle_scratch(program.vocab)
         self._insides: dict[int, bool] = {}  # by state
         self._asked = 0, False  # the last config asked about, and the answer
@@ -56,9 +53,9 @@ class Signatures:
     def known(self, config: int) -> int:
         """The number of a config's signature; negative where something must be made first."""
         scratch = self._lent_scratch()
-        signature: int = self._ask(SIGN, self._arena.address, config, 0, 0)
+        signature = self._maker.ask(SIGN, config)
         if signature < 0:
-            calls.forget(self._arena.address)
+            self._maker.ask(FORGET, 0)
         self._idle.append(scratch)
         return signature
 
@@ -66,15 +63,15 @@ class Signatures:
         """The number of a config's signature; None where the row takes a walk from the config itself."""
         if not self.has(config):
             return None
-        address, maker = self._arena.address, self._maker
+        maker = self._maker
         scratch = self._lent_scratch()
         maker.begin_signing()
         found = -1
         try:
-            found = calls.sign(address, config, 0)
+            found = maker.ask(SIGN, config)
             while found < 0:
                 maker.supply(found)
-                found = calls.sign(address, config, 1)
+                found = maker.ask(SIGN, config, 1)  # goes on where it stopped
         except NeedsWalks:
             if self.surveys is Surveys.INSIDE:
                 self._insides |= dict.fromkeys((q for q, _, _ in self._arena.threads_of(config)), False)
@@ -89,12 +86,12 @@ class Signatures:
 
     def fill(self, signature: int, rows_address: int) -> None:
         """Sets the bits of a signature's tokens in the first of two rows; the second is scratch."""
-        self._ask(FILL_SIGNED, self._arena.address, signature, rows_address, 0)
+        self._maker.ask(FILL_SIGNED, signature, rows_address)
 
     def _end(self, scratch: SurveyScratch, found: int) -> None:
         # Given up: configs left over would be found again, with row numbers that belong to others by then.
         if found < 0:
-            calls.forget(self._arena.address)
+            self._maker.ask(FORGET, 0)
         self._maker.end_signing()
         self._idle.append(scratch)
 

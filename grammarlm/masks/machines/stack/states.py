@@ -5,7 +5,6 @@ Stacks and configs are made by the kernels themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import CAT, WORDS, Term
+from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import LR_BASE, Field
+from grammarlm.layout.stack_calls import ADVANCE_BYTES, ADVANCE_COLUMN
 from grammarlm.masks.runtime.collector import PATIENT
 
-from . import calls
 from .arena import FIRST_REAL, StackArena
 from .arena_plan import Surveys
 from .language import Move
@@ -31,7 +31,7 @@ ONE_WORD = (1 << 64) - 1
 
 
 class NeedsWalks(Exception):
-    """A survey has met a thread whose end depends on its whole stack, or which costs more than a calls."""
+    """A survey has met a thread whose end depends on its whole stack, or which costs more than a walk."""
 
 
 class StateMaker:
@@ -43,25 +43,29 @@ class StateMaker:
         self._finishes: dict[tuple[int, Any], bool] = {}  # by stack and outcome (proofs/liveness.py)
         self._is_signing = self._has_passing = False
 
-    def made(self, kernel: Callable[..., int], *arguments: int) -> int:
+    def ask(self, question: int, a: int, b: int = 0, c: int = 0) -> int:
+        """The kernel's answer (layout/stack_calls.py); negative where something has to be made first."""
+        return entries.ask(question, self._address, a, b, c)
+
+    def made(self, question: int, a: int, b: int = 0, c: int = 0) -> int:
         """The kernel's answer, after making all that it asks for."""
-        found = kernel(self._address, *arguments)
+        found = self.ask(question, a, b, c)
         if found >= 0:
             return found
         with PATIENT:  # new states and borders are as many objects as a compile makes, and they stay, too
             while found < 0:
                 self.supply(found)
-                found = kernel(self._address, *arguments)
+                found = self.ask(question, a, b, c)
         return found
 
     def after_column(self, state: int, column: int) -> int:
         """The state after one letter, 0 where it cannot be read."""
-        return self.made(calls.advance_column, state, column)
+        return self.made(ADVANCE_COLUMN, state, column)
 
     def after_text(self, state: int, data: bytes) -> int:
         """The state after any bytes, usable or not."""
         array = np.frombuffer(bytes(data), np.uint8)
-        return self.made(calls.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
+        return self.made(ADVANCE_BYTES, state, array.ctypes.data if len(array) else 0, len(array))
 
     def begin_signing(self) -> None:
         """Stacks from MARK_S on are temporary until the end: verdicts on them are not used afterwards."""

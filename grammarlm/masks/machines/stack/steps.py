@@ -8,10 +8,10 @@ import numpy as np
 
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import Field
+from grammarlm.layout.stack_calls import ADVANCE, FILL_TARGETS
 from grammarlm.masks.machines.stack.ends.completion import StackEnds
 from grammarlm.masks.protocol import FINISHED
 
-from . import calls
 from .arena import StackArena
 from .configs import StackConfigs
 from .numbers import StackNumbers
@@ -50,7 +50,7 @@ class StackSteps:
         """The config after a token, 0 where it is refused."""
         if token in self._program.token_columns:
             return self._usable(self._after_named(config, token))
-        return self._usable(self._maker.made(calls.advance, config, token))
+        return self._usable(self._maker.made(ADVANCE, config, token))
 
     def after_bytes(self, config: int, data: bytes) -> int:
         """The config after any bytes, 0 where they are refused."""
@@ -59,7 +59,7 @@ class StackSteps:
     def _after_named(self, config: int, token: int) -> int:
         """The config after a token that the grammar names. One that is text is read by its bytes as well, in other threads."""
         named = self._maker.after_column(config, self._program.token_columns[token])
-        spelled = self._maker.made(calls.advance, config, token) if token in self._program.named_texts else 0
+        spelled = self._maker.made(ADVANCE, config, token) if token in self._program.named_texts else 0
         if not named or not spelled:
             return named or spelled
         threads = [*self._arena.threads_of(named), *self._arena.threads_of(spelled)]
@@ -77,11 +77,11 @@ class StackSteps:
         return [t for t, column in columns.items() if asked[column] and self._maker.after_column(config, column)]
 
     def targets(self, config: int, tokens: np.ndarray) -> np.ndarray:
-        """The configs after allowed tokens, all found by one calls."""
+        """The configs after allowed tokens, all found by one walk."""
         targets = np.zeros(self._program.vocab.words * 32 + 1, np.int32)
         scratch = np.zeros(self._program.facts.deepest + 2, np.int32)
         scratch[0] = config
-        self._maker.made(calls.fill_targets, scratch.ctypes.data, len(scratch), targets.ctypes.data)
+        self._maker.made(FILL_TARGETS, scratch.ctypes.data, len(scratch), targets.ctypes.data)
         for token in self.special_tokens(config):
             targets[token] = self._after_named(config, token)
         found: np.ndarray = targets[tokens]

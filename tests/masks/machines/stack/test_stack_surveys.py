@@ -8,6 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.cpu.surveys.draft_row import HOW, KEY, NODE, RESUMABLE
 from grammarlm.layout.stack import TOO_WIDE, Field
+from grammarlm.layout.stack_calls import FILL_ROW, SIGN
 from grammarlm.masks.machines.stack import arena, signatures
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from grammarlm.masks.machines.stack.states import NeedsWalks, StateMaker
@@ -64,13 +65,15 @@ def test_what_is_too_wide_for_a_survey_is_walked(vocab, monkeypatch) -> None:
     constraint = gl.compile(gl.Gbnf(JSON), vocab)
     expected = gl.compile(gl.Gbnf(JSON), vocab)
     without_surveys(current_epoch(expected))
-    sign, asked = signatures.calls.sign, []
+    ask, asked = StateMaker.ask, []
 
-    def is_too_wide(address: int, config: int, goes_on: int) -> int:
-        asked.append(config)
-        return -(3 * 8 + TOO_WIDE) if goes_on else sign(address, config, 0)
+    def is_too_wide(maker: StateMaker, question: int, a: int, b: int = 0, c: int = 0) -> int:
+        if question != SIGN:
+            return ask(maker, question, a, b, c)
+        asked.append(a)
+        return -(3 * 8 + TOO_WIDE) if b else ask(maker, SIGN, a)
 
-    monkeypatch.setattr(signatures.calls, "sign", is_too_wide)
+    monkeypatch.setattr(StateMaker, "ask", is_too_wide)
     for text in (b'["', b'[["', b'{"'):
         one, other = constraint.matcher(), expected.matcher()
         assert one.advance_bytes(text)
@@ -111,7 +114,13 @@ def test_a_string_in_a_new_nesting_needs_no_new_walk(vocab, monkeypatch) -> None
         matcher = plain.matcher()
         assert matcher.advance_bytes(text)
         texts.append((text, mask_of(matcher)))
-    monkeypatch.setattr(signatures.calls, "fill_row", lambda *_: pytest.fail("the vocabulary was walked"))
+    ask = StateMaker.ask
+
+    def without_walks(maker: StateMaker, question: int, *operands: int) -> int:
+        assert question != FILL_ROW, "the vocabulary was walked"
+        return ask(maker, question, *operands)
+
+    monkeypatch.setattr(StateMaker, "ask", without_walks)
     for text, expected in texts:
         matcher = constraint.matcher()
         assert matcher.advance_bytes(text)

@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.layout.stack import UNION, UNITING, WIDE, WIDEST, Field
-from grammarlm.masks.machines.stack import calls
+from grammarlm.layout.stack_calls import PUSH, UNITE
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from tests.internals import epoch_of, state_of
 from tests.laws.cfg_laws import budgeted_text
@@ -48,10 +48,10 @@ def test_a_union_is_what_both_are(seed: int) -> None:
         one, other = (rng.choice(list(numbers)[-40:]) for _ in range(2))
         if rng.random() < 0.4:
             symbol = rng.randint(3, 5)
-            found = epoch.maker.made(calls.push_symbol, numbers[one], symbol)
+            found = epoch.maker.made(PUSH, numbers[one], symbol)
             expected = frozenset((symbol, *text) for text in one)
         else:
-            found = epoch.maker.made(calls.unite_stacks, numbers[one], numbers[other])
+            found = epoch.maker.made(UNITE, numbers[one], numbers[other])
             expected = one | other
         if len(expected) <= MOST:
             assert texts_of(epoch, found) == expected
@@ -70,11 +70,11 @@ def test_stacks_that_differ_far_below_their_tops() -> None:
     for text in texts:
         stack = 0
         for symbol in reversed(text):
-            stack = epoch.maker.made(calls.push_symbol, stack, symbol)
+            stack = epoch.maker.made(PUSH, stack, symbol)
         stacks.append(stack)
     united = stacks[0]
     for stack in stacks[1:]:
-        united = epoch.maker.made(calls.unite_stacks, united, stack)
+        united = epoch.maker.made(UNITE, united, stack)
     assert texts_of(epoch, united) == set(texts)
 
 

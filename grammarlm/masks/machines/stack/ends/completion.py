@@ -25,8 +25,8 @@ from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.terms import ANYTHING, Term
 from grammarlm.layout.stack import ACCEPT, LR_BASE, STATES, Field
+from grammarlm.layout.stack_calls import FILL_NEXT, NEXT_LINE, SHIFT
 from grammarlm.masks.machines.regular.completion import LONGEST
-from grammarlm.masks.machines.stack import calls
 
 from .spelling import SPECIAL, Spelling, order
 
@@ -205,7 +205,7 @@ class StackEnds:
                 found.append((lexeme.text, lexeme.border, s))
             elif terminal == state.lexer.newline:
                 found += self._lines(lexeme.text, lexeme.border, max(lexeme.state.column or 0, 0), s)
-            elif after := self._maker.made(calls.shift_terminal, s, number):
+            elif after := self._maker.made(SHIFT, s, number):
                 found.append((lexeme.text, lexeme.border, after))
         return found
 
@@ -215,7 +215,7 @@ class StackEnds:
             return [(text, border, s)]
         widths = self._widths(s)
         targets = {w for w in widths if w >= column} | {max(column, widths[-1] + 1)}
-        ways = [(w, self._maker.made(calls.begin_line, s, w)) for w in sorted(targets)]
+        ways = [(w, self._maker.made(NEXT_LINE, s, w)) for w in sorted(targets)]
         return [(text + " " * (w - column), border, after) for w, after in ways if after]
 
     def _widths(self, s: int) -> list[int]:
@@ -329,7 +329,7 @@ class StackEnds:
 
     def _successors(self, config: int) -> list[tuple[str, int]]:
         """The letters that can be read, and the configs after them: one letter for each config."""
-        row = self._maker.made(calls.fill_next, config)
+        row = self._maker.made(FILL_NEXT, config)
         after = self._arena.array(Field.C_NEXT)[row]
         letters = self._letters_of_columns()
         found: dict[int, str] = {}

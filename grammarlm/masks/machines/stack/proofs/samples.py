@@ -12,8 +12,8 @@ first gap satisfies it already; but where /* */ is a comment, a text may go on a
 "*/", and the samples have none.
 
 Where nothing is ignored, or no gap fits, samples **without gaps** are looked for: each is cut before the sample of whatever
-the parser may take after it (`After`), and at the end of the text where that may follow. A border is then trusted before some
-terminals: if the samples of all of them satisfy it.
+the parser may take after it (`After`), and at the end of the text where that may follow. A border is then trusted if all texts of
+samples satisfy it, or before some terminals: if the samples of all of them do.
 
 Only terminals before another in lark's order can take a text away from it. Those that occur with it in any context are
 checked, each alone, so one pass over the terminals serves all contexts of a grammar.
@@ -29,13 +29,11 @@ from typing import NamedTuple
 
 from grammarlm.grammars.lark.lalr_states import bits
 from grammarlm.grammars.lark.lexer import Lexer, LexerState
-from grammarlm.grammars.regular.charset import CharSet
-from grammarlm.grammars.regular.ordered import CHAR, MATCH, Pattern
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 
-PREFERRED = b"x0 \n\tqZ7_.=-"  # bytes that samples are made of where possible
-MOST_STATES, MOST_WAYS, MOST_GAPS, MOST_BORDERS, MOST_ROUNDS = 200, 8, 3, 20, 3
-LONGEST = 60_000  # states that are looked at for a shortest text
+from .texts import TerminalTexts, agree
+
+MOST_GAPS, MOST_BORDERS, MOST_ROUNDS = 3, 20, 3
 ALL = -1
 
 
@@ -78,7 +76,7 @@ class Samples:
     def trusts(self, border: Term) -> bool:
         known = self._trusted.get(border)
         if known is None and self.after is not None:
-            known = self._trusted[border] = self.trusts_before(self.after.used, border)
+            known = self._trusted[border] = self.trusts_before(self.after.used, border) or self.keeps(border)
         if known is None:
             known = any(_border_after(self.lexer, border, gap) is ANYTHING for gap in self.gaps)
             known = known or self.keeps(border)
@@ -186,28 +184,25 @@ def _with_gaps(search: _Search, gaps: dict[bytes, Term], used: list[int]) -> Sam
     return found if holds else None
 
 
-class _Search:
-    """Looks at terminals, each alone."""
+class _Search(TerminalTexts):
+    """Looks at terminals, each alone, and at what others match of their texts."""
 
     def __init__(self, lexer: Lexer, rivals: list[int] | None, pairs: set[tuple[int, int]], tick: Callable[[], None]):
-        self.lexer, self.rivals, self.tick = lexer, rivals, tick
-        self.literals = [_spelled(t.text) if t.text is not None else _literal(t.pattern) for t in lexer.terminals]
-        self._plain = [terminal.text for terminal in lexer.terminals]
+        super().__init__(lexer, tick)
+        self.rivals = rivals
         self.of: dict[int, set[int]] = {}  # the terminals that a keyword is a lexeme of
         self.keywords: dict[int, set[int]] = {}
         for of, keyword in pairs:
             self.of.setdefault(keyword, set()).add(of)
             self.keywords.setdefault(of, set()).add(keyword)
-        self._steps: dict[tuple[LexerState, int], LexerState | None] = {}
-        self._starts: dict[int, LexerState] = {}
         self._firsts: dict[int, int] = {}
         self._begun: dict[int, int] = {}  # by first byte: the strings that begin with it
         self._wide = 0  # the other terminals
-        for t, plain in enumerate(self._plain):
-            if plain is None:
+        for t, terminal in enumerate(lexer.terminals):
+            if terminal.text is None:
                 self._wide |= 1 << t
             else:
-                first = plain[0].encode(errors="replace")[0]
+                first = terminal.text[0].encode(errors="replace")[0]
                 self._begun[first] = self._begun.get(first, 0) | 1 << t
 
     def gaps(self, used: list[int]) -> dict[bytes, Term]:
@@ -234,93 +229,20 @@ class _Search:
             if self.is_clear(terminal, ALL, 0, text):
                 yield text, border
 
-    # ------------------------------------------------------------------ texts of one terminal
-
-    def start(self, terminal: int) -> LexerState:
-        if terminal not in self._starts:
-            self._starts[terminal] = self.lexer.start([terminal], [])
-        return self._starts[terminal]
-
-    def step(self, state: LexerState, byte: int) -> LexerState | None:
-        key = state, byte
-        if key not in self._steps:
-            self._steps[key] = next((target for bits, target in state.edges if bits >> byte & 1), None)
-        return self._steps[key]
-
-    def texts(self, terminal: int) -> Iterator[bytes]:
-        """Some texts of the terminal, short ones first."""
-        literal, plain = self.literals[terminal], self._plain[terminal]
-        if plain is not None:
-            yield plain.encode(errors="replace")
-            return
-        if literal is not None:
-            yield "".join(
-                [chr(chars[0][0] if chars[0][0] == chars[-1][1] else _usual(chars)) for chars in literal]
-            ).encode()
-            return
-        shortest = self.shortest(terminal)
-        if shortest is not None:
-            yield shortest
-        queue = [(self.start(terminal), b"")]
-        ways: dict[LexerState, int] = {}
-        for state, text in queue:
-            self.tick()
-            if state.commits:
-                yield text
-            for its_bytes, target in state.edges:
-                for byte in _usual_bytes(its_bytes):
-                    ways[target] = ways.get(target, 0) + 1
-                    if ways[target] <= MOST_WAYS and len(queue) < MOST_STATES:
-                        queue.append((target, text + bytes([byte])))
-
-    def shortest(self, terminal: int) -> bytes | None:
-        start = self.start(terminal)
-        came_from: dict[LexerState, tuple[LexerState, int]] = {}
-        for state in (queue := [start]):
-            self.tick()
-            if state.commits:
-                text, at = [], state
-                while at is not start:
-                    at, byte = came_from[at]
-                    text.append(byte)
-                return bytes(reversed(text))
-            for its_bytes, target in state.edges:
-                if target not in came_from and target is not start and len(queue) < LONGEST:
-                    came_from[target] = state, _usual_bytes(its_bytes)[0]
-                    queue.append(target)
-        return None
-
-    def own_border(self, terminal: int, text: bytes) -> Term | None:
-        """What the rest must satisfy so that the terminal alone takes just this text; None where it never does."""
-        if self.literals[terminal] is not None:
-            return ANYTHING if self.spells(terminal, text) else None
-        state: LexerState | None = self.start(terminal)
-        for byte in text:
-            state = None if state is None else self.step(state, byte)
-        return None if state is None else next((border for _, border in state.commits), None)
-
-    def spells(self, terminal: int, text: bytes) -> bool:
-        """Is the text one of those that the literal matches?"""
-        literal, characters = self.literals[terminal], text.decode(errors="replace")
-        assert literal is not None
-        return len(literal) == len(characters) and all(
-            _contains(chars, ord(c)) for chars, c in zip(literal, characters, strict=True)
-        )
-
     # ------------------------------------------------------------------ what other terminals match
 
     def may_match(self, terminal: int, text: bytes, characters: str) -> bool:
         """Can the terminal match at the beginning of some text with this prefix?"""
         literal = self.literals[terminal]
         if literal is not None:
-            return all(_contains(chars, ord(c)) for chars, c in zip(literal, characters, strict=False))
+            return agree(literal, characters)
         state: LexerState | None = self.start(terminal)
         for at, byte in enumerate(text):
             if state is None:
                 return False
             if any(_border_after(self.lexer, border, text[at:]) is not NOTHING for _, border in state.commits):
                 return True
-            state = self.step(state, byte)
+            state = self.lexer.step(state, byte)
         return state is not None
 
     def is_alone(self, terminal: int, text: bytes) -> bool:
@@ -357,7 +279,7 @@ class _Search:
                     break
                 if any(_border_after(self.lexer, left, text[at:]).nullable for _, left in state.commits):
                     return False
-                state = self.step(state, text[at]) if at < len(text) else None
+                state = self.lexer.step(state, text[at]) if at < len(text) else None
         return True
 
     def is_clear(self, terminal: int, rivals: int, but: int, text: bytes) -> bool:
@@ -406,38 +328,3 @@ def _border_after(lexer: Lexer, border: Term, text: bytes) -> Term:
             break
         border = lexer.after(border, 1 << byte)
     return border
-
-
-def _literal(pattern: Pattern) -> list[CharSet] | None:
-    """The character sets of a pattern that is a sequence of single characters."""
-    sets = []
-    rest = pattern.start
-    while rest.kind == CHAR:
-        sets.append(rest.data)
-        rest = rest.then
-    return sets if rest.kind == MATCH and sets and all(sets) else None
-
-
-@functools.cache
-def _character(code: int) -> CharSet:
-    return ((code, code),)
-
-
-def _spelled(text: str) -> list[CharSet]:
-    return [_character(ord(character)) for character in text]
-
-
-def _contains(chars: CharSet, code: int) -> bool:
-    return any(low <= code <= high for low, high in chars)
-
-
-def _usual(chars: CharSet) -> int:
-    if chars[0][0] == chars[-1][1]:  # a single character
-        return chars[0][0]
-    return next((byte for byte in PREFERRED if _contains(chars, byte)), chars[0][0])
-
-
-def _usual_bytes(bits: int) -> list[int]:
-    """A few bytes of a set: preferred ones first, then its lowest and highest."""
-    found = [byte for byte in PREFERRED if bits >> byte & 1][:4]
-    return list(dict.fromkeys([*found, (bits & -bits).bit_length() - 1, bits.bit_length() - 1]))
