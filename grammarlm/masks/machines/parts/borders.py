@@ -177,7 +177,11 @@ class Borders:
             )
         else:
             epoch, at, states = self._walked(place, sieve.forest, is_left_out)
-        return self._ended(place[0], epoch, sieve.forest.node[at], states)
+        if not len(at):
+            return NO_NODES
+        is_split = sieve.is_split[at]
+        at, states = at[is_split], states[is_split]
+        return sieve.forest.node[at[_accepting(epoch, states)]]
 
     def _walked(
         self, place: Place, forest: Forest, is_left_out: Callable[[int], bool] = none_left_out
