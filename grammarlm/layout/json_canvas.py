@@ -45,11 +45,10 @@ class Explore(Constants):
 BEGIN = 0xF8  # and 3 more: where nothing of a key is read, it may be that of mark 0 to 3
 END = 0xC0  # where it has begun like that: if the key ends here, it is this key
 AVOID = 0xC1  # then the key may not end here
-ONLY = 0xFE  # all others are left out
-NEED = 0xFF  # and those of objects that have not had the key before; others have it twice, and go on without the mark
+NEED = 0xFF  # and all others are left out, those of objects that have not had the key before, too
 MOST_MARKS = 4
 MARKS_BEHIND = (END, AVOID, *range(BEGIN, BEGIN + MOST_MARKS))  # may stand between stop ids, too
-MARKS = (*MARKS_BEHIND, ONLY, NEED)
+MARKS = (*MARKS_BEHIND, NEED)
 MARK = 56  # bit offset in the range of tracked keys: 0, FRESH: nothing is read, BEGUN + 2 m, ENDED + 2 m, AVOIDED
 FRESH, BEGUN, ENDED = 1, 2, 3
 AVOIDED = ENDED + 2 * MOST_MARKS

@@ -64,7 +64,7 @@ class JsonPasses:
         self._refused: dict[int, np.ndarray] = {}
 
     def _refines(self, before: JsonPasses) -> bool:
-        """Is the row that of others with some more tokens, and can these be completed?"""
+        """Does the row extend that of `before`, and was that completable?"""
         if not before.is_completable or before.states != self.states or before.lattice is not self.lattice:
             return False
         old = before._given_tokens
@@ -115,12 +115,12 @@ class JsonPasses:
     @cached_property
     def repeats(self) -> Repeats | None:
         """The keys that may come twice; None where there are none."""
-        may_repeat = self.grid.has_free_keys and not self._tracks_by_tables
+        may_repeat = self.grid.has_free_keys and not self._has_no_marks
         if not may_repeat:
             return None
         found = self._new_repeats(None if self._before is None else self._before.repeats)
         if not found.twins or self.grid.marked_if_few(self.states, 1) is None:
-            return None  # where there are no marks, _tracks_by_tables says so from now on
+            return None  # where marks make too many states, _has_no_marks says so from now on
         return found
 
     @cached_property
@@ -132,8 +132,8 @@ class JsonPasses:
         return Repeats(self.grid, self.tokens, self.states, self.classes, like)
 
     @property
-    def _tracks_by_tables(self) -> bool:
-        """Is each key that may come twice tracked by a table of its own, instead of marks in the row?
+    def _has_no_marks(self) -> bool:
+        """Are keys that may come twice told apart by completions alone?
 
         So it is where micro points go round in a circle, as those of some rules beside a schema: then there are no sets of
         stacks to follow marks by. And where there are many states, which marks would make too many.
@@ -144,7 +144,7 @@ class JsonPasses:
 
     def has_apart_keys(self) -> bool | None:
         """Has the row a completion in which no key comes twice? None: that is not decided."""
-        if self._tracks_by_tables:
+        if self._has_no_marks:
             return None
         return self.repeats is None or self.repeats.is_completable
 

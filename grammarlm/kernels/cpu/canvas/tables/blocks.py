@@ -1,5 +1,6 @@
-"""Partition refinement: the coarsest partition in which states of a block do alike (masks/canvas/json/automaton.py). Compared by
-hashes, which the caller checks."""
+"""Partition refinement: the coarsest partition in which states of a block do alike (masks/canvas/json/tables/automaton.py).
+
+States are compared by hashes, which the caller checks."""
 
 import numpy as np
 from numba import carray, int64, uint64

@@ -18,7 +18,6 @@ from grammarlm.layout.json_canvas import (
     MARK,
     MOST_MARKS,
     NEED,
-    ONLY,
     RANGE,
     STATE_WORDS,
     Explore,
@@ -27,7 +26,7 @@ from grammarlm.layout.json_canvas import (
 
 @inlined
 def is_mark(byte):
-    return (byte >= BEGIN and byte < BEGIN + MOST_MARKS) or byte == END or byte == AVOID or byte == ONLY or byte == NEED
+    return (byte >= BEGIN and byte < BEGIN + MOST_MARKS) or byte == END or byte == AVOID or byte == NEED
 
 
 @inlined
@@ -56,12 +55,10 @@ def marked_state(arena, work, state, byte):
     states, program = longs(work, Explore.STATES), longs(arena, At.PROGRAM)
     c, x, track = states[at], states[at + 5], states[at + 4]
     if c & 31 != Kind.KEY:  # x is no range of keys, and asking the program for one reads far outside of it
-        return int64(-1) if byte == ONLY or byte == NEED else track
+        return int64(-1) if byte == NEED else track
     mark = track >> MARK
     if byte == AVOID:
         return track & int64(RANGE) | int64(AVOIDED) << MARK if has_ended(mark) else track
-    if byte == ONLY:
-        return track if has_ended(mark) else int64(-1)
     if byte == NEED:
         text = longs(arena, At.FRAMES)[states[at + 3] * Frame.LENGTH + Frame.TEXT]
         return track & int64(RANGE) if has_ended(mark) and text >> bit_of(work, mark) & 1 else int64(-1)
