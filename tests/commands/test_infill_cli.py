@@ -15,18 +15,6 @@ transformers = pytest.importorskip("transformers")
 SIZES = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
 PIECES = '["Say ", 3, ", ", {"most": 4}, "é."]'
 PATTERN = "Say [a-z ]+, (yes|no|maybe)é[.]"
-SIZES = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-
-
-@pytest.fixture(scope="module", name="folder")
-def folder_of_a_masked_model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("bert")
-    tokenizer = gl.load_tiny()[1]
-    torch.manual_seed(1)
-    config = transformers.BertConfig(vocab_size=len(tokenizer), **SIZES)
-    transformers.BertForMaskedLM(config).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return str(path)
 
 
 @pytest.fixture(scope="module", name="folder")
