@@ -1,7 +1,7 @@
 """`grammarlm warm`: makes all that a first use would make and keep, for images of containers.
 
-Afterwards a process needs no folder that it can write: kernels, tables of the tokenizer, formats and character classes are read from
-the cache.
+Afterwards a process needs no folder that it can write: kernels, tables of the tokenizer, formats and classes of characters are read
+from the cache.
 """
 
 from __future__ import annotations
