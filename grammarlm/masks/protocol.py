@@ -208,7 +208,7 @@ class Epoch(EpochDefaults, Protocol):
     def program(self) -> Any: ...
 
     @property
-    def start(self) -> int | None: ...  # the first state; None where it is made on demand
+    def start(self) -> int: ...  # the first state
 
     @property
     def nbytes(self) -> int: ...
