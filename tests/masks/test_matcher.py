@@ -5,6 +5,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
+from grammarlm.masks.machines.regular import dense_rows
+from grammarlm.masks.machines.regular.dense_rows import DenseRows
 from tests.internals import automaton_of
 from tests.mask_bits import ids_of
 
@@ -276,7 +278,11 @@ def test_the_part_that_matches_nothing_is_named(grammar: Grammar, words: str) ->
 
 @pytest.mark.parametrize("letters", [b"abcdef ", bytes(range(256))])
 @pytest.mark.parametrize("grammar", [gl.Ban(["abc", "dd"]), gl.Text(until="abcd"), gl.Regex("(?s)[^ ]*x?.*[a-c]")])
-def test_rows_of_states_that_nearly_agree(grammar: Grammar, letters: bytes) -> None:
+def test_rows_of_states_that_nearly_agree(grammar: Grammar, letters: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense_rows, "FEW_NODES", 0)
+    monkeypatch.setattr(dense_rows, "SHARE", 1)
+    taken, tokens_in = [], DenseRows._tokens_in
+    monkeypatch.setattr(DenseRows, "_tokens_in", lambda self, trees: taken.append(trees) or tokens_in(self, trees))
     longer = [b"ab", b"abc", b"bc", b"cd", b"dd", b"abab", b"c d", b"cdd", b"ab", b"dda", b"x"]
     tokens = [*(bytes([b]) for b in letters), *longer]
     vocab = gl.Vocabulary([*tokens, b"<eos>"], stop_ids=[len(tokens)])
@@ -287,6 +293,7 @@ def test_rows_of_states_that_nearly_agree(grammar: Grammar, letters: bytes) -> N
             matcher.fill_mask(mask)
             bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")[: vocab.size].tolist()
             assert bits == [int(matcher.fork().advance(token)) for token in range(vocab.size)], text
+    assert taken
 
 
 def test_a_vocabulary_that_cannot_spell_it_is_refused() -> None:

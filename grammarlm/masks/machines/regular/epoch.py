@@ -26,6 +26,7 @@ from grammarlm.masks.protocol import FINISHED, EpochDefaults
 from grammarlm.masks.shared_rows import SharedRows
 
 from .completion import Completions
+from .dense_rows import DenseRows
 
 if TYPE_CHECKING:
     from .program import RegularProgram
@@ -74,6 +75,7 @@ class RegularEpoch(EpochDefaults):
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term | Pair, int] = {}
         self._shared_rows = SharedRows()
+        self._dense = DenseRows(program)
         self._completions: Completions | None = None
         self.is_full = False
         self.tables = self._allocate(FIRST_CAPACITY)
@@ -245,8 +247,13 @@ class RegularEpoch(EpochDefaults):
         """The row of a state, None where something is missing that may not be made."""
         facts, scratch = self.program.facts, self.scratch(state)
         row = np.zeros(len(facts.stop_row) + 1, np.int32)
+        tables = self.tables
+        trees = self._dense.take_over(tables.next, tables.class_of, state, row)
         if self.accepting[state]:
             row[:-1] |= facts.stop_row
+        if trees is not None:
+            is_made = all(self._add_tree(scratch, first, end, row, may_make) for first, end in trees)
+            return row[:-1].copy() if is_made else None
         memory = scratch.ctypes.data, len(scratch), row.ctypes.data
         tables = self.tables  # kept in a local: its arrays must outlive the call
         while missing := entries.fill_row(tables.address, *memory):
@@ -254,22 +261,29 @@ class RegularEpoch(EpochDefaults):
                 return None
             self._make(missing)
             tables = self.tables
-        return row[:-1].copy()
+        made = row[:-1].copy()
+        self._dense.note(state, made)
+        return made
 
     def add_below(self, state: int, nodes: np.ndarray, row: np.ndarray) -> None:
         """Allows the tokens below nodes of the trie whose remainders can be read from a state, in a row with a word to spare."""
         trie, scratch = self.program.vocab.trie, self.scratch(state)
-        memory = scratch.ctypes.data, len(scratch), row.ctypes.data
         for depth, node, end in zip(trie.depth[nodes].tolist(), nodes.tolist(), trie.end[nodes].tolist(), strict=True):
-            scratch[depth], scratch[-1] = state, node + 1
-            while True:
-                tables = self.tables  # kept in a local: its arrays must outlive the call
-                arena = tables.arena.copy()
-                arena[Arena.NODES] = end
-                missing = entries.fill_row(arena.ctypes.data, *memory)
-                if missing == DONE:
-                    break
-                self._make(missing)
+            scratch[depth] = state
+            self._add_tree(scratch, node + 1, end, row, may_make=True)
+
+    def _add_tree(self, scratch: np.ndarray, first: int, end: int, row: np.ndarray, may_make: bool) -> bool:
+        """Allows tokens at some nodes of the trie (up to `end`), of which `scratch` has the state above; False where something is
+        missing that may not be made."""
+        scratch[-1] = first
+        while True:
+            tables = self.tables  # kept in a local: its arrays must outlive the call
+            arena = tables.arena.copy()
+            arena[Arena.NODES] = end
+            missing = entries.fill_row(arena.ctypes.data, scratch.ctypes.data, len(scratch), row.ctypes.data)
+            if missing == DONE or not may_make:
+                return bool(missing == DONE)
+            self._make(missing)
 
     def _make(self, missing: int) -> None:
         """What a walk of a row has found missing."""
