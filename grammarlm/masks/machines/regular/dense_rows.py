@@ -1,8 +1,8 @@
 """Rows taken over from states that nearly agree.
 
-After a byte that leads two states to the same one they read the same. A text that must not hold a word stands, within the word, as
-at its start but for the byte that comes next in it: nearly all of its row is the start's. So the last rows that allow most tokens are
-models for later ones, of which only the trees below the other bytes are walked.
+After a byte that leads two states to the same one they read the same. A text that must not hold a word stands, within the word,
+as at its start but for the byte that comes next in it: nearly all of its row is the start's. So the last rows that allow most
+tokens are models for later ones, of which only the trees below the other bytes are walked.
 """
 
 from __future__ import annotations
