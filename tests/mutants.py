@@ -59,7 +59,7 @@ MUTANTS = [
         "row[uint64(index) >> uint64(5)] |= int32(1) << int32(index & uint32(15))",
     ),
     Mutant(
-        "table/targets.py", "targets[twins[i, 0]] = targets[twins[i, 1]]", "targets[twins[i, 1]] = targets[twins[i, 0]]"
+        "table/walk.py", "targets[twins[i, 0]] = targets[twins[i, 1]]", "targets[twins[i, 1]] = targets[twins[i, 0]]"
     ),
     # configs
     Mutant("stack/configs.py", "if status & READS:", "if status & EXPANDED:"),

@@ -365,7 +365,7 @@ VOCAB = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
         ({"seed": -1}, ValueError, "seed=-1; it takes an integer from 0"),
         ({"seed": 1.0}, TypeError, "seed is 1.0"),
         ({"model": 7}, TypeError, "model is int; pass a transformers model that generates, or a callable"),
-        ({"model": lambda ids: None}, TypeError, "the model returned NoneType; a callable returns"),
+        ({"model": lambda ids: None}, TypeError, "the model returned NoneType; it returns its logits as one tensor"),
         (
             {"model": lambda ids: torch.zeros(1, 3)},
             ValueError,

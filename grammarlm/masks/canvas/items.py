@@ -48,8 +48,8 @@ class ItemsView:
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> ItemsGrid:
         node: Node | None = self._index.root
         if after is not None:
-            threads = after._head[1].terms[after._head[2]]
-            node = None if after.is_finished else threads[0][1]
+            threads = after._head[1].terms[after._head[2]]  # one: a list of items has no canvas
+            node = None if after.is_finished else next(iter(threads))[1]
         return ItemsGrid(self._index, self._classes, node, length, room, check)
 
 

@@ -84,9 +84,7 @@ def test_smc_comes_to_the_law_of_the_model_given_the_grammar(options):
 WHERE_PREFIX = {"where": CONSTRAINTS["predicate"]["where"]}
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"extra": 1}, {"weights": "simple"}, {"weights": "geometric"}, {"batch": 2}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"extra": 1}, {"weights": "geometric"}, {"batch": 2}], ids=str)
 def test_awrs_weighs_what_a_predicate_takes(options):
     """The predicate knows beginnings only, so each that it accepts may end: those texts are the language."""
     prefixes = {spelled(text) for text in DEAD_END.prefixes}
