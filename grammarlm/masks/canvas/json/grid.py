@@ -1,191 +1,29 @@
-"""Rows of one length, and the states that each needs: what its given tokens can make matter.
-
-A lattice that follows everything has tens of thousands of states, and nearly no row needs them. So a row is looked at first: the
-fewest characters of a string that masked tokens can be forced to have, against the maxLengths (lengths.py).
-"""
+"""Rows of one length as a canvas sees them; passes are made of tokens, since a key is more than classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-import numpy as np
+from grammarlm.masks.canvas.json.duplicate_keys.witness import settled
+from grammarlm.masks.canvas.protocol import Passes, TokenPasses
 
-from grammarlm.errors import LimitExceeded
-from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.json.duplicate_keys.marks import MarkedTable
-from grammarlm.masks.canvas.json.duplicate_keys.plain_tokens import PlainTokens
-from grammarlm.masks.canvas.json.duplicate_keys.shown import ShownRows
-from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, Runs
-from grammarlm.masks.canvas.json.duplicate_keys.witness import EMPTY
-from grammarlm.masks.canvas.json.tables.explored import States
-from grammarlm.masks.canvas.json.tables.tracked import MOST_COUNTED
-from grammarlm.masks.canvas.protocol import MASKED, Passes, TokenPasses, Undecided
-from grammarlm.masks.canvas.stack.grid import StackGrid
-from grammarlm.masks.canvas.stack.passes import StackPasses
-from grammarlm.masks.matcher import Matcher
-
-from .begun import begun_of
-from .lengths import Lengths, counted_to, fewest_characters
+from .known_row import JsonRow
 from .passes import JsonPasses
-from .texts import quotes_of
-from .verify import settled
-
-if TYPE_CHECKING:
-    from grammarlm.masks.canvas.json.duplicate_keys.answers import PlainRow
-
-    from .unrolled_view import UnrolledView
-
-MOST_KEYS = 4  # tracked at once
-FEW_OPEN = 8  # symbols: stacks of no more lead to nearly all that may stand somewhere, and to few states
-SHORT_ROW = 16  # tokens
-FEW_CONTROLS = 1 << 9  # of a lattice that knows the empty key in each short row
-FEW_STATES = 1 << 11  # of one that takes no long time
-
-
-def followed(states: States) -> int:
-    """How many keys do states follow, beside the empty one?"""
-    return len(states.keys) - (EMPTY in states.keys)
+from .rows import JsonRows
 
 
 class JsonGrid:
-    """Rows of one length; passes are made of tokens, since a key is more than classes."""
+    """Passes over a row take what is known of the row before."""
 
-    def __init__(self, view: UnrolledView, length: int, after: Matcher | None, room: int, check: Callable[[], None]):
-        self._view, self.length, self._after, self.room, self.check = view, length, after, room, check
-        self.vocab = view.vocab
-        self.stops = frozenset(self.vocab.stop_ids)
-        self._grids: dict[States, StackGrid] = {}
-        self.latest: dict[States, StackPasses] = {}  # the last row of some states
-        self.latest_low: dict[States, PlainRow] = {}  # the same, of few open brackets
-        self.latest_near: dict[States, PlainRow] = {}  # the same, of which little is masked
-        self.latest_read: list[int] | None = None  # a completion of the last row of which one was read
-        self.shown = ShownRows(length)
-        self.follows_empty = False  # is the empty key followed in any row?
-        self.has_few_keys = view.has_key_languages  # may other tokens not make two keys differ?
-        self._marked: dict[States, MarkedTable] = {}
-        self._too_many: set[States] = set()
-        self.height = FEW_OPEN
-        self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
-        self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
-        self.runs = Runs(self.vocab, self.begun.key)
-        self.has_free_keys = view.has_free_keys
-        self.classes = self.grid(States()).classes
-        self._plain: list[PlainTokens] = []
-        self._with_room: JsonGrid | None = None  # rows with all that may follow them
-
-    def grid(self, states: States) -> StackGrid:
-        """The lattice of these states."""
-        if states not in self._grids:
-            if followed(states) > MOST_KEYS:
-                raise Undecided(
-                    f"a canvas: whether more than {MOST_KEYS} keys come twice in an object depends on masked positions"
-                )
-            self._grids[states] = self._view.lattice(states, self.length, self._after, self.room, self.check)
-        return self._grids[states]
-
-    def marked(self, states: States, count: int) -> MarkedTable:
-        """Rows with marks around so many keys, over these states."""
-        states = states._replace(marks=count)
-        if states not in self._marked:
-            self._marked[states] = MarkedTable(self._view, states, self._after, self.room, self.check)
-        return self._marked[states]
-
-    def marked_if_few(self, states: States, count: int) -> MarkedTable | None:
-        """The same; None where there are too many states."""
-        name = states._replace(marks=count)
-        if name not in self._too_many:
-            try:
-                return self.marked(states, count)
-            except LimitExceeded:
-                self.check()
-                self._too_many.add(name)
-        return None
-
-    def has_no_marks(self, states: States) -> bool:
-        """Is it known that even the states of one mark are too many?"""
-        return states._replace(marks=1) in self._too_many
-
-    def quotes(self, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
-        """See quotes_of."""
-        if id(classes) not in self._quotes:
-            self._quotes[id(classes)] = classes, quotes_of(self.vocab, classes)
-        return self._quotes[id(classes)][1]
-
-    def plain_tokens(self, classes: TokenClasses) -> PlainTokens:
-        """Kept of the classes that were asked for last: those of rows with marks, and of rows without."""
-        found = next((plain for plain in self._plain if plain.classes is classes), None)
-        if found is None:
-            found = PlainTokens(self.vocab, classes, self.length)
-            self._plain = [found, *self._plain[:1]]
-        return found
-
-    def reads(self, text: Sequence[int], ends: bool) -> bool:
-        """Does the machine read a row's text, to its end where the row has one?"""
-        if self._after is not None and self._after.is_finished:
-            return not text
-        return self._view.reads(self._after, text, ends or not self.room)
-
-    def may_end_after(self, row: Sequence[int]) -> bool:
-        """Of a row that is read: does the machine know an end within the tokens that may follow? There may be one if not."""
-        text = self.text(row)
-        is_over = len(text) < len(row) or (self._after is not None and self._after.is_finished)
-        return not self.room or is_over or self._view.fewest_after(self._after, text) <= self.room
-
-    def read_with_room(self, tokens: Sequence[int]) -> list[int] | None:
-        """A completion of a row that was read with an end after it."""
-        if self._with_room is None:
-            self._with_room = JsonGrid(self._view, self.length + self.room, self._after, 0, self.check)
-        whole, row = self._with_room, [*tokens, *[MASKED] * self.room]
-        is_completable = settled(JsonPasses(whole, row, whole._needed(row))).is_completable
-        return whole.latest_read[: self.length] if is_completable and whole.latest_read is not None else None
+    def __init__(self, rows: JsonRows):
+        self._rows, self.classes = rows, rows.classes
 
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> TokenPasses:
-        if isinstance(before, JsonPasses) and before.tokens == list(tokens):
-            return before
-        row, like = list(tokens), before if isinstance(before, JsonPasses) and before.grid is self else None
-        found = settled(JsonPasses(self, row, self._needed(row), before=like))
-        if like is not None:
-            found.previous, like.previous = like, None  # or all rows before would be kept
+        rows, row, like = self._rows, list(tokens), before if isinstance(before, JsonPasses) else None
+        if like is not None and like.row.tokens == row:
+            return like
+        if like is None or like.row.grid is not rows:
+            return JsonPasses(settled(JsonRow(rows, row, rows.needed(row))))
+        found = JsonPasses(settled(JsonRow(rows, row, rows.needed(row), before=like.row)), like)
+        found.previous, like.previous = like, None  # or all rows before would be kept
         return found
-
-    # ------------------------------------------------------------------ the states of a row
-
-    def _needed(self, tokens: Sequence[int]) -> States:
-        """What the given tokens ask of the states."""
-        keys = (EMPTY,) if self.has_free_keys and (self.follows_empty or self.is_small) else ()
-        return States(keys, self._counted(self.text(tokens)) if self._view.long_lengths else MOST_COUNTED)
-
-    def follows_more(self, states: States) -> bool:
-        """Have states room for one more key, and do they not take long?"""
-        return followed(states) < MOST_KEYS and self.grid(states).table.controls <= FEW_STATES
-
-    @cached_property
-    def is_small(self) -> bool:
-        """Is so little to be known of a row that all keys of it can be?"""
-        if not self.has_free_keys or self.length + self.room > SHORT_ROW:
-            return False
-        return self.grid(States()).table.controls <= FEW_CONTROLS
-
-    def text(self, tokens: Sequence[int]) -> list[int]:
-        """A row to its first stop id."""
-        found = list(tokens)
-        for stop in self.stops:
-            if stop in found:
-                del found[found.index(stop) :]
-        return found
-
-    def runs_of(self, tokens: Sequence[int]) -> list[Run]:
-        """The runs of a row's text."""
-        text = self.text(tokens)
-        return self.runs.of(text, len(text) == len(tokens) and self.room > 0)
-
-    def _counted(self, tokens: Sequence[int]) -> int:
-        fewest = fewest_characters(tokens, self.vocab, self.begun.characters)
-        return counted_to(fewest) if fewest > self._view.long_lengths[0] else MOST_COUNTED
-
-    def lengths(self, tokens: Sequence[int], states: States) -> Lengths | None:
-        """What a row's states leave open about the characters of its strings; None: nothing."""
-        least = next((n for n in self._view.long_lengths if n > states.counted), None)
-        return None if least is None else Lengths(self.text(tokens), self.vocab, self.begun.characters, least)

@@ -3,11 +3,10 @@ long a string (lengths.py)."""
 
 from __future__ import annotations
 
-import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,12 +16,10 @@ from grammarlm.masks.canvas.json.duplicate_keys.shown import is_shown
 from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, all_spans
 from grammarlm.masks.canvas.json.duplicate_keys.spelling import spelling_tokens
 from grammarlm.masks.canvas.json.duplicate_keys.witness import Work
-from grammarlm.masks.canvas.protocol import MASKED
+from grammarlm.masks.canvas.protocol import MASKED, Passes
 
+from .known_row import JsonRow
 from .lengths import Lengths, counted_to
-
-if TYPE_CHECKING:
-    from .passes import JsonPasses
 
 SHORT_ROW = 16  # tokens: there all is asked that may matter
 FEW_TRIES = 64  # completions looked at for single tokens of a longer row: what they leave open a commit decides
@@ -31,16 +28,16 @@ FEW_TRIES = 64  # completions looked at for single tokens of a longer row: what 
 class Singles:
     """Those of one row that can be completed."""
 
-    def __init__(self, passes: JsonPasses):
-        self._passes: JsonPasses = weakref.proxy(passes)
-        self._counting: dict[int, JsonPasses] = {}
+    def __init__(self, row: JsonRow, passes_of: Callable[[JsonRow], Passes]):
+        self._row, self._passes_of = row, passes_of
+        self._counting: dict[int, tuple[JsonRow, Passes]] = {}
 
     # ------------------------------------------------------------------ long strings
 
     @cached_property
     def _lengths(self) -> Lengths | None:
         """None where characters are counted, or no matter."""
-        return self._passes.grid.lengths(self._passes.tokens, self._passes.states)
+        return self._row.grid.lengths(self._row.tokens, self._row.states)
 
     def still_known(self, position: int, answer: Answer) -> Answer:
         """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no
@@ -52,17 +49,19 @@ class Singles:
         """What may stand at a masked position, without those that make too long a string."""
         if self._lengths is None or not self._lengths.may_refuse(position):
             return found
-        of, lead = self._passes.classes.of, self._passes.lead_between
+        of, lead = self._row.classes.of, self._row.lead_between
         long = self._lengths.refused(position, found.classes, of, found.refused, lead, self._counted_at)
         return replace(found, refused=np.union1d(found.refused, long) if len(long) else found.refused, shown=None)
 
     def _counted_at(self, position: int, ids: np.ndarray, characters: int) -> np.ndarray:
         """bool: which of some tokens states allow that count so many characters."""
-        counted, passes = counted_to(characters), self._passes
+        counted = counted_to(characters)
         if counted not in self._counting:
-            states = passes.states._replace(counted=counted)
-            self._counting[counted] = passes.__class__(passes.grid, passes.tokens, states)
-        return self._counting[counted].have_class(position, ids)
+            row = self._row.of_states(self._row.states._replace(counted=counted))
+            self._counting[counted] = row, self._passes_of(row)
+        row, passes = self._counting[counted]
+        found = row.have_class(position, ids)
+        return found if found.all() else passes.classes_at(position)[row.classes.of[ids]]
 
     # ------------------------------------------------------------------ keys
 
@@ -70,19 +69,19 @@ class Singles:
         """Of the tokens that are allowed at a masked position those that spell a given key again, with the given tokens beside
         them, in the same object whatever else is filled in: the row is asked of a completion with each. In longer rows only if the
         last completion has the key in the object."""
-        passes, grid = self._passes, self._passes.grid
+        row, grid = self._row, self._row.grid
         suspects = self._spelling(position, None if self._is_short else self._last)
-        tokens = suspects[known.classes[passes.classes.of[suspects]] & ~np.isin(suspects, known.refused)]
+        tokens = suspects[known.classes[row.classes.of[suspects]] & ~np.isin(suspects, known.refused)]
         if not len(tokens):
             return NO_TOKENS
-        shown = set(grid.shown.of(np.array(passes.tokens))[:, position].tolist())
+        shown = set(grid.shown.of(np.array(row.tokens))[:, position].tolist())
         return np.array(
-            [t for t in tokens.tolist() if t not in shown and not is_shown(passes, position, t, self._work)], np.int64
+            [t for t in tokens.tolist() if t not in shown and not is_shown(row, position, t, self._work)], np.int64
         )
 
     @cached_property
     def _is_short(self) -> bool:
-        return len(self._passes.tokens) + self._passes.grid.room <= SHORT_ROW
+        return len(self._row.tokens) + self._row.grid.room <= SHORT_ROW
 
     @cached_property
     def _work(self) -> Work:
@@ -91,10 +90,10 @@ class Singles:
     @cached_property
     def _last(self) -> Objects | None:
         """The objects of the last completion, if it is one of this row."""
-        grid, given = self._passes.grid, self._passes.tokens
+        grid, given = self._row.grid, self._row.tokens
         row = grid.latest_read
         is_one = row is not None and all(token in (MASKED, other) for token, other in zip(given, row, strict=True))
-        return Objects(grid, row) if row is not None and is_one else None
+        return grid.objects(row) if row is not None and is_one else None
 
     def _spelling(self, position: int, last: Objects | None) -> np.ndarray:
         """The tokens that spell a key of the row again: only those that `last` has in the object. In longer rows a quote of it is
@@ -102,7 +101,7 @@ class Singles:
         before, after = self._beside.get(position, (None, None))
         if before is None or after is None or not (self._is_short or last):
             return NO_TOKENS
-        spelling = spelling_tokens(self._passes.grid.vocab)
+        spelling = spelling_tokens(self._row.grid.vocab)
         keys = self._keys if last is None else self._keys & last.beside(position)
         found = spelling.of(keys, before.begins(self._is_short), after.ends(self._is_short)) if keys else []
         tokens = {token for _, groups in found for group in groups for token in group}
@@ -111,7 +110,7 @@ class Singles:
 
     @cached_property
     def _runs(self) -> list[Run]:
-        return self._passes.grid.runs_of(self._passes.tokens)
+        return self._row.grid.runs_of(self._row.tokens)
 
     @cached_property
     def _beside(self) -> dict[int, tuple[Run, Run]]:
@@ -121,4 +120,4 @@ class Singles:
     @cached_property
     def _keys(self) -> frozenset[bytes]:
         """That the row gives, or a matcher has read."""
-        return frozenset((*(span.key for span in all_spans(self._runs)), *self._passes.grid.begun.keys))
+        return frozenset((*(span.key for span in all_spans(self._runs)), *self._row.grid.begun.keys))

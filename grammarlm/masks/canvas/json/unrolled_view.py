@@ -9,12 +9,10 @@ from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.json.tables.explored import States
 from grammarlm.masks.canvas.json.tables.unrolled import Starts, Tokens, Unrolled, marked_tokens
-from grammarlm.masks.canvas.protocol import TokenGrid, Undecided
+from grammarlm.masks.canvas.protocol import Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.filters.budget import INFINITE, costs_of
 from grammarlm.masks.protocol import FINISHED, Epoch
-
-from .grid import JsonGrid
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
@@ -53,9 +51,6 @@ class UnrolledView:
     def configs_of(self, matcher: Matcher) -> list[Config]:
         """Of the schemas that a matcher stands in, the config of each."""
         raise NotImplementedError
-
-    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> TokenGrid:
-        return JsonGrid(self, length, after, room, check)
 
     def reads(self, after: Matcher | None, tokens: Sequence[int], ends: bool) -> bool:
         """Does the machine itself read these tokens, after what a matcher has read? `ends`: and may the text end there?"""

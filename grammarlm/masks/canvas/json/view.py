@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
@@ -13,10 +14,13 @@ from grammarlm.masks.canvas.json.tables.places import Places
 from grammarlm.masks.canvas.json.tables.scales import scales_of
 from grammarlm.masks.canvas.json.tables.tracked import long_strings
 from grammarlm.masks.canvas.json.tables.unrolled import Starts, Unrolled, unrolled
+from grammarlm.masks.canvas.protocol import TokenGrid
 from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.machines.json.vocabulary.blanks import blanks_of
 from grammarlm.masks.runtime.limits import Clock
 
+from .grid import JsonGrid
+from .rows import JsonRows
 from .unrolled_view import UnrolledView
 
 if TYPE_CHECKING:
@@ -73,6 +77,9 @@ class JsonView(UnrolledView):
         if explorer.count > len(found.machine.block_of):
             found = self._keep(explorer.states, self._with_tokens(explorer))
         return found, found.starts(begins)
+
+    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> TokenGrid:
+        return JsonGrid(JsonRows(self, length, after, room, check))
 
     def configs_of(self, matcher: Matcher) -> list[Config]:
         epoch, state = matcher._head[1:3]

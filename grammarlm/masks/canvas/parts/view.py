@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -15,11 +15,14 @@ import numpy as np
 from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import PartGraph
+from grammarlm.masks.canvas.json.grid import JsonGrid
+from grammarlm.masks.canvas.json.rows import JsonRows
 from grammarlm.masks.canvas.json.tables.automaton import byte_automaton
 from grammarlm.masks.canvas.json.tables.explored import States
 from grammarlm.masks.canvas.json.tables.unrolled import Starts, Tokens, Unrolled, unrolled
 from grammarlm.masks.canvas.json.unrolled_view import UnrolledView
 from grammarlm.masks.canvas.json.view import JsonView
+from grammarlm.masks.canvas.protocol import TokenGrid
 from grammarlm.masks.canvas.stack.grammars.view import CfgView
 from grammarlm.masks.machines.registry import machine_of
 from grammarlm.masks.runtime.limits import Clock
@@ -255,6 +258,9 @@ class PartsView(UnrolledView):
             for after in entered(self._graph, self._graph.follow[part], self._is_empty)
         }
         return [place for place in dict.fromkeys(epoch.terms[state]) if place not in implied]
+
+    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> TokenGrid:
+        return JsonGrid(JsonRows(self, length, after, room, check))
 
     def configs_of(self, matcher: Matcher) -> list[Config]:
         return [term for part, term in self._places(matcher) if id(self._automata[part]) in self._schemas]

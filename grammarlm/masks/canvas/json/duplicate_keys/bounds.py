@@ -4,16 +4,13 @@ looked at again."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .answers import EVERY, MOST, NO_TOKENS, Answer, Proof, Window
+from .marked_row import MarkedRow
+from .repeats import Repeats
 from .spans import Span
-
-if TYPE_CHECKING:
-    from .marked_row import MarkedRow
-    from .repeats import Repeats
 
 NEAR = 6  # tokens
 
@@ -22,12 +19,12 @@ class Bounds:
     """The positions of one row."""
 
     def __init__(self, repeats: Repeats):
-        self._repeats = repeats
+        self._repeats, self._places = repeats, repeats.places
 
     def answer(self, position: int, older: Answer | None) -> Answer:
         """What may stand at a masked position; `older`: in a row with the same tokens, but some of them masked, so that nothing
         else may stand here."""
-        allowed, proof = self._repeats.classes_at(position) if older is None else older.classes, Proof()
+        allowed, proof = self._places.classes_at(position) if older is None else older.classes, Proof()
         allowed, found = self._by_bounds(position, allowed, older, proof)
         known = NO_TOKENS if older is None else older.refused
         found.update(known.tolist())
@@ -37,11 +34,11 @@ class Bounds:
     def _window(self, position: int, proof: Proof) -> Window | None:
         if self._repeats.bound is None or not proof.is_whole:
             return None
-        beside = self._repeats.beside(position)
+        beside = self._places.beside(position)
         first, end = (position, position) if beside is None else (beside[0].first, beside[1].end)
         first = max(0, min(first, *(span.begin[0] for span in proof.near), position))
         end = max(end, position + 1, *(span.end[0] + 1 for span in proof.near))
-        end = min(end, len(self._repeats.tokens))
+        end = min(end, len(self._places.tokens))
         freed = frozenset(span.key for span in proof.near)
         shown_by = [
             (name, row.between(first, end, bool(freed)))
@@ -67,14 +64,14 @@ class Bounds:
         if added & window.freed:
             return True
         names = [name for name, _ in window.shown_by]
-        return window.hangs_on_twins and any(key in added and (key,) not in names for key in self._repeats.twins)
+        return window.hangs_on_twins and any(key in added and (key,) not in names for key in self._places.twins)
 
     def _by_bounds(
         self, position: int, allowed: np.ndarray, older: Answer | None, proof: Proof
     ) -> tuple[np.ndarray, set[int]]:
         """Of some classes those that may stand at a position, and tokens of these that may not."""
-        table, found = self._repeats.grid.marked(self._repeats.states, 1), set[int]()
-        own, coarser = table.unrolled.classes, table.coarser(self._repeats.classes)
+        table, found = self._places.grid.marked(self._places.states, 1).table, set[int]()
+        own, coarser = table.unrolled.classes, table.coarser(self._places.classes)
         doubted = np.flatnonzero(allowed[coarser] & (own.sizes > 0))
         heads = own.order[own.starts[doubted]]  # a token of each: all do alike in any row with marks
         bound = self._repeats.bound
@@ -122,23 +119,23 @@ class Bounds:
             doubted = left(self._repeats.wider, doubted)
             proof.is_whole = False
         if len(doubted) and asks_most:
-            refused.append(refused_by(MOST, lambda: self._repeats.most))
+            refused.append(refused_by(MOST, lambda: self._places.most))
             doubted = np.setdiff1d(doubted, refused[-1])
-        keys = dict.fromkeys((*(span.key for span in tried), *(self._repeats.together or ()), *self._repeats.twins))
+        keys = dict.fromkeys((*(span.key for span in tried), *(self._repeats.together or ()), *self._places.twins))
         for key in keys if len(doubted) else ():
             proof.hangs_on_twins = True
-            refused.append(refused_by((key,), lambda: self._repeats.with_key(key)))  # noqa: B023
+            refused.append(refused_by((key,), lambda: self._places.with_key(key)))  # noqa: B023
             doubted = np.setdiff1d(doubted, refused[-1])
             if not len(doubted):
                 break
-        if len(doubted) and len(self._repeats.twins) > 1 and self._repeats.every(self._repeats.most_marks) is not None:
-            refused.append(refused_by(EVERY, lambda: self._repeats.every(self._repeats.most_marks)))
+        if len(doubted) and len(self._places.twins) > 1 and self._places.every(self._repeats.most_marks) is not None:
+            refused.append(refused_by(EVERY, lambda: self._places.every(self._repeats.most_marks)))
         return np.concatenate([*refused, NO_TOKENS])
 
     def _loose_near(self, position: int, reach: int) -> list[Span]:
         """The places with a masked token beside them that begin or end beside a position, or so many further on."""
         first, last = position - reach, position + 1 + reach
-        spans = (span for key in self._repeats.twins for span in self._repeats.loose(key))
+        spans = (span for key in self._places.twins for span in self._places.loose(key))
         return [span for span in spans if first <= span.end[0] <= last or first <= span.begin[0] <= last]
 
     def _freed(self, spans: list[Span], position: int) -> MarkedRow | None:
@@ -147,17 +144,17 @@ class Bounds:
         keys = [span.key for span in spans]
         new = tuple(
             key for key in dict.fromkeys(keys)
-            if key not in together and (keys.count(key) > 1 or self._repeats.given(key) or key in self._repeats.had)
+            if key not in together and (keys.count(key) > 1 or self._places.given(key) or key in self._places.had)
         )  # fmt: skip
         count = len(together) + len(new)
         if count > self._repeats.most_marks or (
-            count > 1 and self._repeats.grid.marked_if_few(self._repeats.states, count) is None
+            count > 1 and self._places.grid.marked_if_few(self._places.states, count) is None
         ):
             return None
-        height = 0 if self._repeats.low is None else self._repeats.grid.height
-        return self._repeats.least_with(
+        height = 0 if self._repeats.low is None else self._places.grid.height
+        return self._places.least_with(
             (*together, *new),
-            self._repeats.twins,
+            self._places.twins,
             spans,
             role=("freed", position),
             height=height,

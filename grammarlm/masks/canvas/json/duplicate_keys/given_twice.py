@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from grammarlm.layout.json_canvas import MOST_MARKS
 
+from .marked_places import MarkedPlaces
 from .marked_row import MET
 from .spans import Span
-
-if TYPE_CHECKING:
-    from .repeats import Repeats
 
 MOST_TOGETHER = MOST_MARKS - 1  # keys given twice that are followed at once
 
@@ -39,17 +35,16 @@ class Before:
 class GivenTwice:
     """Those of one row."""
 
-    def __init__(self, repeats: Repeats, before: GivenTwice | None, without_outer: bool):
+    def __init__(self, places: MarkedPlaces, before: GivenTwice | None, without_outer: bool):
         """`before`: of a row with the same tokens, but some of them masked; `without_outer`: without those that is_outer tells."""
-        self._repeats: Repeats = weakref.proxy(repeats)
-        self._without_outer = without_outer
+        self._places, self._without_outer = places, without_outer
         enough = None if before is None else before.__dict__.get("enough")
         self._before = None if before is None or enough is None else Before(before.given, enough)
 
     @cached_property
     def together(self) -> tuple[bytes, ...] | None:
         """Keys given twice that are followed at once, so that no completion of `least` has any key twice; None: too many."""
-        return self._apart(self._repeats.twins) if self.enough is None else self.enough
+        return self._apart(self._places.twins) if self.enough is None else self.enough
 
     @cached_property
     def enough(self) -> tuple[bytes, ...] | None:
@@ -68,9 +63,9 @@ class GivenTwice:
     @cached_property
     def given(self) -> dict[bytes, frozenset[Span]]:
         """The given places of keys that are given twice."""
-        twins = (key for key in self._repeats.twins if not (self._without_outer and is_outer(key)))
-        found = {key: frozenset(self._repeats.given(key)) for key in twins}
-        return {key: spans for key, spans in found.items() if len(spans) + (key in self._repeats.had) > 1}
+        twins = (key for key in self._places.twins if not (self._without_outer and is_outer(key)))
+        found = {key: frozenset(self._places.given(key)) for key in twins}
+        return {key: spans for key, spans in found.items() if len(spans) + (key in self._places.had) > 1}
 
     def _apart(self, avoided: Sequence[bytes]) -> tuple[bytes, ...] | None:
         """Keys given twice, so that no other key that is can meet itself where these do not."""
@@ -78,26 +73,24 @@ class GivenTwice:
         found: tuple[bytes, ...] = ()
         while True:
             meeting = [
-                key
-                for key in twice
-                if key not in found and self.can_meet(key, found, self._repeats.given(key), avoided)
+                key for key in twice if key not in found and self.can_meet(key, found, self._places.given(key), avoided)
             ]
             if not meeting:
                 return found
             if len(found) == MOST_TOGETHER:
                 return None
-            found = (*found, max(meeting, key=lambda key: len(self._repeats.given(key))))
+            found = (*found, max(meeting, key=lambda key: len(self._places.given(key))))
 
     def can_meet(
         self, key: bytes, others: tuple[bytes, ...], spans: Sequence[Span], avoided: Iterable[bytes] = ()
     ) -> bool:
         """Has some completion, in which none of the others comes twice, this key twice in an object, in two of these places?"""
         keys, number, avoided = (*others, key), len(others), set(avoided)
-        row = self._repeats.least_with(keys, avoided, spans)
-        behind = self._repeats.least_with(keys, avoided, spans, ignored=key)
+        row = self._places.least_with(keys, avoided, spans)
+        behind = self._places.least_with(keys, avoided, spans, ignored=key)
 
         def meets(span: Span) -> bool:
             first, end = span.begin[0], span.behind
-            return row.leads_on(first, self._repeats.tokens[first:end], [(span, number, MET)], keys, behind)
+            return row.leads_on(first, self._places.tokens[first:end], [(span, number, MET)], keys, behind)
 
-        return any(map(meets, spans[0 if key in self._repeats.had else 1 :]))
+        return any(map(meets, spans[0 if key in self._places.had else 1 :]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,21 +11,19 @@ import numpy as np
 from grammarlm.layout.json_canvas import AVOID, BEGIN, END, MOST_MARKS, NEED
 from grammarlm.masks.canvas.stack.row_states import StatesOfRow
 
-from .spans import Place, Span
+from .marks import NOT_BEGUN, MarkedTable, Marks
+from .spans import Span
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.stack.sets import StackSets
 
-    from .marks import MarkedTable
-
-Marks = dict[Place, list[int]]
 Asked = tuple[int, ...]
 Marked = tuple[Span, int, Asked]  # a place, the number of the mark that its key has, and what stands behind its end
 FREE: Asked = ()
 AVOIDED, MET = (AVOID,), (NEED,)
-NOT_BEGUN = -1
 NOWHERE = -1e30  # a score
+MOST_ROLES = 1024
 
 
 def marks_of(spans: Iterable[Marked]) -> Marks:
@@ -45,8 +42,7 @@ class MarkedRow:
         keys: tuple[bytes, ...] = (), before: MarkedRow | None = None, height: int = 0,
     ):  # fmt: skip
         """`keys`: those of the marks, where a matcher has read some before; `before`: a row much like this."""
-        self.table: MarkedTable = weakref.proxy(table)  # which keeps the latest rows
-        self._tokens, self._keys, self._height = tokens, keys, height
+        self.table, self._tokens, self._keys, self._height = table, tokens, keys, height
         self._spans, self._marks = spans, marks_of(spans)
         self._states: StatesOfRow | None = None
         self._begin(before)
@@ -144,6 +140,26 @@ class MarkedRow:
         near = [self._near[position] for position in range(first, end + 1) if position in self._near]
         kept = (self._spans[i] for i in dict.fromkeys(i for some in near for i in some))
         return [one for one in kept if not any(touch(one[0], new[0]) for new in spans)]
+
+
+class MarkedRows:
+    """The latest rows over one table."""
+
+    def __init__(self, table: MarkedTable):
+        self.table = table
+        self._latest: dict[object, MarkedRow] = {}
+
+    def row(
+        self, tokens: list[int], spans: Sequence[Marked], keys: tuple[bytes, ...], role: object, height: int
+    ) -> MarkedRow:
+        """A row with marks; that of another row with the same role is much like it, or else one without marks. `height`: stacks of
+        more symbols are left out, unless it is 0."""
+        name, plain = (role if spans else (), height), ((), height)
+        before = self._latest.get((role, height), self._latest.get(plain))
+        if len(self._latest) > MOST_ROLES:
+            self._latest.clear()
+        found = self._latest[name] = MarkedRow(self.table, tokens, spans, keys, before, height)
+        return found
 
 
 def marks_among(kept: Sequence[Marked], spans: Sequence[Marked], first: int, end: int) -> Marks:

@@ -13,55 +13,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.masks.canvas.classes import NEVER
+from grammarlm.masks.canvas.json.tables.unrolled import Starts, Unrolled
 from grammarlm.masks.canvas.json.texts import texts_of
 from grammarlm.masks.canvas.protocol import MASKED
 
-from .marked_row import NOT_BEGUN, Marked, MarkedRow, Marks
+from .spans import Place
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
-    from grammarlm.masks.canvas.json.tables.explored import States
-    from grammarlm.masks.canvas.json.tables.unrolled import Starts, Unrolled
-    from grammarlm.masks.canvas.json.unrolled_view import UnrolledView
     from grammarlm.masks.canvas.stack.sets import StackSets
-    from grammarlm.masks.matcher import Matcher
+    from grammarlm.vocab.vocabulary import Vocabulary
 
-MOST_KNOWN, MOST_ROLES = 1 << 16, 1024
+Marks = dict[Place, list[int]]
+StartsOf = Callable[[tuple[bytes, ...], int], tuple[Unrolled, Starts]]  # UnrolledView.marked
+NOT_BEGUN = -1
+MOST_KNOWN = 1 << 16
 
 
 class MarkedTable:
     """The states of some number of marks, for rows of one length."""
 
-    def __init__(self, view: UnrolledView, states: States, after: Matcher | None, room: int, check: Callable[[], None]):
-        self._view, self._states, self._after, self._room, self.check = view, states, after, room, check
-        self._texts = texts_of(view.vocab)
+    def __init__(self, vocab: Vocabulary, starts_of: StartsOf, room: int, check: Callable[[], None]):
+        self._starts_of, self._room, self.check = starts_of, room, check
+        self._texts = texts_of(vocab)
         self._starts: dict[tuple[tuple[bytes, ...], int], Starts] = {}
         self._edges: dict[object, int] = {}
         self._generation: object = None
         self._coarser: tuple[int, int, np.ndarray] | None = None
-        self._latest: dict[object, MarkedRow] = {}
         self._made: Unrolled | None = None
         self._base: tuple[Sequence[int], TokenClasses, np.ndarray] | None = None
         self._bytes: tuple[Unrolled, list[int]] | None = None
         self.unrolled: Unrolled
         self.ready((), NOT_BEGUN)
-
-    def marked_row(
-        self,
-        tokens: list[int],
-        spans: Sequence[Marked],
-        keys: tuple[bytes, ...],
-        role: object,
-        height: int,
-    ) -> MarkedRow:
-        """A row with marks; that of another row with the same role is much like it, or else one without marks. `height`: stacks of
-        more symbols are left out, unless it is 0."""
-        name, plain = (role if spans else (), height), ((), height)
-        before = self._latest.get((role, height), self._latest.get(plain))
-        if len(self._latest) > MOST_ROLES:
-            self._latest.clear()
-        found = self._latest[name] = MarkedRow(self, tokens, spans, keys, before, height)
-        return found
 
     @property
     def sets(self) -> StackSets:
@@ -71,7 +54,7 @@ class MarkedTable:
         """Rows with these marks begin somewhere: see `start`. Numbers of states may mean nothing from then on."""
         if (keys, begun) in self._starts:
             return
-        found, starts = self._view.marked(self._states, self._after, keys, begun)
+        found, starts = self._starts_of(keys, begun)
         if found is not self._made:
             self._made, self.unrolled = found, found
             self._starts.clear()

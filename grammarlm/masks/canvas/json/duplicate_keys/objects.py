@@ -6,12 +6,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from grammarlm.masks.canvas.json.begun import Begun
 from grammarlm.masks.canvas.json.texts import decoded, texts_of
-
-if TYPE_CHECKING:
-    from grammarlm.masks.canvas.json.grid import JsonGrid
+from grammarlm.vocab.vocabulary import Vocabulary
 
 PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
 OUTER = 0  # the object that a matcher is in, or none
@@ -36,9 +35,9 @@ class Clash(NamedTuple):
 class Objects:
     """Those of one completion. Objects and arrays have numbers in the order of their beginnings."""
 
-    def __init__(self, grid: JsonGrid, row: Sequence[int]):
-        texts, begun = texts_of(grid.vocab), grid.begun
-        parts = [texts[token] for token in grid.text(row)]
+    def __init__(self, vocab: Vocabulary, begun: Begun, text: Sequence[int]):
+        texts = texts_of(vocab)
+        parts = [texts[token] for token in text]
         lead = b'"' + begun.key if begun.key is not None else b'"' if begun.is_string else b""
         self._ends = list(accumulate(map(len, parts), initial=len(lead)))
         self.keys = [KeyPlace(OUTER, key, range(0)) for key in sorted(begun.keys)]
@@ -75,8 +74,3 @@ class Objects:
         first = bisect_right(self._offsets, self._ends[position]) - 1
         owners = set(self._owners[first : bisect_left(self._offsets, self._ends[position + 1], first)])
         return frozenset(k.key for k in self.keys if k.owner in owners and position not in k.tokens)
-
-
-def clash_of(grid: JsonGrid, row: Sequence[int]) -> Clash | None:
-    """The first key of a completion that its object has had."""
-    return Objects(grid, row).clash()

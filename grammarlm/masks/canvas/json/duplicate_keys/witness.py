@@ -21,22 +21,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.masks.canvas.classes import TokenClasses
+from grammarlm.masks.canvas.json.known_row import JsonRow
+from grammarlm.masks.canvas.json.lengths import counted_to, longest_string
+from grammarlm.masks.canvas.json.rows import EMPTY
 from grammarlm.masks.canvas.json.texts import texts_of
 from grammarlm.masks.canvas.protocol import MASKED, Undecided
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers import PlainRow
-from .objects import Clash, clash_of
+from .objects import Clash
 
-if TYPE_CHECKING:
-    from grammarlm.masks.canvas.json.passes import JsonPasses
-
-EMPTY = b""
 WORK = 1024  # completions looked at for a row
 DRAWS = 8  # before tokens are given one by one
 MOST_CHANGED, REACHES = (
@@ -71,9 +69,9 @@ class Work:
 class Witness:
     """That of one row which states and marks complete."""
 
-    def __init__(self, passes: JsonPasses, work: Work | None = None):
-        self._passes, self._grid, self._classes = passes, passes.grid, passes.classes
-        self._given = np.array(passes.tokens)
+    def __init__(self, row: JsonRow, work: Work | None = None):
+        self._row, self._grid, self._classes = row, row.grid, row.classes
+        self._given = np.array(row.tokens)
         self._work = work or Work()
 
     def row(self) -> list[int] | None:
@@ -87,7 +85,7 @@ class Witness:
         if found is None:
             found = self._drawn(known)
         if found is not None and not grid.may_end_after(found):
-            found = grid.read_with_room(self._passes.tokens)
+            found = read_with_room(self._row)
         if found is not None:
             grid.latest_read = found
             grid.shown.add(found)
@@ -104,7 +102,7 @@ class Witness:
         given, row = self._given, np.array(known)
         changed = np.flatnonzero((given != MASKED) & (given != row))
         row[changed] = given[changed]
-        if self._passes.is_read(row.tolist()):
+        if self._row.is_read(row.tolist()):
             return row.tolist()
         if len(changed) > MOST_CHANGED or not self._has_windows:
             return None
@@ -114,21 +112,21 @@ class Witness:
                 is_near[max(0, i - reach) : i + reach + 1] = True
             window = np.where(is_near, given, row)
             found = self._within(window, known)
-            clash = None if found is None or self._passes.is_read(found) else clash_of(self._grid, found)
+            clash = None if found is None or self._row.is_read(found) else self._grid.objects(found).clash()
             found = found if found is None or clash is None else self._repaired(found, clash)
-            if found is not None and self._passes.is_read(found):
+            if found is not None and self._row.is_read(found):
                 return found
         return None
 
     @property
     def _has_windows(self) -> bool:
-        return not self._passes.lattice.table.has_circles
+        return not self._row.lattice.table.has_circles
 
     def _window(self, tokens: np.ndarray) -> PlainRow:
         """A row of which little is masked, so that its states are soon made."""
         grid, classes = self._grid, np.where(tokens == MASKED, MASKED, self._classes.of[tokens]).astype(np.int32)
-        found = grid.latest_near[self._passes.states] = PlainRow(
-            self._passes.lattice, classes, grid.latest_near.get(self._passes.states), 0
+        found = grid.latest_near[self._row.states] = PlainRow(
+            self._row.lattice, classes, grid.latest_near.get(self._row.states), 0
         )
         return found
 
@@ -144,26 +142,26 @@ class Witness:
         for number in range(DRAWS):
             self._spend()
             row = self._some(near if number == 0 else None, number)
-            if self._passes.is_read(row):
+            if self._row.is_read(row):
                 return row
-            clash = clash_of(self._grid, row)
+            clash = self._grid.objects(row).clash()
             if clash is None:
-                row = self.first(self._passes.inner.best)  # one of the fewest blanks
-                if self._passes.is_read(row):
+                row = self.first(self._row.inner.best)  # one of the fewest blanks
+                if self._row.is_read(row):
                     return row
-                clash = clash_of(self._grid, row)
+                clash = self._grid.objects(row).clash()
                 if clash is None:
                     raise Refused(row)
             repaired = self._repaired(row, clash)
-            if repaired is not None and self._passes.is_read(repaired):
+            if repaired is not None and self._row.is_read(repaired):
                 return repaired
-            if number > 1 and clash.key == EMPTY and EMPTY not in self._passes.states.keys:
+            if number > 1 and clash.key == EMPTY and EMPTY not in self._row.states.keys:
                 raise Refused(row)
         assert clash is not None
         if (
             not self._grid.is_small
-            and clash.key not in self._passes.states.keys
-            and self._grid.follows_more(self._passes.states)
+            and clash.key not in self._row.states.keys
+            and self._grid.follows_more(self._row.states)
         ):
             raise Refused(row)
         if self._work.is_brief:
@@ -172,16 +170,16 @@ class Witness:
 
     def _some(self, near: Sequence[int] | None, number: int) -> list[int]:
         """Some completion in which the keys that are given twice are apart."""
-        passes, rng = self._passes, np.random.default_rng(number)
-        shown = passes.repeats.shown if passes.repeats is not None else None
+        own, rng = self._row, np.random.default_rng(number)
+        shown = own.repeats.shown if own.repeats is not None else None
         if shown is not None:
             found = self._filled(shown.some, shown.classes, self._given, near, rng, number > 1)
             if found is not None:
                 return found
-        if passes.low is not None:
-            found = self._filled(passes.low.some, self._classes, self._given, near, rng, number > 1)
-        if passes.low is None or found is None:
-            found = self._filled(passes.inner.some, self._classes, self._given, near, rng, number > 1)
+        if own.low is not None:
+            found = self._filled(own.low.some, self._classes, self._given, near, rng, number > 1)
+        if own.low is None or found is None:
+            found = self._filled(own.inner.some, self._classes, self._given, near, rng, number > 1)
         assert found is not None
         return found
 
@@ -236,7 +234,7 @@ class Witness:
     def _further(self, rows: Iterator[list[int]], clash: Clash) -> tuple[list[int], Clash | None] | None:
         for row in rows:
             self._spend()
-            found = clash_of(self._grid, row)
+            found = self._grid.objects(row).clash()
             if found is None or found.second.start > clash.second.start:
                 return row, found
         return None
@@ -270,7 +268,6 @@ class Witness:
 
     def _branched(self, clash: Clash, row: list[int]) -> list[int] | None:
         """One masked token is given each value that it may have."""
-        passes = self._passes
         masked = np.flatnonzero(self._given == MASKED).tolist()
         at = [i for i in (*clash.second, *clash.first) if i in masked] or masked
         if not at:
@@ -279,7 +276,7 @@ class Witness:
         position = min(at, key=lambda i: len(tokens[i]))
         for token in tokens[position]:
             self._spend()
-            child = passes.with_token(position, token)
+            child = self._row.with_token(position, token)
             if child.is_completable and child.has_apart_keys() is not False:
                 found = Witness(child, self._work).row()
                 if found is not None:
@@ -290,22 +287,56 @@ class Witness:
         """The tokens that may stand there. Those of a class act alike, but for the keys that they spell: one of a completion can be
         any other that spells no key of it, so of many as many are enough as keys can be, twice since a token may be of two."""
         classes, found = self._classes, list[int]()
-        for one in np.flatnonzero(self._passes.inner.classes_at(position) & (classes.sizes > 0)).tolist():
-            found += self.different(classes.members(one)).tolist()
+        for one in np.flatnonzero(self._row.inner.classes_at(position) & (classes.sizes > 0)).tolist():
+            found += different(self._grid.vocab, len(self._given), classes.members(one)).tolist()
         return found
 
-    def different(self, members: np.ndarray) -> np.ndarray:
-        """Of some tokens that act alike, but for keys, as many as are enough."""
-        most = 2 * len(self._given) * most_quotes(self._grid.vocab) + 1
-        if len(members) <= most:
-            return members
-        texts, found = texts_of(self._grid.vocab), dict[bytes, int]()
-        for token in members.tolist():
-            if b"\\" not in texts[token]:
-                found.setdefault(texts[token], token)
-                if len(found) == most:
-                    return np.array(list(found.values()), np.int64)
+
+def settled(row: JsonRow) -> JsonRow:
+    """This, or the row over states that know what matters for it."""
+    decided = row.is_completable and row.has_apart_keys()
+    if decided is None or (decided and row.grid.has_free_keys):
+        try:
+            decided = Witness(row).row() is not None
+        except Refused as refused:
+            return settled(amended(row, refused.row))
+    row.is_completable = decided
+    return row
+
+
+def amended(row: JsonRow, read: Sequence[int]) -> JsonRow:
+    """The row over states that know why the machine does not read a completion."""
+    grid, states = row.grid, row.states
+    clash = grid.objects(read).clash()
+    if clash is not None and clash.key not in states.keys:
+        grid.follows_empty |= clash.key == EMPTY
+        return row.of_states(states._replace(keys=tuple(sorted((*states.keys, clash.key)))))
+    spelled = b"".join(grid.vocab.token_bytes(token) for token in read if token not in grid.stops)
+    lengths = states._replace(counted=max(states.counted, counted_to(longest_string(spelled, grid.begun.characters))))
+    if lengths != states:
+        return row.of_states(lengths)
+    raise Undecided("a canvas: a completion is refused, and whether there is another is not decided")
+
+
+def read_with_room(row: JsonRow) -> list[int] | None:
+    """A completion that is read with an end after it."""
+    whole, tokens = row.grid.with_room, [*row.tokens, *[MASKED] * row.grid.room]
+    is_completable = settled(JsonRow(whole, tokens, whole.needed(tokens))).is_completable
+    return whole.latest_read[: row.grid.length] if is_completable and whole.latest_read is not None else None
+
+
+def different(vocab: Vocabulary, length: int, members: np.ndarray) -> np.ndarray:
+    """Of some tokens that act alike, but for keys, as many as are enough in a row of this length."""
+    most = 2 * length * most_quotes(vocab) + 1
+    if len(members) <= most:
         return members
+    texts, found = texts_of(vocab), dict[bytes, int]()
+    for token in members.tolist():
+        if b"\\" not in texts[token]:
+            found.setdefault(texts[token], token)
+            if len(found) == most:
+                return np.array(list(found.values()), np.int64)
+    return members
 
 
 @lru_cache(maxsize=4)
