@@ -29,7 +29,8 @@ from grammarlm.grammars.regular.regex import Regex
 from grammarlm.vocab.names import token_name
 
 if TYPE_CHECKING:
-    from grammarlm.decoding.loop.loop import Decoding, Step
+    from grammarlm.decoding.loop.loop import Decoding
+    from grammarlm.decoding.loop.step import Step
     from grammarlm.decoding.result import Result, Stats
     from grammarlm.vocab.vocabulary import Vocabulary
 
