@@ -1,5 +1,6 @@
 """The documents are true: their examples run in order, their commands exist, their links lead somewhere."""
 
+import importlib
 import json
 import re
 import shlex
@@ -197,3 +198,12 @@ def test_building_the_site_hides_nothing() -> None:
     extra = re.search(r"^docs = \[(.*)\]", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert extra
     assert "ruff" in extra[1]
+
+
+def test_the_reference_names_what_there_is() -> None:
+    """Before the site is built, which collects them and fails."""
+    names = re.findall(r"^::: ([\w.]+)$", "\n".join(page.read_text() for page in SITE.rglob("*.md")), re.MULTILINE)
+    assert len(names) > 10
+    for name in names:
+        module, _, inner = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), inner), name
