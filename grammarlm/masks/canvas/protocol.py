@@ -46,13 +46,6 @@ class Passes(Protocol):
         """int32 [L]: the classes of a completion, drawn by softmax of its sum of `scores` [L, K] at masked positions."""
 
 
-class EagerPasses(Passes, Protocol):
-    """Passes that know of some classes sooner than of all."""
-
-    def test(self, position: int, classes: np.ndarray) -> np.ndarray | None:
-        """bool: which of these may stand at the position; None where it takes as long as of all."""
-
-
 @runtime_checkable
 class TokenPasses(Passes, Protocol):
     """Passes of a machine that tells more tokens apart in some rows than in others, and some tokens of a class."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.table import DEAD
+from grammarlm.masks.canvas.trie_walk import vectors_of_tokens
 from grammarlm.vocab.vocabulary import Vocabulary
 
 NOWHERE, IDENTITY = 0, 1
@@ -35,21 +36,11 @@ class Relations:
 
     def of_tokens(self, vocab: Vocabulary) -> np.ndarray:
         """int32 [V]: the number of each text token's vector, NOWHERE where no control reads it."""
-        trie = vocab.trie
-        found = np.zeros(vocab.words * 32 + 1, np.int32)
-        reached = np.zeros(len(trie.byte) + 1, np.int32)
-        reached[-1] = IDENTITY  # the root, whose number is -1
-        for level in trie.levels:
-            before = reached[trie.parent[level]]
-            alive = before != NOWHERE
-            nodes, before = level[alive], before[alive]
-            if not len(nodes):
-                break
-            self._check()
-            reached[nodes] = self._moved(before, self._class_of[trie.byte[nodes]])
-        found[trie.token] = reached[:-1]
-        found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
-        return found[: vocab.size]
+
+        def after(before: np.ndarray, data: np.ndarray) -> np.ndarray:
+            return self._moved(before, self._class_of[data])
+
+        return vectors_of_tokens(vocab, after, IDENTITY, NOWHERE, self._check)
 
     def _moved(self, before: np.ndarray, column: np.ndarray) -> np.ndarray:
         after = self._after[before, column]
