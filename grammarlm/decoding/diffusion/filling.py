@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from grammarlm.decoding.answer_format import AnswerFormat
 from grammarlm.decoding.result import Result, Stats
 from grammarlm.decoding.systems import DRIVERS, RULES
 from grammarlm.errors import LimitExceeded, brief, unknown_argument
+from grammarlm.masks.constraint import Constraint
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from . import SAMPLERS
@@ -32,9 +33,6 @@ from .samplers import full
 from .several import canvas_of
 from .shrinking import ShrinkingCanvas, ShrinkingReader
 from .together import RowReader, fill_together
-
-if TYPE_CHECKING:
-    from grammarlm.masks.constraint import Constraint
 
 INSIDE = {"freedave": "fixed"}  # the sampler inside a driver, where it is not "confidence"
 Drive = Callable[[Run, Rule], Asking[None]]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -25,10 +25,8 @@ from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.model_facts import check_model, width_of
 from grammarlm.decoding.readers.reader import open_reader
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 class Blend(Protocol):

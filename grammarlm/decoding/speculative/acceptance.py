@@ -8,19 +8,15 @@ answers as it is.
 from __future__ import annotations
 
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.drafters.drafter import Target
 from grammarlm.decoding.systems import ACCEPTANCE, system
-
-if TYPE_CHECKING:
-    import torch
-
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.drafters.drafter import Target
 
 
 class Rule:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.loop.batcher import new_first
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
-    from grammarlm.decoding.speculative.draws import Shape
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
+from grammarlm.decoding.speculative.draws import Shape
 
 
 class Schedule:

@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.failures import Ending, RowFailure, no_distribution
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.row import DrawnToken, Row
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 
 from .steps import Dead, Steps, bits_of, log_softmax
@@ -34,9 +34,6 @@ from .text_logits import TextLogits
 from .text_masks import TextMasks
 from .text_node import TextNode
 from .text_predicate import TextPredicate
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 class Branches:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.readers.reader import Reader, open_reader
+from grammarlm.decoding.request import Request
 
 from .text_node import TextNode
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 class TextLogits:

@@ -7,15 +7,12 @@ for text, where a wrong token is a wrong word.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.acceptance import Rule, first_allowed
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 
 @dataclass

@@ -7,20 +7,17 @@ the head, over the states of the draft. Of no use untrained.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from grammarlm.decoding.arguments import check_function, check_number
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model
 from grammarlm.decoding.speculative.acceptance import Rule
-
-if TYPE_CHECKING:
-    import torch
-
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.drafters.drafter import Target
+from grammarlm.decoding.speculative.drafters.drafter import Target
 
 
 class Judge(Rule):

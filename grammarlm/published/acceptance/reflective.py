@@ -9,19 +9,16 @@ that does not follow the prompt.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_number
 from grammarlm.decoding.logits.sampling import draw
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.speculative.acceptance import Rule
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.drafters.drafter import Target
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.drafters.drafter import Target
 
 
 class Reflective(Rule):

@@ -7,17 +7,14 @@ router's call a step. Of no use where answers have no steps, or without a router
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_function
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.acceptance import Rule, first_allowed
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.errors import brief
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Steps(Rule):

@@ -10,19 +10,16 @@ tokens.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.contexts import Context, Contexts
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 Propose = Callable[[list[list[int]], int], Sequence[torch.Tensor]]
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.decoding.speculative.drafters.several import SeveralOfNodes
 from grammarlm.decoding.speculative.draws import Shape, goes_on, taken
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Cascade(SeveralOfNodes):

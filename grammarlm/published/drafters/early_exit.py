@@ -10,22 +10,20 @@ What the first layers have read for a draft is not read by them again when it is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.cached import CachedReader
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter, Target
 from grammarlm.published.readers.model_layers import layers_of
 from grammarlm.published.readers.recurrent import RecurrentReader
 from grammarlm.published.readers.split import NEEDED, Adapter, SplitReader
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.readers.reader import Reader
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class SharedExit(NodeDrafter):

@@ -8,20 +8,17 @@ layers decide little.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
 from grammarlm.decoding.arguments import check_function, check_integer, check_number
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
 
 from .early_exit import SharedExit
 from .layers import OwnLayers, Transform
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 AUTO = "auto"
 TRIES = 6  # rounds with an exit before it is judged

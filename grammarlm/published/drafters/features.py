@@ -11,19 +11,17 @@ It costs a layer and an output for each token drafted. Of no use untrained, or f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter, Target
 from grammarlm.decoding.speculative.drafters.heads import output_of
 from grammarlm.decoding.speculative.drafters.known_states import KnownStates
 from grammarlm.decoding.speculative.draws import NOTHING
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 Predict = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 

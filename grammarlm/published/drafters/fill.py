@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.model_facts import device_of
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.contexts import Context, Contexts
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter
 from grammarlm.published.trees.lattice import Causal, Lattice, best_paths
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 WEIGHT = 0.5  # of the latest round in the mean by which lengths are chosen
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 @dataclass

@@ -6,17 +6,15 @@ It costs the small model's forward where it is not sure. Of no use where one siz
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.decoding.speculative.drafters.several import SeveralOfNodes
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Nested(SeveralOfNodes):

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.contexts import Context, Contexts
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter, Target
 from grammarlm.decoding.speculative.drafters.follower import Follower
 from grammarlm.errors import LimitExceeded
+from grammarlm.masks.matcher import Matcher
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .spellings import Spellings, bytes_of, spelled
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.masks.matcher import Matcher
 
 MOST_PIECES = 4.0  # tokens of the draft for each of the target's that is asked for
 TRIED = 8  # of the draft's best tokens, until one may come

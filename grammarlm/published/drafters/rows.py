@@ -13,23 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.cached import CachedReader
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter, Target
 from grammarlm.decoding.speculative.drafters.heads import output_of
 from grammarlm.decoding.speculative.drafters.known_states import KnownStates
 from grammarlm.decoding.speculative.draws import Shape
 from grammarlm.published.readers.ephemeral import NEEDED, Ephemeral, open_positions
 from grammarlm.published.trees.ranks import Path, ranks
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.readers.reader import Reader
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,18 @@ refuses. Of no use without where= or a use for weights: "masked" draws the same 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grammarlm.decoding.methods.searches import check_whole_distribution
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.published.methods.rejection import Rejection
 
 from .draws import FURTHER, WeightedDraws
 from .particles import run_particles
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 def awrs(request: Request, **options: Any) -> list[Result]:

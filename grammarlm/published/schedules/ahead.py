@@ -6,17 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Thread
 from time import perf_counter
-from typing import TYPE_CHECKING
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-from grammarlm.decoding.speculative.draws import goes_on
+from grammarlm.decoding.speculative.draws import Shape, goes_on
 from grammarlm.decoding.speculative.shapes import children
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draws import Shape
 
 Tips = list[tuple[DraftBuilder, int]]
 Likely = Callable[[Tips], "list[Candidates] | None"]

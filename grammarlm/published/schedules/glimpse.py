@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Event, current_thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
 from grammarlm.published.readers.model_layers import layers_of
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 # What models call the one before their output
 NORMS = ("norm", "ln_f", "norm_f", "final_layernorm", "final_layer_norm")

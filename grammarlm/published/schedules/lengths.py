@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
 from grammarlm.decoding.speculative.schedule import Schedule
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
 
 
 class Lengths(Schedule):

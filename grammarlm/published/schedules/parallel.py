@@ -12,21 +12,17 @@ from collections import deque
 from collections.abc import Sequence
 from threading import Thread
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
+from grammarlm.decoding.speculative.drafters.drafter import Candidates, Drafter, NodeDrafter, Target
 from grammarlm.decoding.speculative.drafters.several import Several
+from grammarlm.decoding.speculative.draws import Shape
 from grammarlm.decoding.speculative.schedule import Schedule
 
 from .ahead import Ahead, Round, Tips
 from .glimpse import Glimpse
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
-    from grammarlm.decoding.speculative.draws import Shape
 
 THREAD = "grammarlm-draft-ahead"
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_function
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.schedule import Schedule
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 MOST = 8
 PAUSE = 4  # rounds without a draft, for a row whose drafts were of no use

@@ -7,12 +7,9 @@ the answer's first token is number 6 for one and number 501 for the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_function
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.loop.row import Row
 
 Context = Callable[[list[int]], list[int]]
 

@@ -13,22 +13,18 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from grammarlm.decoding.failures import message_of
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
-from grammarlm.decoding.speculative.draws import Candidates
-
-if TYPE_CHECKING:
-    import torch
-
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.readers.reader import Reader
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.draws import Shape
-    from grammarlm.vocab.vocabulary import Vocabulary
+from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.draws import Candidates, Shape
+from grammarlm.vocab.vocabulary import Vocabulary
 
 __all__ = ["Candidates", "Drafter", "NodeDrafter", "RunDrafter", "Target", "told", "trying"]
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.groups import Groups
 from grammarlm.decoding.readers.reader import Reader, open_reader
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 ROOM = 4096
 

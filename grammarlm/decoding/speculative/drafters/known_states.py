@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 
 @dataclass

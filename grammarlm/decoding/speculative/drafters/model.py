@@ -7,20 +7,18 @@ gl.Draft(small, context=retrieve)     # it gets a prompt of its own: shorter, or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model, width_of
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 from .contexts import Context, Contexts
 from .drafter import Candidates, NodeDrafter, Target
 from .follower import Follower
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class ModelDrafter(NodeDrafter):

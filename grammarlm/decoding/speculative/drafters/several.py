@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 from .drafter import Drafter, NodeDrafter, Target
-
-if TYPE_CHECKING:
-    import torch
-
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.readers.reader import Reader
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Several(Drafter):
