@@ -20,7 +20,7 @@ reader to this. What differs is the cost:
                           cannot see
     CachedReader          (cached.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
-    RecurrentReader       (published/readers/recurrent.py) reads by a state, and reads again what was drawn after a draft; of
+    RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft; of
                           Mamba and Mamba 2 by their weights
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
 """
@@ -32,12 +32,13 @@ from typing import Any, Protocol
 
 import torch
 
-from grammarlm.decoding.systems import RECURRENT, STATE_SPACE_MODEL, STATE_SPACES, system
+from grammarlm.decoding.systems import STATE_SPACE_MODEL, STATE_SPACES, system
 
 from .callable import CallableReader
 from .draft_tree import DraftTree
 from .model_cache import go_without
 from .model_facts import is_encoder_decoder, is_transformers_model
+from .recurrent import RecurrentModel, RecurrentReader
 
 CACHES = ("dynamic", "static", "off")  # of a transformers model; what they mean is in cached.py
 
@@ -102,11 +103,10 @@ class Reader(Protocol):
 
 def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
     """A new reader of these prompts, with room for `room` ids after each of them."""
-    if hasattr(model, "read_trees"):  # it is read by its state (published/readers/recurrent.py)
+    if isinstance(model, RecurrentModel):
         if cache == "static":
             go_without(model, cache, "it is read by its state")
-        by_state: Reader = system(RECURRENT)(model, prompts)
-        return by_state
+        return RecurrentReader(model, prompts)
     if not is_transformers_model(model):
         if cache is not None:
             go_without(model, cache, "a callable from ids to logits has none")

@@ -16,10 +16,11 @@ from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Target
+from grammarlm.decoding.speculative.of_rows import OfRows
 from grammarlm.decoding.systems import ACCEPTANCE, system
 
 
-class Rule:
+class Rule(OfRows):
     """By default the target's own draw, with its own noise: what was drafted changes nothing."""
 
     name = ""  # in gl.Draft.ACCEPTANCE
@@ -55,9 +56,6 @@ class Rule:
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         """One of `row.unread.proposed`, or None: the row draws by itself. `logits` are masked, and are not written to."""
         return None
-
-    def drop(self, row: Row) -> None:
-        """The answer has ended."""
 
 
 class Exact(Rule):

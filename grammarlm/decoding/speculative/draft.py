@@ -21,10 +21,10 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .acceptance import Rule, name_of, rule_of
 from .combinations import check_combination
 from .draft_budget import DraftBudget
+from .draft_builder import Path, Shape
 from .drafters.combined import Combined, leaves
 from .drafters.drafter import Target
 from .drafting import Drafting
-from .draws import Shape
 from .making import check_name, drafter_of
 from .schedule import Schedule
 
@@ -35,7 +35,8 @@ class Draft:
     """Drafters, the shape of their drafts, and the rule by which drafted tokens are drawn.
 
     drafter      a name of DRAFTERS, "auto", a model, or a list of names and models, which share each draft
-    tree         a name of TREES: "chain", or several continuations at once
+    tree         a name of TREES: "chain", or several continuations at once; or the paths of a tree, each the ranks on the way to a
+                 node among the candidates of the node above (drafters.tune_tree finds those that pay)
     length       tokens of a chain, the depth of a tree; None: what suits the drafter
     widths       of a "fixed" or "distinct" tree: children of the best node at each depth; 1 below
     acceptance   a name of ACCEPTANCE, or a rule; those that are True there leave the law of the answers as it is, and "exact" the
@@ -57,7 +58,7 @@ class Draft:
         self,
         drafter: Any,
         *,
-        tree: str = "chain",
+        tree: str | Sequence[Path] = "chain",
         length: int | None = None,
         widths: Sequence[int] | None = None,
         acceptance: str | Rule = "exact",
@@ -67,7 +68,10 @@ class Draft:
         tokenizer: Any = None,
         **options: Any,
     ):
-        check_name("tree", tree, self.TREES)
+        if isinstance(tree, str):
+            check_name("tree", tree, self.TREES)
+        else:
+            tree = checked_paths(tree)
         if not isinstance(acceptance, Rule):
             check_name("acceptance rule", acceptance, self.ACCEPTANCE)
         if not isinstance(schedule, (Schedule, NoneType)):
@@ -82,7 +86,8 @@ class Draft:
         self.schedule = schedule or Schedule()
         self.drafter = drafter_of(drafter, vocab, options, OWN)
         check_combination(self.drafter, self.tree, self.widths, stop, self.rule, self.schedule)
-        self.length = length or self.drafter.length
+        deepest = self.drafter.length if isinstance(tree, str) else len(tree[-1])
+        self.length = length or deepest
         self._saves = isinstance(drafter, str) and drafter == AUTO
 
     def start(self, model: Any, spec: AnswerSpec, cost: Cost) -> Drafting:
@@ -108,7 +113,8 @@ class Draft:
         return min(self.length, row.spec.settings.max_tokens - row.count - 1)
 
     def __repr__(self) -> str:
-        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {name_of(self.rule)}>"
+        tree = self.tree if isinstance(self.tree, str) else "a tree"
+        return f"<Draft by {type(self.drafter).__name__}, {tree} of {self.length}, {name_of(self.rule)}>"
 
 
 def as_draft(draft: Any) -> Draft | None:
@@ -116,11 +122,23 @@ def as_draft(draft: Any) -> Draft | None:
     return draft if draft is None or isinstance(draft, Draft) else Draft(draft)
 
 
-def checked_widths(widths: Sequence[int] | None, tree: str) -> tuple[int, ...] | None:
+def checked_paths(tree: Sequence[Path]) -> tuple[Path, ...]:
+    """Shorter paths first."""
+    if not isinstance(tree, (list, tuple)) or not all(isinstance(path, (list, tuple)) for path in tree):
+        raise TypeError(f"tree is {tree!r:.60}; it takes a name, or a list of paths such as [(0,), (1,), (0, 0)]")
+    paths = sorted((tuple(path) for path in tree), key=len)
+    for rank in (rank for path in paths for rank in path):
+        check_integer("tree", rank, 0)
+    if not paths or not paths[0]:
+        raise ValueError(f"tree={tree!r:.60}; it takes a name, or a list of paths of one rank or more")
+    return tuple(paths)
+
+
+def checked_widths(widths: Sequence[int] | None, tree: str | Sequence[Path]) -> tuple[int, ...] | None:
     if widths is None:
         return None
     if tree not in ("fixed", "distinct"):
-        raise ValueError(f"widths= is for the trees 'fixed' and 'distinct', not {tree!r}")
+        raise ValueError(f"widths= is for the trees 'fixed' and 'distinct', not {tree!r:.60}")
     if not isinstance(widths, (list, tuple)):
         raise TypeError(f"widths is {type(widths).__name__}; it takes a list of numbers, one for each depth")
     for width in widths:

@@ -19,10 +19,9 @@ from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance import Rule
 from .draft_budget import DraftBudget
-from .draft_builder import DraftBuilder
+from .draft_builder import DraftBuilder, Shape
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter, told, trying
-from .draws import Shape
 from .schedule import Schedule
 from .shapes import grow
 
@@ -64,14 +63,14 @@ class Drafting:
             if row not in told:
                 self._tell(row)
         rooms = self._schedule.rooms(rows, [max(0, self._room_by_rule(row)) for row in rows])
-        growths = {row: DraftBuilder(row, room) for row, room in zip(rows, rooms, strict=True)}
+        # Whole prompts are read without a mask for trees, which would be as large as their square.
+        shape = self._shape if all(row.has_begun for row in rows) else replace(self._shape, tree="chain")
+        growths = {row: DraftBuilder(row, room, shape) for row, room in zip(rows, rooms, strict=True)}
         wanted = [growth for growth in growths.values() if growth.room > 0]
         self._schedule.begin_round(rows, wanted)
-        # Whole prompts are read without a mask for trees, which would be as large as their square.
-        shape = self._shape if all(row.has_begun for row in rows) else replace(self._shape, name="chain")
         start = perf_counter()
         pays = None if self._saving is None else partial(self._saving.most, len(rows))
-        grow(shape, self._drafter, wanted, pays)
+        grow(self._drafter, wanted, pays)
         if self._saving is not None:  # "auto" has a drafter for what the grammar forces
             self._saving.cut(list(growths.values()), perf_counter() - start)
         elif self._rule.lossless:
@@ -81,7 +80,7 @@ class Drafting:
             self._finish(growth)
         self._growths = growths
         if not self._drafter.has_failed:
-            self._schedule.drafted(self._shape, self._drafter, wanted)
+            self._schedule.drafted(self._drafter, wanted)
         return [growths[row].tree for row in rows]
 
     def _room_by_rule(self, row: Row) -> int:
@@ -102,8 +101,8 @@ class Drafting:
         start = perf_counter()
         if len(row.ids) > self._known.get(row, 0):
             self._tell(row)
-        growth = DraftBuilder(row, self._room(row))
-        grow(replace(self._shape, name="chain"), self._drafter, [growth])
+        growth = DraftBuilder(row, self._room(row), replace(self._shape, tree="chain"))
+        grow(self._drafter, [growth])
         saving.glanced(growth, perf_counter() - start)
 
     def _add_forced(self, growth: DraftBuilder) -> None:
@@ -154,7 +153,6 @@ class Drafting:
     ) -> None:
         with trying(self._drafter):  # which may have drafted meanwhile
             self._schedule.read()
-        told(self._drafter, lambda drafter: drafter.reading(rows))
         if not self._is_shown:
             return
         table, first = logits.numpy(), 0

@@ -105,6 +105,10 @@ class Branches:
         """The bytes of the tokens."""
         return self._predicate.data(text)
 
+    def written(self, text: TextNode) -> str:
+        """Those as a text."""
+        return self.data(text).decode(errors="replace")
+
     def is_full(self, text: TextNode) -> bool:
         """Is the text cut here by max_tokens? Not where the matcher keeps the budget: its mask then allows the end alone."""
         return text.length >= self.specs[text.prompt].settings.max_tokens and not self._masks.closes[text.prompt]
@@ -138,7 +142,7 @@ class Branches:
             else:
                 row.accept(DrawnToken(self.vocab.stop_ids[0], 0.0, 0.0), 0.0, 0.0)
         row.stats.seed = self.sampling.seed if self.sampling.temperature else None
-        row.stats.forwards = self._logits.forwards
+        row.stats.forwards, row.stats.checks = self._logits.forwards, self._predicate.asked
         for name, seconds in self.seconds.items():
             setattr(row.stats, name, seconds)
         return row.result()

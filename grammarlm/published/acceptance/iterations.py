@@ -33,7 +33,7 @@ class Iterations(Rule):
     def __init__(self, most: int = 2):
         check_integer("most", most, 1)
         self.most = most
-        self._blocks: dict[Row, Block] = {}
+        self._blocks = self.by_row()
 
     def room(self, row: Row, room: int) -> int:
         block = self._blocks.get(row)
@@ -44,6 +44,3 @@ class Iterations(Rule):
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         return first_allowed(row, logits) if self._blocks[row].reads >= self.most else None
-
-    def drop(self, row: Row) -> None:
-        self._blocks.pop(row, None)

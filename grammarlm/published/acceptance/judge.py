@@ -32,7 +32,7 @@ class Judge(Rule):
         check_function("head", head, optional=False)
         check_number("threshold", threshold, lambda p: 0 <= p <= 1, "from 0 to 1")
         self.head, self.threshold = head, threshold
-        self._is_right: dict[Row, np.ndarray] = {}
+        self._is_right = self.by_row()  # of each drafted token
 
     def begin(self, target: Target) -> None:
         if not is_transformers_model(target.model) or is_encoder_decoder(target.model):
@@ -50,6 +50,3 @@ class Judge(Rule):
             return None
         proposed = row.unread.proposed
         return next((token for node, token in proposed if is_right[node] and np.isfinite(logits[token])), None)
-
-    def drop(self, row: Row) -> None:
-        self._is_right.pop(row, None)

@@ -30,7 +30,7 @@ class Reflective(Rule):
         check_number("weight", weight, lambda share: 0 <= share <= 1, "from 0 to 1")
         self.prompt, self.weight = prompt, weight
         self._ids: list[int] = []
-        self._again: dict[Row, np.ndarray] = {}
+        self._again = self.by_row()  # logits at the copy
 
     def begin(self, target: Target) -> None:
         is_text = isinstance(self.prompt, str)
@@ -63,6 +63,3 @@ class Reflective(Rule):
             return None
         token, _ = draw(mixed, row.sampling, row.position)
         return token if token == proposed[0][1] else None
-
-    def drop(self, row: Row) -> None:
-        self._again.pop(row, None)

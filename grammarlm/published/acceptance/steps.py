@@ -31,7 +31,7 @@ class Steps(Rule):
         if not isinstance(ends, bytes) or not ends:
             raise TypeError(f"ends is {brief(ends)}; it takes the bytes in which a step ends, such as b'\\n'")
         self.router, self.ends = router, ends
-        self._own: dict[Row, int] = {}  # where the step that the target writes begins in the text
+        self._own = self.by_row()  # where the step that the target writes begins in the text
 
     def room(self, row: Row, room: int) -> int:
         if self.ends in row.data[self._own.get(row, len(row.data)) :]:
@@ -51,6 +51,3 @@ class Steps(Rule):
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         return first_allowed(row, logits)
-
-    def drop(self, row: Row) -> None:
-        self._own.pop(row, None)

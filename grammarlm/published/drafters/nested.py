@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from grammarlm.decoding.arguments import check_number
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.decoding.speculative.drafters.several import SeveralOfNodes
+from grammarlm.decoding.speculative.draws import best_chance
 
 
 class Nested(SeveralOfNodes):
@@ -33,13 +32,7 @@ class Nested(SeveralOfNodes):
             found = found or list(drafted)
             for at, candidates in zip(left, drafted, strict=True):
                 found[at] = candidates
-            left = [at for at in left if not self._is_sure(found[at])]
+            left = [at for at in left if best_chance(asked[at][0], found[at]) < self.confidence]
             if not left:
                 break
         return found
-
-    def _is_sure(self, candidates: Candidates) -> bool:
-        if candidates.row is None:
-            return False
-        scaled = np.exp(candidates.row - candidates.row.max())
-        return float(1 / scaled.sum()) >= self.confidence

@@ -22,19 +22,16 @@ class Trigram(NodeDrafter):
 
     def __init__(self) -> None:
         self._counts: dict[tuple[int, int], dict[int, float]] = {}
-        self._last: dict[Row, list[int]] = {}
+        self._last = self.by_row()  # two tokens of each
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
-        last = self._last.setdefault(row, [])
+        last: list[int] = self._last.setdefault(row, [])
         is_prompt = not last
         for token in tokens:
             if len(last) == 2 and not is_prompt:
                 self._count((last[0], last[1]), token)
             last.append(token)
             del last[:-2]
-
-    def drop(self, row: Row) -> None:
-        self._last.pop(row, None)
 
     def _count(self, pair: tuple[int, int], token: int) -> None:
         after = self._counts.get(pair)

@@ -42,7 +42,7 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     is_weighted = how.weights != "none"
     results = []
     for slot, (text, log_weight) in enumerate(zip(found.texts, found.log_weights.tolist(), strict=True)):
-        result = draws.result(text, slot, ending=draws.endings.get(slot))
+        result = branches.result(text, number=slot, ending=draws.endings.get(slot))
         results.append(replace(result, log_weight=log_weight if is_weighted else None))
     return results
 

@@ -23,7 +23,8 @@ from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import Reader
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-from grammarlm.decoding.speculative.draws import Candidates, Shape
+from grammarlm.decoding.speculative.draws import Candidates
+from grammarlm.decoding.speculative.of_rows import OfRows
 from grammarlm.vocab.vocabulary import Vocabulary
 
 __all__ = ["Candidates", "Drafter", "NodeDrafter", "RunDrafter", "Target", "told", "trying"]
@@ -38,16 +39,15 @@ class Target:
     temperature: float
 
 
-class Drafter:
+class Drafter(OfRows):
     """What all drafters share: by default they learn nothing."""
 
     length = 8  # tokens of a chain, where nothing else is asked for
     needs_grammar = False  # drafts nothing of free text
     has_probabilities = False  # does it say how probable its tokens are?
-    own_shape: str | None = None  # "chain" or "tree": it makes one in a way of its own, in place of any other
+    needs_chain = False
     adds_asides = False
     has_reader = False  # of its own, around the target's: then no prompt joins a batch that runs
-    drafts_by_reader = False  # the target's reader, which cannot read meanwhile
     has_failed = False  # in this call; it is asked nothing more
     # Tokens that are drawn, of so many, where that is known before the first draft.
     usual: tuple[float, float] | None = None
@@ -61,8 +61,8 @@ class Drafter:
         """What reads the answers of this call: the target's own reader, or one around it that reads more."""
         return reader
 
-    def reading(self, rows: Sequence[Row]) -> None:
-        """A forward is done; the texts of that reader are those of these rows, in this order, until some are dropped."""
+    def open(self, growths: Sequence[DraftBuilder]) -> None:
+        """Drafts for these answers are made next."""
 
     @property
     def observes(self) -> bool:
@@ -71,7 +71,7 @@ class Drafter:
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes; what comes
-        behind these are logits after the tree's asides, in their order."""
+        behind these are logits after the tree's asides, in their order. The rows of a forward come in the order of its texts."""
 
     def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
         """The last hidden states of all ids that were read, then of the tree's nodes, then of its asides."""
@@ -81,9 +81,6 @@ class Drafter:
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
         """The answer has these tokens more; at first its prompt."""
-
-    def drop(self, row: Row) -> None:
-        """The answer has ended."""
 
     def finish(self, growth: DraftBuilder) -> None:
         """The tree is made, and may get asides: ids that the target reads beside it."""
@@ -113,9 +110,6 @@ def told(drafter: Drafter, tell: Callable[[Drafter], None]) -> None:
 
 
 class RunDrafter(Drafter):
-    def open(self, growths: Sequence[DraftBuilder]) -> None:
-        """Runs for these answers are asked for next."""
-
     def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
         """At most `count` continuations of at most `length` tokens, the likeliest first."""
         raise NotImplementedError
@@ -125,16 +119,6 @@ class NodeDrafter(Drafter):
     length = 4
     has_probabilities = True
 
-    def open(self, growths: Sequence[DraftBuilder]) -> None:
-        """Trees for these answers are drafted next."""
-
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         """What may follow each (answer, node): at most `width` tokens each, or all where there is a row."""
         raise NotImplementedError
-
-    def in_own_shape(self, shape: Shape, growths: Sequence[DraftBuilder]) -> None:
-        """Drafts in the way that `own_shape` promises, where no chain has been begun."""
-        raise NotImplementedError
-
-    def close(self, growths: Sequence[DraftBuilder]) -> None:
-        """The trees are finished."""

@@ -38,9 +38,6 @@ class Several(Drafter):
             reader = member.reader(reader)
         return reader
 
-    def reading(self, rows: Sequence[Row]) -> None:
-        self.each(lambda member: member.reading(rows))
-
     @property
     def observes(self) -> bool:
         return any(member.observes for member in self.members)
@@ -78,7 +75,3 @@ class SeveralOfNodes(Several, NodeDrafter):
     def open(self, growths: Sequence[DraftBuilder]) -> None:
         for member in self._drafters:
             member.open(growths)
-
-    def close(self, growths: Sequence[DraftBuilder]) -> None:
-        for member in self._drafters:
-            member.close(growths)
