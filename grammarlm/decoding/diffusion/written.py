@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of
 from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
+from grammarlm.decoding.settings import AnswerSpec
 
 from . import SAMPLERS
 from .denoiser import Denoiser, checked_mask

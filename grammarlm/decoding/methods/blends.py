@@ -62,7 +62,7 @@ class Blended:
         readers = [request.reader()]
         for model, prompt in self.others:
             prompts = request.prompts if prompt is None else [self._ids(model, prompt, request)] * len(request.prompts)
-            readers.append(open_reader(model, prompts, room, request.cache))
+            readers.append(open_reader(model, prompts, room, request.specs[0].settings.cache))
         function = partial(self.function, **options)
         return Decoding(BlendedReader(readers, function, self.__name__), request.specs, request.n)
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, ClassVar
 
-from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.arguments import check_integer, check_number, check_vocabulary
 from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.settings import AnswerSpec
 from grammarlm.decoding.systems import ACCEPTANCE, AUTO, DRAFTERS, TREES
 from grammarlm.vocab.vocabulary import Vocabulary
 

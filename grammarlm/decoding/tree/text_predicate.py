@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, RowFailure
+from grammarlm.decoding.settings import AnswerSpec
 
 from .steps import Dead
 from .text_node import TextNode

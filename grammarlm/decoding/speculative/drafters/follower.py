@@ -9,8 +9,7 @@ import torch
 
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
-from grammarlm.decoding.readers.groups import Groups
-from grammarlm.decoding.readers.reader import Reader, open_reader
+from grammarlm.decoding.readers.reader import Groups, Reader, open_reader
 
 from .contexts import Context, Contexts
 from .drafter import Drafter, Target
