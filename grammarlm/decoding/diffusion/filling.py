@@ -31,7 +31,7 @@ from .options import checked_options, names_of
 from .run import Asking, Run
 from .samplers import full
 from .several import canvas_of
-from .shrinking import ShrinkingCanvas, ShrinkingReader
+from .shrinking import ShrinkingReader, shrinking_canvas
 from .together import RowReader, fill_together
 
 INSIDE = {"freedave": "fixed"}  # the sampler inside a driver, where it is not "confidence"
@@ -167,7 +167,7 @@ class Filling:
         whole = self.canvas(length) if holes.shrinking or (row >= 0).any() else self.masked_canvas(length)
         constraint = self.constraint
         if holes.shrinking:
-            whole = ShrinkingCanvas(length, holes.shrinking, self.vocab.size, self.canvas)
+            whole = shrinking_canvas(length, holes.shrinking, self.vocab.size, self.canvas)
             reader, constraint = ShrinkingReader(reader, self.vocab.size, self.vocab.stop_ids), None
         if (constraint is not None or holes.shrinking or self.ends) and not whole.is_completable(row.tolist()):
             raise ValueError(why_none(whole, row, self.vocab))
