@@ -59,9 +59,9 @@ def answers(draft, model=MODEL, **options):
 
 
 WAYS = [
-    *((Copy, method, ()) for method in ("learn", "drawn", "open", "runs", "finish", "drop")),
+    *((Copy, method, ()) for method in ("learn", "drawn", "open", "runs", "drop", "finish")),
     *((Recycle, method, ()) for method in ("observe", "after", "open", "drawn")),
-    *((ModelDrafter, method, (near(),)) for method in ("open", "after", "learn", "drop")),
+    *((ModelDrafter, method, (near(),)) for method in ("open", "after", "drop", "learn")),
 ]
 
 
