@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .acceptance import Rule, name_of
-from .draft_builder import Path
 from .drafters.combined import leaves
 from .drafters.drafter import Drafter, NodeDrafter
 from .schedule import Schedule
@@ -18,7 +17,7 @@ PROBABLE = "needs a drafter that says how probable its tokens are, such as a dra
 
 def check_combination(
     drafter: Drafter,
-    tree: str | Sequence[Path],
+    tree: str,
     widths: Sequence[int] | None,
     stop: float | None,
     rule: Rule,

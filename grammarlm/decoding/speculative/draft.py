@@ -21,7 +21,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .acceptance import Rule, name_of, rule_of
 from .combinations import check_combination
 from .draft_budget import DraftBudget
-from .draft_builder import Path, Shape
+from .draft_builder import BY_RANKS, Path, Shape
 from .drafters.combined import Combined, leaves
 from .drafters.drafter import Target
 from .drafting import Drafting
@@ -68,10 +68,9 @@ class Draft:
         tokenizer: Any = None,
         **options: Any,
     ):
+        paths = () if isinstance(tree, str) else checked_paths(tree)
         if isinstance(tree, str):
             check_name("tree", tree, self.TREES)
-        else:
-            tree = checked_paths(tree)
         if not isinstance(acceptance, Rule):
             check_name("acceptance rule", acceptance, self.ACCEPTANCE)
         if not isinstance(schedule, (Schedule, NoneType)):
@@ -81,13 +80,13 @@ class Draft:
         if vocab is not None or tokenizer is not None:
             check_vocabulary(tokenizer, vocab)
             vocab = vocab or Vocabulary.from_tokenizer(tokenizer)
-        self.tree, self.widths, self.stop = tree, checked_widths(widths, tree), stop
+        self.tree, self.paths = tree if isinstance(tree, str) else BY_RANKS, paths
+        self.widths, self.stop = checked_widths(widths, self.tree), stop
         self.rule = acceptance if isinstance(acceptance, Rule) else rule_of(acceptance)
         self.schedule = schedule or Schedule()
         self.drafter = drafter_of(drafter, vocab, options, OWN)
         check_combination(self.drafter, self.tree, self.widths, stop, self.rule, self.schedule)
-        deepest = self.drafter.length if isinstance(tree, str) else len(tree[-1])
-        self.length = length or deepest
+        self.length = length or (len(paths[-1]) if paths else self.drafter.length)
         self._saves = isinstance(drafter, str) and drafter == AUTO
 
     def start(self, model: Any, spec: AnswerSpec, cost: Cost) -> Drafting:
@@ -98,7 +97,7 @@ class Draft:
         self.drafter.begin(target)
         self.rule.begin(target)
         self.schedule.begin(target, self.drafter)
-        shape = Shape(self.tree, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
+        shape = Shape(self.tree, self.paths, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
         saving = None
         if self._saves and isinstance(self.drafter, Combined):
             saving = DraftBudget(self.drafter, cost)
@@ -113,8 +112,7 @@ class Draft:
         return min(self.length, row.spec.settings.max_tokens - row.count - 1)
 
     def __repr__(self) -> str:
-        tree = self.tree if isinstance(self.tree, str) else "a tree"
-        return f"<Draft by {type(self.drafter).__name__}, {tree} of {self.length}, {name_of(self.rule)}>"
+        return f"<Draft by {type(self.drafter).__name__}, {self.tree} of {self.length}, {name_of(self.rule)}>"
 
 
 def as_draft(draft: Any) -> Draft | None:
@@ -134,11 +132,11 @@ def checked_paths(tree: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(paths)
 
 
-def checked_widths(widths: Sequence[int] | None, tree: str | Sequence[Path]) -> tuple[int, ...] | None:
+def checked_widths(widths: Sequence[int] | None, tree: str) -> tuple[int, ...] | None:
     if widths is None:
         return None
     if tree not in ("fixed", "distinct"):
-        raise ValueError(f"widths= is for the trees 'fixed' and 'distinct', not {tree!r:.60}")
+        raise ValueError(f"widths= is for the trees 'fixed' and 'distinct', not {tree!r}")
     if not isinstance(widths, (list, tuple)):
         raise TypeError(f"widths is {type(widths).__name__}; it takes a list of numbers, one for each depth")
     for width in widths:

@@ -19,6 +19,7 @@ LOWEST = -np.inf
 NODES = 24  # of a tree that is no longer chain than that
 
 
+BY_RANKS = "by ranks"  # a tree of the caller's
 Path = tuple[int, ...]  # to a node: the ranks of the tokens on the way, among the candidates of the node above each
 
 
@@ -26,7 +27,8 @@ Path = tuple[int, ...]  # to a node: the ranks of the tokens on the way, among t
 class Shape:
     """What trees are wanted."""
 
-    tree: str | Sequence[Path] = "chain"  # a name of TREES, or all paths of a tree, shorter ones first
+    tree: str = "chain"  # a name of TREES, or BY_RANKS
+    paths: Sequence[Path] = ()  # all of a tree by ranks, shorter ones first
     length: int = 0
     draws: str = "coupled"  # with the target's own noise; "iid", "distinct": with other noise
     stop: float | None = None  # a path ends where the chance that some token of it is refused is above this
@@ -39,6 +41,7 @@ class DraftBuilder:
 
     def __init__(self, row: Row, room: int, shape: Shape):
         self.row, self.ids, self.shape = row, row.ids, shape
+        self.begins = len(row.ids)  # the place of the first token
         self.room = room  # the most tokens on a path
         self.most = max(room, NODES)  # nodes
         self.tree = DraftTree()

@@ -121,7 +121,7 @@ class Drafting:
             self._known[row] = len(row.ids)
         growth = self._growths.pop(row, None)
         tree = DraftTree() if growth is None else growth.tree.without_asides
-        nodes = drawn_nodes(tree, row.ids[known:])
+        nodes = tree.nodes_of(row.ids[known:])
         told(self._drafter, lambda drafter: drafter.drawn(row, tree, nodes))
         if self._saving is not None:
             self._saving.told(row)
@@ -197,14 +197,3 @@ def failing(row: Row) -> Iterator[None]:
         yield
     except Exception as error:
         row.end(Ending.of(error))
-
-
-def drawn_nodes(tree: DraftTree, tokens: Sequence[int]) -> list[int]:
-    """The nodes that these tokens of the answer are."""
-    nodes: list[int] = []
-    for token in tokens:
-        child = tree.child(nodes[-1] if nodes else ROOT, token)
-        if child is None:
-            break
-        nodes.append(child)
-    return nodes

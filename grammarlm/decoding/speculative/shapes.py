@@ -45,7 +45,7 @@ def grow(drafter: Drafter, growths: Sequence[DraftBuilder], pays: Pays | None = 
             if isinstance(drafter, RunDrafter):
                 runs_of(drafter, growths, 1 if tree == "chain" else BRANCHES)
             elif isinstance(drafter, NodeDrafter):
-                system(TREES[tree] if isinstance(tree, str) else RANKS)(drafter, growths)
+                system(TREES.get(tree, RANKS))(drafter, growths)
 
 
 def runs_of(drafter: RunDrafter, growths: Sequence[DraftBuilder], count: int) -> None:

@@ -84,7 +84,7 @@ class SplitReader(Half):
         self._ahead = [[] for _ in counts]
         super().rollback(counts)
 
-    def taken(self, *given: Any) -> Any:
+    def _refuse(self, *given: Any) -> Any:
         raise ValueError("what is read ahead is a chain of one batch: its texts neither join others nor are taken out")
 
-    join = read_trees = taken
+    taken = join = read_trees = _refuse  # type: ignore[assignment]

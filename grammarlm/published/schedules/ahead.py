@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from threading import Thread
 from time import perf_counter
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
@@ -37,22 +38,21 @@ class Ahead(Thread):
     ):
         super().__init__(name=THREAD, daemon=True)
         self._drafter, self._ahead, self._branches, self._likely = drafter, ahead, branches, likely
-        self.trace, self.error = Round(perf_counter()), None
+        self.trace, self.errors = Round(perf_counter()), list[Exception]()
         chains = {growth.row: growth.tree.without_asides.tokens for growth in growths if growth.tree.drafted}
-        self.lengths = {row: len(row.ids) for row in chains}  # ids of the text
-        self.growths = {}  # the same chains, with room for more
+        self.growths: dict[Row, DraftBuilder] = {}  # the same chains, with room for more
         for row, chain in chains.items():
-            left = row.spec.settings.max_tokens - row.count - 1
-            self.growths[row] = DraftBuilder(row, min(left, len(chain) + 1 + ahead), growths[0].shape)
-            self.growths[row].most = len(chain) + branches * (1 + ahead)
-            self.growths[row].add_run(chain)
+            room = min(row.spec.settings.max_tokens - row.count, len(chain) + 2 + ahead) - 1
+            self.growths[row] = longer = DraftBuilder(row, room, growths[0].shape)
+            longer.most = len(chain) + branches * (1 + ahead)
+            longer.add_run(chain)
 
     def run(self) -> None:
         began, size = perf_counter(), sum(len(growth.tree) for growth in self.growths.values())
         try:
             self._draft()
         except Exception as error:
-            self.error = error
+            self.errors.append(error)
         self.trace.drafting = began, perf_counter()
         self.trace.drafted = sum(len(growth.tree) for growth in self.growths.values()) - size
 
@@ -73,13 +73,14 @@ class Ahead(Thread):
 
     def begin(self, growth: DraftBuilder) -> None:
         """Begins a chain with what was drafted for its row, where the text has gone the same way."""
-        ahead, node = self.growths.get(growth.row), ROOT
-        for token in growth.ids[self.lengths[growth.row] :] if ahead else ():
-            child = ahead.tree.child(node, token)
-            if child is None:
-                return
-            node = child
-        while ahead and (child := next(ahead.tree.children(node), None)) is not None:
+        ahead = self.growths.get(growth.row)
+        if ahead is None:
+            return
+        said = growth.ids[ahead.begins :]
+        *_, node = [ROOT, *ahead.tree.nodes_of(said)]
+        if ahead.depth(node) < len(said):
+            return
+        while (child := next(ahead.tree.children(node), None)) is not None:
             if node in ahead.tree.drawn:
                 growth.tree.drawn[growth.tip] = ahead.tree.drawn[node]
             if growth.add(ahead.tree.tokens[child], growth.tip) is None:

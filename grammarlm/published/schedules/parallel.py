@@ -34,8 +34,7 @@ class Parallel(Schedule):
         check_integer("ahead", ahead, 1)
         check_integer("branches", branches, 1)
         check_integer("layers", layers, 1, optional=True)
-        self.ahead, self.branches = ahead, branches
-        self._glimpse = Glimpse(layers)
+        self.ahead, self.branches, self._glimpse = ahead, branches, Glimpse(layers)
         self._rows: Sequence[Row] = ()  # of this round
         self.trace: deque[Round] = deque(maxlen=1000)
         self._running: Ahead | None = None
@@ -59,9 +58,10 @@ class Parallel(Schedule):
         """Chains begin with what was drafted ahead, where that has come."""
         self._rows = rows
         ready, self._ready = self._ready, None
-        for growth in growths:
-            if ready is not None:
+        if ready is not None:
+            for growth in growths:
                 ready.begin(growth)
+            ready.growths.clear()  # whoever remembers the thread keeps no drafts
 
     def drafted(self, drafter: Drafter, growths: Sequence[DraftBuilder]) -> None:
         assert isinstance(drafter, NodeDrafter)
@@ -81,8 +81,8 @@ class Parallel(Schedule):
         run.join()
         self.trace.append(run.trace)
         self._ready = run
-        if run.error is not None:
-            raise run.error
+        for error in run.errors:
+            raise error
 
     def drop(self, row: Row) -> None:
         super().drop(row)

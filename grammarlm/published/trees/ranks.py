@@ -18,8 +18,8 @@ from grammarlm.decoding.speculative.draws import goes_on, taken
 
 def ranks(drafter: NodeDrafter, growths: Sequence[DraftBuilder]) -> None:
     below: dict[Path, list[int]] = {}  # of each path the ranks with which it goes on
-    for *above, rank in growths[0].shape.tree:
-        below.setdefault(tuple(above), []).append(int(rank))
+    for path in growths[0].shape.paths:
+        below.setdefault(path[:-1], []).append(path[-1])
     tips: list[tuple[DraftBuilder, int, Path]] = [(growth, ROOT, ()) for growth in growths]
     while tips:
         width = 1 + max(max(below[path]) for _, _, path in tips)
