@@ -22,6 +22,7 @@ from .draft_budget import DraftBudget
 from .draft_builder import DraftBuilder, Shape
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter, told, trying
+from .observer import Observer
 from .schedule import Schedule
 from .shapes import grow
 
@@ -163,20 +164,18 @@ class Drafting:
 
     def _show(self, row: Row, count: int, logits: np.ndarray, states: torch.Tensor | None) -> None:
         """What the target made of one row: after its last `count` ids, and after the nodes of its tree."""
-        tree = row.unread.tree
-        before = [*row.ids[len(row.ids) - count :], *tree.tokens[: tree.drafted]]
+        tree, bare = row.unread.tree, row.unread.tree.without_asides
+        before = [*row.ids[len(row.ids) - count :], *bare.tokens]
 
-        def show(drafter: Drafter) -> None:
-            drafter.observe(row, tree.without_asides, before, logits)
-            if states is not None and drafter.needs_states:
-                drafter.observe_states(row, tree.without_asides, states)
+        def show(observer: Observer) -> None:
+            observer.observe(row, bare, before, logits)
+            if states is not None and observer.needs_states:
+                text, nodes, asides = states.split([len(states) - len(tree), len(bare), tree.asides])
+                observer.observe_states(row, bare, text, nodes, asides)
 
         told(self._drafter, show)
         with failing(row):
-            if count:
-                self._rule.observe(row, tree, logits[count - 1 :])
-            if states is not None and self._rule.needs_states:
-                self._rule.observe_states(row, tree, states[len(states) - len(tree) :])
+            show(self._rule)
 
     def drop(self, row: Row) -> None:
         if self._saving is None or row in self._known:  # who was never asked about a text learns it at once, as it ends

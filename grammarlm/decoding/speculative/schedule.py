@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from grammarlm.decoding.loop.batcher import new_first
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
-from grammarlm.decoding.speculative.of_rows import OfRows
+from grammarlm.decoding.speculative.drafters.drafter import Drafter
+from grammarlm.decoding.speculative.observer import OfRows, Target
 
 
 class Schedule(OfRows):

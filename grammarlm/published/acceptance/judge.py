@@ -40,9 +40,11 @@ class Judge(Rule):
                 "the acceptance rule 'judge' needs a causal transformers model, whose states its head reads"
             )
 
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
+    def observe_states(
+        self, row: Row, tree: DraftTree, text: torch.Tensor, nodes: torch.Tensor, asides: torch.Tensor
+    ) -> None:
         if tree:
-            self._is_right[row] = np.asarray(self.head(states).detach().cpu()).reshape(-1) > self.threshold
+            self._is_right[row] = np.asarray(self.head(nodes).detach().cpu()).reshape(-1) > self.threshold
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         is_right = self._is_right.get(row)

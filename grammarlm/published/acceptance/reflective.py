@@ -46,11 +46,12 @@ class Reflective(Rule):
         for token in [*self._ids, *tree.tokens[:-1]]:
             last = tree.add_aside(token, last)
 
-    def observe(self, row: Row, tree: DraftTree, logits: np.ndarray) -> None:
+    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         self._again.pop(row, None)
-        if tree.asides:
-            first = tree.drafted + len(self._ids)  # row 1 + i follows node i
-            self._again[row] = logits[first:].copy()
+        if len(logits) > len(
+            before
+        ):  # beginning with those after the last id of the prompt, which the copy comes after
+            self._again[row] = logits[len(before) - 1 + len(self._ids) :].copy()
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         again, proposed = self._again.get(row), row.unread.proposed

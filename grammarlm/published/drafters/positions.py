@@ -58,11 +58,12 @@ class Positions(Rows):
         if growth.row.has_begun and growth.tree.add_asides(self._asides):
             self._beside[growth.row] = True
 
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        super().observe_states(row, tree, states)
+    def observe_states(
+        self, row: Row, tree: DraftTree, text: torch.Tensor, nodes: torch.Tensor, asides: torch.Tensor
+    ) -> None:
+        super().observe_states(row, tree, text, nodes, asides)
         if self._beside.pop(row, False):
-            count = len(self._asides)
-            self._read[row] = states[len(states) - count * (1 + len(tree)) :].unflatten(0, (-1, count))
+            self._read[row] = asides.unflatten(0, (-1, len(self._asides)))
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
         super().drawn(row, tree, nodes)

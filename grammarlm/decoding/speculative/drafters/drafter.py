@@ -12,11 +12,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import torch
 
 from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.loop.row import Row
@@ -24,38 +19,22 @@ from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import Reader
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.draws import Candidates
-from grammarlm.decoding.speculative.of_rows import OfRows
-from grammarlm.vocab.vocabulary import Vocabulary
+from grammarlm.decoding.speculative.observer import Observer, Target
 
 __all__ = ["Candidates", "Drafter", "NodeDrafter", "RunDrafter", "Target", "told", "trying"]
 
 
-@dataclass(frozen=True)
-class Target:
-    """What is drafted for: the model, and what its ids mean."""
-
-    model: Any
-    vocab: Vocabulary
-    temperature: float
-
-
-class Drafter(OfRows):
+class Drafter(Observer):
     """What all drafters share: by default they learn nothing."""
 
     length = 8  # tokens of a chain, where nothing else is asked for
     needs_grammar = False  # drafts nothing of free text
     has_probabilities = False  # does it say how probable its tokens are?
-    needs_chain = False
-    adds_asides = False
     has_reader = False  # of its own, around the target's: then no prompt joins a batch that runs
     has_failed = False  # in this call; it is asked nothing more
     # Tokens that are drawn, of so many, where that is known before the first draft.
     usual: tuple[float, float] | None = None
-    needs_states = False  # the target's last hidden states
     is_lossless = True  # are the answers those of the target? (The acceptance rule may say otherwise.)
-
-    def begin(self, target: Target) -> None:
-        """A call begins. ValueError ("needs ...") where the target does not offer what this drafter needs."""
 
     def reader(self, reader: Reader) -> Reader:
         """What reads the answers of this call: the target's own reader, or one around it that reads more."""
@@ -64,26 +43,11 @@ class Drafter(OfRows):
     def open(self, growths: Sequence[DraftBuilder]) -> None:
         """Drafts for these answers are made next."""
 
-    @property
-    def observes(self) -> bool:
-        """Does it look at logits?"""
-        return type(self).observe is not Drafter.observe
-
-    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
-        """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes; what comes
-        behind these are logits after the tree's asides, in their order. The rows of a forward come in the order of its texts."""
-
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        """The last hidden states of all ids that were read, then of the tree's nodes, then of its asides."""
-
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
         """These nodes of the last tree were drawn, the rest was not."""
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
         """The answer has these tokens more; at first its prompt."""
-
-    def finish(self, growth: DraftBuilder) -> None:
-        """The tree is made, and may get asides: ids that the target reads beside it."""
 
 
 @contextmanager

@@ -52,8 +52,10 @@ class Several(Drafter):
     def needs_states(self) -> bool:  # type: ignore[override]
         return any(member.needs_states for member in self.members)
 
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        self.each(lambda member: member.observe_states(row, tree, states))
+    def observe_states(
+        self, row: Row, tree: DraftTree, text: torch.Tensor, nodes: torch.Tensor, asides: torch.Tensor
+    ) -> None:
+        self.each(lambda member: member.observe_states(row, tree, text, nodes, asides))
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
         self.each(lambda member: member.drawn(row, tree, nodes))

@@ -51,9 +51,9 @@ class StateDrafter(NodeDrafter):
         found: np.ndarray = self._output(states).float().cpu().numpy()
         return found
 
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        asides = row.unread.tree.asides
-        text, nodes, _ = states.split([len(states) - len(tree) - asides, len(tree), asides])
+    def observe_states(
+        self, row: Row, tree: DraftTree, text: torch.Tensor, nodes: torch.Tensor, asides: torch.Tensor
+    ) -> None:
         known: Known | None = self.known.get(row)
         if known is None:
             self.known[row] = Known(len(row.ids) - len(row.unread.ids) - len(text), text, nodes)
