@@ -24,7 +24,7 @@ import numpy as np
 
 import grammarlm as gl
 from benchmarks.report import table, write
-from grammarlm.published.methods.exponential_race import ExponentialRace
+from grammarlm.published.methods.exponential_race import arrivals
 from grammarlm.published.methods.rejection import NO_TOKEN, Rejection
 from training.corpus import Example, constraint, example
 from training.evaluate import Share
@@ -81,23 +81,19 @@ VARIANTS = {
     "grammarlm recursive: des_raj, extra=1, share=0": Rejection(extra=1, share=0),
     "grammarlm des_raj, extra=4": Rejection(extra=4),
     "grammarlm des_raj, extra=8, share=1": Rejection(extra=8, share=1),
-    "grammarlm geometric, accepts=2": Rejection("geometric", accepts=2),
-    "grammarlm geometric, accepts=3": Rejection("geometric", accepts=3),
-    "grammarlm geometric, accepts=5": Rejection("geometric", accepts=5),
 }
 
 
 def ours(how: Rejection):
     def draw(case: Case, rng: np.random.Generator) -> tuple[float, int]:
-        race = ExponentialRace(
-            case.log_p, rng.random(len(case.log_p), np.float32).clip(2**-33, 1 - 2**-24), lambda: rng
-        )
-        questions, answers = how.draw(race), None
+        race = arrivals(case.log_p, rng.random(len(case.log_p), np.float32).clip(2**-33, 1 - 2**-24))
+        questions, answers, checks = how.draw(race), None, 0
         try:
             while True:
-                answers = case.fine[questions.send(answers)].tolist()
+                asked = questions.send(answers)
+                answers, checks = case.fine[asked].tolist(), checks + len(asked)
         except StopIteration as end:
-            return math.exp(end.value.log_weight) if end.value.token != NO_TOKEN else 0.0, end.value.checks
+            return math.exp(end.value.log_weight) if end.value.token != NO_TOKEN else 0.0, checks
 
     return draw
 

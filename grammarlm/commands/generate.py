@@ -182,7 +182,7 @@ def limits_of(options: argparse.Namespace) -> Any:
 
 def method_options(options: argparse.Namespace) -> dict[str, Any]:
     """Of --set, where the names are those that the method takes."""
-    from grammarlm.decoding.methods.registry import method_of
+    from grammarlm.decoding.generate import method_of
     from grammarlm.decoding.settings import option_names
 
     takes = option_names(method_of(options.method))

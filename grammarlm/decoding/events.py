@@ -17,12 +17,11 @@ last "value" of a JSON answer is that of the whole text. Containers are not copi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from grammarlm.errors import brief
 
-if TYPE_CHECKING:
-    from .result import Result
+from .result import Result
 
 # The path to a value as a linked list, innermost step first: (the path around it, a key or an index); None is the whole text. Paths
 # share their outer steps, so an event costs the same at any depth; `path_of` makes the tuple.

@@ -10,17 +10,23 @@ gl.generate(model, prompts, schema=[Person, None])                    # each wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from grammarlm.decoding.loop.loop import Decoding
+from grammarlm.decoding.methods.blends import Blended
 from grammarlm.decoding.methods.masked import masked
 from grammarlm.decoding.methods.masked import start as start_masked
-from grammarlm.decoding.methods.registry import method_for, method_of
+from grammarlm.decoding.methods.searches import Searched
+from grammarlm.decoding.readers.mask_facts import fills_masks
+from grammarlm.decoding.systems import METHODS, system
 
 from .argument_types import Model, Prompts
+from .arguments import check_choice
 from .progress import bar_of
 from .request import prepare
+from .result import Result
 from .settings import settings_of, with_settings
 
 
@@ -114,3 +120,30 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
 def start(model: Model, prompt: Prompts, **settings: Any) -> Decoding:
     """All that comes before the first token, as one batch; iterating over the returned Decoding generates."""
     return start_masked(prepare(model, prompt, settings_of("start", settings)[0]))
+
+
+def method_for(model: Any, method: Any) -> Any:
+    """The method for a model: "masked", the default, means "diffusion" where the model is known to fill in masks."""
+    return "diffusion" if method == "masked" and fills_masks(model) else method
+
+
+def method_of(method: Any) -> Callable[..., list[Result]]:
+    """The function of a method; its options are its keyword-only arguments.
+
+        "masked", "beam", ...        a name of systems.py, which is imported on first use
+        @blend(...)  def f(...)      a function of rows of logits, inside the loop of "masked" (blends.py)
+        @search  def f(tree, n)      a function of the tree of texts (searches.py)
+
+    It is called with a Request (request.py), which has everything checked and prepared, and its options; it returns the answers,
+    n of the first prompt, n of the second, ...
+    """
+    if isinstance(method, (Blended, Searched)):
+        return method
+    if callable(method):
+        raise TypeError(
+            f"method is {method!r:.100}, and nothing says what it is a function of: put @blend(...) before a function of logits, "
+            "or @search before one of a tree of texts, both of grammarlm.decoding"
+        )
+    check_choice("method", method, METHODS)
+    found: Callable[..., list[Result]] = system(METHODS[method])
+    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grammarlm.decoding.methods.registry import method_for, method_of
 from grammarlm.decoding.readers.model_facts import check_model, width_of
 from grammarlm.errors import brief
 from grammarlm.grammars.compose import Grammar
@@ -16,7 +15,7 @@ from .argument_types import Model, Prompts, Schema
 from .arguments import check_vocabulary
 from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from .events import Event
-from .generate import generate
+from .generate import generate, method_for, method_of
 from .request import compile_format
 from .settings import check_names
 from .stream import stream

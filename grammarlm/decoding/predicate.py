@@ -6,10 +6,15 @@ question, and an end is one only if the text is empty or stops within a characte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeVar
 
 from .failures import RowFailure, answer_of, message_of
+
+Key = TypeVar("Key", bound=Hashable)
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -63,3 +68,32 @@ def readable(data: bytes | bytearray) -> str:
     except UnicodeDecodeError as error:
         end = error.start if error.end == len(data) and error.reason == "unexpected end of data" else len(data)
         return data[:end].decode(errors="replace")
+
+
+def run_together(
+    askers: Sequence[tuple[Key, Generator[list[int], list[bool], Found]]],
+    check: Callable[[list[tuple[Key, int]]], Sequence[bool | Exception]],
+) -> list[Found | Exception]:
+    """Runs generators side by side that ask about tokens; what each returns, or the exception in place of one of its answers.
+
+    Each has a key. `check` is asked about (key, token), in one call for a round, and about each pair once.
+    """
+    found: dict[int, Found | Exception] = {}
+    known: dict[tuple[Key, int], bool | Exception] = {}
+    answers: dict[int, Any] = dict.fromkeys(range(len(askers)))
+    while answers:
+        asked = {}
+        for at, own in answers.items():
+            try:
+                asked[at] = [(askers[at][0], token) for token in askers[at][1].send(own)]
+            except StopIteration as end:
+                found[at] = end.value
+        new = [pair for pair in dict.fromkeys(chain(*asked.values())) if pair not in known]
+        known.update(zip(new, check(new) if new else (), strict=True))
+        answers = {}
+        for at, pairs in asked.items():
+            answers[at] = [known[pair] for pair in pairs]
+            if failures := [one for one in answers[at] if isinstance(one, Exception)]:
+                found[at] = failures[0]
+                del answers[at]
+    return [found[at] for at in range(len(askers))]

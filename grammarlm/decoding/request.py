@@ -22,12 +22,11 @@ from grammarlm.masks.unknown_words import check_unknown
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answer_format import AnswerFormat, filled_format, read_format
-from .answer_spec import AnswerSpec
 from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
 from .fit import check_positions, count_of, warn_of_width
-from .settings import Settings
+from .settings import AnswerSpec, Settings
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,6 @@ class Request:
     prompts: list[list[int]]
     specs: list[AnswerSpec]  # one for each prompt
     n: int  # answers to each
-    cache: str | None = None
     tokenizer: Tokenizer = None  # of the prompts; None where they are ids
     is_list: bool = False  # did the caller pass a list of prompts?
     draft: Draft | None = None
@@ -48,7 +46,7 @@ class Request:
         """A new reader of the prompts, or of those with these numbers."""
         room = max(spec.settings.max_tokens + len(spec.healed_suffix) for spec in self.specs)
         prompts = self.prompts if numbers is None else [self.prompts[number] for number in numbers]
-        return open_reader(self.model, prompts, room, self.cache)
+        return open_reader(self.model, prompts, room, self.specs[0].settings.cache)
 
     def drafting(self, cost: Cost) -> Drafting | None:
         """What proposes drafts in one batch; None where nothing does."""
@@ -108,7 +106,7 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
         for form, (constraint, was_cached), predicate, (one, suffix) in zip(forms, compiled, predicates, healed)  # noqa: B905 - without prompts none
     ]
     draft = as_draft(settings.draft)
-    return Request(model, [one for one, _ in healed], specs, settings.n, settings.cache, tokenizer, is_list, draft)
+    return Request(model, [one for one, _ in healed], specs, settings.n, tokenizer, is_list, draft)
 
 
 def check_prepared(model: Model, settings: Settings) -> None:

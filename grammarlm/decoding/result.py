@@ -30,7 +30,7 @@ class Stats:
     seed: int | None = None  # of the random numbers; None where nothing was drawn (temperature 0)
     # for each token the probability, at temperature 1, of the tokens that the constraint forbade there
     mass_removed: list[float] = field(default_factory=list, repr=False)
-    checks: int = 0  # texts that where= was asked about for this answer; counted only by methods that batch them
+    checks: int = 0  # texts that where= was asked about for this answer; counted by methods that follow several texts
     cache_hit: bool = False  # was the compiled constraint cached?
     closes: bool = False  # is the answer held to the budget, so that it always ends within max_tokens?
     compile_seconds: float = 0.0  # of the vocabulary and the constraints; next to nothing where they were cached

@@ -21,17 +21,16 @@ from typing import Any
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.blends import Blended
 from grammarlm.decoding.methods.masked import start
-from grammarlm.decoding.methods.registry import method_of
 from grammarlm.grammars.json_schema.schema import JsonSchema
 
-from .answer_spec import AnswerSpec
 from .argument_types import Model, Prompts
 from .arguments import check_choice
 from .events import Event
+from .generate import method_of
 from .json_events import JsonEvents
 from .request import Request, prepare
 from .result import COMPLETE, Result
-from .settings import settings_of, with_settings
+from .settings import AnswerSpec, settings_of, with_settings
 
 
 @with_settings

@@ -79,10 +79,11 @@ OBJECTS = {
     "ModelDrafter": MODEL,
     "Nested": "published.drafters.nested:Nested",
     "OtherVocabulary": OTHER_VOCABULARY,
+    "Positions": "published.drafters.positions:Positions",
     "Rows": "published.drafters.rows:Rows",
     "Strided": "published.drafters.strided:Strided",
-    "hidden_transfer": "published.drafters.ahead:hidden_transfer",
-    "prompt_tokens": "published.drafters.ahead:prompt_tokens",
+    "hidden_transfer": "published.drafters.positions:hidden_transfer",
+    "prompt_tokens": "published.drafters.positions:prompt_tokens",
     "tune_tree": "published.trees.tree_tuner:tune_tree",
 }
 
@@ -93,6 +94,8 @@ TREES = {
     "best_first": "published.trees.best_first:best_first",
     "distinct": "published.trees.distinct:distinct",
 }
+
+RANKS = "published.trees.ranks:ranks"  # a tree of the caller's
 
 # gl.Draft(acceptance=): a rule, or a class of rules; True: the law of the answers is the target's
 ACCEPTANCE = {
@@ -110,7 +113,6 @@ ACCEPTANCE = {
     "iterations": ("published.acceptance.iterations:Iterations", False),
 }
 
-# Models that are read by their state: with methods of their own, and of transformers by config.model_type
-RECURRENT = "published.readers.recurrent:RecurrentReader"
+# Models of transformers that are read by their state, by config.model_type
 STATE_SPACES = {"mamba": "published.readers.mamba:Mamba", "mamba2": "published.readers.mamba2:Mamba2"}
 STATE_SPACE_MODEL = "published.readers.state_space:StateSpaceModel"

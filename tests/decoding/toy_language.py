@@ -8,7 +8,7 @@ import numpy as np
 from grammarlm.published.methods.particles import Extension
 from grammarlm.published.methods.rejection import NO_TOKEN, Rejection
 
-from .enumeration import EnumeratedRace
+from .enumeration import enumerated_race
 
 A, B, STOP = 0, 1, 2
 LONGEST = 3
@@ -56,7 +56,7 @@ def masked_extension(language, text, choose) -> Extension:
 
 def rejecting_extension(language, text, choices, how: Rejection) -> Extension:
     """Only a predicate is known."""
-    questions, answers = how.draw(EnumeratedRace(next_token(text), choices)), None
+    questions, answers = how.draw(enumerated_race(next_token(text), choices)), None
     try:
         while True:
             answers = [language.allows(text, token) for token in questions.send(answers)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from grammarlm.decoding.answer_format import AnswerFormat
 from grammarlm.decoding.result import Result, Stats
 from grammarlm.decoding.systems import DRIVERS, RULES
 from grammarlm.errors import LimitExceeded, brief, unknown_argument
+from grammarlm.masks.constraint import Constraint
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from . import SAMPLERS
@@ -30,11 +31,8 @@ from .options import checked_options, names_of
 from .run import Asking, Run
 from .samplers import full
 from .several import canvas_of
-from .shrinking import ShrinkingCanvas, ShrinkingReader
+from .shrinking import ShrinkingReader, shrinking_canvas
 from .together import RowReader, fill_together
-
-if TYPE_CHECKING:
-    from grammarlm.masks.constraint import Constraint
 
 INSIDE = {"freedave": "fixed"}  # the sampler inside a driver, where it is not "confidence"
 Drive = Callable[[Run, Rule], Asking[None]]
@@ -169,7 +167,7 @@ class Filling:
         whole = self.canvas(length) if holes.shrinking or (row >= 0).any() else self.masked_canvas(length)
         constraint = self.constraint
         if holes.shrinking:
-            whole = ShrinkingCanvas(length, holes.shrinking, self.vocab.size, self.canvas)
+            whole = shrinking_canvas(length, holes.shrinking, self.vocab.size, self.canvas)
             reader, constraint = ShrinkingReader(reader, self.vocab.size, self.vocab.stop_ids), None
         if (constraint is not None or holes.shrinking or self.ends) and not whole.is_completable(row.tolist()):
             raise ValueError(why_none(whole, row, self.vocab))

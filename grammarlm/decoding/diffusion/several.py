@@ -1,12 +1,12 @@
 """Canvases made of several: a row is allowed where one of them allows it.
 
-`EitherCanvas` is that of a | b, where a or b has a view for canvases and both together have none (items or a regex).
-What is said is exact. Of draws from whole rows it is the law of each position, not of the row.
+That of a | b, where a or b has a view for canvases and both together have none (items or a regex); and that of rows whose holes may
+shrink (shrinking.py), which has a canvas for each number of tokens that they may have. What is said is exact. Of draws from whole
+rows it is the law of each position, not of the row.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,16 +23,54 @@ from .boards import Canvas
 from .look import Allowed
 
 
-class SeveralCanvases(ABC):
-    """What follows from `allowed` and `is_completable`."""
+class Way:
+    """One of the canvases: it is of the positions that are kept; the others are empty."""
 
-    size: int  # ids are below it
+    def __init__(self, canvas: Canvas, length: int, empty: Sequence[int] = ()):
+        self.canvas, self.empty = canvas, np.array(sorted(empty), np.int64)
+        self.kept = np.setdiff1d(np.arange(length), self.empty)
+        self.place = {int(position): index for index, position in enumerate(self.kept)}
 
-    @abstractmethod
-    def is_completable(self, tokens: Any) -> bool: ...
+    def fits(self, row: np.ndarray, empty_id: int) -> bool:
+        """Is this still possible with the ids that are known?"""
+        return bool(
+            np.isin(row[self.empty], (-1, empty_id)).all()
+            and (row[self.kept] != empty_id).all()
+            and self.canvas.is_completable(row[self.kept].tolist())
+        )
 
-    @abstractmethod
-    def allowed(self, tokens: Any) -> Allowed: ...
+
+class SeveralCanvases:
+    """Rows of `length` ids below `size`; `empty_id` stands where a way is empty."""
+
+    def __init__(self, ways: Sequence[Way], length: int, size: int, empty_id: int):
+        self.ways, self.length, self.size, self.empty_id = list(ways), length, size, empty_id
+
+    def _fitting(self, tokens: Any) -> tuple[np.ndarray, list[Way]]:
+        row = np.asarray(tokens, np.int64)
+        return row, [way for way in self.ways if way.fits(row, self.empty_id)]
+
+    def is_completable(self, tokens: Any) -> bool:
+        row = np.asarray(tokens, np.int64)
+        return any(way.fits(row, self.empty_id) for way in self.ways)
+
+    def allowed(self, tokens: Any) -> Allowed:
+        row, fitting = self._fitting(tokens)
+        found = [(way, way.canvas.allowed(row[way.kept].tolist())) for way in fitting]
+        return SeveralRows(found, self.size, self.empty_id)
+
+    def fill(self, tokens: Any, logits: Any) -> list[int]:
+        """The best of the best fills of each way."""
+        row, fitting = self._fitting(tokens)
+        if not fitting:
+            raise ValueError("the row cannot be completed")
+        masked, numbers, found = row < 0, np.asarray(logits), []
+        for way in fitting:
+            filled = np.full(self.length, self.empty_id)
+            filled[way.kept] = way.canvas.fill(row[way.kept].tolist(), numbers[way.kept, : self.empty_id])
+            found.append((float(numbers[masked, filled[masked]].sum(dtype=np.float64)), filled))
+        best: list[int] = max(found, key=lambda pair: pair[0])[1].tolist()
+        return best
 
     def commit(self, tokens: Any, positions: Any, ids: Any, *, partial: bool = False) -> list[int]:
         """With `partial` the longest completable prefix, found by bisection, then each later one where the row allows it."""
@@ -58,52 +96,21 @@ class SeveralCanvases(ABC):
         return drawn
 
 
-class EitherCanvas(SeveralCanvases):
-    """Rows of any of some canvases of one length."""
+class SeveralRows(Allowed):
+    """What one of the ways allows."""
 
-    def __init__(self, canvases: Sequence[Canvas], length: int, size: int):
-        self.canvases, self.length, self.size = list(canvases), length, size
-
-    def _fitting(self, tokens: Any) -> tuple[list[int], list[Canvas]]:
-        row: list[int] = np.asarray(tokens, np.int64).tolist()
-        return row, [one for one in self.canvases if one.is_completable(row)]
-
-    def is_completable(self, tokens: Any) -> bool:
-        row: list[int] = np.asarray(tokens, np.int64).tolist()
-        return any(one.is_completable(row) for one in self.canvases)
-
-    def allowed(self, tokens: Any) -> Allowed:
-        row, fitting = self._fitting(tokens)
-        return EitherRows([one.allowed(row) for one in fitting], self.size)
-
-    def fill(self, tokens: Any, logits: Any) -> list[int]:
-        """The best of the best fills."""
-        row, fitting = self._fitting(tokens)
-        if not fitting:
-            raise ValueError("the row cannot be completed")
-        masked, scores = np.flatnonzero(np.array(row) < 0), np.asarray(logits, np.float64)
-        found = [one.fill(row, logits) for one in fitting]
-        best: list[int] = max(found, key=lambda filled: scores[masked, np.asarray(filled)[masked]].sum())
-        return best
-
-
-class EitherRows:
-    """What one of several allows."""
-
-    def __init__(self, each: Sequence[Allowed], size: int):
-        self.each, self.size = each, size
+    def __init__(self, found: Sequence[tuple[Way, Allowed]], size: int, empty_id: int):
+        self.found, self.size, self.empty_id = found, size, empty_id
 
     def row(self, position: int) -> np.ndarray:
         words = np.zeros((self.size + 31) // 32, np.int32)
-        for one in self.each:
-            words |= one.row(position)
+        for way, allowed in self.found:
+            if position in way.place:
+                own = allowed.row(way.place[position])
+                words[: len(own)] |= own
+            else:
+                words[self.empty_id // 32] |= np.array(1 << self.empty_id % 32, np.uint32).astype(np.int32)
         return words
-
-    def test(self, position: int, ids: Any) -> np.ndarray:
-        found = np.zeros(len(ids), bool)
-        for one in self.each:
-            found |= one.test(position, ids)
-        return found
 
 
 def canvas_of(constraint: Constraint, length: int) -> Canvas:
@@ -115,9 +122,8 @@ def canvas_of(constraint: Constraint, length: int) -> Canvas:
         if not isinstance(constraint.grammar, Choice) or constraint.is_canonical:
             raise
     alternatives = [alternative_of(constraint, part) for part in constraint.grammar.parts]
-    return EitherCanvas(
-        [canvas_of(one, length) for one in alternatives if one is not None], length, constraint.vocab.size
-    )
+    ways = [Way(canvas_of(one, length), length) for one in alternatives if one is not None]
+    return SeveralCanvases(ways, length, constraint.vocab.size, constraint.vocab.size)
 
 
 def alternative_of(constraint: Constraint, part: Any) -> Constraint | None:

@@ -9,13 +9,15 @@ The row has `max_tokens` places. An answer that needs fewer ends with a stop id;
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
+from grammarlm.decoding.settings import AnswerSpec
 
 from . import SAMPLERS
 from .denoiser import Denoiser, checked_mask
@@ -23,13 +25,8 @@ from .draws import Draws
 from .filling import Filling, Plan
 from .holes import LONGEST, MASKED, Holes
 from .options import names_of
+from .run import Run
 from .together import fill_together
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.answer_spec import AnswerSpec
-    from grammarlm.decoding.request import Request
-
-    from .run import Run
 
 
 def diffusion(

@@ -150,11 +150,16 @@ def first_to_arrive(scaled: np.ndarray, uniform: np.ndarray) -> int:
 
 def uniform_of(tokens: np.ndarray, seed: int | None, position: int) -> np.ndarray:
     """float32 in (0, 1) for each of the tokens (ascending), from which the noise is made, as in the reference."""
+    return uniforms(int(tokens[-1]) + 1, seed, position)[tokens]
+
+
+def uniforms(count: int, seed: int | None, position: int) -> np.ndarray:
+    """The same for the first so many tokens."""
     assert seed is not None
-    blocks = int(tokens[-1]) // 4 + 1  # one hash serves four neighbours
+    blocks = (count + 3) // 4  # one hash serves four neighbours
     words = np.empty(4 * blocks, np.float32)
     entries.fill_uniform(words.ctypes.data, blocks, seed, position)
-    return words[tokens]
+    return words[:count]
 
 
 # ------------------------------------------------------------------ top-k, top-p, min-p, typical-p

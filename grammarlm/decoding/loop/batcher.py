@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from grammarlm.decoding.answer_spec import AnswerSpec
-from grammarlm.decoding.readers.groups import Groups
-from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.readers.reader import Groups, Reader
+from grammarlm.decoding.settings import AnswerSpec
 
 from .row import Row
 

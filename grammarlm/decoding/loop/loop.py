@@ -22,7 +22,6 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, no_distribution
 from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.logits.apply_mask import apply_mask_
@@ -30,6 +29,7 @@ from grammarlm.decoding.logits.log_sums import LogSums
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import Reader
 from grammarlm.decoding.result import Result, Stats
+from grammarlm.decoding.settings import AnswerSpec
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 

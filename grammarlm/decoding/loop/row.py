@@ -21,11 +21,11 @@ from typing import Protocol
 
 import numpy as np
 
-from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, nothing_left
 from grammarlm.decoding.logits.sampling import draw, log_probability
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.result import COMPLETE, Result, Stats
+from grammarlm.decoding.settings import AnswerSpec
 
 from .row_grammar import RowGrammar
 from .unread import Unread

@@ -6,7 +6,7 @@ from copy import copy
 
 import numpy as np
 
-from grammarlm.decoding.answer_spec import AnswerSpec
+from grammarlm.decoding.settings import AnswerSpec
 from grammarlm.masks.mask_array import allocate_mask, only_bit
 from grammarlm.masks.matcher import Matcher
 

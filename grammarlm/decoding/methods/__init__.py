@@ -1,1 +1,1 @@
-"""Decoding methods: registry.py lists them; a blend changes logits, a search follows several texts."""
+"""Decoding methods, by the names of `systems.py`: a blend changes logits, a search follows several texts."""

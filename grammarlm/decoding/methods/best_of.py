@@ -12,17 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
 from grammarlm.decoding.failures import message_of
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import COMPLETE, Result
 from grammarlm.errors import shorten
 
 from .masked import masked
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 ROWS = 32  # about so many texts a batch: whole prompts with all their candidates
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -25,10 +25,8 @@ from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.model_facts import check_model, width_of
 from grammarlm.decoding.readers.reader import open_reader
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 class Blend(Protocol):
@@ -64,7 +62,7 @@ class Blended:
         readers = [request.reader()]
         for model, prompt in self.others:
             prompts = request.prompts if prompt is None else [self._ids(model, prompt, request)] * len(request.prompts)
-            readers.append(open_reader(model, prompts, room, request.cache))
+            readers.append(open_reader(model, prompts, room, request.specs[0].settings.cache))
         function = partial(self.function, **options)
         return Decoding(BlendedReader(readers, function, self.__name__), request.specs, request.n)
 

@@ -7,15 +7,12 @@ Of more prompts than share a forward the next ones begin where answers have ende
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.loop.batcher import Queue
 from grammarlm.decoding.loop.cost import cost_of
 from grammarlm.decoding.loop.loop import Decoding
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 def masked(request: Request, show: Callable[[int], None] = lambda done: None) -> list[Result]:

@@ -25,15 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, Protocol, overload
 
 from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.branches import answers_of_prompt
 from grammarlm.decoding.tree.tree import Candidate, Tree
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 class Search(Protocol):

@@ -78,6 +78,16 @@ class DraftTree:
     def tokens_to(self, node: int) -> list[int]:
         return [self.tokens[each] for each in self.path(node)]
 
+    def nodes_of(self, tokens: Iterable[int]) -> list[int]:
+        """The nodes that these tokens are, one after another, as far as there are such."""
+        nodes: list[int] = []
+        for token in tokens:
+            child = self.child(nodes[-1] if nodes else ROOT, token)
+            if child is None:
+                break
+            nodes.append(child)
+        return nodes
+
     @property
     def leaves(self) -> list[int]:
         inner = set(self.parents)

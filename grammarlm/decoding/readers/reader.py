@@ -12,6 +12,11 @@
     second = reader.taken([1])                            # the second text by itself, in a reader of its own
     reader.join(open_reader(model, [[6, 6]], room=20))    # a third text, of which nothing is read yet
 
+    groups = Groups()                                     # texts that are read in changing company
+    groups.open([ada, tom], reader)
+    groups.open([eva], second)
+    groups.gather([tom, eva]).read(...)                   # one forward of these two; the other keeps what it has read
+
 A reader has a batch of texts. One `read` is one forward, whatever was done before: texts may catch up by several ids, go back, be
 dropped, repeated and reordered, and the logits are those of a forward over the whole texts. `tests/decoding/readers` holds every
 reader to this. What differs is the cost:
@@ -20,24 +25,28 @@ reader to this. What differs is the cost:
                           cannot see
     CachedReader          (cached.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
-    RecurrentReader       (published/readers/recurrent.py) reads by a state, and reads again what was drawn after a draft; of
+    RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft; of
                           Mamba and Mamba 2 by their weights
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 
-from grammarlm.decoding.systems import RECURRENT, STATE_SPACE_MODEL, STATE_SPACES, system
+from grammarlm.decoding.systems import STATE_SPACE_MODEL, STATE_SPACES, system
 
 from .callable import CallableReader
 from .draft_tree import DraftTree
 from .model_cache import go_without
 from .model_facts import is_encoder_decoder, is_transformers_model
+from .recurrent import RecurrentModel, RecurrentReader
+
+Key = TypeVar("Key", bound=Hashable)
 
 CACHES = ("dynamic", "static", "off")  # of a transformers model; what they mean is in cached.py
 
@@ -102,11 +111,10 @@ class Reader(Protocol):
 
 def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
     """A new reader of these prompts, with room for `room` ids after each of them."""
-    if hasattr(model, "read_trees"):  # it is read by its state (published/readers/recurrent.py)
+    if isinstance(model, RecurrentModel):
         if cache == "static":
             go_without(model, cache, "it is read by its state")
-        by_state: Reader = system(RECURRENT)(model, prompts)
-        return by_state
+        return RecurrentReader(model, prompts)
     if not is_transformers_model(model):
         if cache is not None:
             go_without(model, cache, "a callable from ids to logits has none")
@@ -126,3 +134,75 @@ def is_state_space(model: Any) -> bool:
     """Is it of a kind that is read by its state? Not where its layers are on several devices."""
     devices = set(getattr(model, "hf_device_map", {}).values())
     return model.config.model_type in STATE_SPACES and hasattr(model, "backbone") and len(devices) < 2
+
+
+@dataclass
+class Group(Generic[Key]):
+    """A reader, and whose texts it reads, in its order."""
+
+    keys: list[Key]
+    reader: Reader
+
+
+class Groups(Generic[Key]):
+    """Which texts share a forward is said anew before each. Texts that were read together stay together until others are asked for:
+    a batch that does not change costs nothing."""
+
+    def __init__(self) -> None:
+        self._groups: list[Group[Key]] = []
+
+    def __contains__(self, key: Key) -> bool:
+        return any(key in group.keys for group in self._groups)
+
+    def open(self, keys: Sequence[Key], reader: Reader) -> None:
+        """A new reader, of the texts of these keys."""
+        self._groups.append(Group(list(keys), reader))
+
+    def gather(self, keys: Sequence[Key]) -> Reader:
+        """The reader of these texts, in this order."""
+        wanted, parts, others = set(keys), list[Group[Key]](), list[Group[Key]]()
+        for group in self._groups:
+            if group.keys == keys:
+                return group.reader
+            if wanted.isdisjoint(group.keys):
+                others.append(group)
+            elif wanted.issuperset(group.keys):
+                parts.append(group)
+            else:
+                parts.append(taken(group, wanted))
+                others.append(group)
+        whole = parts[0]
+        for part in parts[1:]:
+            whole.reader.join(part.reader)
+            whole.keys += part.keys
+        if whole.keys != list(keys):
+            whole.reader.select([whole.keys.index(key) for key in keys])
+            whole.keys = list(keys)
+        self._groups = [*others, whole]
+        return whole.reader
+
+    def replace(self, keys: Sequence[Key], new: Sequence[Key], texts: Sequence[int]) -> None:
+        """Of texts that are read together: text i is from now on a copy of what was text `texts[i]` of them, under its new key."""
+        group = next(group for group in self._groups if group.keys == keys)
+        if list(texts) != list(range(len(keys))):
+            group.reader.select(texts)
+        group.keys = list(new)
+
+    def drop(self, keys: Iterable[Key]) -> None:
+        gone = set(keys)
+        for group in self._groups:
+            left = [at for at, key in enumerate(group.keys) if key not in gone]
+            if left and len(left) < len(group.keys):
+                group.reader.select(left)
+            group.keys = [group.keys[at] for at in left]
+        self._groups = [group for group in self._groups if group.keys]
+
+
+def taken(group: Group[Key], wanted: set[Key]) -> Group[Key]:
+    """Takes these texts out of a group."""
+    going = [at for at, key in enumerate(group.keys) if key in wanted]
+    staying = [at for at, key in enumerate(group.keys) if key not in wanted]
+    part = Group([group.keys[at] for at in going], group.reader.taken(going))
+    group.reader.select(staying)
+    group.keys = [group.keys[at] for at in staying]
+    return part

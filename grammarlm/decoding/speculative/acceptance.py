@@ -8,60 +8,30 @@ answers as it is.
 from __future__ import annotations
 
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.observer import Observer
 from grammarlm.decoding.systems import ACCEPTANCE, system
 
-if TYPE_CHECKING:
-    import torch
 
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.drafters.drafter import Target
-
-
-class Rule:
+class Rule(Observer):
     """By default the target's own draw, with its own noise: what was drafted changes nothing."""
 
     name = ""  # in gl.Draft.ACCEPTANCE
     lossless = False
     draws = "coupled"  # how a draft model draws for it: draws.py
     above = 0.0  # a path of the draft ends where the draft itself gives a token no more than this probability
-    needs_states = False  # the target's last hidden states
     needs_probabilities = False  # of the drafted tokens, by the draft
-    needs_chain = False
-    adds_asides = False
-
-    def begin(self, target: Target) -> None:
-        """A call begins. ValueError ("needs ...") where the target does not offer what the rule needs."""
 
     def room(self, row: Row, room: int) -> int:
         """How many tokens may be drafted, of the `room` that there is."""
         return room
 
-    def finish(self, growth: DraftBuilder) -> None:
-        """The draft is made, and may be cut, or get asides, before the target reads it."""
-
-    @property
-    def observes(self) -> bool:
-        """Does it look at logits before they are masked?"""
-        return type(self).observe is not Rule.observe
-
-    def observe(self, row: Row, tree: DraftTree, logits: np.ndarray) -> None:
-        """The target's logits before they are masked: row 0 after the text, row 1 + i after node i, asides included."""
-
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        """The target's last hidden state at each node, asides included."""
-
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         """One of `row.unread.proposed`, or None: the row draws by itself. `logits` are masked, and are not written to."""
         return None
-
-    def drop(self, row: Row) -> None:
-        """The answer has ended."""
 
 
 class Exact(Rule):

@@ -11,20 +11,20 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, ClassVar
 
-from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.arguments import check_integer, check_number, check_vocabulary
 from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.settings import AnswerSpec
 from grammarlm.decoding.systems import ACCEPTANCE, AUTO, DRAFTERS, TREES
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .acceptance import Rule, name_of, rule_of
 from .combinations import check_combination
 from .draft_budget import DraftBudget
+from .draft_builder import BY_RANKS, Path, Shape
 from .drafters.combined import Combined, leaves
 from .drafters.drafter import Target
 from .drafting import Drafting
-from .draws import Shape
 from .making import check_name, drafter_of
 from .schedule import Schedule
 
@@ -35,7 +35,8 @@ class Draft:
     """Drafters, the shape of their drafts, and the rule by which drafted tokens are drawn.
 
     drafter      a name of DRAFTERS, "auto", a model, or a list of names and models, which share each draft
-    tree         a name of TREES: "chain", or several continuations at once
+    tree         a name of TREES: "chain", or several continuations at once; or the paths of a tree, each the ranks on the way to a
+                 node among the candidates of the node above (drafters.tune_tree finds those that pay)
     length       tokens of a chain, the depth of a tree; None: what suits the drafter
     widths       of a "fixed" or "distinct" tree: children of the best node at each depth; 1 below
     acceptance   a name of ACCEPTANCE, or a rule; those that are True there leave the law of the answers as it is, and "exact" the
@@ -57,7 +58,7 @@ class Draft:
         self,
         drafter: Any,
         *,
-        tree: str = "chain",
+        tree: str | Sequence[Path] = "chain",
         length: int | None = None,
         widths: Sequence[int] | None = None,
         acceptance: str | Rule = "exact",
@@ -67,7 +68,9 @@ class Draft:
         tokenizer: Any = None,
         **options: Any,
     ):
-        check_name("tree", tree, self.TREES)
+        paths = () if isinstance(tree, str) else checked_paths(tree)
+        if isinstance(tree, str):
+            check_name("tree", tree, self.TREES)
         if not isinstance(acceptance, Rule):
             check_name("acceptance rule", acceptance, self.ACCEPTANCE)
         if not isinstance(schedule, (Schedule, NoneType)):
@@ -77,12 +80,13 @@ class Draft:
         if vocab is not None or tokenizer is not None:
             check_vocabulary(tokenizer, vocab)
             vocab = vocab or Vocabulary.from_tokenizer(tokenizer)
-        self.tree, self.widths, self.stop = tree, checked_widths(widths, tree), stop
+        self.tree, self.paths = tree if isinstance(tree, str) else BY_RANKS, paths
+        self.widths, self.stop = checked_widths(widths, self.tree), stop
         self.rule = acceptance if isinstance(acceptance, Rule) else rule_of(acceptance)
         self.schedule = schedule or Schedule()
         self.drafter = drafter_of(drafter, vocab, options, OWN)
         check_combination(self.drafter, self.tree, self.widths, stop, self.rule, self.schedule)
-        self.length = length or self.drafter.length
+        self.length = length or (len(paths[-1]) if paths else self.drafter.length)
         self._saves = isinstance(drafter, str) and drafter == AUTO
 
     def start(self, model: Any, spec: AnswerSpec, cost: Cost) -> Drafting:
@@ -93,7 +97,7 @@ class Draft:
         self.drafter.begin(target)
         self.rule.begin(target)
         self.schedule.begin(target, self.drafter)
-        shape = Shape(self.tree, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
+        shape = Shape(self.tree, self.paths, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
         saving = None
         if self._saves and isinstance(self.drafter, Combined):
             saving = DraftBudget(self.drafter, cost)
@@ -114,6 +118,18 @@ class Draft:
 def as_draft(draft: Any) -> Draft | None:
     """What generate(draft=...) takes."""
     return draft if draft is None or isinstance(draft, Draft) else Draft(draft)
+
+
+def checked_paths(tree: Sequence[Path]) -> tuple[Path, ...]:
+    """Shorter paths first."""
+    if not isinstance(tree, (list, tuple)) or not all(isinstance(path, (list, tuple)) for path in tree):
+        raise TypeError(f"tree is {tree!r:.60}; it takes a name, or a list of paths such as [(0,), (1,), (0, 0)]")
+    paths = sorted((tuple(path) for path in tree), key=len)
+    for rank in (rank for path in paths for rank in path):
+        check_integer("tree", rank, 0)
+    if not paths or not paths[0]:
+        raise ValueError(f"tree={tree!r:.60}; it takes a name, or a list of paths of one rank or more")
+    return tuple(paths)
 
 
 def checked_widths(widths: Sequence[int] | None, tree: str) -> tuple[int, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,11 +19,29 @@ LOWEST = -np.inf
 NODES = 24  # of a tree that is no longer chain than that
 
 
+BY_RANKS = "by ranks"  # a tree of the caller's
+Path = tuple[int, ...]  # to a node: the ranks of the tokens on the way, among the candidates of the node above each
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What trees are wanted."""
+
+    tree: str = "chain"  # a name of TREES, or BY_RANKS
+    paths: Sequence[Path] = ()  # all of a tree by ranks, shorter ones first
+    length: int = 0
+    draws: str = "coupled"  # with the target's own noise; "iid", "distinct": with other noise
+    stop: float | None = None  # a path ends where the chance that some token of it is refused is above this
+    above: float = 0.0  # a path ends where a token has no more than this probability
+    widths: Sequence[int] | None = None  # children of the best node at each depth of a tree; None: those of its name
+
+
 class DraftBuilder:
     """What a drafter sees of an answer, and adds its tokens to. A token that the grammar forbids is not added."""
 
-    def __init__(self, row: Row, room: int):
-        self.row, self.ids = row, row.ids
+    def __init__(self, row: Row, room: int, shape: Shape):
+        self.row, self.ids, self.shape = row, row.ids, shape
+        self.begins = len(row.ids)  # the place of the first token
         self.room = room  # the most tokens on a path
         self.most = max(room, NODES)  # nodes
         self.tree = DraftTree()
@@ -95,11 +114,3 @@ class DraftBuilder:
                 return None
         kept[[stop for stop in self._stop_ids if stop < len(kept)]] = LOWEST
         return kept if np.isfinite(kept).any() else None
-
-    def best_allowed(self, tokens: Sequence[int], parent: int) -> int | None:
-        """The node of the first of these tokens that may come."""
-        for token in tokens:
-            node = self.add(token, parent)
-            if node is not None:
-                return node
-        return None

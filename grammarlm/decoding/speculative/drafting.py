@@ -19,10 +19,10 @@ from grammarlm.decoding.readers.reader import Reader
 
 from .acceptance import Rule
 from .draft_budget import DraftBudget
-from .draft_builder import DraftBuilder
+from .draft_builder import DraftBuilder, Shape
 from .drafters.combined import Combined
 from .drafters.drafter import Drafter, told, trying
-from .draws import Shape
+from .observer import Observer
 from .schedule import Schedule
 from .shapes import grow
 
@@ -64,14 +64,14 @@ class Drafting:
             if row not in told:
                 self._tell(row)
         rooms = self._schedule.rooms(rows, [max(0, self._room_by_rule(row)) for row in rows])
-        growths = {row: DraftBuilder(row, room) for row, room in zip(rows, rooms, strict=True)}
+        # Whole prompts are read without a mask for trees, which would be as large as their square.
+        shape = self._shape if all(row.has_begun for row in rows) else replace(self._shape, tree="chain")
+        growths = {row: DraftBuilder(row, room, shape) for row, room in zip(rows, rooms, strict=True)}
         wanted = [growth for growth in growths.values() if growth.room > 0]
         self._schedule.begin_round(rows, wanted)
-        # Whole prompts are read without a mask for trees, which would be as large as their square.
-        shape = self._shape if all(row.has_begun for row in rows) else replace(self._shape, name="chain")
         start = perf_counter()
         pays = None if self._saving is None else partial(self._saving.most, len(rows))
-        grow(shape, self._drafter, wanted, pays)
+        grow(self._drafter, wanted, pays)
         if self._saving is not None:  # "auto" has a drafter for what the grammar forces
             self._saving.cut(list(growths.values()), perf_counter() - start)
         elif self._rule.lossless:
@@ -81,7 +81,7 @@ class Drafting:
             self._finish(growth)
         self._growths = growths
         if not self._drafter.has_failed:
-            self._schedule.drafted(self._shape, self._drafter, wanted)
+            self._schedule.drafted(self._drafter, wanted)
         return [growths[row].tree for row in rows]
 
     def _room_by_rule(self, row: Row) -> int:
@@ -102,8 +102,8 @@ class Drafting:
         start = perf_counter()
         if len(row.ids) > self._known.get(row, 0):
             self._tell(row)
-        growth = DraftBuilder(row, self._room(row))
-        grow(replace(self._shape, name="chain"), self._drafter, [growth])
+        growth = DraftBuilder(row, self._room(row), replace(self._shape, tree="chain"))
+        grow(self._drafter, [growth])
         saving.glanced(growth, perf_counter() - start)
 
     def _add_forced(self, growth: DraftBuilder) -> None:
@@ -122,7 +122,7 @@ class Drafting:
             self._known[row] = len(row.ids)
         growth = self._growths.pop(row, None)
         tree = DraftTree() if growth is None else growth.tree.without_asides
-        nodes = drawn_nodes(tree, row.ids[known:])
+        nodes = tree.nodes_of(row.ids[known:])
         told(self._drafter, lambda drafter: drafter.drawn(row, tree, nodes))
         if self._saving is not None:
             self._saving.told(row)
@@ -154,7 +154,6 @@ class Drafting:
     ) -> None:
         with trying(self._drafter):  # which may have drafted meanwhile
             self._schedule.read()
-        told(self._drafter, lambda drafter: drafter.reading(rows))
         if not self._is_shown:
             return
         table, first = logits.numpy(), 0
@@ -165,20 +164,18 @@ class Drafting:
 
     def _show(self, row: Row, count: int, logits: np.ndarray, states: torch.Tensor | None) -> None:
         """What the target made of one row: after its last `count` ids, and after the nodes of its tree."""
-        tree = row.unread.tree
-        before = [*row.ids[len(row.ids) - count :], *tree.tokens[: tree.drafted]]
+        tree, bare = row.unread.tree, row.unread.tree.without_asides
+        before = [*row.ids[len(row.ids) - count :], *bare.tokens]
 
-        def show(drafter: Drafter) -> None:
-            drafter.observe(row, tree.without_asides, before, logits)
-            if states is not None and drafter.needs_states:
-                drafter.observe_states(row, tree.without_asides, states)
+        def show(observer: Observer) -> None:
+            observer.observe(row, bare, before, logits)
+            if states is not None and observer.needs_states:
+                text, nodes, asides = states.split([len(states) - len(tree), len(bare), tree.asides])
+                observer.observe_states(row, bare, text, nodes, asides)
 
         told(self._drafter, show)
         with failing(row):
-            if count:
-                self._rule.observe(row, tree, logits[count - 1 :])
-            if states is not None and self._rule.needs_states:
-                self._rule.observe_states(row, tree, states[len(states) - len(tree) :])
+            show(self._rule)
 
     def drop(self, row: Row) -> None:
         if self._saving is None or row in self._known:  # who was never asked about a text learns it at once, as it ends
@@ -199,14 +196,3 @@ def failing(row: Row) -> Iterator[None]:
         yield
     except Exception as error:
         row.end(Ending.of(error))
-
-
-def drawn_nodes(tree: DraftTree, tokens: Sequence[int]) -> list[int]:
-    """The nodes that these tokens of the answer are."""
-    nodes: list[int] = []
-    for token in tokens:
-        child = tree.child(nodes[-1] if nodes else ROOT, token)
-        if child is None:
-            break
-        nodes.append(child)
-    return nodes

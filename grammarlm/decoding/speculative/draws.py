@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,23 +31,21 @@ class Candidates(NamedTuple):
 NOTHING = Candidates((), ())
 
 
-@dataclass(frozen=True)
-class Shape:
-    name: str
-    length: int
-    draws: str  # "coupled": with the target's own noise; "iid", "distinct": with other noise
-    stop: float | None = None  # a path ends where the chance that some token of it is refused is above this
-    above: float = 0.0  # a path ends where a token has no more than this probability
-    widths: Sequence[int] | None = None  # children of the best node at each depth of a tree; None: those of its name
-
-
 def log_softmax(row: np.ndarray, growth: DraftBuilder) -> np.ndarray:
     """log q of a draft's masked logits, at the answer's temperature."""
     scaled = (row - row.max()) / np.float32(growth.row.sampling.warmth)
     return scaled - np.log(np.exp(scaled).sum())
 
 
-def picked(shape: Shape, growth: DraftBuilder, node: int, row: np.ndarray, width: int) -> list[int]:
+def best_ids(logits: np.ndarray, count: int) -> np.ndarray:
+    """The ids of so many of the largest logits, along the last axis: the best first, of equals the smaller."""
+    count = min(count, logits.shape[-1])
+    ids = np.sort(np.argpartition(-logits, count - 1, axis=-1)[..., :count], axis=-1)
+    order = np.argsort(-np.take_along_axis(logits, ids, -1), axis=-1, kind="stable")
+    return np.take_along_axis(ids, order, -1)
+
+
+def picked(growth: DraftBuilder, node: int, row: np.ndarray, width: int) -> list[int]:
     """`width` tokens of a draft model's masked logits.
 
     Greedy: the best ones. Coupled: in the order in which they arrive in the race that the target holds there, so that two models
@@ -57,14 +54,13 @@ def picked(shape: Shape, growth: DraftBuilder, node: int, row: np.ndarray, width
     """
     sampling = growth.row.sampling
     if not sampling.temperature:
-        best = np.argpartition(-row, min(width, len(row) - 1))[:width] if width < len(row) else np.arange(len(row))
-        return [int(token) for token in sorted(best, key=lambda token: (-row[token], token)) if np.isfinite(row[token])]
+        return [token for token in best_ids(row, width).tolist() if np.isfinite(row[token])]
     log_q = log_softmax(row, growth)
     position = growth.row.count + growth.depth(node)
-    if shape.draws == "coupled":
+    if growth.shape.draws == "coupled":
         return arrivals(log_q, sampling.seed, position, width)
     seed = draft_seed(sampling.seed)
-    if shape.draws == "distinct":
+    if growth.shape.draws == "distinct":
         tokens = arrivals(log_q, seed, position, width)
     else:
         tokens = [arrivals(log_q, seed, position + SEVERAL * (draw + 1), 1)[0] for draw in range(width)]
@@ -73,14 +69,19 @@ def picked(shape: Shape, growth: DraftBuilder, node: int, row: np.ndarray, width
     return tokens
 
 
-def taken(shape: Shape, growth: DraftBuilder, node: int, candidates: Candidates, width: int) -> Sequence[int]:
+def taken(growth: DraftBuilder, node: int, candidates: Candidates, width: int) -> Sequence[int]:
     """The tokens that may follow a node, best first: those of the draft's own choice that are probable enough."""
     row = candidates.row
-    tokens = candidates.tokens if row is None else picked(shape, growth, node, row, width)
-    if not shape.above:
+    tokens = candidates.tokens if row is None else picked(growth, node, row, width)
+    if not growth.shape.above:
         return tokens
     chances = np.exp(log_chances(growth, tokens, candidates))
-    return [token for token, chance in zip(tokens, chances, strict=True) if chance > shape.above]
+    return [token for token, chance in zip(tokens, chances, strict=True) if chance > growth.shape.above]
+
+
+def best_chance(growth: DraftBuilder, candidates: Candidates) -> float:
+    """How probable the draft itself finds its best token; 0 where it says nothing."""
+    return 0.0 if candidates.row is None else float(np.exp(log_softmax(candidates.row, growth).max()))
 
 
 def log_chances(growth: DraftBuilder, tokens: Sequence[int], candidates: Candidates) -> list[float]:
@@ -92,14 +93,15 @@ def log_chances(growth: DraftBuilder, tokens: Sequence[int], candidates: Candida
     return [float(log_q[token]) for token in tokens]
 
 
-def goes_on(shape: Shape, growth: DraftBuilder, child: int, candidates: Candidates) -> bool:
+def goes_on(growth: DraftBuilder, child: int, candidates: Candidates) -> bool:
     """May more follow this node? Its path ends where it is too probable that some token of it is refused."""
-    if shape.stop is None:
+    stop = growth.shape.stop
+    if stop is None:
         return True
     before = growth.chances.get(growth.tree.parents[child], 1.0)
     (own,) = log_chances(growth, [growth.tree.tokens[child]], candidates)
     growth.chances[child] = before * float(np.exp(own))
-    return growth.chances[child] >= 1 - shape.stop
+    return growth.chances[child] >= 1 - stop
 
 
 def arrivals(log_q: np.ndarray, seed: int | None, position: int, count: int) -> list[int]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.loop.batcher import new_first
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
-    from grammarlm.decoding.speculative.draws import Shape
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.drafters.drafter import Drafter
+from grammarlm.decoding.speculative.observer import OfRows, Target
 
 
-class Schedule:
+class Schedule(OfRows):
     """By default each row drafts as many tokens as it has room for, before the target reads."""
 
     pool = 1  # of many prompts so many batches have begun and not ended; `choose` says which of their rows read next
@@ -38,11 +35,8 @@ class Schedule:
     def begin_round(self, rows: Sequence[Row], growths: Sequence[DraftBuilder]) -> None:
         """A batch of these rows; trees are drafted for some of them next."""
 
-    def drafted(self, shape: Shape, drafter: Drafter, growths: Sequence[DraftBuilder]) -> None:
+    def drafted(self, drafter: Drafter, growths: Sequence[DraftBuilder]) -> None:
         """Their drafts are made; the target reads next."""
 
     def read(self) -> None:
         """The target has read."""
-
-    def drop(self, row: Row) -> None:
-        """The answer has ended."""

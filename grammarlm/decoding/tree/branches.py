@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.failures import Ending, RowFailure, no_distribution
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.row import DrawnToken, Row
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 
 from .steps import Dead, Steps, bits_of, log_softmax
@@ -34,9 +34,6 @@ from .text_logits import TextLogits
 from .text_masks import TextMasks
 from .text_node import TextNode
 from .text_predicate import TextPredicate
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 class Branches:
@@ -108,6 +105,10 @@ class Branches:
         """The bytes of the tokens."""
         return self._predicate.data(text)
 
+    def written(self, text: TextNode) -> str:
+        """Those as a text."""
+        return self.data(text).decode(errors="replace")
+
     def is_full(self, text: TextNode) -> bool:
         """Is the text cut here by max_tokens? Not where the matcher keeps the budget: its mask then allows the end alone."""
         return text.length >= self.specs[text.prompt].settings.max_tokens and not self._masks.closes[text.prompt]
@@ -141,7 +142,7 @@ class Branches:
             else:
                 row.accept(DrawnToken(self.vocab.stop_ids[0], 0.0, 0.0), 0.0, 0.0)
         row.stats.seed = self.sampling.seed if self.sampling.temperature else None
-        row.stats.forwards = self._logits.forwards
+        row.stats.forwards, row.stats.checks = self._logits.forwards, self._predicate.asked
         for name, seconds in self.seconds.items():
             setattr(row.stats, name, seconds)
         return row.result()

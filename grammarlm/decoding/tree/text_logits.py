@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.readers.reader import Reader, open_reader
+from grammarlm.decoding.request import Request
 
 from .text_node import TextNode
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 class TextLogits:
@@ -31,8 +28,8 @@ class TextLogits:
         shared = self._shared(texts)
         if self._reader is None or shared is None:
             prompts = [self._request.prompts[text.prompt] for text in texts]
-            room = max(spec.settings.max_tokens for spec in self._request.specs)
-            self._reader = open_reader(self._request.model, prompts, room, self._request.cache)
+            settings = self._request.specs[0].settings
+            self._reader = open_reader(self._request.model, prompts, settings.max_tokens, settings.cache)
             chunks = [[*begin, *text.tokens()] for begin, text in zip(self._reader.beginnings, texts, strict=True)]
         else:
             rows, prefixes = [row for row, _ in shared], [prefix for _, prefix in shared]

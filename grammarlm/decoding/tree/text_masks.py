@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import RowFailure, message_of
+from grammarlm.decoding.settings import AnswerSpec
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.matcher import Matcher

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, RowFailure
+from grammarlm.decoding.settings import AnswerSpec
 
 from .steps import Dead
 from .text_node import TextNode
@@ -18,6 +18,7 @@ class TextPredicate:
         self._specs = specs
         self._data: dict[TextNode, bytes] = {}
         self._answers: dict[tuple[int, str], bool | RowFailure] = {}
+        self.asked = 0  # questions
 
     def next_step(self, texts: Sequence[TextNode]) -> None:
         """Drops what was known but of these texts and those that they go on from."""
@@ -43,6 +44,7 @@ class TextPredicate:
         for number in dict.fromkeys(number for number, _ in new):
             questions = [question for of, question in new if of == number]
             answers = self._specs[number].predicate.answers(questions)
+            self.asked += len(questions)
             self._answers.update(((number, one), answer) for one, answer in zip(questions, answers, strict=True))
         return [True if key is None else self._answers[key] for key in asked]
 

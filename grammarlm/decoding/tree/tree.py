@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grammarlm.decoding.failures import Ending, RowFailure
+from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.decoding.result import Result
 
 from .branches import Branches
@@ -59,11 +60,30 @@ class Tree(Branches):
             self._nothing = Dead(candidates[0].text, came_to_nothing(self, steps, left))
         return found
 
+    def draw(self, steps: Steps, sampling: Sampling) -> Candidate | Ending:
+        """One more token after the first of these texts, or its end, drawn as method="masked" does; or how it fails.
+
+        The cost is minus the log-probability of what was added, at temperature 1, before masking.
+        """
+        text, allowed, left = steps.texts[0], steps.allowed[0].copy(), steps.log_left()[0]
+        if left == -np.inf:
+            return steps.nothing_left(0)
+        sampling = replace(sampling, temperature=1.0 if sampling.temperature else 0.0)  # the steps are tempered already
+        while np.isfinite(allowed).any():
+            token, _ = draw(allowed, sampling, text.length)
+            if self.held([(text, token)])[0]:
+                if token in self.stops:
+                    return Candidate(-steps.log_end(0, self.stops), text, True)
+                after = steps.take(0, token, left)
+                return Candidate(-float(steps.model[0, token]), after, self.is_full(after))
+            allowed[token] = -np.inf
+        return Ending.unsatisfied(text.length, self.data(text))
+
     def result_of(self, candidate: Candidate) -> Result:
         """The answer that a candidate is, with its score."""
         if not candidate.is_over:
             raise ValueError(
-                f"a search found {self.data(candidate.text).decode(errors='replace')[:60]!r}, which is not over; extend it "
+                f"a search found {self.written(candidate.text)[:60]!r}, which is not over; extend it "
                 "until candidate.is_over"
             )
         return replace(self.result(candidate.text), score=-candidate.cost)

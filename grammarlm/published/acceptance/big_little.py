@@ -7,15 +7,12 @@ It costs the target's forwards over what the small model wrote. Of no use where 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.acceptance import Rule, first_allowed
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 
 class BigLittle(Rule):

@@ -7,15 +7,13 @@ get q, from which these were drawn, and return a token, which follows p; the los
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grammarlm.decoding.logits.sampling import distribution
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.acceptance import Rule
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 Uniform = Callable[[], float]
 

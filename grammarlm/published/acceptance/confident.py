@@ -6,15 +6,11 @@ asked. It costs nothing. Of no use for drafts that are sure of what is wrong, as
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.acceptance import Rule, first_allowed
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 
 class Confident(Rule):

@@ -7,15 +7,12 @@ for text, where a wrong token is a wrong word.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.acceptance import Rule, first_allowed
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 
 @dataclass
@@ -36,7 +33,7 @@ class Iterations(Rule):
     def __init__(self, most: int = 2):
         check_integer("most", most, 1)
         self.most = most
-        self._blocks: dict[Row, Block] = {}
+        self._blocks = self.by_row()
 
     def room(self, row: Row, room: int) -> int:
         block = self._blocks.get(row)
@@ -47,6 +44,3 @@ class Iterations(Rule):
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         return first_allowed(row, logits) if self._blocks[row].reads >= self.most else None
-
-    def drop(self, row: Row) -> None:
-        self._blocks.pop(row, None)

@@ -7,20 +7,17 @@ the head, over the states of the draft. Of no use untrained.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from grammarlm.decoding.arguments import check_function, check_number
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model
 from grammarlm.decoding.speculative.acceptance import Rule
-
-if TYPE_CHECKING:
-    import torch
-
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.drafters.drafter import Target
+from grammarlm.decoding.speculative.drafters.drafter import Target
 
 
 class Judge(Rule):
@@ -35,7 +32,7 @@ class Judge(Rule):
         check_function("head", head, optional=False)
         check_number("threshold", threshold, lambda p: 0 <= p <= 1, "from 0 to 1")
         self.head, self.threshold = head, threshold
-        self._is_right: dict[Row, np.ndarray] = {}
+        self._is_right = self.by_row()  # of each drafted token
 
     def begin(self, target: Target) -> None:
         if not is_transformers_model(target.model) or is_encoder_decoder(target.model):
@@ -43,9 +40,11 @@ class Judge(Rule):
                 "the acceptance rule 'judge' needs a causal transformers model, whose states its head reads"
             )
 
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
+    def observe_states(
+        self, row: Row, tree: DraftTree, text: torch.Tensor, nodes: torch.Tensor, asides: torch.Tensor
+    ) -> None:
         if tree:
-            self._is_right[row] = np.asarray(self.head(states).detach().cpu()).reshape(-1) > self.threshold
+            self._is_right[row] = np.asarray(self.head(nodes).detach().cpu()).reshape(-1) > self.threshold
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         is_right = self._is_right.get(row)
@@ -53,6 +52,3 @@ class Judge(Rule):
             return None
         proposed = row.unread.proposed
         return next((token for node, token in proposed if is_right[node] and np.isfinite(logits[token])), None)
-
-    def drop(self, row: Row) -> None:
-        self._is_right.pop(row, None)

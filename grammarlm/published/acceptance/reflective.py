@@ -9,19 +9,16 @@ that does not follow the prompt.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_number
 from grammarlm.decoding.logits.sampling import draw
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.speculative.acceptance import Rule
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.drafters.drafter import Target
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.drafters.drafter import Target
 
 
 class Reflective(Rule):
@@ -33,7 +30,7 @@ class Reflective(Rule):
         check_number("weight", weight, lambda share: 0 <= share <= 1, "from 0 to 1")
         self.prompt, self.weight = prompt, weight
         self._ids: list[int] = []
-        self._again: dict[Row, np.ndarray] = {}
+        self._again = self.by_row()  # logits at the copy
 
     def begin(self, target: Target) -> None:
         is_text = isinstance(self.prompt, str)
@@ -49,11 +46,12 @@ class Reflective(Rule):
         for token in [*self._ids, *tree.tokens[:-1]]:
             last = tree.add_aside(token, last)
 
-    def observe(self, row: Row, tree: DraftTree, logits: np.ndarray) -> None:
+    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         self._again.pop(row, None)
-        if tree.asides:
-            first = tree.drafted + len(self._ids)  # row 1 + i follows node i
-            self._again[row] = logits[first:].copy()
+        if len(logits) > len(
+            before
+        ):  # beginning with those after the last id of the prompt, which the copy comes after
+            self._again[row] = logits[len(before) - 1 + len(self._ids) :].copy()
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         again, proposed = self._again.get(row), row.unread.proposed
@@ -66,6 +64,3 @@ class Reflective(Rule):
             return None
         token, _ = draw(mixed, row.sampling, row.position)
         return token if token == proposed[0][1] else None
-
-    def drop(self, row: Row) -> None:
-        self._again.pop(row, None)

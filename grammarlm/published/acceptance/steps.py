@@ -7,17 +7,14 @@ router's call a step. Of no use where answers have no steps, or without a router
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_function
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.acceptance import Rule, first_allowed
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.errors import brief
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Steps(Rule):
@@ -34,7 +31,7 @@ class Steps(Rule):
         if not isinstance(ends, bytes) or not ends:
             raise TypeError(f"ends is {brief(ends)}; it takes the bytes in which a step ends, such as b'\\n'")
         self.router, self.ends = router, ends
-        self._own: dict[Row, int] = {}  # where the step that the target writes begins in the text
+        self._own = self.by_row()  # where the step that the target writes begins in the text
 
     def room(self, row: Row, room: int) -> int:
         if self.ends in row.data[self._own.get(row, len(row.data)) :]:
@@ -54,6 +51,3 @@ class Steps(Rule):
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:
         return first_allowed(row, logits)
-
-    def drop(self, row: Row) -> None:
-        self._own.pop(row, None)

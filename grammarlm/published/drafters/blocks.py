@@ -10,19 +10,15 @@ tokens.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.readers.draft_tree import ROOT
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.contexts import Context, Contexts
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 Propose = Callable[[list[list[int]], int], Sequence[torch.Tensor]]
 
@@ -37,11 +33,8 @@ class Blocks(NodeDrafter):
 
     def __init__(self, propose: Propose, block: int = 4, context: Context | None = None):
         check_integer("block", block, 1)
-        self.propose, self.block, self._contexts = propose, block, Contexts(context)
+        self.propose, self.block, self._contexts = propose, block, Contexts(context, self.by_row())
         self._logits: dict[tuple[DraftBuilder, int], np.ndarray] = {}
-
-    def drop(self, row: Row) -> None:
-        self._contexts.drop(row)
 
     def open(self, growths: Sequence[DraftBuilder]) -> None:
         self._logits = {}

@@ -7,13 +7,10 @@ unlike the answers: "suffix" learns from these by itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.drafters.drafter import Target
 from grammarlm.decoding.speculative.drafters.suffix import Suffix
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 
 class Datastore(Suffix):

@@ -8,20 +8,17 @@ layers decide little.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
-from grammarlm.decoding.arguments import check_function, check_integer, check_number
+from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
 
 from .early_exit import SharedExit
 from .layers import OwnLayers, Transform
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 AUTO = "auto"
 TRIES = 6  # rounds with an exit before it is judged
@@ -33,29 +30,26 @@ class Exit(OwnLayers):
     name = "exit"
 
     def __init__(self, layers: Sequence[int] | int | str | None = None, transform: Transform | None = None):
-        super().__init__(None if isinstance(layers, str) else layers, transform)
         if isinstance(layers, str) and layers != AUTO:
             raise ValueError(f"layers={layers!r}; it takes a number of layers, or {AUTO!r}")
-        if not isinstance(layers, str):
-            check_integer("layers", layers, 1, optional=True)
         self._chooses = layers == AUTO
+        if not self._chooses:
+            check_integer("layers", layers, 1, optional=True)
+        super().__init__(layers, transform)
         self._target: Target | None = None
-        self._count = 0
-        self._used = 0
+        self._count = self._used = 0  # layers that there are, and of the exit
         self._drawn: dict[int, list[float]] = {}  # layers -> tokens that were drawn, rounds
 
     def kept(self, count: int) -> list[int]:
-        if self._chooses:
-            self._count = count
-            return list(range(self._best()))
-        layers = self.layers if isinstance(self.layers, int) else max(1, count // 2)
-        if layers >= count:
-            raise ValueError(f"layers={layers}: the model has {count}, and an exit needs to come before the last one")
-        return list(range(layers))
+        self._count = count
+        self._used = self._best() if self._chooses else self.layers or max(1, count // 2)
+        if self._used >= count:
+            raise ValueError(f"layers={self._used}: the model has {count}, and an exit comes before the last one")
+        return list(range(self._used))
 
     def begin(self, target: Target) -> None:
         super().begin(target)
-        self._target, self._used = target, self._best() if self._chooses else 0
+        self._target = target
 
     def _best(self) -> int:
         """Of the exits that have been tried often enough the one with most tokens for its time; first one that has not been."""
@@ -93,6 +87,4 @@ def early_exit(
         raise ValueError(
             "eta= and adapter= share layers with the target: no transform= of what they give, and a number of layers"
         )
-    check_function("adapter", adapter)
-    check_number("eta", eta or 0.0, lambda least: 0 <= least <= 1, "from 0 to 1")
     return SharedExit(layers, eta or 0.0, adapter)

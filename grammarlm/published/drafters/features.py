@@ -11,45 +11,31 @@ It costs a layer and an output for each token drafted. Of no use untrained, or f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import torch
 
-from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
-from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter, Target
-from grammarlm.decoding.speculative.drafters.heads import output_of
-from grammarlm.decoding.speculative.drafters.known_states import KnownStates
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.readers.draft_tree import ROOT
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.drafters.drafter import Candidates, Target
+from grammarlm.decoding.speculative.drafters.state_drafter import StateDrafter
 from grammarlm.decoding.speculative.draws import NOTHING
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 Predict = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-class Features(NodeDrafter):
-    needs_states = True
-
+class Features(StateDrafter):
     def __init__(self, predict: Predict):
+        super().__init__()
         self.predict = predict
         self._embed: Any = None
-        self._output: Any = None
-        self._known = KnownStates()
         self._predicted: dict[tuple[Row, int], torch.Tensor] = {}
 
     def begin(self, target: Target) -> None:
-        self._output = output_of(target, "features")
+        super().begin(target)
         self._embed = target.model.get_input_embeddings()
-
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        self._known.observe(row, tree, states)
-
-    def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
-        self._known.drawn(row, nodes)
-
-    def drop(self, row: Row) -> None:
-        self._known.drop(row)
 
     def open(self, growths: Sequence[DraftBuilder]) -> None:
         self._predicted = {}
@@ -57,7 +43,7 @@ class Features(NodeDrafter):
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         found = []
         for growth, node in asked:
-            known = self._known.of(growth.row)
+            known = self.known.get(growth.row)
             if known is None or known.first or not 0 < known.end < len(growth.ids):
                 found.append(NOTHING)
                 continue
@@ -65,7 +51,7 @@ class Features(NodeDrafter):
         return found
 
     @torch.no_grad()
-    def _logits(self, growth: DraftBuilder, node: int, states: torch.Tensor) -> Any:
+    def _logits(self, growth: DraftBuilder, node: int, states: torch.Tensor) -> np.ndarray:
         """Predicts the states of the ids that the target has not read, and of those on the way to the node."""
         path = growth.tree.path(node)
         known = [self._predicted[growth.row, each] for each in [ROOT, *path][:-1]]
@@ -76,4 +62,4 @@ class Features(NodeDrafter):
             predicted = self.predict(states[None], embedded[None, : len(states)])[0, -1:]
             states = torch.cat((states, predicted))
         self._predicted[growth.row, node] = states[first:]
-        return self._output(states[-1]).float().cpu().numpy()
+        return self.logits(states[-1])

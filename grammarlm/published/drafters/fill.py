@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.model_facts import device_of
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.contexts import Context, Contexts
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter
-from grammarlm.published.trees.lattice import Causal, Lattice, best_paths
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.published.trees.lattice import Causal, Lattice, best_path
 
 WEIGHT = 0.5  # of the latest round in the mean by which lengths are chosen
 
@@ -51,8 +49,8 @@ class Fill(RunDrafter):
         for name, value in (("candidates", candidates), ("length", length), ("least", least)):
             check_integer(name, value, 1)
         self.model, self.mask_id, self.candidates = model, mask_id, candidates
-        self.length, self.least, self.causal, self._contexts = length, least, causal, Contexts(context)
-        self._accepted: dict[Row, float] = {}  # what a round has accepted on average, the latest counting most
+        self.length, self.least, self.causal, self._contexts = length, least, causal, Contexts(context, self.by_row())
+        self._accepted = self.by_row()  # what a round has accepted on average, the latest counting most
         self._lattices: dict[DraftBuilder, Lattice] = {}
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
@@ -62,10 +60,6 @@ class Fill(RunDrafter):
             count = 2 * len(nodes) if is_whole else len(nodes)
             before = self._accepted.get(row, float(self.length) / 2)
             self._accepted[row] = (1 - WEIGHT) * before + WEIGHT * count
-
-    def drop(self, row: Row) -> None:
-        self._accepted.pop(row, None)
-        self._contexts.drop(row)
 
     def places(self, growth: DraftBuilder) -> int:
         """How many places to draft: one more than was accepted of late."""
@@ -91,4 +85,4 @@ class Fill(RunDrafter):
 
     def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
         matcher = growth.row.grammar.matcher
-        return best_paths(self._lattices[growth], matcher, count, self.causal, growth.ids[-1])
+        return [best_path(self._lattices[growth], matcher, self.causal, growth.ids[-1])]

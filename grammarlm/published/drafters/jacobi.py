@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 @dataclass
@@ -37,7 +34,7 @@ class Jacobi(NodeDrafter):
     length = 8
 
     def __init__(self) -> None:
-        self._windows: dict[Row, Window] = {}
+        self._windows = self.by_row()
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
         """Along the tree's first path, as a chain has no other."""
@@ -46,13 +43,10 @@ class Jacobi(NodeDrafter):
             path = tree.path(tree.leaves[0]) if tree.leaves else []
             self._windows[row] = Window(len(row.ids), logits[[nodes - 1, *(nodes + node for node in path)]])
 
-    def drop(self, row: Row) -> None:
-        self._windows.pop(row, None)
-
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         found = []
         for growth, node in asked:
-            window = self._windows.get(growth.row)
+            window: Window | None = self._windows.get(growth.row)
             place = len(growth.ids) + growth.depth(node)
             logits = np.zeros(growth.width, np.float32) if window is None else window.of(place)
             found.append(Candidates.of(growth, node, logits))

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 
 from grammarlm.decoding.arguments import check_function, check_integer
+from grammarlm.decoding.readers.model_layers import after_layer, layers_of, with_layers
 from grammarlm.decoding.speculative.drafters.drafter import Target
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.errors import brief
-from grammarlm.published.readers.model_layers import after_layer, layers_of, with_layers
 
 Transform = Callable[[int, torch.Tensor], torch.Tensor]
 
@@ -26,22 +27,20 @@ class OwnLayers(ModelDrafter):
 
     name = ""
 
-    def __init__(self, layers: Sequence[int] | int | None = None, transform: Transform | None = None):
+    def __init__(self, layers: Any = None, transform: Transform | None = None):
         check_function("transform", transform)
+        super().__init__(None)  # until a call begins
         self.layers, self.transform = layers, transform
 
     def kept(self, count: int) -> list[int]:
         raise NotImplementedError
 
     def begin(self, target: Target) -> None:
-        found = layers_of(target.model)
-        if found is None:
-            raise ValueError(f"the drafter {self.name!r} needs a transformers model with a list of layers")
-        way, layers = found
-        own = dict(enumerate(layers))
+        _, layers = layers_of(target.model, f"the drafter {self.name!r} needs")
+        changed = {}
         if self.transform is not None:
-            own = {number: after_layer(layer, partial(self.transform, number)) for number, layer in own.items()}
-        super().__init__(with_layers(target.model, way, own, self.kept(len(layers))))
+            changed = {at: after_layer(layer, partial(self.transform, at)) for at, layer in enumerate(layers)}
+        self.model = with_layers(target.model, self.kept(len(layers)), changed)
         super().begin(target)
 
 

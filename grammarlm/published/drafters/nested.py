@@ -6,17 +6,14 @@ It costs the small model's forward where it is not sure. Of no use where one siz
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.decoding.speculative.drafters.several import SeveralOfNodes
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.draws import best_chance
 
 
 class Nested(SeveralOfNodes):
@@ -35,13 +32,7 @@ class Nested(SeveralOfNodes):
             found = found or list(drafted)
             for at, candidates in zip(left, drafted, strict=True):
                 found[at] = candidates
-            left = [at for at in left if not self._is_sure(found[at])]
+            left = [at for at in left if best_chance(asked[at][0], found[at]) < self.confidence]
             if not left:
                 break
         return found
-
-    def _is_sure(self, candidates: Candidates) -> bool:
-        if candidates.row is None:
-            return False
-        scaled = np.exp(candidates.row - candidates.row.max())
-        return float(1 / scaled.sum()) >= self.confidence

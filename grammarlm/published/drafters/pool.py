@@ -7,16 +7,13 @@ whose wrong guesses fill the pool. It costs a mask and an argmax for each token 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 MOST = 65_536  # pairs that are remembered
 
@@ -26,7 +23,7 @@ class Pool(RunDrafter):
 
     def __init__(self) -> None:
         self._after: dict[tuple[int, int], int] = {}
-        self._growths: dict[Row, DraftBuilder] = {}  # what the target reads next
+        self._growths = self.by_row()  # what the target reads next
 
     def finish(self, growth: DraftBuilder) -> None:
         self._growths[growth.row] = growth
@@ -41,9 +38,6 @@ class Pool(RunDrafter):
             masked = growth.masked(logits[read + node], node)
             if masked is not None and len(said) == 2:
                 self._note(said[0], said[1], int(masked.argmax()))
-
-    def drop(self, row: Row) -> None:
-        self._growths.pop(row, None)
 
     def _note(self, first: int, second: int, after: int) -> None:
         if len(self._after) >= MOST and (first, second) not in self._after:

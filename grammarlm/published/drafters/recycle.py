@@ -7,16 +7,14 @@ logits, and 1.5 MB. Of no use for texts that seldom repeat a token in a like pla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.draws import best_ids
 
 KEPT = 8  # successors of a token
 MOST_ROWS = 32_768  # tokens that are remembered: 1.5 MB
@@ -29,15 +27,11 @@ class Recycle(NodeDrafter):
     def __init__(self) -> None:
         self._row_of: dict[int, int] = {}
         self._after = np.empty((64, KEPT), np.int32)
-        self._drawn: dict[Row, int] = {}
 
     def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
-        count = min(KEPT, logits.shape[1])
-        best = np.argpartition(-logits, count - 1, axis=1)[:, :count]
-        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(logits, best, 1), axis=1, kind="stable"), 1)
-        for token, found in zip(before, best[: len(before)], strict=True):
+        for token, found in zip(before, best_ids(logits[: len(before)], KEPT), strict=True):
             number = self._number(token)  # first: it may make another array
-            self._after[number, :count] = found
+            self._after[number, : len(found)] = found
 
     def _number(self, token: int) -> int:
         """The row of a token; the one that came first gives way where there are too many."""

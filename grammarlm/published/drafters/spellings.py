@@ -7,6 +7,7 @@ under a constraint does.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from grammarlm.errors import TokenizerError
 from grammarlm.masks.filters import greedy
@@ -23,6 +24,7 @@ class Spellings:
         self._longest = 1
         self._of: dict[int, Spelling] = {}  # of the target's tokens
         self.hits, self.misses = 0, 0
+        self.tokens, self.pieces = 1, 1  # of the target that were learned, and of the draft that spell them
 
     @property
     def hit_rate(self) -> float:
@@ -31,10 +33,17 @@ class Spellings:
 
     def of(self, token: int) -> Spelling:
         """A token of the target in the draft's."""
-        known = self._of.get(token)
-        if known is None:
-            known = self._of[token] = tuple(spelled(self.own, bytes_of(self.target, [token])))
-        return known
+        if token not in self._of:
+            self._of[token] = tuple(spelled(self.own, bytes_of(self.target, [token])))
+        return self._of[token]
+
+    def learned(self, token: int) -> Spelling:
+        """How a token is spelled that the target has used."""
+        spelling = self.of(token)
+        if spelling:
+            self.tokens, self.pieces = self.tokens + 1, self.pieces + len(spelling)
+            self.remember(spelling, token)
+        return spelling
 
     def remember(self, spelling: Spelling, token: int) -> None:
         """The target spells these tokens of the draft by that one."""
@@ -46,34 +55,24 @@ class Spellings:
 
     def translated(self, draft: list[int]) -> list[int]:
         """The target's tokens with the same bytes."""
-        found, at = [], 0
+        found: list[int] = []
+        at = 0
         while at < len(draft):
-            for end in range(min(len(draft), at + self._longest), at, -1):
-                token = self._token_of.get(tuple(draft[at:end]))
-                if token is not None:
-                    found.append(token)
-                    self.hits += 1
-                    at = end
-                    break
-            else:
-                rest = bytes_of(self.own, draft[at:])
-                cut = spelled(self.target, rest)
-                if not cut:
-                    return found
-                found.append(cut[0])
-                self.misses += 1
-                at = self._after(draft, at, len(bytes_of(self.target, cut[:1])))
-                if at < 0:  # the token ends within one of the draft's: the rest goes the same way
-                    self.misses += len(cut) - 1
-                    return found + cut[1:]
+            sizes = range(min(self._longest, len(draft) - at), 0, -1)
+            size = next((size for size in sizes if tuple(draft[at : at + size]) in self._token_of), 0)
+            if size:
+                found.append(self._token_of[tuple(draft[at : at + size])])
+                self.hits, at = self.hits + 1, at + size
+                continue
+            cut = spelled(self.target, bytes_of(self.own, draft[at:]))
+            first = len(bytes_of(self.target, cut[:1]))
+            ends = list(accumulate(len(bytes_of(self.own, [token])) for token in draft[at:]))
+            if first not in ends:  # the token ends within one of the draft's: the rest goes the same way
+                self.misses += len(cut)
+                return found + cut
+            found.append(cut[0])
+            self.misses, at = self.misses + 1, at + ends.index(first) + 1
         return found
-
-    def _after(self, draft: list[int], at: int, count: int) -> int:
-        """Where in the draft so many bytes more end; -1: within one of its tokens."""
-        while count > 0:
-            count -= len(bytes_of(self.own, draft[at : at + 1]))
-            at += 1
-        return at if count == 0 else -1
 
 
 def bytes_of(vocab: Vocabulary, ids: Sequence[int]) -> bytes:

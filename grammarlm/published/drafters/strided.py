@@ -9,17 +9,14 @@ It costs `stride - 1` ids more for each token read. Of no use for a model that w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Strided(NodeDrafter):
@@ -31,8 +28,8 @@ class Strided(NodeDrafter):
         check_integer("mask", mask, 0)
         check_integer("stride", stride, 1)
         self.mask, self.length = mask, stride - 1
-        self._read: dict[Row, tuple[int, np.ndarray]] = {}  # (ids of the text, logits after all masks)
-        self._next: dict[Row, tuple[int, np.ndarray]] = {}  # (ids before the first place, logits of the places)
+        self._read = self.by_row()  # (ids of the text, logits after all masks)
+        self._next = self.by_row()  # (ids before the first place, logits of the places)
 
     def finish(self, growth: DraftBuilder) -> None:
         growth.tree.add_asides([self.mask] * self.length)
@@ -48,15 +45,11 @@ class Strided(NodeDrafter):
             first = (nodes[-1] + 1 if nodes else 0) * self.length
             self._next[row] = length + len(nodes) + 1, logits[first : first + self.length]
 
-    def drop(self, row: Row) -> None:
-        self._read.pop(row, None)
-        self._next.pop(row, None)
-
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         found = []
         for growth, node in asked:
             place, logits = self._next.get(growth.row, (0, None))
             at = len(growth.ids) + growth.depth(node) - place
-            known = logits is not None and 0 <= at < len(logits)
-            found.append(Candidates.of(growth, node, logits[at] if known and logits is not None else None))
+            is_known = logits is not None and 0 <= at < len(logits)
+            found.append(Candidates.of(growth, node, logits[at] if is_known else None))
         return found

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 MOST = 200_000  # pairs of tokens that are remembered
 KEPT = 8  # successors of a pair
@@ -25,19 +22,16 @@ class Trigram(NodeDrafter):
 
     def __init__(self) -> None:
         self._counts: dict[tuple[int, int], dict[int, float]] = {}
-        self._last: dict[Row, list[int]] = {}
+        self._last = self.by_row()  # two tokens of each
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
-        last = self._last.setdefault(row, [])
+        last: list[int] = self._last.setdefault(row, [])
         is_prompt = not last
         for token in tokens:
             if len(last) == 2 and not is_prompt:
                 self._count((last[0], last[1]), token)
             last.append(token)
             del last[:-2]
-
-    def drop(self, row: Row) -> None:
-        self._last.pop(row, None)
 
     def _count(self, pair: tuple[int, int], token: int) -> None:
         after = self._counts.get(pair)

@@ -10,20 +10,18 @@ refuses. Of no use without where= or a use for weights: "masked" draws the same 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grammarlm.decoding.methods.searches import check_whole_distribution
+from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.published.methods.rejection import Rejection
 
 from .draws import FURTHER, WeightedDraws
 from .particles import run_particles
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.request import Request
 
 
 def awrs(request: Request, **options: Any) -> list[Result]:
@@ -44,7 +42,7 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     is_weighted = how.weights != "none"
     results = []
     for slot, (text, log_weight) in enumerate(zip(found.texts, found.log_weights.tolist(), strict=True)):
-        result = draws.result(text, slot, ending=draws.endings.get(slot))
+        result = branches.result(text, number=slot, ending=draws.endings.get(slot))
         results.append(replace(result, log_weight=log_weight if is_weighted else None))
     return results
 

@@ -12,9 +12,8 @@ Masses are sums of what remains, never 1 - (sum of what is gone), which would be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -31,92 +30,43 @@ class Arrival:
     log_mass: float
 
 
-class Arrivals(Protocol):
-    """What rejection sampling needs: each arrival is drawn from p among the running tokens, and then stops running."""
+def arrivals(log_p: np.ndarray, uniform: np.ndarray) -> Iterator[Arrival]:
+    """All tokens that can be drawn, in the order of a race whose noise is -log(1 - uniform[token]).
 
-    def next(self) -> Arrival | None:
-        """The next arrival; None where no token is left."""
-
-    def put_back(self, token: int) -> None:
-        """The token runs again: its next arrival is independent of all before."""
-
-    def log_mass(self) -> float:
-        """The log of the sum of p over the running tokens."""
-
-    def misses(self, at_most: float) -> float:
-        """With draws from all tokens that ever ran: how many in a row hit a stopped token before one hits a running token."""
-
-
-class ExponentialRace:
-    """The arrivals of one row of log-probabilities; the noise of token i is -log(1 - uniform[i])."""
-
-    def __init__(self, log_p: np.ndarray, uniform: np.ndarray, generator: Callable[[], np.random.Generator]):
-        """log_p: float [V], -inf where a token does not run. uniform: [V], in (0, 1). Neither is written to.
-
-        generator: called once, when more random numbers are needed than the noise: for misses and second arrivals.
-        """
-        self._log_p, self._uniform, self._make_generator = log_p, uniform, generator
-        self._generator: np.random.Generator | None = None
-        self._runs = log_p > -np.inf
-        self._times = np.full(len(log_p), np.inf)  # logs of the times at which tokens arrive, of those that are known
-        self._now = -math.inf  # of the last arrival
-        self._rescale()
-        self._log_start = self.log_mass()
-        until = NEAR * math.exp(self._log_unit - self._log_start) if self._runs.any() else 0.0
-        is_near = uniform <= until * self._p
-        self._later = self._runs & ~is_near
-        self._until = math.log(until) - self._log_unit if until else math.inf  # the others' times are after this one
-        self._set_times(self._runs & is_near)
-
-    def _set_times(self, tokens: np.ndarray) -> None:
-        """Of some tokens: bool [V]."""
-        at = np.flatnonzero(tokens)
-        self._times[at] = np.log(-np.log1p(-self._uniform[at].astype(np.float64))) - self._log_p[at]
-
-    def _rescale(self) -> None:
-        """Probabilities in units of the most probable running token, so that no tail underflows."""
-        left = np.where(self._runs, self._log_p, -np.inf)
-        best = float(left.max(initial=-np.inf))
-        self._log_unit = best if best > -math.inf else 0.0
-        self._p = np.exp(left - left.dtype.type(self._log_unit))
-
-    def log_mass(self) -> float:
-        mass = float(self._p.sum(dtype=np.float64))
+    log_p: float [V], -inf where a token cannot be drawn. uniform: [V], in (0, 1). Neither is written to.
+    """
+    left = log_p.copy()
+    if not np.isfinite(left).any():
+        return
+    unit, p = rescaled(left)
+    until = NEAR / float(p.sum(dtype=np.float64))
+    is_near = uniform <= until * p
+    times = arrival_times(log_p, uniform, is_near)
+    later, latest = ~is_near, math.log(until) - unit  # the others' times are after this one
+    while True:
+        token = int(times.argmin())
+        if times[token] > latest:
+            times, latest = np.minimum(times, arrival_times(left, uniform, later)), math.inf
+            token = int(times.argmin())
+        if times[token] == math.inf:
+            return
+        mass = float(p.sum(dtype=np.float64))
         if mass < SMALLEST_MASS:
-            self._rescale()
-            mass = float(self._p.sum(dtype=np.float64))
-        return self._log_unit + math.log(mass) if mass > 0 else -math.inf
+            unit, p = rescaled(left)
+            mass = float(p.sum(dtype=np.float64))
+        yield Arrival(token, float(log_p[token]), unit + math.log(mass))
+        times[token], p[token], left[token] = math.inf, 0, -math.inf
 
-    def next(self) -> Arrival | None:
-        token = int(self._times.argmin())
-        if self._times[token] > self._until:
-            self._set_times(self._later)
-            self._until = math.inf
-            token = int(self._times.argmin())
-        if self._times[token] == np.inf:
-            return None
-        arrival = Arrival(token, float(self._log_p[token]), self.log_mass())
-        self._now = float(self._times[token])
-        self._times[token], self._p[token], self._runs[token] = np.inf, 0, False
-        return arrival
 
-    def put_back(self, token: int) -> None:
-        log_p = float(self._log_p[token])
-        wait = math.log(self._random().standard_exponential()) - log_p
-        self._times[token], self._runs[token] = np.logaddexp(self._now, wait), True
-        if log_p > self._log_unit:
-            self._rescale()
-        else:
-            self._p[token] = math.exp(log_p - self._log_unit)
+def arrival_times(log_p: np.ndarray, uniform: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """Logs of the times at which some tokens arrive, bool [V]; inf for the others."""
+    times = np.full(len(log_p), np.inf)
+    at = np.flatnonzero(tokens & (log_p > -np.inf))
+    times[at] = np.log(-np.log1p(-uniform[at].astype(np.float64))) - log_p[at]
+    return times
 
-    def misses(self, at_most: float) -> float:
-        hit = math.exp(min(self.log_mass() - self._log_start, 0.0))
-        if hit == 1:
-            return 0
-        never = math.log1p(-hit)  # -0.0 where hits are so rare that 1 - hit rounds to 1
-        return min(math.floor(math.log(1 - self._random().random()) / never), at_most) if never else at_most
 
-    def _random(self) -> np.random.Generator:
-        if self._generator is None:
-            self._generator = self._make_generator()
-        return self._generator
+def rescaled(left: np.ndarray) -> tuple[float, np.ndarray]:
+    """The log probability of the most probable token, and probabilities in units of it, so that no tail underflows."""
+    best = left.max()
+    return float(best), np.exp(left - best)

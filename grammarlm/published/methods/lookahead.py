@@ -10,6 +10,8 @@ would do, as in names.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer, check_number
@@ -18,7 +20,7 @@ from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.steps import Dead, Steps
 from grammarlm.decoding.tree.tree import Tree, came_to_nothing, ended, grown
 
-from .stepped import GREEDY, Continuation, SteppedAnswer, entropy_of
+from .stepped import Continuation, SteppedAnswer, entropy_of
 
 
 @search(is_independent=True)
@@ -30,7 +32,7 @@ def lookahead(tree: Tree, n: int, *, entropy: float = 1.0, width: int = 3, depth
 
     def advance(answer: SteppedAnswer, here: Continuation, steps: Steps) -> Continuation:
         if entropy_of(steps.allowed[0]) <= entropy:
-            return answer.certain(here, steps)
+            return here.take(tree, steps)
         return looked_at(answer, steps, width, depth)
 
     return SteppedAnswer(tree).run(advance)
@@ -38,16 +40,16 @@ def lookahead(tree: Tree, n: int, *, entropy: float = 1.0, width: int = 3, depth
 
 def looked_at(answer: SteppedAnswer, steps: Steps, width: int, depth: int) -> Continuation:
     """The best of the most probable tokens, with the distributions after it that are known by now."""
-    scores, text, left = steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
-    rivals = sorted(ended(answer.branches, steps, scores) + grown(answer.branches, steps, scores, width))
+    tree, scores, text, left = answer.tree, steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
+    rivals = sorted(ended(tree, steps, scores) + grown(tree, steps, scores, width))
     if not rivals:
-        raise Dead(text, came_to_nothing(answer.branches, steps, left))
+        raise Dead(text, came_to_nothing(tree, steps, left))
+    greedy = replace(answer.sampling, temperature=0.0)
     continuations = []
     for one in rivals[:width]:
-        has_ended = one.text == text
-        own = steps.log_end(0, answer.branches.stops) if has_ended else float(steps.model[0, one.text.token])
-        continuations.append(Continuation(one.text, own, 1, one.is_over))
+        own = steps.log_end(0, tree.stops) if one.text == text else float(steps.model[0, one.text.token])
+        continuations.append(Continuation(one.text, greedy, own, 1, one.is_over))
     starts = {id(one): (one.text, one.is_over) for one in continuations}
-    best = answer.continued(continuations, [GREEDY] * len(continuations), depth)
+    best = answer.continued(continuations, depth)
     start, is_over = starts[id(best)]
-    return Continuation(start, is_over=is_over, known=best.known)
+    return Continuation(start, answer.sampling, is_over=is_over, known=best.known)

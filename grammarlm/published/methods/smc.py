@@ -3,32 +3,31 @@
     out = gl.generate(model, prompt, schema=Person, method="smc", particles=16)
     out.population.weights, out.population.log_evidence, out.population.ess
 
-It costs as many texts as particles, equal ones once. Of no use where one good answer will do: masking alone is biased, and as
-good.
+It costs as many texts as particles, equal ones once. Of no use where one good answer will do: masking is biased, and as good.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
-from grammarlm.decoding.failures import Ending, message_of
+from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer, check_number
+from grammarlm.decoding.failures import RowFailure, answer_of
 from grammarlm.decoding.methods.searches import search
 from grammarlm.decoding.result import Population, Result
 from grammarlm.decoding.tree.steps import Dead
-from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree
-from grammarlm.errors import shorten
-from grammarlm.published.methods.rejection import Rejection
 
-from .draws import FURTHER, WeightedDraws, generator
-from .particles import Particles, check_threshold, run_particles, systematic
+from .draws import FURTHER, WeightedDraws
+from .particles import run_particles
+from .rejection import Rejection
+from .resampling import law_of, log_mean, systematic
 
-RESAMPLING = 2**63  # above any position: seeds resampling and the choice among particles
+RESAMPLING = 2**63  # with the seed: the noise of resampling and of the choice among particles
 
 
 @search
@@ -47,68 +46,45 @@ def smc(
     particles   how many; particles with equal texts share a forward
     threshold   resample when the effective sample size falls below this share of them: 0 never, 1 always
     critic      gets the unfinished texts, returns for each the log of a score that steers the search; the target law stays the same
-    options     fields of `Rejection`, where where= is given
+    options     fields of `Rejection` but weights=, where where= is given
     """
     check_integer("particles", particles, 1, MOST_ANSWERS)
-    how = Rejection(**options)
-    if how.weights == "none":
-        raise ValueError('weights="none" with method="smc", which is about weights; leave it out')
-    check_threshold(threshold)
+    check_number("threshold", threshold, lambda t: 0 <= t <= 1, "from 0 (never resample) to 1 (at every step)")
     is_drawn, tree.sampling = bool(tree.sampling.temperature), tree.sampling.warm()
-    draws = WeightedDraws(tree, [tree.sampling.of_sample(slot) for slot in range(particles)], how)
-    noise = generator(tree.sampling.seed, RESAMPLING)
-
-    def score(texts: list[TextNode]) -> Sequence[float]:
-        assert critic is not None
-        try:
-            return [float(one) for one in critic([tree.data(text).decode(errors="replace") for text in texts])]
-        except Exception as error:
-            raise Dead(texts[0], Ending("error", shorten(f"critic= raised {message_of(error)}"))) from error
+    draws = WeightedDraws(tree, [tree.sampling.of_sample(slot) for slot in range(particles)], Rejection(**options))
+    noise = np.random.Generator(np.random.Philox(key=np.array([tree.sampling.seed, RESAMPLING], np.uint64)))
 
     found = run_particles(
         [tree.root.text] * particles,
         draws,
         lambda shares: systematic(shares, noise.random()),
         threshold=threshold,
-        critic=score if critic is not None else None,
+        critic=None if critic is None else lambda texts: judged(critic, list(map(tree.written, texts))),
     )
-    return answers_of(found, draws, n, noise if is_drawn else None)
-
-
-smc.further = FURTHER  # type: ignore[attr-defined]
-
-
-def answers_of(
-    found: Particles[TextNode], draws: WeightedDraws, n: int, noise: np.random.Generator | None
-) -> list[Result]:
-    """n answers from the particles: drawn by weight, or the heaviest where `noise` is None."""
-    law = found.law()
+    law = law_of(found.texts, found.log_weights)
     if not law:
         slot, ending = min(draws.endings.items())
         raise Dead(found.texts[slot], ending)
-    texts, branches = list(law), draws.branches
-    population = Population(
-        texts=[branches.data(text).decode(errors="replace") for text in texts],
-        tokens=[text.tokens() for text in texts],
-        weights=list(law.values()),
-        log_evidence=found.log_evidence,
-        ess=found.ess,
-        resampled=found.resampled,
-    )
-    if noise is None:
-        ranks = heaviest(population)
-        chosen = [ranks[min(at, len(ranks) - 1)] for at in range(n)]
-    else:
-        chosen = noise.choice(len(texts), size=n, p=np.array(population.weights) / sum(population.weights)).tolist()
-    answers = [draws.result(texts[at], 0) for at in chosen]
-    return [replace(answer, population=population) for answer in answers]
+    texts, weights = list(map(tree.written, law)), list(law.values())
+    evidence = log_mean(found.log_weights)
+    population = Population(texts, [text.tokens() for text in law], weights, evidence, found.ess, found.resampled)
+    if is_drawn:
+        chosen = noise.choice(len(law), size=n, p=np.array(weights) / sum(weights)).tolist()
+    else:  # by the weight of all tokenizations of a text, of which the heaviest is the first; where there are fewer, the last again
+        ranked = list(law_of(texts, np.log(weights)))
+        chosen = [texts.index(ranked[min(at, len(ranked) - 1)]) for at in range(n)]
+    return [replace(tree.result(list(law)[at]), population=population) for at in chosen]
 
 
-def heaviest(population: Population) -> list[int]:
-    """The index of each text's heaviest tokenization, texts ordered by the total weight of all their tokenizations."""
-    totals: dict[str, float] = {}
-    first: dict[str, int] = {}
-    for at, (text, weight) in enumerate(zip(population.texts, population.weights, strict=True)):
-        totals[text] = totals.get(text, 0.0) + weight
-        first.setdefault(text, at)
-    return [first[text] for text in sorted(totals, key=lambda text: -totals[text])]
+smc.further = FURTHER - {"weights"}  # type: ignore[attr-defined]
+
+
+def judged(critic: Callable[[list[str]], Sequence[float]], texts: list[str]) -> list[float]:
+    """The critic's log scores."""
+    found: list[float] = answer_of("critic", lambda _: critic(texts), texts[0], lambda scores: list(map(float, scores)))
+    if len(found) != len(texts) or not all(map(math.isfinite, found)):
+        raise RowFailure(
+            f"ValueError: the critic was asked about {len(texts)} texts and gave {str(found)[:100]}; it returns the log of a "
+            "score for each, a finite number: a score of 0 would take a text out of the law (that is what where= is for)"
+        )
+    return found

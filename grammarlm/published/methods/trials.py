@@ -17,7 +17,7 @@ from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.steps import Steps
 from grammarlm.decoding.tree.tree import Tree
 
-from .stepped import ANSWER, Continuation, SteppedAnswer, entropy_of
+from .stepped import Continuation, SteppedAnswer, entropy_of
 
 
 @search(is_independent=True)
@@ -28,13 +28,14 @@ def trials(tree: Tree, n: int, *, most: int = 6, depth: int = 8) -> list[Result]
     check_integer("most", most, 1, MOST_ANSWERS)
     check_integer("depth", depth, 1, MOST_ANSWERS)
 
+    samplings = [tree.sampling, *(tree.sampling.warm().of_sample(number) for number in range(1, most))]
+
     def advance(answer: SteppedAnswer, here: Continuation, steps: Steps) -> Continuation:
         count = min(most, round(math.exp(min(entropy_of(steps.allowed[0]), 50.0))))
         if count < 2:
-            return answer.certain(here, steps)
-        continuations = [Continuation(steps.texts[0], known={steps.texts[0]: steps}) for _ in range(count)]
-        best = answer.continued(continuations, list(range(ANSWER, ANSWER + count)), depth)
-        best.known = {}  # the whole continuation is taken
-        return best
+            return here.take(tree, steps)
+        text = steps.texts[0]
+        best = answer.continued([Continuation(text, each, known={text: steps}) for each in samplings[:count]], depth)
+        return Continuation(best.text, tree.sampling, is_over=best.is_over, ending=best.ending)  # all of it is taken
 
-    return SteppedAnswer(tree, most).run(advance)
+    return SteppedAnswer(tree).run(advance)

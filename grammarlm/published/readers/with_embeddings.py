@@ -19,8 +19,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from grammarlm.decoding.readers.model_facts import is_transformers_model, width_of
-
-from .model_layers import replaced
+from grammarlm.decoding.readers.model_layers import replaced
 
 
 def with_embeddings(model: Any, embedded: torch.Tensor) -> Any:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Thread
 from time import perf_counter
-from typing import TYPE_CHECKING
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
 from grammarlm.decoding.speculative.draws import goes_on
 from grammarlm.decoding.speculative.shapes import children
 
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draws import Shape
-
-Tips = list[tuple[DraftBuilder, int]]
-Likely = Callable[[Tips], "list[Candidates] | None"]
+THREAD = "grammarlm-draft-ahead"
+Likely = Callable[[Sequence[tuple[DraftBuilder, int]]], "list[Candidates] | None"]
 
 
 @dataclass
@@ -33,60 +29,57 @@ class Round:
     taken: int = 0  # of these, tokens that the next drafts began with, or that were drawn
 
 
-@dataclass
-class Ahead:
-    """What one thread drafts."""
+class Ahead(Thread):
+    """Drafts `ahead` tokens after the next one from the end of each chain, the next one in so many branches: by `likely`, or where
+    that is None the draft."""
 
-    growths: dict[Row, DraftBuilder]
-    lengths: dict[Row, int]  # ids of the text
-    trace: Round
-    thread: Thread = field(default_factory=Thread)
-    errors: list[Exception] = field(default_factory=list)
+    def __init__(
+        self, growths: Sequence[DraftBuilder], drafter: NodeDrafter, ahead: int, branches: int, likely: Likely
+    ):
+        super().__init__(name=THREAD, daemon=True)
+        self._drafter, self._ahead, self._branches, self._likely = drafter, ahead, branches, likely
+        self.trace, self.errors = Round(perf_counter()), list[Exception]()
+        chains = {growth.row: growth.tree.without_asides.tokens for growth in growths if growth.tree.drafted}
+        self.growths: dict[Row, DraftBuilder] = {}  # the same chains, with room for more
+        for row, chain in chains.items():
+            room = min(row.spec.settings.max_tokens - row.count, len(chain) + 2 + ahead) - 1
+            self.growths[row] = longer = DraftBuilder(row, room, growths[0].shape)
+            longer.most = len(chain) + branches * (1 + ahead)
+            longer.add_run(chain)
 
-    @classmethod
-    def of(cls, growths: Sequence[DraftBuilder], ahead: int, branches: int, trace: Round) -> Ahead:
-        """The same chains, all of its own, with room for so many tokens after the next one."""
-        further: dict[Row, DraftBuilder] = {}
-        for growth in growths:
-            left, chain = growth.row.spec.settings.max_tokens - growth.row.count - 1, growth.tree.without_asides.tokens
-            if chain:
-                longer = further[growth.row] = DraftBuilder(growth.row, min(left, len(chain) + 1 + ahead))
-                longer.most = len(chain) + branches * (1 + ahead)
-                longer.add_run(chain)
-        return cls(further, {row: len(row.ids) for row in further}, trace)
-
-    def draft(self, shape: Shape, drafter: NodeDrafter, steps: int, branches: int, likely: Likely) -> None:
-        """So many tokens from the end of each chain, the first in so many branches: by `likely`, or where it is None the draft."""
+    def run(self) -> None:
         began, size = perf_counter(), sum(len(growth.tree) for growth in self.growths.values())
         try:
-            tips = [(growth, growth.tip) for growth in self.growths.values()]
-            for step in range(steps):
-                tips = [(growth, node) for growth, node in tips if growth.depth(node) < growth.room]
-                if not tips:
-                    break
-                width = 1 if step else branches
-                found = (None if step else likely(tips)) or drafter.after(tips, width)
-                tips = [
-                    (g, child)
-                    for (g, node), candidates in zip(tips, found, strict=True)
-                    for child in children(shape, g, node, candidates, width)
-                    if not step or goes_on(shape, g, child, candidates)  # the first one is the target's
-                ]
+            self._draft()
         except Exception as error:
             self.errors.append(error)
         self.trace.drafting = began, perf_counter()
         self.trace.drafted = sum(len(growth.tree) for growth in self.growths.values()) - size
 
+    def _draft(self) -> None:
+        tips = [(growth, growth.tip) for growth in self.growths.values()]
+        for step in range(1 + self._ahead):
+            tips = [(growth, node) for growth, node in tips if growth.depth(node) < growth.room]
+            if not tips:
+                return
+            width = 1 if step else self._branches
+            found = (None if step else self._likely(tips)) or self._drafter.after(tips, width)
+            tips = [
+                (growth, child)
+                for (growth, node), candidates in zip(tips, found, strict=True)
+                for child in children(growth, node, candidates, width)
+                if not step or goes_on(growth, child, candidates)  # the first one is the target's
+            ]
+
     def begin(self, growth: DraftBuilder) -> None:
         """Begins a chain with what was drafted for its row, where the text has gone the same way."""
-        ahead, node = self.growths.get(growth.row), ROOT
+        ahead = self.growths.get(growth.row)
         if ahead is None:
             return
-        for token in growth.ids[self.lengths[growth.row] :]:
-            child = ahead.tree.child(node, token)
-            if child is None:
-                return
-            node = child
+        said = growth.ids[ahead.begins :]
+        *_, node = [ROOT, *ahead.tree.nodes_of(said)]
+        if ahead.depth(node) < len(said):
+            return
         while (child := next(ahead.tree.children(node), None)) is not None:
             if node in ahead.tree.drawn:
                 growth.tree.drawn[growth.tip] = ahead.tree.drawn[node]

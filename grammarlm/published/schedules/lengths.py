@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
 from grammarlm.decoding.speculative.schedule import Schedule
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
 
 
 class Lengths(Schedule):
@@ -29,14 +26,13 @@ class Lengths(Schedule):
         check_integer("pool", pool, 2)
         check_integer("patience", patience, 1)
         self.pool, self.patience = pool, patience
-        self._waited: dict[Row, int] = {}
+        self._waited = self.by_row()  # turns
 
     def begin(self, target: Target, drafter: Drafter) -> None:
         if drafter.has_reader:
             raise ValueError(
                 "a schedule of equal lengths needs to read the target alone: no drafter with a reader of its own"
             )
-        self._waited.clear()
 
     def choose(self, rows: Sequence[Row], size: int, is_ragged: bool) -> Sequence[Row]:
         new = [row for row in rows if not row.has_begun]
@@ -58,9 +54,6 @@ class Lengths(Schedule):
         else:
             batches = [list(equal)[:size] for _, equal in groupby(ordered, length)]
         return min((one for one in batches if not is_late or late in one), key=lambda one: (pads(one), -len(one)))
-
-    def drop(self, row: Row) -> None:
-        self._waited.pop(row, None)
 
 
 def length(row: Row) -> tuple[int, int]:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.model_facts import text_config
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
 from grammarlm.decoding.speculative.schedule import Schedule
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
 
 COPIES = 3  # of a node's logits in float32: those of the target, of the draft, and masked
 OBJECTS = 1024  # bytes of a node's entries in lists, and of its matcher

@@ -10,25 +10,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from threading import Thread
+from contextlib import suppress
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-from grammarlm.decoding.speculative.drafters.drafter import Candidates, NodeDrafter
+from grammarlm.decoding.speculative.drafters.drafter import Drafter, NodeDrafter, Target
 from grammarlm.decoding.speculative.drafters.several import Several
 from grammarlm.decoding.speculative.schedule import Schedule
 
-from .ahead import Ahead, Round, Tips
+from .ahead import Ahead, Round
 from .glimpse import Glimpse
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.drafters.drafter import Drafter, Target
-    from grammarlm.decoding.speculative.draws import Shape
-
-THREAD = "grammarlm-draft-ahead"
 
 
 class Parallel(Schedule):
@@ -41,70 +34,57 @@ class Parallel(Schedule):
         check_integer("ahead", ahead, 1)
         check_integer("branches", branches, 1)
         check_integer("layers", layers, 1, optional=True)
-        self.ahead, self.branches = ahead, branches
-        self._glimpse = None if layers is None else Glimpse(layers)
-        self._rows: list[Row] = []  # of this round
+        self.ahead, self.branches, self._glimpse = ahead, branches, Glimpse(layers)
+        self._rows: Sequence[Row] = ()  # of this round
         self.trace: deque[Round] = deque(maxlen=1000)
         self._running: Ahead | None = None
         self._ready: Ahead | None = None
-        self._sizes: dict[Row, tuple[int, int]] = {}  # ids of the text, nodes of the last chain
+        self._ends = self.by_row()  # ids of the text with the last chain; 0 where there was none
 
     def begin(self, target: Target, drafter: Drafter) -> None:
-        if not isinstance(drafter, NodeDrafter) or isinstance(drafter, Several) or drafter.drafts_by_reader:
+        if not isinstance(drafter, NodeDrafter) or isinstance(drafter, Several) or drafter.has_reader:
             raise ValueError("a parallel schedule needs one drafter that goes on token by token, such as a draft model")
-        self._join()  # of a call that came to no end
-        if self._glimpse is not None:
-            self._glimpse.begin(target.model)
-        self._ready, self._sizes = None, {}
+        with suppress(Exception):  # of a call that came to no end
+            self.read()
+        self._glimpse.begin(target.model)
+        self._ready = None
 
     def rooms(self, rows: Sequence[Row], rooms: Sequence[int]) -> Sequence[int]:
-        return [min(room, 1) if self._was_cut(row) else room for row, room in zip(rows, rooms, strict=True)]
-
-    def _was_cut(self, row: Row) -> bool:
-        ids, nodes = self._sizes.get(row, (0, 0))
-        return nodes > 0 and len(row.ids) <= ids + nodes
+        """One where the last chain was cut."""
+        are_cut = [len(row.ids) <= self._ends.get(row, 0) for row in rows]
+        return [min(room, 1) if is_cut else room for is_cut, room in zip(are_cut, rooms, strict=True)]
 
     def begin_round(self, rows: Sequence[Row], growths: Sequence[DraftBuilder]) -> None:
         """Chains begin with what was drafted ahead, where that has come."""
-        self._rows = list(rows)
+        self._rows = rows
         ready, self._ready = self._ready, None
-        for growth in growths:
-            if ready is not None:
+        if ready is not None:
+            for growth in growths:
                 ready.begin(growth)
+            ready.growths.clear()  # whoever remembers the thread keeps no drafts
 
-    def drafted(self, shape: Shape, drafter: Drafter, growths: Sequence[DraftBuilder]) -> None:
-        self._sizes |= {growth.row: (len(growth.ids), growth.tree.drafted) for growth in growths}
-        began = Round(perf_counter())
-        run = Ahead.of(growths, self.ahead, self.branches, began)
-        given = shape, drafter, 1 + self.ahead, self.branches, self._likely
-        run.thread = Thread(target=run.draft, args=given, name=THREAD, daemon=True)
-        self._running = run
-        if self._glimpse is not None:
-            self._glimpse.watch(THREAD)
-        run.thread.start()
-
-    def _likely(self, tips: Tips) -> list[Candidates] | None:
-        return None if self._glimpse is None else self._glimpse.likely(tips, self._rows)
+    def drafted(self, drafter: Drafter, growths: Sequence[DraftBuilder]) -> None:
+        assert isinstance(drafter, NodeDrafter)
+        for growth in growths:
+            self._ends[growth.row] = len(growth.ids) + growth.tree.drafted if growth.tree else 0
+        self._running = Ahead(growths, drafter, self.ahead, self.branches, self._glimpse.likely)
+        self._glimpse.watch(self._running, self._rows)
+        self._running.start()
 
     def read(self) -> None:
         """Raises what the drafter has raised in its thread; what it has drafted before is of use all the same."""
-        run = self._join()
-        self._ready = run or self._ready
-        if run is not None and run.errors:
-            raise run.errors[0]
-
-    def _join(self) -> Ahead | None:
         run, self._running = self._running, None
         if run is None:
-            return None
+            return
         run.trace.reading = run.trace.began, perf_counter()
-        if self._glimpse is not None:
-            self._glimpse.stop()
-        run.thread.join()
+        self._glimpse.stop()
+        run.join()
         self.trace.append(run.trace)
-        return run
+        self._ready = run
+        for error in run.errors:
+            raise error
 
     def drop(self, row: Row) -> None:
-        self._sizes.pop(row, None)
+        super().drop(row)
         if self._ready is not None:
             self._ready.growths.pop(row, None)

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_function
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.speculative.schedule import Schedule
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 MOST = 8
 PAUSE = 4  # rounds without a draft, for a row whose drafts were of no use
@@ -43,7 +40,7 @@ class Rooms(Schedule):
     def __init__(self, of: Callable[[Sequence[Row]], Sequence[int]] | None = None):
         check_function("of", of)
         self.of = of or self._by_fate
-        self._fates: dict[Row, Fate] = {}
+        self._fates = self.by_row()
 
     def rooms(self, rows: Sequence[Row], rooms: Sequence[int]) -> Sequence[int]:
         return [max(0, min(pair)) for pair in zip(rooms, self.of(rows), strict=True)]
@@ -52,7 +49,7 @@ class Rooms(Schedule):
         return [self._room(row) for row in rows]
 
     def _room(self, row: Row) -> int:
-        fate = self._fates.setdefault(row, Fate())
+        fate: Fate = self._fates.setdefault(row, Fate())
         if fate.paused:
             fate.paused -= 1
             return 0
@@ -65,6 +62,3 @@ class Rooms(Schedule):
             fate.missed, fate.paused = 0, PAUSE - 1
             return 0
         return fate.room
-
-    def drop(self, row: Row) -> None:
-        self._fates.pop(row, None)

@@ -15,34 +15,33 @@ from dataclasses import replace
 from grammarlm.decoding.readers.draft_tree import ROOT
 from grammarlm.decoding.speculative.draft_builder import NODES, DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import NodeDrafter
-from grammarlm.decoding.speculative.draws import Shape, log_chances, taken
+from grammarlm.decoding.speculative.draws import log_chances, taken
 from grammarlm.decoding.speculative.shapes import BRANCHES
 
 
-def best_first(shape: Shape, drafter: NodeDrafter, growths: Sequence[DraftBuilder]) -> None:
+def best_first(drafter: NodeDrafter, growths: Sequence[DraftBuilder]) -> None:
     """Each round takes the most probable open token of each answer, and asks what may follow it."""
-    shape = replace(shape, draws="coupled")  # a choice among draws is none of the rules' draws
     heaps: dict[DraftBuilder, list[tuple[float, int, int, int]]] = {growth: [] for growth in growths}
     number = 0
+    for growth in growths:  # a choice among draws is none of the rules' draws
+        growth.shape = replace(growth.shape, draws="coupled")
     tips = [(growth, ROOT, 0.0) for growth in growths]
     while tips:
         found = drafter.after([(growth, node) for growth, node, _ in tips], BRANCHES)
         for (growth, node, log_p), candidates in zip(tips, found, strict=True):
-            tokens = taken(shape, growth, node, candidates, BRANCHES)
+            tokens = taken(growth, node, candidates, BRANCHES)
             for token, more in zip(tokens, log_chances(growth, tokens, candidates), strict=True):
                 heapq.heappush(heaps[growth], (-(log_p + more), number, node, token))
                 number += 1
-        tips = [tip for growth in growths if (tip := next_best(shape, growth, heaps[growth])) is not None]
+        tips = [tip for growth in growths if (tip := next_best(growth, heaps[growth])) is not None]
 
 
-def next_best(
-    shape: Shape, growth: DraftBuilder, heap: list[tuple[float, int, int, int]]
-) -> tuple[DraftBuilder, int, float] | None:
+def next_best(growth: DraftBuilder, heap: list[tuple[float, int, int, int]]) -> tuple[DraftBuilder, int, float] | None:
     """Adds the most probable open tokens that may come, up to one that may be followed; None where the tree is finished."""
-    while heap and len(growth.tree) < min(NODES, 4 * shape.length):
+    while heap and len(growth.tree) < min(NODES, 4 * growth.shape.length):
         less, _, parent, token = heapq.heappop(heap)
         before = len(growth.tree)
         node = growth.add(token, parent)
-        if node is not None and len(growth.tree) > before and math.exp(-less) >= 1 - (shape.stop or 1.0):
+        if node is not None and len(growth.tree) > before and math.exp(-less) >= 1 - (growth.shape.stop or 1.0):
             return growth, node, -less
     return None

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import NodeDrafter
-from grammarlm.decoding.speculative.draws import Shape
 from grammarlm.decoding.speculative.shapes import levels
 
 WIDTHS = (3, 2, 2)
 
 
-def distinct(shape: Shape, drafter: NodeDrafter, growths: Sequence[DraftBuilder]) -> None:
-    levels(shape, drafter, growths, shape.widths or WIDTHS)
+def distinct(drafter: NodeDrafter, growths: Sequence[DraftBuilder]) -> None:
+    levels(drafter, growths, growths[0].shape.widths or WIDTHS)

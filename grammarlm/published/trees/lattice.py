@@ -1,4 +1,4 @@
-"""The most probable path through a block of candidates that a grammar allows.
+"""The most probable path through a block of candidates that a grammar allows (DiffuSpec, DEER).
 
 A model that fills in several places at once says what is likely at each of them, not which tokens go together. The best path
 takes one candidate of each place, from left to right, such that the grammar reads them one after another. It is found by A*: a
@@ -13,16 +13,18 @@ A stop id ends a path; the places after it then hold stop ids, as the rows of a 
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from grammarlm.decoding.speculative.draws import best_ids
+from grammarlm.decoding.tree.steps import log_softmax
 from grammarlm.masks.draft_tree import ROOT, MaskTree
 from grammarlm.masks.matcher import Matcher
 
 MOST_STEPS = 128  # partial paths that go on: as many from each place
-NOWHERE = -np.inf
 Causal = Callable[[int, int], float]
 
 
@@ -35,111 +37,54 @@ class Lattice:
     @classmethod
     def of(cls, logits: np.ndarray, candidates: int, stop_ids: Sequence[int]) -> Lattice:
         """`logits` [places, V]; stop ids are candidates of their own."""
-        logits = logits.astype(np.float64)
-        best = logits.max(1, keepdims=True)
-        log_p = logits - best - np.log(np.exp(logits - best).sum(1, keepdims=True))
+        log_p = log_softmax(logits.astype(np.float64))
         known = [stop for stop in stop_ids if stop < logits.shape[1]]
-        stops = log_p[:, known].max(1) if known else np.full(len(logits), NOWHERE)
-        log_p[:, known] = NOWHERE
-        count = min(candidates, log_p.shape[1])
-        tokens = np.argpartition(-log_p, count - 1, axis=1)[:, :count]
-        tokens = np.take_along_axis(tokens, np.argsort(-np.take_along_axis(log_p, tokens, 1), 1, kind="stable"), 1)
+        stops = log_p[:, known].max(1) if known else np.full(len(logits), -np.inf)
+        log_p[:, known] = -np.inf
+        tokens = best_ids(log_p, candidates)
         return cls(tokens, np.take_along_axis(log_p, tokens, 1), stops)
 
-    def __len__(self) -> int:
-        return len(self.tokens)
 
+def best_path(lattice: Lattice, matcher: Matcher | None, causal: Causal | None = None, last: int = -1) -> list[int]:
+    """The best path; where there is no complete one, the longest.
 
-@dataclass(frozen=True)
-class Partial:
-    """A path so far; `options` are what it may go on with, the best one first: (worth of the longer path, token; None: a stop)."""
-
-    tokens: tuple[int, ...]
-    node: int  # of the mask tree
-    options: tuple[tuple[float, int | None], ...] = ()
-
-
-def best_paths(
-    lattice: Lattice, matcher: Matcher | None, count: int = 1, causal: Causal | None = None, last: int = -1
-) -> list[list[int]]:
-    """The `count` best paths, the best one first; where there is no complete one, the longest.
-
-    causal   of (a token, the one before it; at first `last`): a log-probability that is added, of a model that
-             reads from left to right
+    causal   of (a token, the one before it; at first `last`): a log-probability that is added
     """
-    search = Search(lattice, matcher, count, causal, last)
-    found: list[tuple[int, ...]] = []
-    while search.open_paths and len(found) < count:
-        complete = search.step()
-        if complete is not None:
-            found.append(complete)
-    return [list(tokens) for tokens in found or [search.longest]]
+    masks, places = None if matcher is None else MaskTree(matcher), len(lattice.tokens)
+    # What the places from here on could give at best, and what stop ids would.
+    left = [*np.maximum(lattice.log_p[:, 0], lattice.stops)[::-1].cumsum()[::-1].tolist(), 0.0]
+    stopped = lattice.stops[::-1].cumsum()[::-1].tolist()
+    futures: list[set[Hashable]] = [set() for _ in range(places)]
+    numbers = itertools.count()
+    # (-promise, -place, number, tokens, node after them, worth, token that comes next; None: a stop)
+    heap: list[tuple[float, int, int, tuple[int, ...], int, float, int | None]] = []
 
-
-class Search:
-    def __init__(self, lattice: Lattice, matcher: Matcher | None, count: int, causal: Causal | None, last: int):
-        self._lattice, self._count, self._causal, self._last = lattice, count, causal, last
-        self._masks = None if matcher is None else MaskTree(matcher)
-        best = np.maximum(lattice.log_p[:, 0], lattice.stops)
-        # What the places from here on could give at best, and what stop ids would.
-        self._left = [*np.cumsum(best[::-1])[::-1].tolist(), 0.0]
-        self._stopped = np.cumsum(lattice.stops[::-1])[::-1].tolist()
-        self._candidates = [
-            list(zip(log_p, tokens, strict=True))
-            for log_p, tokens in zip(lattice.log_p.tolist(), lattice.tokens.tolist(), strict=True)
-        ]
-        self._came: dict[Hashable, int] = {}
-        self._room = [max(1, MOST_STEPS // len(lattice))] * len(lattice)
-        # (-promise, -places, number, path, which of its options)
-        self.open_paths: list[tuple[float, int, int, Partial, int]] = []
-        self.steps = 0
-        self.longest: tuple[int, ...] = ()
-        self._open((), 0.0, ROOT)
-
-    def step(self) -> tuple[int, ...] | None:
-        """Takes the most promising option of all: its path, where that is complete."""
-        *_, partial, number = heapq.heappop(self.open_paths)
-        self._push(partial, number + 1)
-        worth, token = partial.options[number]
-        if token is None:
-            return partial.tokens if self._masks is None or self._masks.is_accepting(partial.node) else None
-        node = ROOT if self._masks is None else self._masks.add(token, partial.node)
-        if node is None:
-            return None
-        tokens = (*partial.tokens, token)
-        if len(tokens) == len(self._lattice):
-            return tokens
-        self._open(tokens, worth, node)
-        return None
-
-    def _open(self, tokens: tuple[int, ...], worth: float, node: int) -> None:
-        """A path that goes on, unless enough of the same future have, or enough of its length."""
-        place = len(tokens)
-        if place > len(self.longest):
-            self.longest = tokens
-        key = (place, None if self._masks is None else self._masks.key(node), tokens[-1:])
-        self._came[key] = self._came.get(key, 0) + 1
-        if self._came[key] > self._count or not self._room[place]:
+    def go_on(tokens: tuple[int, ...], node: int, worth: float) -> None:
+        """What may come after a path, unless one of the same future has gone on, or enough of its length."""
+        place, before = len(tokens), tokens[-1] if tokens else last
+        future = None if masks is None else masks.key(node), tokens[-1:]
+        if future in futures[place] or len(futures[place]) == max(1, MOST_STEPS // places):
             return
-        self._room[place] -= 1
-        before = tokens[-1] if tokens else self._last
-        options: list[tuple[float, int | None]] = [
-            (worth + log_p + (self._causal(token, before) if self._causal else 0.0), token)
-            for log_p, token in self._candidates[place]
-        ]
-        if self._causal:
-            options.sort(key=lambda option: -option[0])
-        stop = worth + self._stopped[place]
-        at = next((at for at, each in enumerate(options) if self._promise(*each, place) < stop), len(options))
-        options.insert(at, (stop, None))
-        self._push(Partial(tokens, node, tuple(options)), 0)
+        futures[place].add(future)
+        options: list[tuple[int | None, float, float]] = [(None, worth, stopped[place])]
+        for token, log_p in zip(lattice.tokens[place].tolist(), lattice.log_p[place].tolist(), strict=True):
+            options.append((token, worth + log_p + (causal(token, before) if causal else 0.0), left[place + 1]))
+        for following, own, promise in options:
+            if own + promise > -np.inf:
+                heapq.heappush(heap, (-own - promise, -place, next(numbers), tokens, node, own, following))
 
-    def _promise(self, worth: float, token: int | None, place: int) -> float:
-        return worth if token is None else worth + self._left[place + 1]
-
-    def _push(self, partial: Partial, number: int) -> None:
-        if number < len(partial.options):
-            promise = self._promise(*partial.options[number], len(partial.tokens))
-            if promise > NOWHERE:
-                self.steps += 1
-                heapq.heappush(self.open_paths, (-promise, -len(partial.tokens), self.steps, partial, number))
+    go_on((), ROOT, 0.0)
+    longest: tuple[int, ...] = ()
+    while heap:
+        *_, tokens, node, worth, token = heapq.heappop(heap)
+        if token is None:
+            if masks is None or masks.is_accepting(node):
+                return list(tokens)
+            continue
+        after = ROOT if masks is None else masks.add(token, node)
+        if after is not None:
+            longest = max(longest, (*tokens, token), key=len)
+            if len(longest) == places:
+                return list(longest)
+            go_on((*tokens, token), after, worth)
+    return list(longest)

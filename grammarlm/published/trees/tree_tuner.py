@@ -1,7 +1,7 @@
 """Which tree of candidates pays most, by how often the candidate of each rank is right, and by what a forward costs (PPD).
 
     tree = tune_tree(rates, seconds)
-    gl.Draft(Rows(ahead, tree=tree))
+    gl.Draft(Rows(ahead), tree=tree)
 
 `rates[depth][rank]`: how often the candidate of that rank is drawn at that depth, where what leads to it was. A node is drawn as
 often as the product of the rates on the way to it, and a round draws one token more than nodes, on average their sum. Since no node
@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-Path = tuple[int, ...]
+from grammarlm.decoding.speculative.draft_builder import Path
 
 
 def tune_tree(rates: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[Path]:

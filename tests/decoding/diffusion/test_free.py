@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.diffusion.free import FreeCanvas
-from grammarlm.decoding.diffusion.shrinking import ShrinkingCanvas
+from grammarlm.decoding.diffusion.shrinking import shrinking_canvas
 from tests.decoding.diffusion.every_row import by_softmax, check, ids_of
 from tests.decoding.diffusion.languages import LETTERS, Language
 
@@ -59,7 +59,7 @@ def test_a_canvas_with_holes_that_shrink_is_exact(holes) -> None:
     """All rows: for each size of the holes the rows of the language of that length, EMPTY where positions are left out."""
     language = Language("(ab|c)*a?", LETTERS, 5)
     constraint, empty = gl.compile(language.grammar, language.vocab), language.vocab.size
-    canvas = ShrinkingCanvas(5, holes, empty, constraint.canvas)
+    canvas = shrinking_canvas(5, holes, empty, constraint.canvas)
     rows = []
     for keeps in itertools.product(*(range(end - first + 1) for first, end in holes)):
         out = {at for (first, end), kept in zip(holes, keeps, strict=True) for at in range(first + kept, end)}
@@ -80,4 +80,4 @@ def test_a_canvas_with_holes_that_shrink_is_exact(holes) -> None:
 
 def test_too_many_sizes_are_refused() -> None:
     with pytest.raises(gl.UnsupportedFeature, match="combinations of sizes"):
-        ShrinkingCanvas(99, [(0, 20), (30, 50)], 5, lambda n: FreeCanvas(n, VOCAB))
+        shrinking_canvas(99, [(0, 20), (30, 50)], 5, lambda n: FreeCanvas(n, VOCAB))

@@ -8,7 +8,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.diffusion import SAMPLERS
-from grammarlm.decoding.diffusion.several import EitherCanvas, canvas_of
+from grammarlm.decoding.diffusion.several import SeveralCanvases, Way, canvas_of
 from tests.decoding.diffusion.every_row import check
 from tests.decoding.diffusion.families import STOPS, TOKENS, VOCAB
 from tests.decoding.diffusion.languages import LETTERS, Language
@@ -38,7 +38,8 @@ def test_either_of_two_canvases_is_exact() -> None:
     patterns = ["(ab|c)*a?", "(ba|cc)+", "a?b?c?a?"]
     one = Language("|".join(patterns), LETTERS, 5)
     each = [gl.compile(gl.Regex(pattern), one.vocab).canvas(5) for pattern in patterns]
-    canvas, size = EitherCanvas(each, 5, one.vocab.size), one.vocab.size
+    size = one.vocab.size
+    canvas = SeveralCanvases([Way(way, 5) for way in each], 5, size, size)
     for number in range(120):
         random = np.random.default_rng(number)
         row = one.rows[random.integers(len(one.rows))].copy()

@@ -84,7 +84,7 @@ def test_smc_comes_to_the_law_of_the_model_given_the_grammar(options):
 WHERE_PREFIX = {"where": CONSTRAINTS["predicate"]["where"]}
 
 
-@pytest.mark.parametrize("options", [{}, {"extra": 1}, {"weights": "geometric"}, {"batch": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"extra": 1}, {"batch": 2}], ids=str)
 def test_awrs_weighs_what_a_predicate_takes(options):
     """The predicate knows beginnings only, so each that it accepts may end: those texts are the language."""
     prefixes = {spelled(text) for text in DEAD_END.prefixes}
@@ -303,7 +303,7 @@ def test_trials_keep_the_least_perplexity():
         ({"method": "awrs", "top_p": 0.5}, "top_p= with method='awrs'"),
         ({"method": "trials", "min_p": 0.5}, "min_p= with method='trials'"),
         ({"method": "smc", "particles": 0}, "particles"),
-        ({"method": "smc", "weights": "none"}, 'weights="none"'),
+        ({"method": "smc", "threshold": 1.5}, "threshold"),
         ({"method": "beam", "beams": 2, "n": 3}, "n=3 with beams=2"),
         ({"method": "beam", "temperature": 1.0}, "temperature= with method"),
         ({"method": "beam", "min_p": 0.1}, "min_p= with method='beam'"),

@@ -7,7 +7,7 @@ import pytest
 from grammarlm.decoding.readers.cached import static_caches_are_right
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import open_reader
-from grammarlm.published.readers.recurrent import RecurrentReader
+from grammarlm.decoding.readers.recurrent import RecurrentReader
 from grammarlm.published.readers.split import SplitReader
 from tests.decoding.random_models import Forwards, random_model
 from tests.decoding.readers.sources import SOURCES, WIDTH, Source, check, go_back, more, reorder, some_tree

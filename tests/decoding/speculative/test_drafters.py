@@ -15,7 +15,6 @@ from grammarlm.published.drafters.cascade import Cascade
 from grammarlm.published.drafters.features import Features
 from grammarlm.published.drafters.nested import Nested
 from grammarlm.published.drafters.recycle import Recycle
-from grammarlm.published.drafters.rows import Rows
 from grammarlm.published.schedules.parallel import Parallel
 from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, Sure, transformers_model
@@ -351,24 +350,15 @@ PATHS = {
     **{tree: (lambda p, tree=tree: (Sure(p), {"tree": tree})) for tree in ("chain", "fixed", "distinct", "best_first")},
     "cascade": lambda p: (Cascade(ModelDrafter(Sure(p)), Sure(p), ahead=2), {}),
     "three tiers": lambda p: (Cascade(Cascade(ModelDrafter(Sure(0.5)), Sure(p)), Sure(p)), {}),
-    "tuned rows": lambda p: (tuned(p), {}),
+    "a tree of one's own": lambda p: (Sure(p), {"tree": [(0,) * depth for depth in range(1, 21)]}),
     "ahead": lambda p: (Sure(p), {"schedule": Parallel(ahead=9)}),
 }
-
-
-def tuned(p):
-    """Rows whose own tree is a chain of 20."""
-    return Rows(
-        lambda seen, said: Sure(p).logits.double().expand(len(said), -1),
-        output=torch.nn.Identity(),
-        tree=[(0,) * depth for depth in range(1, 21)],
-    )
 
 
 def longest_path(way, p, **options):
     """The longest path that is drafted."""
     drafter, own = PATHS[way](p)
-    trees, model = [], transformers_model("Llama") if way == "tuned rows" else HashModel(1, 2)
+    trees, model = [], HashModel(1, 2)
     kept = drafter if isinstance(drafter, Drafter) else ModelDrafter(drafter)
     kept.drawn = lambda row, tree, nodes: (trees.append(tree), type(kept).drawn(kept, row, tree, nodes))[1]
     gl.generate(
@@ -462,8 +452,6 @@ def test_a_cascade_shows_the_target_chains_only():
     assert max(len(tokens) for tokens, _ in trees["none"]) == 6
     assert calls["right"] < 0.6 * calls["none"]
     assert calls["wrong"] >= calls["none"]
-    with pytest.raises(ValueError, match="Cascade drafts a chain of its own: it needs tree='chain'"):
-        gl.Draft(Cascade(Recycle(), middle), tree="fixed")
 
 
 def test_the_smallest_model_that_is_sure_drafts():

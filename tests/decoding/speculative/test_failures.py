@@ -14,7 +14,8 @@ from grammarlm.published.acceptance.judge import Judge
 from grammarlm.published.acceptance.steps import Steps
 from grammarlm.published.drafters.cascade import Cascade
 from grammarlm.published.drafters.recycle import Recycle
-from grammarlm.published.schedules.parallel import THREAD, Parallel
+from grammarlm.published.schedules.ahead import THREAD
+from grammarlm.published.schedules.parallel import Parallel
 from tests.decoding.speculative.byte_ngrams import BYTES
 from tests.decoding.speculative.draft_models import VOCAB, Agreeing, HashModel, transformers_model
 from tests.decoding.speculative.noise import LANGUAGES, TARGET, Table, answer_law, furthest, member_law
@@ -58,9 +59,9 @@ def answers(draft, model=MODEL, **options):
 
 
 WAYS = [
-    *((Copy, method, ()) for method in ("learn", "drawn", "open", "runs", "finish", "reading", "drop")),
-    *((Recycle, method, ()) for method in ("observe", "after", "open", "close", "drawn")),
-    *((ModelDrafter, method, (near(),)) for method in ("open", "after", "close", "learn", "drop")),
+    *((Copy, method, ()) for method in ("learn", "drawn", "open", "runs", "drop", "finish")),
+    *((Recycle, method, ()) for method in ("observe", "after", "open", "drawn")),
+    *((ModelDrafter, method, (near(),)) for method in ("open", "after", "drop", "learn")),
 ]
 
 

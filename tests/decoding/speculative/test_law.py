@@ -176,8 +176,8 @@ def test_with_q_of_a_stale_context_the_law_is_another(monkeypatch):
     """SJD with the q that a place had in the round before, of another text: not what its token was drawn from."""
     stale, kept = {}, draws.picked
 
-    def picked(shape, growth, node, row, width):
-        tokens = kept(shape, growth, node, row, width)
+    def picked(growth, node, row, width):
+        tokens = kept(growth, node, row, width)
         place = len(growth.ids) + growth.depth(node)
         drawn, q = growth.tree.drawn[node]
         growth.tree.drawn[node] = drawn, stale.get(place, q)

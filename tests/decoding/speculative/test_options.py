@@ -91,7 +91,6 @@ LAYERED = {
     "heads": lambda: (heads(), {}),
     "features": lambda: (features(), {}),
     "rows": lambda: (made.Rows(random_ahead(3)), {}),
-    "tuned rows": lambda: (made.Rows(random_ahead(3), tree=RANKS), {}),
 }
 ALL = {**BARE, **LAYERED}
 
@@ -192,8 +191,8 @@ def wanted(number, drafter, option):
     """Trees to try."""
     return [
         tree
-        for at, tree in enumerate(gl.Draft.TREES)
-        if number is None or (number + at) % 4 == 0
+        for at, tree in enumerate((*gl.Draft.TREES, RANKS))
+        if number is None or (number + at) % 5 == 0
         if not is_none_of_its_business(drafter, tree, option)
     ]
 

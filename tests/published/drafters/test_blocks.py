@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.masks.draft_tree import MaskTree
 from grammarlm.published.drafters.blocks import Blocks
 from grammarlm.published.drafters.fill import Fill
-from grammarlm.published.trees.lattice import Lattice, best_paths
+from grammarlm.published.trees.lattice import MOST_STEPS, Lattice, best_path
 from tests.decoding.planted import Planted, noise
 from tests.decoding.speculative.draft_models import GRAMMARS, STOP, VOCAB, WIDTH, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
@@ -111,7 +112,7 @@ LETTERS = [2 + ord(letter) for letter in "abcd"]
 
 def brute_force(lattice, valid, may_end):
     """The best of all paths: complete ones, or ended by stops; else the longest."""
-    places = len(lattice)
+    places = len(lattice.tokens)
     found = []
     for length in range(places + 1):
         for choice in itertools.product(range(lattice.tokens.shape[1]), repeat=length):
@@ -148,8 +149,7 @@ def test_the_best_path_is_that_of_brute_force(pattern):
         places, worth, tokens = brute_force(
             lattice, lambda tokens: spelled(tokens) in prefixes, lambda tokens: spelled(tokens) in texts
         )
-        (found,) = best_paths(lattice, constraint.matcher())
-        assert found == tokens, (places, worth)
+        assert best_path(lattice, constraint.matcher()) == tokens, (places, worth)
 
 
 def test_the_best_path_with_a_causal_model_is_that_of_brute_force():
@@ -169,16 +169,16 @@ def test_the_best_path_with_a_causal_model_is_that_of_brute_force():
             return own + sum(causal(token, before) for before, token in itertools.pairwise(tokens))
 
         best = max(itertools.product(range(4), repeat=6), key=worth)
-        (found,) = best_paths(lattice, None, 1, causal, LETTERS[0])
+        found = best_path(lattice, None, causal, LETTERS[0])
         assert found == [int(lattice.tokens[at, rank]) for at, rank in enumerate(best)]
-        changed += found != best_paths(lattice, None)[0]
+        changed += found != best_path(lattice, None)
     assert changed
 
 
-def test_long_blocks_take_few_steps():
+def test_long_blocks_take_few_steps(monkeypatch):
     """DEER: 32 places of eight candidates, in JSON and where the places contradict each other: the work is bounded."""
-    from grammarlm.published.trees.lattice import MOST_STEPS, Search
-
+    steps, add = [], MaskTree.add
+    monkeypatch.setattr(MaskTree, "add", lambda *given: steps.append(given) or add(*given))
     rng = np.random.default_rng(5)
     text = b'{"name":"abcdef","many":123456,"ok":true}'[:32]
     right = rng.normal(0, 1, (32, WIDTH))
@@ -188,11 +188,9 @@ def test_long_blocks_take_few_steps():
     cases = ((right, GRAMMARS["schema"]), (wrong, gl.Regex("(ab|ba){12}(c|d){12}")))
     for logits, grammar in cases:
         lattice = Lattice.of(logits, 8, VOCAB.stop_ids)
-        search = Search(lattice, gl.compile(grammar, VOCAB).matcher(), 1, None, -1)
-        while search.open_paths and search.step() is None:
-            pass
-        assert len(search.longest) + 1 >= 32
-        assert search.steps <= 9 * MOST_STEPS + 32
+        steps.clear()
+        assert len(best_path(lattice, gl.compile(grammar, VOCAB).matcher())) >= 31
+        assert len(steps) <= 8 * MOST_STEPS
 
 
 # ------------------------------------------------------------------ diffusion models

@@ -83,9 +83,9 @@ def test_counted_bytes_draft_in_every_language(vocab, schema):
         assert out.text == text
         assert "\ufffd" not in out.text
     tokens, forwards = sum(len(out.tokens) for out in outs), sum(out.stats.forwards for out in outs)
-    print(f"tokens a forward {tokens / forwards:.2f}, hit rate {draft.drafter.hit_rate:.2f}")
+    print(f"tokens a forward {tokens / forwards:.2f}, hit rate {draft.drafter.spellings.hit_rate:.2f}")
     assert tokens >= 2.5 * forwards
-    assert 0 < draft.drafter.hit_rate < 1
+    assert 0 < draft.drafter.spellings.hit_rate < 1
 
 
 class Current:
@@ -123,7 +123,7 @@ def test_the_table_learns_how_the_target_spells():
             out = gl.generate(target, [5, 6], vocab=VOCAB, max_tokens=40, draft=draft)
             assert out.tokens == said
             forwards[kind].append(out.stats.forwards)
-        rates.append(drafter.hit_rate)
+        rates.append(drafter.spellings.hit_rate)
     assert rates[0] > 0.8
     assert rates[1] == 0
     assert sum(forwards[Forgetful]) > 1.4 * sum(forwards[OtherVocabulary])

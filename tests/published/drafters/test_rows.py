@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.published.drafters.ahead import hidden_transfer, prompt_tokens
+from grammarlm.published.drafters.positions import Positions, hidden_transfer, prompt_tokens
 from grammarlm.published.drafters.rows import Rows
 from grammarlm.published.readers.ephemeral import Ephemeral
 from grammarlm.published.trees.tree_tuner import tune_tree
@@ -135,9 +135,7 @@ KINDS = ("ids", "embedded", "transferred")
 def test_ephemeral_positions_change_nothing(llama, kind, count):
     """ConFu (ids), PPD (embedded), Hidden Transfer (transferred): EQ with random weights."""
     ephemeral, _ = positions(kind, llama)
-    drafted, _ = same_answers(
-        llama, lambda tree: gl.Draft(Rows(random_ahead(4), ephemeral=ephemeral), tree=tree), count
-    )
+    drafted, _ = same_answers(llama, lambda tree: gl.Draft(Positions(ephemeral, random_ahead(4)), tree=tree), count)
     assert drafted > 20
 
 
@@ -159,7 +157,7 @@ def test_ephemeral_positions_are_where_they_belong(llama, kind, tree):
 
     calls = []
     hook = llama.model.layers[1].register_forward_hook(lambda *_: calls.append(1))
-    out = ask(llama, Rows(ahead, ephemeral=ephemeral), tree)
+    out = ask(llama, Positions(ephemeral, ahead), tree)
     hook.remove()
     assert out.tokens == text
     assert forwards_of(out) >= ENOUGH
@@ -172,7 +170,7 @@ def test_models_without_such_attention_are_refused():
         (transformers_model("Gemma3Text"), "need a model whose attention reads trees by a mask"),
         (transformers_model("Mamba"), "need a model whose attention reads trees by a mask"),
     ):
-        draft = gl.Draft(Rows(random_ahead(1), ephemeral=Ephemeral(ids=[4])))
+        draft = gl.Draft(Positions(Ephemeral(ids=[4]), random_ahead(1)))
         with pytest.raises(ValueError, match=message):
             gl.generate(model, [5], vocab=VOCAB, max_tokens=5, draft=draft)
 
@@ -224,8 +222,8 @@ def test_a_tuned_tree_is_drafted(llama):
     tree = tune_tree([[0.5, 0.5], [0.5, 0.5]], [1.0] * 7)
     assert set(tree) == {(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)}
     chain = ask(llama, Rows(ahead, output=torch.nn.Identity()))
-    tuned = ask(llama, Rows(ahead, output=torch.nn.Identity(), tree=tree))
+    tuned = ask(llama, Rows(ahead, output=torch.nn.Identity()), tree)
     assert chain.tokens == tuned.tokens == text
     assert chain.stats.forwards >= 1.4 * tuned.stats.forwards
-    drafter = lambda tree: gl.Draft(Rows(random_ahead(2), tree=[(0,), (1,), (0, 0), (1, 0)]))  # noqa: E731
-    assert same_answers(llama, drafter, 4)[0] > 20
+    drafter = lambda tree: gl.Draft(Rows(random_ahead(2)), tree=tree)  # noqa: E731
+    assert same_answers(llama, drafter, 4, [[(0,), (1,), (0, 0), (1, 0)]])[0] > 20

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from grammarlm.published.methods.exponential_race import ExponentialRace
-from grammarlm.published.methods.rejection import NO_TOKEN, Drawn, Rejection, run_together
-from tests.decoding.enumeration import EnumeratedRace, outcomes
+from grammarlm.decoding.predicate import run_together
+from grammarlm.published.methods.exponential_race import arrivals
+from grammarlm.published.methods.rejection import NO_TOKEN, Drawn, Rejection
+from tests.decoding.enumeration import enumerated_race, outcomes
 
 SMALL = [[0.5, 0.3, 0.2], [0.98, 0.015, 0.005], [0.4, 0.3, 0.2, 0.1], [0.25] * 4, [0.9, 1e-6, 0.1 - 2e-6, 1e-6]]
 FIVE, SIX = [0.1, 0.15, 0.2, 0.25, 0.3], [0.35, 0.25, 0.2, 0.1, 0.06, 0.04]
@@ -22,13 +23,11 @@ FINITE = [
         for batch in (1, 2, 3)
     ),
     *(Rejection(extra=1, share=share, clip=clip) for share in (0.5, 2) for clip in (None, 3)),
-    *(Rejection("geometric", accepts=accepts, clip=clip) for accepts in (2, 3) for clip in (1, 2, 3)),
 ]
 
 
 def name(how):
-    used = {"des_raj": ("extra", "share", "batch"), "geometric": ("accepts",)}[how.weights]
-    return "-".join([how.weights, *(f"{field}{getattr(how, field)}" for field in used), f"clip{how.clip}"])
+    return "-".join(f"{field}{getattr(how, field)}" for field in ("extra", "share", "batch", "clip"))
 
 
 def answered(questions, f):
@@ -47,15 +46,14 @@ def weighted_law(p, f, how, total=1.0):
     """For each token E[w 1{t = a}], and the probability of all outcomes together."""
     law, whole = np.zeros(len(p)), 0.0
     for probability, (drawn, asked) in outcomes(
-        lambda choices: answered(how.draw(EnumeratedRace(p, choices, total)), f)
+        lambda choices: answered(how.draw(enumerated_race(p, choices, total)), f)
     ):
         whole += probability
-        assert drawn.checks == len(asked) == len(set(asked))  # nothing is asked twice
+        assert len(asked) == len(set(asked))  # nothing is asked twice
         if drawn.token == NO_TOKEN:
             assert drawn.log_weight == -math.inf
         else:
             assert f[drawn.token]
-            assert drawn.log_p == pytest.approx(math.log(p[drawn.token] / total), abs=1e-12)
             law[drawn.token] += probability * math.exp(drawn.log_weight)
     return law, whole
 
@@ -86,36 +84,23 @@ def test_five_tokens_under_a_mask(how):
 @pytest.mark.proof
 @pytest.mark.parametrize("how", FINITE, ids=name)
 def test_every_variant_on_more_tokens(how, record_property):
-    sizes = [FIVE] if how.weights == "geometric" else [FIVE, SIX]
-    for p in sizes:
+    for p in (FIVE, SIX):
         assert_proper(p, how, all_predicates(len(p)))
-    record_property("cases", sum(2 ** len(p) for p in sizes))
-
-
-@pytest.mark.parametrize("p", [[0.6, 0.4], [0.85, 0.1, 0.05]], ids=len)
-def test_geometric_weights_without_an_end(p):
-    """Infinitely many outcomes: those less probable than 1e-15 are left out, so most of the mass must be accepted."""
-    assert_proper(p, Rejection("geometric"), [f for f in all_predicates(len(p)) if f[0]])
+    record_property("cases", 2 ** len(FIVE) + 2 ** len(SIX))
 
 
 def test_a_wrong_weight_is_noticed():
-    """The enumeration can fail: a second round that starts afresh, whose weight is biased."""
+    """The enumeration can fail: the weight of a draw with replacement, whose number of rejections is not that of this one."""
 
-    def fresh(race):
-        first = yield from Rejection("none").draw(race)
-        if first.token == NO_TOKEN:
-            return first
-        gone = first.checks - 1
-        mass = math.log(
-            sum(race.p) - sum(race.p[i] for i, runs in enumerate(race.runs) if not runs and i != first.token)
-        )
-        race.runs = [True] * len(race.runs)
-        second = yield from Rejection("none").draw(race)
-        return Drawn(first.token, mass - math.log(gone + second.checks), first.log_p, first.checks + second.checks)
+    def biased(race):
+        for checks, arrival in enumerate(race, 1):
+            if (yield [arrival.token])[0]:
+                return Drawn(arrival.token, -math.log(checks))
+        return Drawn()
 
     p, f = SMALL[0], (0, 1, 1)
     law = np.zeros(3)
-    for probability, (drawn, _) in outcomes(lambda choices: answered(fresh(EnumeratedRace(p, choices)), f)):
+    for probability, (drawn, _) in outcomes(lambda choices: answered(biased(enumerated_race(p, choices)), f)):
         law[drawn.token] += probability * math.exp(drawn.log_weight)
     assert abs(law.sum() - 0.5) > 0.01
 
@@ -131,10 +116,10 @@ def noise(logits, seed, position):
 
 
 def race(logits, seed=0, position=0):
-    return ExponentialRace(*noise(logits, seed, position), lambda: np.random.default_rng([seed, position]))
+    return arrivals(*noise(logits, seed, position))
 
 
-@pytest.mark.parametrize("how", [Rejection(), Rejection(extra=1, share=0), Rejection("geometric")], ids=name)
+@pytest.mark.parametrize("how", [Rejection(), Rejection(extra=1, share=0)], ids=name)
 @pytest.mark.parametrize("log_z", [-14, -40, -500])
 def test_a_predicate_that_takes_nearly_all_of_the_mass(how, log_z):
     """1 - (sum of what is rejected) would be nothing but rounding from 1e-7 on, and the weight 0."""
@@ -143,9 +128,7 @@ def test_a_predicate_that_takes_nearly_all_of_the_mass(how, log_z):
     log_whole = math.log(sum(math.exp(x) for x in logits))
     for position in range(20):
         drawn, _ = answered(how.draw(race(logits, 1, position)), f)
-        # All that are left are accepted, which des_raj finds out; geometric divides by misses.
-        away = {"des_raj": 1e-9, "geometric": 12}[how.weights]
-        assert drawn.log_weight == pytest.approx(math.log(3) + log_z + 5.0 - log_whole, abs=away)
+        assert drawn.log_weight == pytest.approx(math.log(3) + log_z + 5.0 - log_whole, abs=1e-9)
 
 
 def test_a_race_comes_in_the_order_of_all_arrivals():
@@ -157,39 +140,15 @@ def test_a_race_comes_in_the_order_of_all_arrivals():
         running = race(logits, 5, int(spread))
         log_p, uniform = noise(logits, 5, int(spread))
         with np.errstate(invalid="ignore"):
-            arrivals = np.where(log_p > -np.inf, np.log(-np.log1p(-uniform.astype(float))) - log_p, np.inf)
+            times = np.where(log_p > -np.inf, np.log(-np.log1p(-uniform.astype(float))) - log_p, np.inf)
         left = sorted(log_p[log_p > -np.inf].tolist())
-        for token in np.argsort(arrivals, kind="stable")[: len(left)].tolist():
-            arrival = running.next()
+        for token in np.argsort(times, kind="stable")[: len(left)].tolist():
+            arrival = next(running)
             assert arrival.token == token
             mass = left[-1] + math.log(math.fsum(math.exp(x - left[-1]) for x in left))
             assert arrival.log_mass == pytest.approx(mass, abs=1e-9)
             left.remove(arrival.log_p)
-        assert running.next() is None
-        assert running.log_mass() == -math.inf
-
-
-def test_who_is_put_back_comes_as_in_a_draw_with_replacement():
-    """Two tokens leave, the others come again and again: counts against their law, and misses against theirs."""
-    p = np.array([0.4, 0.05, 0.2, 0.3, 0.05])
-    running = race(np.log(p), 8)
-    counts, misses, gone = np.zeros(5), [], {0, 1}
-    left = set(gone)
-    while left:
-        token = running.next().token
-        left.discard(token)
-        if token not in gone:
-            running.put_back(token)
-    for _ in range(3000):
-        misses.append(running.misses(math.inf))
-        token = running.next().token
-        counts[token] += 1
-        running.put_back(token)
-    expected = 3000 * np.where(np.arange(5) < 2, 0, p) / 0.55
-    assert counts[:2].sum() == 0
-    assert ((counts[2:] - expected[2:]) ** 2 / expected[2:]).sum() < 2 + 5 * 2
-    assert np.mean(misses) == pytest.approx(0.45 / 0.55, abs=5 * math.sqrt(0.45) / 0.55 / math.sqrt(3000))
-    assert max(running.misses(1) for _ in range(50)) == 1
+        assert next(running, None) is None
 
 
 def test_samplers_together_ask_each_question_once_and_return_what_each_returns_alone():
@@ -204,20 +163,16 @@ def test_samplers_together_ask_each_question_once_and_return_what_each_returns_a
 
     states, how = "abbaabba", Rejection(extra=3)
     drawn = run_together([(state, how.draw(race(logits[state], seed))) for seed, state in enumerate(states)], check)
-    alone = [answered(how.draw(race(logits[state], seed)), fine[state])[0] for seed, state in enumerate(states)]
+    both = [answered(how.draw(race(logits[state], seed)), fine[state]) for seed, state in enumerate(states)]
+    alone = [drawn for drawn, _ in both]
     assert [(one.token, one.log_weight) for one in drawn] == [(one.token, one.log_weight) for one in alone]
     pairs = [pair for call in asked for pair in call]
-    assert len(pairs) == len(set(pairs)) == sum(one.checks for one in drawn) < sum(one.checks for one in alone)
+    assert len(pairs) == len(set(pairs)) < sum(len(asked) for _, asked in both)
     assert len(asked[0]) > 1  # the first question of all is one call
     assert run_together([], check) == []
 
 
-def test_a_predicate_that_gives_too_few_answers():
-    with pytest.raises(ValueError, match=r"asked about 1 texts and gave 0 answers"):
-        run_together([("", Rejection().draw(race(np.zeros(4))))], lambda pairs: [])
-
-
 def test_arguments():
-    for options in ({"extra": 0}, {"share": -1}, {"accepts": 1}, {"clip": 0}, {"batch": 0}, {"weights": "simple"}):
+    for options in ({"extra": 0}, {"share": -1}, {"clip": 0}, {"batch": 0}, {"weights": "simple"}):
         with pytest.raises(ValueError, match=next(iter(options))):
             Rejection(**options)

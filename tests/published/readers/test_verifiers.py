@@ -9,9 +9,9 @@ import grammarlm as gl
 from grammarlm.decoding.readers.callable import CallableReader
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import open_reader
+from grammarlm.decoding.readers.recurrent import RecurrentReader
 from grammarlm.published.drafters.rows import Rows
 from grammarlm.published.readers import prefix_and_tree
-from grammarlm.published.readers.recurrent import RecurrentReader
 from grammarlm.published.readers.state_space import StateSpaceModel
 from grammarlm.published.readers.with_embeddings import with_embeddings
 from tests.decoding.random_models import Forwards

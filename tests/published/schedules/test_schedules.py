@@ -16,8 +16,9 @@ from grammarlm.decoding.speculative.drafters.copying import Copy
 from grammarlm.decoding.speculative.drafters.drafter import RunDrafter
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.masks.draft_tree import MaskTree
+from grammarlm.published.schedules.ahead import THREAD
 from grammarlm.published.schedules.memory import Memory
-from grammarlm.published.schedules.parallel import THREAD, Parallel
+from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import MOST, Rooms
 from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import given_cache, random_model

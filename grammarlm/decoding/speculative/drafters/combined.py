@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
+
+from grammarlm.decoding.loop.row import Row
 
 from .drafter import Drafter, told, trying
 from .several import Several
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
 
 PRIOR = 2.0, 3.0  # accepted of so many that could be, before the first draft
 FADES = 0.97  # of a draft's weight with each later one

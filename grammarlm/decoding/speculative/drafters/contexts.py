@@ -6,24 +6,20 @@ the answer's first token is number 6 for one and number 501 for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, MutableMapping, Sequence
 
 from grammarlm.decoding.arguments import check_function
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.loop.row import Row
 
 Context = Callable[[list[int]], list[int]]
 
 
 class Contexts:
-    """`of(ids of a prompt)`: the ids that the draft model gets instead; None: the same."""
+    """`of(ids of a prompt)`: the ids that the draft model gets instead; None: the same. `prompts`: a table of these."""
 
-    def __init__(self, of: Context | None):
+    def __init__(self, of: Context | None, prompts: MutableMapping[Row, list[int]]):
         check_function("context", of)
-        self._of = of
-        self._prompts: dict[Row, list[int]] = {}
+        self._of, self._prompts = of, prompts
 
     def prompt(self, ids: Sequence[int]) -> list[int]:
         return list(ids) if self._of is None else list(self._of(list(ids)))
@@ -36,6 +32,3 @@ class Contexts:
         if own is None:
             own = self._prompts[row] = self.prompt(row.spec.prompt)
         return [*own, *ids[len(row.spec.prompt) :]]
-
-    def drop(self, row: Row) -> None:
-        self._prompts.pop(row, None)

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 from .drafter import RunDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 PLACES = 7  # where the last pair of tokens has been before are looked at
 LONGEST = 32  # tokens are compared backwards
@@ -76,24 +73,20 @@ class Copy(RunDrafter):
     def __init__(self, least: int = 2):
         check_integer("least", least, 2)
         self.least = least
-        self._texts: dict[Row, Index] = {}
-        self._sources: dict[Row, Source] = {}
+        self._texts = self.by_row()  # an Index of each
+        self._sources = self.by_row()
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
         self._texts.setdefault(row, Index()).extend(tokens)
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
-        source = self._sources.get(row)
+        source: Source | None = self._sources.get(row)
         if source is not None:
             source.missed = 0 if nodes else source.missed + 1
             source.at = realigned(self._texts[row].ids, source.at + len(nodes))
 
-    def drop(self, row: Row) -> None:
-        self._texts.pop(row, None)
-        self._sources.pop(row, None)
-
     def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
-        index = self._texts[growth.row]
+        index: Index = self._texts[growth.row]
         places = [at for common, at in index.matches() if common >= self.least]
         source = self._sources.get(growth.row)
         if places:

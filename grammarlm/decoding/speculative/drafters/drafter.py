@@ -12,85 +12,42 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from grammarlm.decoding.failures import message_of
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.draws import Candidates
-
-if TYPE_CHECKING:
-    import torch
-
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.readers.reader import Reader
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
-    from grammarlm.decoding.speculative.draws import Shape
-    from grammarlm.vocab.vocabulary import Vocabulary
+from grammarlm.decoding.speculative.observer import Observer, Target
 
 __all__ = ["Candidates", "Drafter", "NodeDrafter", "RunDrafter", "Target", "told", "trying"]
 
 
-@dataclass(frozen=True)
-class Target:
-    """What is drafted for: the model, and what its ids mean."""
-
-    model: Any
-    vocab: Vocabulary
-    temperature: float
-
-
-class Drafter:
+class Drafter(Observer):
     """What all drafters share: by default they learn nothing."""
 
     length = 8  # tokens of a chain, where nothing else is asked for
     needs_grammar = False  # drafts nothing of free text
     has_probabilities = False  # does it say how probable its tokens are?
-    own_shape: str | None = None  # "chain" or "tree": it makes one in a way of its own, in place of any other
-    adds_asides = False
     has_reader = False  # of its own, around the target's: then no prompt joins a batch that runs
-    drafts_by_reader = False  # the target's reader, which cannot read meanwhile
     has_failed = False  # in this call; it is asked nothing more
     # Tokens that are drawn, of so many, where that is known before the first draft.
     usual: tuple[float, float] | None = None
-    needs_states = False  # the target's last hidden states
     is_lossless = True  # are the answers those of the target? (The acceptance rule may say otherwise.)
-
-    def begin(self, target: Target) -> None:
-        """A call begins. ValueError ("needs ...") where the target does not offer what this drafter needs."""
 
     def reader(self, reader: Reader) -> Reader:
         """What reads the answers of this call: the target's own reader, or one around it that reads more."""
         return reader
 
-    def reading(self, rows: Sequence[Row]) -> None:
-        """A forward is done; the texts of that reader are those of these rows, in this order, until some are dropped."""
-
-    @property
-    def observes(self) -> bool:
-        """Does it look at logits?"""
-        return type(self).observe is not Drafter.observe
-
-    def observe(self, row: Row, tree: DraftTree, before: Sequence[int], logits: np.ndarray) -> None:
-        """The model has read ids and a tree: `logits[i]` follows `before[i]`, the last ids of the text, then the nodes; what comes
-        behind these are logits after the tree's asides, in their order."""
-
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        """The last hidden states of all ids that were read, then of the tree's nodes, then of its asides."""
+    def open(self, growths: Sequence[DraftBuilder]) -> None:
+        """Drafts for these answers are made next."""
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
         """These nodes of the last tree were drawn, the rest was not."""
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
         """The answer has these tokens more; at first its prompt."""
-
-    def drop(self, row: Row) -> None:
-        """The answer has ended."""
-
-    def finish(self, growth: DraftBuilder) -> None:
-        """The tree is made, and may get asides: ids that the target reads beside it."""
 
 
 @contextmanager
@@ -117,9 +74,6 @@ def told(drafter: Drafter, tell: Callable[[Drafter], None]) -> None:
 
 
 class RunDrafter(Drafter):
-    def open(self, growths: Sequence[DraftBuilder]) -> None:
-        """Runs for these answers are asked for next."""
-
     def runs(self, growth: DraftBuilder, length: int, count: int) -> list[list[int]]:
         """At most `count` continuations of at most `length` tokens, the likeliest first."""
         raise NotImplementedError
@@ -129,16 +83,6 @@ class NodeDrafter(Drafter):
     length = 4
     has_probabilities = True
 
-    def open(self, growths: Sequence[DraftBuilder]) -> None:
-        """Trees for these answers are drafted next."""
-
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         """What may follow each (answer, node): at most `width` tokens each, or all where there is a row."""
         raise NotImplementedError
-
-    def in_own_shape(self, shape: Shape, growths: Sequence[DraftBuilder]) -> None:
-        """Drafts in the way that `own_shape` promises, where no chain has been begun."""
-        raise NotImplementedError
-
-    def close(self, growths: Sequence[DraftBuilder]) -> None:
-        """The trees are finished."""

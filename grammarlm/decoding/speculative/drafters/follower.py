@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
-from grammarlm.decoding.readers.groups import Groups
-from grammarlm.decoding.readers.reader import Reader, open_reader
+from grammarlm.decoding.readers.reader import Groups, Reader, open_reader
 
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
+from .contexts import Context, Contexts
+from .drafter import Drafter, Target
 
 ROOM = 4096
 
@@ -20,9 +20,6 @@ ROOM = 4096
 class Follower:
     def __init__(self, model: Any, cache: str | None = None):
         self.model, self.cache = model, cache
-        self.begin()
-
-    def begin(self) -> None:
         self._groups: Groups[Row] = Groups()
         self._read: dict[Row, list[int]] = {}  # what has been read of each text
         self._reader: Reader | None = None  # of the rows read last
@@ -69,6 +66,21 @@ class Follower:
             self._groups.drop([row])
             del self._read[row]
             self.rows = [each for each in self.rows if each is not row]
+
+
+class Following(Drafter):
+    """A drafter with a model that follows the answers; `context` of a prompt: the ids that this model gets instead."""
+
+    def __init__(self, model: Any, cache: str | None = None, context: Context | None = None):
+        self.model, self.cache, self._contexts = model, cache, Contexts(context, self.by_row())
+        self._follower = Follower(model, cache)
+
+    def begin(self, target: Target) -> None:
+        self._follower = Follower(self.model, self.cache)
+
+    def drop(self, row: Row) -> None:
+        super().drop(row)
+        self._follower.drop(row)
 
 
 def shared(first: Sequence[int], second: Sequence[int]) -> int:

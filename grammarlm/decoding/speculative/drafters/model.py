@@ -7,23 +7,21 @@ gl.Draft(small, context=retrieve)     # it gets a prompt of its own: shorter, or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
 from grammarlm.decoding.readers.model_facts import is_encoder_decoder, is_transformers_model, width_of
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
-from .contexts import Context, Contexts
+from .contexts import Context
 from .drafter import Candidates, NodeDrafter, Target
-from .follower import Follower
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
+from .follower import Following
 
 
-class ModelDrafter(NodeDrafter):
+class ModelDrafter(Following, NodeDrafter):
     """`model`: a causal transformers model, or a callable from ids [B, T] to logits [B, T, V].
 
     context    of a prompt: the ids that it gets instead
@@ -37,12 +35,11 @@ class ModelDrafter(NodeDrafter):
             raise ValueError(
                 f"transfer={transfer!r:.30} moves the target's law: pass the model and transfer= to gl.Draft"
             )
-        self.model, self.cache, self._contexts = model, cache, Contexts(context)
-        self._follower = Follower(model, cache)
-        self._roots: dict[Row, np.ndarray] = {}
+        super().__init__(model, cache, context)
+        self._roots = self.by_row()  # the logits after each text
 
     def begin(self, target: Target) -> None:
-        self._follower.begin()
+        super().begin(target)
         width = width_of(self.model)
         known = target.vocab.size
         if width is not None and width < max(target.vocab.text_ids, default=0) + 1 and self.model is not target.model:
@@ -51,17 +48,12 @@ class ModelDrafter(NodeDrafter):
                 "gl.Draft(model, tokenizer=...) that says what the ids mean"
             )
 
-    def drop(self, row: Row) -> None:
-        self._roots.pop(row, None)
-        self._contexts.drop(row)
-        self._follower.drop(row)
-
     def open(self, growths: Sequence[DraftBuilder]) -> None:
         """Reads the answers up to their ends; the logits there are those of the roots."""
         rows = [growth.row for growth in growths]
         texts = [self._contexts.text(growth.row, growth.ids) for growth in growths]
         logits = self._follower.read(rows, texts).numpy()
-        self._roots = dict(zip(rows, logits, strict=True))
+        self._roots.update(zip(rows, logits, strict=True))
 
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         below = [(growth, node) for growth, node in asked if node != ROOT]

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 from .drafter import Drafter, NodeDrafter, Target
-
-if TYPE_CHECKING:
-    import torch
-
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.readers.reader import Reader
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Several(Drafter):
@@ -42,9 +38,6 @@ class Several(Drafter):
             reader = member.reader(reader)
         return reader
 
-    def reading(self, rows: Sequence[Row]) -> None:
-        self.each(lambda member: member.reading(rows))
-
     @property
     def observes(self) -> bool:
         return any(member.observes for member in self.members)
@@ -59,8 +52,10 @@ class Several(Drafter):
     def needs_states(self) -> bool:  # type: ignore[override]
         return any(member.needs_states for member in self.members)
 
-    def observe_states(self, row: Row, tree: DraftTree, states: torch.Tensor) -> None:
-        self.each(lambda member: member.observe_states(row, tree, states))
+    def observe_states(
+        self, row: Row, tree: DraftTree, text: torch.Tensor, nodes: torch.Tensor, asides: torch.Tensor
+    ) -> None:
+        self.each(lambda member: member.observe_states(row, tree, text, nodes, asides))
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
         self.each(lambda member: member.drawn(row, tree, nodes))
@@ -82,7 +77,3 @@ class SeveralOfNodes(Several, NodeDrafter):
     def open(self, growths: Sequence[DraftBuilder]) -> None:
         for member in self._drafters:
             member.open(growths)
-
-    def close(self, growths: Sequence[DraftBuilder]) -> None:
-        for member in self._drafters:
-            member.close(growths)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grammarlm.decoding.loop.forced_draft import MOST_TOKENS, USUAL, forced_text
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 from .drafter import RunDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 
 class Skeleton(RunDrafter):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from grammarlm.decoding.arguments import check_number
+from grammarlm.decoding.loop.row import Row
+from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.suffix_tree import Proposals, SuffixTree
 
 from .drafter import RunDrafter
-
-if TYPE_CHECKING:
-    from grammarlm.decoding.loop.row import Row
-    from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 
 MOST_TOKENS = 1 << 17  # of finished answers
 MOST_OWN = 1 << 16  # of a running text

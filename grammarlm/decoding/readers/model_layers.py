@@ -9,24 +9,30 @@ from typing import Any
 import torch
 from torch import nn
 
-
-def layers_of(model: Any) -> tuple[list[str], nn.ModuleList] | None:
-    """The names on the way to a model's list of layers, and the list; None where there is none, or several."""
-    if not isinstance(model, nn.Module) or getattr(getattr(model, "config", None), "is_encoder_decoder", False):
-        return None
-    count = getattr(model.config, "num_hidden_layers", None)
-    found = [
-        (name.split("."), module)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.ModuleList) and len(module) == count and count > 1
-    ]
-    return found[0] if len(found) == 1 else None
+from .model_facts import is_encoder_decoder
 
 
-def with_layers(model: Any, way: list[str], layers: nn.ModuleList | Mapping[int, Any], kept: Sequence[int]) -> Any:
-    """A model that shares all weights with this one but has fewer layers."""
+def layers_of(model: Any, who_needs: str) -> tuple[list[str], nn.ModuleList]:
+    """The names on the way to a model's list of layers, and the list; ValueError where there is none, or several."""
+    found = []
+    if isinstance(model, nn.Module) and not is_encoder_decoder(model):
+        count = getattr(model.config, "num_hidden_layers", None)
+        found = [
+            (name.split("."), module)
+            for name, module in model.named_modules()
+            if isinstance(module, nn.ModuleList) and len(module) == count and count > 1
+        ]
+    if len(found) != 1:
+        raise ValueError(f"{who_needs} a transformers model with a list of layers")
+    return found[0]
+
+
+def with_layers(model: Any, kept: Sequence[int], changed: Mapping[int, Any]) -> Any:
+    """A model that shares all weights with this one but has fewer layers, some of them changed."""
+    way, layers = layers_of(model, "fewer layers need")
+    own = {**dict(enumerate(layers)), **changed}
     top, holder = along(model, way)
-    holder._modules[way[-1]] = nn.ModuleList(renumbered(layers[layer], at) for at, layer in enumerate(kept))
+    holder._modules[way[-1]] = nn.ModuleList(renumbered(own[layer], at) for at, layer in enumerate(kept))
     config = copy.copy(model.config)
     config.num_hidden_layers = len(kept)
     types = vars(config).get("layer_types")  # where it is no mere consequence of the number of layers
@@ -62,23 +68,47 @@ def after_layer(layer: Any, does: Callable[[torch.Tensor], torch.Tensor]) -> Any
 
 
 def before_layer(layer: Any, does: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """A copy with the same weights, which gets what the function makes of the states that enter it."""
+    """A copy with the same weights, which gets what the function makes of the states that enter it: of its first argument, by
+    whatever name."""
     other = shallow(layer)
     other._forward_pre_hooks = copy.copy(layer._forward_pre_hooks)
     other._forward_pre_hooks_with_kwargs = copy.copy(layer._forward_pre_hooks_with_kwargs)
-    on_entry(other, does)
-    return other
-
-
-def on_entry(layer: Any, does: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The handle of a hook on the states that enter a layer: its first argument, by whatever name."""
 
     def hook(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if given:
             return (does(given[0]), *given[1:]), named
         return given, {**named, "hidden_states": does(named["hidden_states"])}
 
-    return layer.register_forward_pre_hook(hook, with_kwargs=True)
+    other.register_forward_pre_hook(hook, with_kwargs=True)
+    return other
+
+
+class FurtherIds(nn.Module):
+    """A model's input that takes ids beyond its own, as id 0, and remembers which ids came last."""
+
+    def __init__(self, known: nn.Module, width: int):
+        super().__init__()
+        self.known, self.width = known, width
+        self.ids = torch.empty(0, dtype=torch.long)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        self.ids = ids
+        states: torch.Tensor = self.known(ids.masked_fill(ids >= self.width, 0))
+        return states
+
+
+def entered(
+    model: Any,
+    kept: Sequence[int],
+    layer: int,
+    enters: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    own: int,
+) -> Any:
+    """A model of these layers that takes ids from `own` on, too: `enters(ids, states)` enters one of the layers."""
+    taking = FurtherIds(model.get_input_embeddings(), own)
+    whole = layers_of(model, "ids of one's own need")[1][layer]
+    changed = {layer: before_layer(whole, lambda states: enters(taking.ids, states))}
+    return replaced(with_layers(model, kept, changed), taking.known, taking)
 
 
 def replaced(model: Any, module: nn.Module, by: nn.Module) -> Any:

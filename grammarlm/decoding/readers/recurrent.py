@@ -17,7 +17,8 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
-from grammarlm.decoding.readers.draft_tree import DraftTree
+from .callable import CallableReader
+from .draft_tree import DraftTree
 
 
 @runtime_checkable
@@ -39,22 +40,15 @@ class RecurrentModel(Protocol):
         """Logits [n, V] of rows [n, ..] of what was read, on the CPU."""
 
 
-class RecurrentReader:
-    keeps_states = False
-    states: list[torch.Tensor] | None = None
-    unequal_is_cheap = True
-    rollback_is_cheap = True
-    reads_trees = False  # by a mask: a state-space model has no attention
+class RecurrentReader(CallableReader):
+    """Its trees are read without a mask, and no state of them is kept."""
 
     def __init__(self, model: RecurrentModel, prompts: Sequence[Sequence[int]]):
-        self._model, self.width = model, model.vocab_size
-        self.beginnings = [list(prompt) for prompt in prompts]
-        count = len(prompts)
-        self._texts: list[list[int]] = [[] for _ in prompts]
+        super().__init__(model, prompts)
+        self.width, count = model.vocab_size, len(prompts)
         self._states = self._before = model.start(count)  # after what has been read, and before the last read
         self._last: list[list[int]] = [[] for _ in prompts]  # what the last read has read
         self._pending: list[list[int]] = [[] for _ in prompts]  # ids of the texts that are not in the states
-        self._trees: list[DraftTree] = []
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         """Of each chunk the ids after the first scored one may be drafts: they are read as trees are, and stay to be read."""
@@ -79,13 +73,14 @@ class RecurrentReader:
         self._last, self._pending = rows, [[] for _ in rows]
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
-        return self._logits(
+        return self._output(
             [each[len(row) - count : len(row)] for each, row, count in zip(after, rows, scored, strict=True)]
         )
 
-    def _logits(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
+    def _output(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
         with torch.no_grad():
-            return self._model.output(torch.cat(list(rows))).float()
+            logits: torch.Tensor = self._model.output(torch.cat(list(rows))).float()
+        return logits
 
     def read_trees(
         self, chunks: Sequence[Sequence[int]], scored: Sequence[int], trees: Sequence[DraftTree]
@@ -98,33 +93,31 @@ class RecurrentReader:
         parents = torch.tensor([tree.parents + [-1] * (width - len(tree)) for tree in trees])
         with torch.no_grad():
             after = self._model.read_trees(self._states, ids, parents)
-        nodes = self._logits([rows[: len(tree)] for rows, tree in zip(after, trees, strict=True)])
+        nodes = self._output([rows[: len(tree)] for rows, tree in zip(after, trees, strict=True)])
         parts = zip(logits.split(list(scored)), nodes.split(list(map(len, trees))), strict=True)
         return torch.cat([part for pair in parts for part in pair])
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:
-        for text, pending, tree, path in zip(self._texts, self._pending, self._trees, paths, strict=True):
-            tokens = [tree.tokens[node] for node in path]
-            text.extend(tokens)
-            pending.extend(tokens)
+        super().keep(paths)
+        for pending, tree, path in zip(self._pending, self._trees, paths, strict=True):
+            pending.extend(tree.tokens[node] for node in path)
 
     def select(self, texts: Sequence[int]) -> None:
+        super().select(texts)
         places = torch.tensor(list(texts), dtype=torch.long)
         self._states, self._before = self._states[places], self._before[places]
-        self._texts, self._last, self._pending = (
-            [list(ids[text]) for text in texts] for ids in (self._texts, self._last, self._pending)
-        )
+        self._last, self._pending = ([list(ids[text]) for text in texts] for ids in (self._last, self._pending))
 
     def taken(self, texts: Sequence[int]) -> RecurrentReader:
         other = copy(self)
-        other._trees = []
         other.select(texts)
         return other
 
-    def join(self, other: RecurrentReader) -> None:
+    def join(self, other: CallableReader) -> None:
+        assert isinstance(other, RecurrentReader)
+        super().join(other)
         self._states = torch.cat([self._states, other._states])
         self._before = torch.cat([self._before, other._before])
-        self._texts += other._texts
         self._last += other._last
         self._pending += other._pending
 
