@@ -19,8 +19,9 @@ chosen one by one. endings/ computes what a lexeme, an object, an array, a node 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from itertools import chain, islice
 
-from grammarlm.layout.json import FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
+from grammarlm.layout.json import ANY_STRING, ESCAPE, FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
 from grammarlm.layout.json_calls import QUOTED
 from grammarlm.layout.json_strings import BODY, LAST_1
 from grammarlm.masks.filters.budget import INFINITE
@@ -29,8 +30,8 @@ from grammarlm.masks.machines.json.machine import Machine
 from .frames import MOST_ENTRIES, FrameEndings
 from .languages import LanguageEndings
 from .lexemes import ENOUGH, LexemeEndings, is_inside
-from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
-from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
+from .reader import AFTER, COMMA, OPEN, Reader, Tail
+from .texts import Pieces, Thread, spelled
 
 BETWEEN = frozenset(
     map(int, (Kind.AFTER, Kind.COLON, Kind.VALUE, Kind.KEYS, Kind.ENTRY))
@@ -61,41 +62,41 @@ class Endings:
 
     def pieces_of(self, threads: list[Thread]) -> list[bytes] | None:
         """The same from threads of the reader. To be called within `scratch`."""
-        best: tuple[int, list[bytes], Tail] | None = None
-        for thread in threads:
-            found = self._priced(thread)
-            if found is not None and (best is None or found[0] < best[0]):
-                best = found
-        if best is None:
+        found = [whole for thread in threads if (whole := self.whole(thread)) is not None]
+        if not found:
             return None
-        _, pieces, tail = best
+        _, pieces, tail = min(found, key=lambda whole: whole[0])
         while tail.more is not None:
             tail = tail.more
             pieces.append(tail.text)
         return pieces
 
-    def _priced(self, thread: Thread) -> tuple[int, list[bytes], Tail] | None:
-        own, tail = self.own_pieces(*thread), self.tail(thread[3])
+    def whole(self, thread: Thread) -> tuple[int, list[bytes], Tail] | None:
+        """All that ends a text: its tokens; pieces, joined where that takes no more of them; and the tail that they end with."""
+        own, tail = self.own_pieces(*thread), self.around(thread[3])
         if own is None or tail is None:
             return None
         pieces = [piece for piece in (*own, tail.text) if piece]
-        whole = b"".join(pieces)
-        together, apart = self.reader.tokens(whole), sum(map(self.reader.tokens, pieces))
+        joined = b"".join(pieces)
+        together, apart = self.reader.tokens(joined), sum(map(self.reader.tokens, pieces))
         if together <= apart:
-            return together + tail.cost, [whole], tail
+            return together + tail.cost, [joined], tail
         return apart + tail.cost, pieces, tail
 
-    def own(self, c: int, x: int, y: int, f: int) -> bytes | None:
-        """The rest of what the thread is in and of the frame around it, its closing bracket included."""
-        return joined(*(self.own_pieces(c, x, y, f) or (None,)))
-
     def own_pieces(self, c: int, x: int, y: int, f: int) -> Pieces | None:
-        """The same in pieces: the thread's own, and one that other threads share."""
+        """The rest of what the thread is in and of the frame around it, its closing bracket included: what is the thread's own, and
+        what other threads share."""
         if c & 31 == Kind.KEY:
             return min(self.key_ends(c, x, y, f), key=self._measure, default=None)
-        if f and c & 31 not in BETWEEN and self.frames.is_unique(f):
-            return paired(self._item_rest(c, x, y, f), b"")
-        return paired(self.own_end(c, x, y), self.frames.rest(f, self.where(c, y)))
+        if self.ends_frame(c, f):
+            text = self._item_rest(c, x, y, f)
+            return None if text is None else (text, b"")
+        own, rest = self.own_end(c, x, y), self.frames.rest(f, self.where(c, y))
+        return None if own is None or rest is None else (own, rest)
+
+    def ends_frame(self, c: int, f: int) -> bool:
+        """Does the rest of the frame depend on how a lexeme ends? A key decides what must come, an item what others may be."""
+        return c & 31 == Kind.KEY or (f != 0 and c & 31 not in BETWEEN and self.frames.is_unique(f))
 
     def own_end(self, c: int, x: int, y: int) -> bytes | None:
         """What ends a thread's own lexeme, or comes next between two of them."""
@@ -139,20 +140,18 @@ class Endings:
         """May a closing bracket follow white space?"""
         return bool(self._program.tables.blanks.table[state, 4] != FOLLOWS)
 
-    def tail(self, f: int) -> Tail | None:
-        """What follows the frame."""
+    def around(self, f: int) -> Tail | None:
+        """What follows a frame: the rests of those around it."""
         tails, way, parents = self.reader.tails, list[int](), self.reader.machine.arrays["frames"][:, Frame.PARENT]
+        f = int(parents[f])
         while f not in tails:
             way.append(f)
             f = int(parents[f])
         tail = tails[f]
         for number in reversed(way):
-            parent = int(parents[number])
-            rest = None if tail is None else self.frames.rest(parent, AFTER)
+            rest = None if tail is None else self.frames.rest(number, AFTER)
             if tail is None or rest is None:
                 tail = None
-            elif parent == 0:
-                tail = NO_TAIL
             elif len(rest) + len(tail.text) > SEGMENT and tail.text:
                 tail = Tail(rest, tail, self.reader.tokens(tail.text) + tail.cost)
             else:
@@ -171,7 +170,7 @@ class Endings:
         first = self.lexemes.lexeme(c, x, y)
         # Another item refuses one value of this one, in several spellings; so few ends are refused, or all.
         most = min(ENOUGH, 32 + 4 * words[Frame.COUNT])
-        for text in chained([] if first is None else [first], self.lexemes.lexemes(c, x, y), most):
+        for text in chain(filter(None, [first]), islice(self.lexemes.lexemes(c, x, y), most)):
             after = self.reader.read(record, text)
             if not after:
                 continue
@@ -209,7 +208,7 @@ class Endings:
                     break
         if c >> 35 != NO_LANGUAGE:
             record = self.reader.record(c, x, y, f)
-            for text in self._other_ends(c, x, y, f):
+            for text in self._other_ends(c, y, f):
                 after = self.reader.read(record, text)
                 own = self.own_pieces(*self.reader.threads(after)[0]) if after else None
                 if own is not None:
@@ -234,27 +233,18 @@ class Endings:
             name = spelled(self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
             begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35
             after = self.reader.read(self.reader.record(begun, self._rows[row + Object.COUNT] << 21, 0, f), name + b'"')
-            found = self.own(*self.reader.threads(after)[0]) if after else None
+            own = self.own_pieces(*self.reader.threads(after)[0]) if after else None
+            found = None if own is None else b"".join(own)
             self.reader.note(len(found or b""))
             self.reader.rests[known] = found
         return self.reader.rests[known]
 
-    def _other_ends(self, c: int, x: int, y: int, f: int) -> Iterator[bytes]:
-        """What may end a key without an entry, the shortest first."""
+    def _other_ends(self, c: int, y: int, f: int) -> Iterator[bytes]:
+        """What may end a key without an entry, the shortest first: it ends as a string does."""
         state = c >> 35
-        if state == NO_LANGUAGE:
-            return
-        if (c >> 5 & 63) >= LAST_1 and state == 0:
-            more, c, x, y, f = self.lexemes.to_body(c, x, y, f)
-            yield from (more + end for end in self._other_ends(c, x, y, f))
-        elif state == 0:
-            known = self.reader.other_names(self.reader.frame(f))
-            yield from (name + b'"' for name in few(short_names(), len(known) + MORE_NAMES))
-        else:
-            rest = self.languages.of_language(state)
-            if rest is not None:
-                yield rest + b'"'
-            yield from (spelled(text) + b'"' for text, _ in few(self.languages.words(state), MOST_ENTRIES))
+        string = int(Kind.STRING) | (c >> 5 & 63) << 5 | ANY_STRING << 11, state, y & ESCAPE
+        most = MOST_ENTRIES if state else len(self.reader.other_names(self.reader.frame(f))) + MORE_NAMES
+        return chain(filter(None, [self.lexemes.lexeme(*string)]), islice(self.lexemes.lexemes(*string), most))
 
     def values_of_key(self, c: int, x: int, f: int) -> tuple[list[int], int]:
         """The nodes that may follow a key; an upper bound on the tokens that end the key and its value, whichever it becomes."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from heapq import merge
-from itertools import chain
+from itertools import chain, islice
 
 from grammarlm.layout.json import ARRAY_BIT, FIRST_OBLIGATION, INLINE, ROW, Array, Frame, Key, Kind, Object, Shape
 from grammarlm.masks.machines.json.configs import chain_of
@@ -23,7 +23,7 @@ from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .lexemes import ENOUGH, LexemeEndings
 from .reader import AFTER, COMMA, OPEN, Reader
-from .texts import few, joined, short_names, spelled
+from .texts import joined, short_names, spelled
 from .values import Values
 
 LITERALS = {1: b"true", 2: b"false", 3: b"null"}
@@ -85,11 +85,10 @@ class FrameEndings:
         key, known = self.content(words, where), self._reader.rests
         if key in known:
             return known[key]
-        with self.values.finding() as found_out:
-            text = self._found(words, where)
-            if found_out.is_final:
-                self._reader.note(len(text or b""))
-                known[key] = text
+        text = self._found(words, where)
+        if self.values.are_final:
+            self._reader.note(len(text or b""))
+            known[key] = text
         return text
 
     def is_unique(self, f: int) -> bool:
@@ -144,7 +143,7 @@ class FrameEndings:
             if may_end and self._reader.read(record, end):
                 return text + end
             choices = self._items(row, words, supplies) if is_array else self._entries(row, words)
-            for entry in few(choices, ENOUGH):
+            for entry in islice(choices, ENOUGH):
                 self._reader.program.clock.check()
                 after = self._reader.read(record, comma + entry)
                 if after and (self._reader.read(after, b",") or self._reader.read(after, end)):  # else a number goes on
@@ -247,7 +246,7 @@ class FrameEndings:
         if must is None:
             return None
         missing = max(self._rows[row + Object.LEAST] - words[Frame.COUNT] - len(must), int(where == COMMA and not must))
-        return must + list(few(self._shortest_entries(row, words), missing)) if missing > 0 else must
+        return must + list(islice(self._shortest_entries(row, words), missing)) if missing > 0 else must
 
     def _shortest_entries(self, row: int, words: list[int]) -> Iterator[bytes]:
         """The entries that are not needed and may come, by their tokens."""
@@ -263,7 +262,7 @@ class FrameEndings:
 
     def _entries(self, row: int, words: list[int]) -> Iterator[bytes]:
         """What the next entry may be: those that are needed, then short ones."""
-        more = few(self._shortest_entries(row, words), self._rows[row + Object.COUNT] + REFUSED)
+        more = islice(self._shortest_entries(row, words), self._rows[row + Object.COUNT] + REFUSED)
         return chain(self._required(row, words) or (), more)
 
     def _ranked(self, row: int) -> list[tuple[int, bytes]]:
@@ -333,9 +332,9 @@ class FrameEndings:
         if language == 0:
             found: Iterator[tuple[bytes, int]] = ((name, nodes[0]) for name in short_names())
         elif of is None or len(nodes) == 1:
-            words_of, last = few(self._languages.words(language), MOST_ENTRIES), len(nodes) - 1
+            words_of, last = islice(self._lexemes.words(language), MOST_ENTRIES), len(nodes) - 1
             found = ((name, nodes[min(self._languages.case(at) - 1, last)]) for name, at in words_of)
         else:
             alone = [self._languages.states.alone(language, case) for case, node in enumerate(nodes) if node == of]
-            found = ((name, of) for state in alone for name, _ in few(self._languages.words(state), MOST_ENTRIES))
+            found = ((name, of) for state in alone for name, _ in islice(self._lexemes.words(state), MOST_ENTRIES))
         yield from (each for each in found if each[0] not in known)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +14,7 @@ from grammarlm.masks.machines.json.formats import format_automata
 from grammarlm.masks.machines.json.languages import LanguageStates
 
 from .reader import Reader
-from .texts import SPELLED, Replayed, SpelledCompletions, by_spelling, decoded, joined, preferred
+from .texts import ORDER, SPELLED, SpelledCompletions, joined, preferred
 
 MOST_STATES = 400  # states searched in a language, where its form alone gives no bound
 # Bytes tried in a state, beginnings of one length, where many strings of a language are wanted.
@@ -28,7 +26,6 @@ class LanguageEndings:
 
     def __init__(self, reader: Reader):
         self._reader = reader
-        self._word_lists: dict[int, Replayed[tuple[bytes, int]]] = {}
         self._branches: dict[int, list[tuple[bytes, int]]] = {}
 
     @property
@@ -149,25 +146,11 @@ class LanguageEndings:
             inside = inside - 1 if inside else (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0)
         return text if exact is not None else joined(text, self.of_language(state))
 
-    def words(self, state: int) -> Iterator[tuple[bytes, int]]:
-        """Words of a language, decoded, and the states where they end."""
-        if state not in self._word_lists:
-            self._word_lists[state] = Replayed(partial(self._new_words, state))
-        return iter(self._word_lists[state])
-
-    def _new_words(self, state: int) -> Iterator[tuple[bytes, int]]:
-        known = set()
-        for text, here, _ in self.beginnings(state, BODY):
-            rest = self.of_language(here)
-            if rest is None:
-                continue
-            word = text + json.loads(b'"' + rest + b'"').encode() if rest.isascii() else text + decoded(rest)
-            if word not in known:
-                known.add(word)
-                end = state
-                for byte in word:
-                    end = int(self._row_of(end)[byte])
-                yield word, end
+    def after(self, state: int, text: bytes) -> int:
+        """The state after bytes that can be read."""
+        for byte in text:
+            state = int(self._row_of(state)[byte])
+        return state
 
     def beginnings(self, state: int, inside: int) -> Iterator[tuple[bytes, int, int]]:
         """Prefixes of the strings of a language, decoded, short ones first; the state after it; is it within a character?"""
@@ -178,7 +161,7 @@ class LanguageEndings:
             for text, here in level:
                 if here not in self._branches:
                     row = self._row_of(here)
-                    chosen = sorted(np.flatnonzero(row > 0).tolist(), key=by_spelling)[:MOST_BRANCHES]
+                    chosen = sorted(np.flatnonzero(row > 0).tolist(), key=ORDER.index)[:MOST_BRANCHES]
                     self._branches[here] = [(bytes([byte]), int(row[byte])) for byte in chosen]
                 following += [(text + byte, after) for byte, after in self._branches[here]]
             level = following[:MOST_BEGINNINGS]

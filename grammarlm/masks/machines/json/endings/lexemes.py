@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.layout.json import FIELD, ROW, Key, Kind, Shape
+from grammarlm.layout.json import ANY_STRING, FIELD, ROW, Key, Kind, Shape
 from grammarlm.layout.json_strings import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
@@ -16,7 +16,7 @@ from grammarlm.masks.machines.regular.completion import LONGEST
 from .languages import LanguageEndings
 from .numbers import NumberEndings
 from .reader import Reader
-from .texts import Replayed, joined, short_names, spelled
+from .texts import Replayed, decoded, joined, short_names, spelled
 
 MOST_RECORDED = 256  # numbers half read, the ends of which are kept
 ENOUGH = 4096  # values of one node tried while looking for a new one
@@ -33,6 +33,7 @@ class LexemeEndings:
         self.numbers = NumberEndings(reader)
         self._fillers: dict[int, bytes] = {}  # by number of characters
         self._several: dict[tuple[int, int, int], Replayed[bytes]] = {}
+        self._words: dict[int, Replayed[tuple[bytes, int]]] = {}
 
     def begun(self, kind: int, row: int) -> tuple[bytes, int, int]:
         """The beginning of a string or number of a shape: its quote, and the thread after it."""
@@ -171,6 +172,17 @@ class LexemeEndings:
             if rest is not None and (whole := spelled(text) + rest) not in known:
                 known.add(whole)
                 yield whole
+
+    def words(self, language: int) -> Iterator[tuple[bytes, int]]:
+        """Words of a language, decoded, and the states where they end."""
+        if language not in self._words:
+            self._words[language] = Replayed(partial(self._new_words, language))
+        return iter(self._words[language])
+
+    def _new_words(self, language: int) -> Iterator[tuple[bytes, int]]:
+        for text in self._strings_of(int(Kind.STRING) | ANY_STRING << 11, language, 0):
+            word = decoded(text[:-1])
+            yield word, self.languages.after(language, word)
 
 
 def is_inside(kind: int, sub: int, x: int) -> bool:

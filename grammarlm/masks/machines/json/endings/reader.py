@@ -22,7 +22,7 @@ SHORT = 100  # bytes; shorter texts are read often, so their arrays are cached
 
 
 class Tail:
-    """What follows a frame: the bytes next to it, and the rest (`more`), whose tokens are counted separately."""
+    """What ends a frame and those around it: bytes, and the rest (`more`), whose tokens are counted separately."""
 
     __slots__ = ("cost", "more", "text")
 

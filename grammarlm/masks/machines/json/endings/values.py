@@ -4,18 +4,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from .reader import Reader
-
-
-@dataclass
-class Finding:
-    """Something that is made of values."""
-
-    is_final: bool = True  # False: of values that may still get shorter
 
 
 class Values:
@@ -29,7 +20,6 @@ class Values:
         self._users: dict[int, set[int]] = {}
         self._queue: deque[int] = deque()
         self._waiting: set[int] = set()  # what is in it
-        self._finding = Finding()
 
     def value(self, node: int) -> bytes | None:
         """The shortest text known of a node's values."""
@@ -37,7 +27,6 @@ class Values:
             if self._solving is None:
                 self._solve(node)
             else:
-                self._finding.is_final = False
                 if node not in self._users:
                     self._users[node] = set()
                     self._queue.append(node)
@@ -47,18 +36,8 @@ class Values:
 
     @property
     def are_final(self) -> bool:
-        """Can no value that was asked for get shorter?"""
+        """Can no value that was asked for get shorter? Else what is made of values is not kept."""
         return self._solving is None
-
-    @contextmanager
-    def finding(self) -> Iterator[Finding]:
-        """Tells whether what is made within is final."""
-        around, self._finding = self._finding, Finding()
-        try:
-            yield self._finding
-        finally:
-            around.is_final &= self._finding.is_final
-            self._finding = around
 
     def _solve(self, root: int) -> None:
         self._queue, self._waiting, self._users = deque([root]), {root}, {root: set()}
