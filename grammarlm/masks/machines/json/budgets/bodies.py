@@ -25,7 +25,7 @@ class Bodies:
         survey.make_room(reader.program.vocab.size)  # nearly all tokens stay in a string
         with reader.scratch():
             classes, pairs = survey.of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
-            ends_whole = np.array([*(bool(c & QUOTED) for c, *_ in classes), False])
+            ends_whole = np.array([*(c & 31 == Kind.AFTER and bool(c & QUOTED) for c, *_ in classes), False])
             self._whole = pack_ids(pairs[ends_whole[pairs[:, 1]], 0], self._words)
         self.row = self.of(0, or_more=True)[0]
 

@@ -39,12 +39,11 @@ class Prices:
     def price(self, thread: Thread) -> int:
         """So many tokens end the text from a thread, and from those of its class."""
         c, x, y, f = thread
-        where = self._where(thread)
-        own = self._endings.own_pieces(*thread) if where == WITHIN else self._endings.own_end(c, x, y)
-        if own is None:
-            return INFINITE
-        tokens = self._reader.tokens
-        return (tokens(own) if isinstance(own, bytes) else sum(map(tokens, own))) + self._of_frame(f, where)
+        if self._endings.ends_frame(c, f):
+            pieces = self._endings.own_pieces(*thread)
+            return INFINITE if pieces is None else sum(map(self._reader.tokens, pieces)) + self._of_frame(f, WITHIN)
+        own = self._endings.own_end(c, x, y)
+        return INFINITE if own is None else self._reader.tokens(own) + self._of_frame(f, self._endings.where(c, y))
 
     def fits(self, thread: Thread, left: int) -> bool:
         """Do fewer than `left` tokens end the text?"""
@@ -54,7 +53,7 @@ class Prices:
             tokens, enough = self._reader.tokens, left - self._of_frame(f, WITHIN)
             if enough > 0 and any(sum(map(tokens, own)) < enough for own in self._endings.key_ends(*thread)):
                 return True
-        elif kind == Kind.NUMBER and self._where(thread) != WITHIN:
+        elif kind == Kind.NUMBER and not self._endings.ends_frame(c, f):
             if self._endings.lexemes.numbers.ceiling(c, x, y) + self._of_frame(f, AFTER) < left:
                 return True
             self._numbers += 1
@@ -62,11 +61,6 @@ class Prices:
                 return False
         apart = self.price(thread)
         return apart < left or (apart < left + SAVED and self._together(thread) < left)
-
-    def _where(self, thread: Thread) -> int:
-        """Where a thread's own end stands in its frame."""
-        c, _, y, f = thread
-        return WITHIN if self._endings.ends_frame(c, f) else self._endings.where(c, y)
 
     def _of_frame(self, f: int, where: int) -> int:
         """The tokens of a frame's rest and of what is around it."""
@@ -85,8 +79,9 @@ class Prices:
 
     def _together(self, thread: Thread) -> int:
         """The tokens of all of it, as one text or piece by piece."""
-        whole, f = self._endings.whole(thread), thread[3]
-        return INFINITE if whole is None else whole[0] + self._spare(f, self._rest(f, self._where(thread)))
+        whole, (c, _, y, f) = self._endings.whole(thread), thread
+        where = WITHIN if self._endings.ends_frame(c, f) else self._endings.where(c, y)
+        return INFINITE if whole is None else whole[0] + self._spare(f, self._rest(f, where))
 
     def _spare(self, f: int, rest: bytes | None) -> int:
         """Spare tokens of a class of threads that have read different keys (or items that must differ), where others must come.

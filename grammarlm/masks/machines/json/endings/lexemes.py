@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-
-import numpy as np
+from heapq import nsmallest
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.json import ANY_STRING, FIELD, ROW, Key, Kind, Shape
@@ -21,6 +20,7 @@ from .texts import Replayed, decoded, joined, short_names, spelled
 MOST_RECORDED = 256  # numbers half read, the ends of which are kept
 ENOUGH = 4096  # values of one node tried while looking for a new one
 LITERAL_TEXT = b" truefalsenull"
+SHORTEST = 32  # words of a table, of which that with the fewest tokens is taken
 SAMPLE = 128  # characters, by which the filler of a longer text is chosen
 FILLERS = (b" ", b"-", b"=", b"*", b"a", b"0", b"_", b".")
 
@@ -121,14 +121,10 @@ class LexemeEndings:
 
     def _word(self, c: int, x: int) -> bytes | None:
         """The rest of the word that is shortest, its quote included."""
-        table = c >> 11 & ROW
+        rows, table = self._reader.rows, c >> 11 & ROW
         low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
-        if high - low > 32:
-            sizes = np.array([self._reader.rows[table + i * Key.LENGTH + Key.SIZE] for i in range(low, high)])
-            chosen = [low + int(i) for i in np.argsort(sizes, kind="stable")[:32]]
-        else:
-            chosen = list(range(low, high))
-        texts = [spelled(self._reader.name(table + i * Key.LENGTH)[read:]) + b'"' for i in chosen]
+        shortest = nsmallest(SHORTEST, range(low, high), key=lambda i: rows[table + i * Key.LENGTH + Key.SIZE])
+        texts = [spelled(self._reader.name(table + i * Key.LENGTH)[read:]) + b'"' for i in shortest]
         return min(texts, key=self._reader.measure, default=None)
 
     def lexemes(self, c: int, x: int, y: int) -> Iterator[bytes]:
