@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, Kind
+from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, Key, Kind, Object
 from grammarlm.layout.json_calls import BODY_REMAINDERS
 from grammarlm.layout.json_strings import BODY
+from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
-from grammarlm.masks.machines.json.endings.texts import Thread
+from grammarlm.masks.machines.json.endings.texts import Thread, spelled
 from grammarlm.masks.token_facts import pack_ids
 
 from .bodies import bodies_of
@@ -150,12 +151,11 @@ class NarrowMask:
         is enough for any of them."""
         c, x, y, f = thread
         if c & 31 == Kind.STRING:
-            longest = self._endings.lexemes.longest_string(c, x, y)
-            starts = [(int(Kind.AFTER), 0, 0, f)]
+            longest, starts = self._endings.lexemes.longest_string(c, x, y), [(int(Kind.AFTER), 0, 0, f)]
         else:
-            nodes, longest = self._endings.values_of_key(c, x, f)
+            longest, nodes = self._ends_of_key(c, x)
             starts = [(int(Kind.COLON) | node << 11, 0, 0, f) for node in nodes]
-        if longest + self._prices.price((int(Kind.AFTER), 0, 0, f)) < self._left:
+        if longest + max(map(self._prices.price, starts), default=INFINITE) < self._left:
             self.row |= plain & self._bodies.row
         fits, fails = np.zeros(self._words, np.int32), np.zeros(self._words, np.int32)
         for start in starts[:FEW_NODES]:
@@ -165,6 +165,16 @@ class NarrowMask:
             fails |= pack_ids(pairs[~enough, 0], self._words)
         if len(starts) <= FEW_NODES:  # whichever of the values follows
             self.row |= plain & fits & ~fails
+
+    def _ends_of_key(self, c: int, x: int) -> tuple[int, list[int]]:
+        """An upper bound on the tokens that end a key, whichever it becomes; the nodes of the values that may follow."""
+        row, state, endings = c >> 11 & ROW, c >> 35, self._endings
+        keys = [self._rows[row + Object.KEYS] + i * Key.LENGTH for i in range(x & FIELD, x >> 21 & FIELD)]
+        nodes = {int(self._rows[key + Key.NODE]) for key in keys if self._rows[key + Key.NODE] >= 0}
+        other = endings.languages.ceiling(state) if state else 0
+        longest = max([other, *(len(spelled(self._reader.name(key))) for key in keys)]) + 2
+        is_known = not self._rows[row + Object.IMPLIED]  # else other keys may have to follow
+        return longest if is_known else INFINITE, sorted(nodes.union(endings.frames.other_nodes(row)))
 
 
 def count_bits(row: np.ndarray) -> int:

@@ -23,7 +23,6 @@ class Prices:
 
     def __init__(self, endings: Endings):
         self._endings, self._reader, self._rows = endings, endings.reader, endings.reader.rows
-        self._machine = self._reader.machine
         self._frames: dict[tuple[int, int], int] = {}  # of frames that stay, by where a text stands in them
         self._passing: dict[tuple[int, int], int] = {}  # of frames of the scratch
         self._numbers = 0  # whose ends were computed for the row
@@ -32,9 +31,6 @@ class Prices:
         """To be called within a scratch, before the first price in it. `is_new`: a row begins."""
         self._passing.clear()
         self._numbers = 0 if is_new else self._numbers
-        if self._machine is not self._reader.machine:  # its frames have new numbers
-            self._machine = self._reader.machine
-            self._frames.clear()
 
     def price(self, thread: Thread) -> int:
         """So many tokens end the text from a thread, and from those of its class."""

@@ -24,7 +24,6 @@ from itertools import chain, islice
 from grammarlm.layout.json import ANY_STRING, ESCAPE, FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
 from grammarlm.layout.json_calls import QUOTED
 from grammarlm.layout.json_strings import BODY, LAST_1
-from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.machine import Machine
 
 from .frames import MOST_ENTRIES, FrameEndings
@@ -174,22 +173,14 @@ class Endings:
             after = self.reader.read(record, text)
             if not after:
                 continue
-            if kind == Kind.NUMBER:  # a number ends with what follows it
-                closed = self.reader.read(after, b"]") or self.reader.read(after, b",")
-                if not closed:
-                    continue
-                rest = self._rest_after_number(after)
-            else:
-                _, _, _, g = self.reader.threads(after)[0]
+            rest, g = None, self.reader.threads(after)[0][3]
+            if kind != Kind.NUMBER:
                 rest = self.frames.rest(g, AFTER)
+            elif self.reader.read(after, b"]") or self.reader.read(after, b","):  # a number ends with what follows it
+                rest = self.frames.by_entry(after, self.reader.frame(g), AFTER)
             if rest is not None:
                 return begun + text + rest
         return None
-
-    def _rest_after_number(self, record: int) -> bytes | None:
-        """The array's rest where its last item is a number that has not been closed."""
-        f = self.reader.threads(record)[0][3]
-        return self.frames.by_entry(record, self.reader.frame(f), AFTER)
 
     def key_ends(self, c: int, x: int, y: int, f: int) -> Iterator[Pieces]:
         """Ends of a key, and then of its object: as keys that have an entry, the likely ones first, and as any other."""
@@ -245,21 +236,3 @@ class Endings:
         string = int(Kind.STRING) | (c >> 5 & 63) << 5 | ANY_STRING << 11, state, y & ESCAPE
         most = MOST_ENTRIES if state else len(self.reader.other_names(self.reader.frame(f))) + MORE_NAMES
         return chain(filter(None, [self.lexemes.lexeme(*string)]), islice(self.lexemes.lexemes(*string), most))
-
-    def values_of_key(self, c: int, x: int, f: int) -> tuple[list[int], int]:
-        """The nodes that may follow a key; an upper bound on the tokens that end the key and its value, whichever it becomes."""
-        row, state, rows = c >> 11 & ROW, c >> 35, self._rows
-        low, high = x & FIELD, x >> 21 & FIELD
-        keys = [rows[row + Object.KEYS] + i * Key.LENGTH for i in range(low, high)]
-        nodes = {rows[key + Key.NODE] for key in keys if rows[key + Key.NODE] >= 0}
-        longest = max((len(spelled(self.reader.name(key))) for key in keys), default=0)
-        if state != NO_LANGUAGE:
-            nodes.update(self.frames.other_nodes(row))
-            longest = max(longest, self.languages.ceiling(state) if state else 0)
-        prices = [
-            INFINITE if (value := self.values.value(node)) is None else self.reader.tokens(value) for node in nodes
-        ]
-        implied = {i for found in self.frames.implied(row).values() for i in found}
-        entries = [self.frames.entry(row, i) for i in implied]
-        more = sum(INFINITE if entry is None else self.reader.tokens(entry) + 1 for entry in entries)
-        return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
