@@ -23,11 +23,10 @@ from functools import lru_cache
 import numpy as np
 
 from grammarlm.grammars.cfg.components import components
-from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Gap, Key, Object, Shape
+from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Gap, Object, Shape
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
-from grammarlm.masks.machines.json.endings.texts import spelled
 from grammarlm.masks.machines.json.machine import Machine
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -81,7 +80,7 @@ class Ceilings:
         texts: dict[int, list[bytes | None]] = {}
         shortest: dict[int, int] = {}  # by row: what ends a frame that has just been opened
         lexemes = dict.fromkeys(nodes.found, 0)
-        key = key_tokens = 0
+        names, key = set[bytes](), 0
         for node, ways in nodes.found.items():
             self._program.clock.check()
             for kind, row, children in ways:
@@ -93,12 +92,13 @@ class Ceilings:
                     texts[number] = self._object(row) if kind == Shape.OBJECT else self._array(row)
                     within[number], shortest[number] = children, nodes.frame(kind, row)
                     if kind == Shape.OBJECT:
-                        key, key_tokens = max(key, self._longest_key(row)), max(key_tokens, nodes.key(row))
+                        names.update(nodes.names(row))
+                        key = max(key, nodes.other_key(row))
                 frames[node].add(number)
                 below[node].update(children)
-        known = most_tokens(
-            self._program.vocab, {text for found in texts.values() for text in found if text is not None}
-        )
+        entries = {text for found in texts.values() for text in found if text is not None}
+        known = most_tokens(self._program.vocab, entries | names)
+        key = max(key, 2 + max((known[name] for name in names), default=0))
         own = {
             row: INFINITE if None in found else 2 + sum(1 + known[text] for text in found if text is not None)
             for row, found in texts.items()
@@ -112,7 +112,7 @@ class Ceilings:
         opened = _dearest(frames, shortest)
         _, repeating = self._paths(below, opened)
         paths, _ = self._paths(below, {node: max(opened[node], lexemes[node]) for node in opened})
-        self.growth = min(max(paths.values()) + repeating * openings + key_tokens + blank + SPARE, INFINITE)
+        self.growth = min(max(paths.values()) + repeating * openings + key + blank + SPARE, INFINITE)
 
     def _object(self, row: int) -> list[bytes | None]:
         """The entries that must come; None among them where what must come is not known."""
@@ -127,17 +127,6 @@ class Ceilings:
         if rows[row + Array.UNIQUE] or rows[row + Array.CONTAINS]:
             return [None]
         return [self._endings.frames.of_shape(Shape.ARRAY, row)] if rows[row + Array.LEAST] else []
-
-    def _longest_key(self, row: int) -> int:
-        """Bytes that end a key of an object, from anywhere in it, and the colon."""
-        rows, keys = self._rows, self._rows[row + Object.KEYS]
-        names = (self._endings.reader.name(keys + i * Key.LENGTH) for i in range(rows[row + Object.COUNT]))
-        longest = max((len(spelled(name)) for name in names), default=0)
-        if rows[row + Object.OTHERS] != -1:
-            language = rows[row + Object.LANGUAGE]
-            another = 2 * longest + 8  # a name that has not come
-            longest = max(longest, self._endings.languages.ceiling(language) if language else another)
-        return min(longest + 4, INFINITE)
 
     def _paths(self, below: dict[int, set[int]], own: dict[int, int]) -> tuple[dict[int, int], int]:
         """The most that nodes on a path from each node need, each counted once; and the most that one needs that can repeat."""

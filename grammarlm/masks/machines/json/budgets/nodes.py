@@ -6,7 +6,9 @@ from grammarlm.layout.json import Array, Key, Object, Shape
 from grammarlm.layout.numbers import Number
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
+from grammarlm.masks.machines.json.endings.texts import spelled
 
+NEW_KEY = 9  # tokens of letters that make a key a new one, the quote and the colon
 NUMBER = 15  # bytes of the rest of any number, besides its digits
 LONGEST = 1 << 20  # characters that are counted
 
@@ -68,12 +70,16 @@ class Nodes:
             return min(least, LONGEST) + 2
         return self._endings.lexemes.longest_end(language, min(least, LONGEST), most)
 
-    def key(self, row: int) -> int:
-        """Tokens that end a key of an object, and the colon."""
-        rows, reader, language = self._rows, self._endings.reader, self._rows[row + Object.LANGUAGE]
-        names = (reader.name(rows[row + Object.KEYS] + i * Key.LENGTH) for i in range(rows[row + Object.COUNT]))
-        other = 5 + (self._endings.languages.ceiling(language) if language else 0)
-        return max(other, 2 + max((reader.tokens(b'"' + name + b'":,') for name in names), default=0))
+    def names(self, row: int) -> list[bytes]:
+        """The keys of an object that have an entry, with quotes, and what comes before the value and after it."""
+        rows, name = self._rows, self._endings.reader.name
+        keys = (rows[row + Object.KEYS] + i * Key.LENGTH for i in range(rows[row + Object.COUNT]))
+        return [b'"' + spelled(name(key)) + b'":,' for key in keys]
+
+    def other_key(self, row: int) -> int:
+        """Tokens that end a key without an entry, from anywhere in it, and the colon."""
+        language = self._rows[row + Object.LANGUAGE]
+        return NEW_KEY + (self._endings.languages.ceiling(language) if language else 0)
 
     def frame(self, kind: int, row: int) -> int:
         """Tokens that end an object or array: of the shortest, and of all entries that its keys may ask for."""

@@ -123,7 +123,7 @@ class FrameEndings:
 
     def _found(self, words: list[int], where: int) -> bytes | None:
         row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
-        must = (self._least_items if is_array else self._least_entries)(row, words, where)
+        must = self._least_items(row, words, where) if is_array else self._required(row, words)
         if must is None:
             return None
         kind = Kind.AFTER if where == AFTER else Kind.ENTRY if is_array else Kind.KEYS
@@ -239,14 +239,6 @@ class FrameEndings:
         if words[Frame.NEEDED] >> FIRST_OBLIGATION and self._rows[row + Object.OBLIGATIONS]:
             found += self._meeting(row, words)
         return None if None in found else found  # type: ignore[return-value]
-
-    def _least_entries(self, row: int, words: list[int], where: int) -> list[bytes] | None:
-        """The same, and as many short ones as must come."""
-        must = self._required(row, words)
-        if must is None:
-            return None
-        missing = max(self._rows[row + Object.LEAST] - words[Frame.COUNT] - len(must), int(where == COMMA and not must))
-        return must + list(islice(self._shortest_entries(row, words), missing)) if missing > 0 else must
 
     def _shortest_entries(self, row: int, words: list[int]) -> Iterator[bytes]:
         """The entries that are not needed and may come, by their tokens."""

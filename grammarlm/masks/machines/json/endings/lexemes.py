@@ -8,11 +8,11 @@ from heapq import nsmallest
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.json import ANY_STRING, FIELD, ROW, Key, Kind, Shape
-from grammarlm.layout.json_strings import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
+from grammarlm.layout.json_strings import BODY, LAST_1, LOW_BACKSLASH, LOW_U
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
 
-from .languages import LanguageEndings
+from .languages import LanguageEndings, bytes_missing
 from .numbers import NumberEndings
 from .reader import Reader
 from .texts import Replayed, decoded, joined, short_names, spelled
@@ -89,7 +89,7 @@ class LexemeEndings:
         if lengths:
             return joined(
                 self.languages.of_length(
-                    x, _bytes_missing(c), max(least - count, 0), most - count if most >= 0 else -1
+                    x, bytes_missing(c >> 5 & 63), max(least - count, 0), most - count if most >= 0 else -1
                 ),
                 b'"',
             )
@@ -184,12 +184,6 @@ class LexemeEndings:
 def is_inside(kind: int, sub: int, x: int) -> bool:
     """Must an escape, or a character of an unrestricted string, be finished first?"""
     return sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0))
-
-
-def _bytes_missing(c: int) -> int:
-    """The bytes missing from the character that a string's thread stands in."""
-    sub = c >> 5 & 63
-    return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
 
 
 def _continuing(sub: int) -> Iterable[int]:
