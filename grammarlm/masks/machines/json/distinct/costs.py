@@ -41,7 +41,7 @@ class DistinctCosts(CompletionCosts):
         self._machine_costs = JsonCosts(bounds)
 
     def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
-        """As CompletionCosts'."""
+        """As Costs'."""
         here = cast("DistinctEpoch", epoch)
         record, tracker = here.place(state)
         row = here.row(state)
@@ -61,7 +61,7 @@ class DistinctCosts(CompletionCosts):
         return (row & narrow & ~stops) | ends
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
-        """As CompletionCosts'."""
+        """As Costs'."""
         here, steps = cast("DistinctEpoch", epoch), 0
         while steps < MOST_STEPS and left >= self._enough(here, state, max(2 * steps, 1)):
             steps = max(2 * steps, 1)
