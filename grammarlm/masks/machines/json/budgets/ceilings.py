@@ -32,7 +32,7 @@ from grammarlm.masks.machines.json.machine import Machine
 from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .shapes import Shapes
+from .nodes import Shapes
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 OPENING = re.compile(rb"\[|\{(?![{\[\w])")

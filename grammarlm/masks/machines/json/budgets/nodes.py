@@ -1,4 +1,4 @@
-"""The shapes of values that a schema's texts can reach, what each has below it, and what ends it."""
+"""The nodes that a schema's texts can reach, the shapes of their values, what each has below it, and what ends it."""
 
 from __future__ import annotations
 
