@@ -29,7 +29,6 @@ from grammarlm.masks.filters import greedy
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.machines.json.machine import Machine
-from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .nodes import Shapes
@@ -52,9 +51,10 @@ class Ceilings:
         self.growth = INFINITE
         shapes = Shapes(endings)
         self.must_differ = shapes.must_differ()  # have classes of threads any that may end in different ways?
-        blank = most_blanks(endings.reader.program.tables.blanks)
-        if blank is not None:
-            self._find(shapes, blank)
+        blanks = self._program.tables.blanks
+        gaps = [blanks.start, *(range(Gap.BEFORE_CLOSE, Gap.AFTER_COLON + 1) if blanks.is_natural else ())]
+        if blanks.table[gaps, 4].all():  # as completions have it: nothing need come in a gap
+            self._find(shapes, int(blanks.distances.max()))
 
     def steps(self, machine: Machine, state: int, left: int) -> int:
         """After so many tokens, whatever they are, the rest of `left` is still enough; 0 where that is not known."""
@@ -159,23 +159,6 @@ def separator(vocab: Vocabulary) -> tuple[bytes, int] | None:
         if tokens is not None and len(tokens) == 1:
             return bytes([byte]), tokens[0]
     return None
-
-
-@lru_cache(maxsize=8)
-def most_blanks(blanks: Blanks) -> int | None:
-    """The most white space that must come where some has begun; None where a gap may not be empty, as completions have it."""
-    table = blanks.table
-    gaps = [blanks.start, *(range(Gap.BEFORE_CLOSE, Gap.AFTER_COLON + 1) if blanks.is_natural else ())]
-    if not table[gaps, 4].all():
-        return None
-    distances = np.where(table[:, 4] != 0, 0, len(table))
-    for _ in range(len(table)):
-        nearest = np.where(table[:, :4] >= 0, distances[table[:, :4]], len(table)).min(axis=1) + 1
-        nearer = np.minimum(distances, nearest)
-        if (nearer == distances).all():
-            break
-        distances = nearer
-    return int(distances.max())
 
 
 @lru_cache(maxsize=8)

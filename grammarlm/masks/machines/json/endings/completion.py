@@ -49,7 +49,6 @@ class Endings:
         self.frames = FrameEndings(self.reader, self.lexemes)
         self.values = self.frames.values
         self._program, self._rows = machine.program, self.reader.rows
-        self._blanks: dict[int, bytes] = {}  # by state of white space
         self._between: dict[tuple[int, int], bytes | None] = {}  # own ends of threads between lexemes
 
     def pieces(self, state: int) -> list[bytes] | None:
@@ -104,7 +103,7 @@ class Endings:
             return self.lexemes.lexeme(c, x, y)
         known = self._between.get((c, y), b"")
         if known == b"":
-            text = b'"' + self._blank(y) if c & QUOTED and kind in (Kind.AFTER, Kind.COLON) else self._blank(y)
+            text = b'"' * (c & QUOTED != 0 and kind in (Kind.AFTER, Kind.COLON)) + self._program.tables.blanks.rest(y)
             if kind in (Kind.COLON, Kind.VALUE):
                 value = self.values.value(c >> 11 & ROW)
                 known = None if value is None else text + b":" * (kind == Kind.COLON) + value
@@ -119,21 +118,6 @@ class Endings:
         if c & 31 not in (Kind.KEYS, Kind.ENTRY):
             return AFTER
         return COMMA if c >> 5 & 63 or not self._may_close(y) else OPEN
-
-    def _blank(self, state: int) -> bytes:
-        """White space that must come before anything else may."""
-        known = self._blanks.get(state)
-        if known is None:
-            table = self._program.tables.blanks.table
-            queue = [(state, b"")]
-            for here, text in queue:
-                if table[here, 4]:
-                    known = text
-                    break
-                queue += [(int(to), text + b" \t\n\r"[i : i + 1]) for i, to in enumerate(table[here, :4]) if to >= 0]
-            assert known is not None
-            self._blanks[state] = known
-        return known
 
     def _may_close(self, state: int) -> bool:
         """May a closing bracket follow white space?"""

@@ -8,10 +8,10 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
-from grammarlm.layout.json import INLINE, At, Frame, Key, Object
+from grammarlm.layout.json import At, Frame, Key
 from grammarlm.layout.json_calls import ENDS, READ
 from grammarlm.masks.filters import greedy
-from grammarlm.masks.machines.json.configs import chain_of, put_record, threads_of
+from grammarlm.masks.machines.json.configs import chain_of, put_record, threads_of, words_of_seen
 from grammarlm.masks.machines.json.machine import Machine
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
 
@@ -134,8 +134,7 @@ class Reader:
         """Which keys were read, for an object of many."""
         if not words[Frame.SEEN]:
             return ()
-        count = -(-self.rows[words[Frame.ROW] + Object.COUNT] // INLINE)
-        chains = self.machine.arrays["chains"].reshape(-1)
+        count, chains = words_of_seen(self.machine, words[Frame.ROW]), self.machine.arrays["chains"].reshape(-1)
         return tuple(chains[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + count].tolist())
 
     def other_names(self, words: list[int]) -> tuple[bytes, ...]:

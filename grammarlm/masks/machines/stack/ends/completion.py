@@ -69,7 +69,6 @@ class StackEnds:
         self._frames = self._spelling.frames()
         self._ropes: dict[Key, Rope | None] = {}
         self._threads: dict[tuple[int, int], list[Candidate]] = {}
-        self._lengths: dict[int, float] = {}
         self._direct: dict[int, str | None] = {}
         self._found: dict[int, str | None] = {}
         self.nbytes = 0  # approximate size of the texts
@@ -89,7 +88,7 @@ class StackEnds:
         """Caches a text. All are dropped when they take too much, and recomputed on demand."""
         self.nbytes += 300 + len(text or "")
         if self.nbytes > self._program.limits.max_bytes // 4:
-            for known in (self._found, self._direct, self._lengths, self._ropes, self._threads):
+            for known in (self._found, self._direct, self._ropes, self._threads):
                 known.clear()  # type: ignore[attr-defined]
             self.nbytes = 0
         texts[config] = text
@@ -130,13 +129,10 @@ class StackEnds:
 
     def _promise(self, config: int) -> float:
         """About the number of letters to the nearest end, for A*; infinite where there is none."""
-        known = self._lengths.get(config)
-        if known is None:
-            candidates = [c.length for q, s, _ in self._arena.threads_of(config) for c in self._candidates(q, s)]
-            known = min(candidates, default=float("inf"))
-            known = 0 if self._arena.accepting[config] else known if known <= LONGEST else float("inf")
-            self._lengths[config] = known
-        return known
+        if self._arena.accepting[config]:
+            return 0
+        candidates = [c.length for q, s, _ in self._arena.threads_of(config) for c in self._candidates(q, s)]
+        return min((length for length in candidates if length <= LONGEST), default=float("inf"))
 
     def _is_end(self, config: int, text: str) -> bool:
         for part in parts(text):
