@@ -27,16 +27,12 @@ class Shapes:
             each = queue.pop()
             if each not in self.graph:
                 endings.reader.program.clock.check()
-                self.graph[each] = self._below(*each) if isinstance(each, tuple) else self._of_node(each)
+                self.graph[each] = self._below(*each) if isinstance(each, tuple) else endings.reader.shapes(each)
                 queue += self.graph[each]
         shapes = [each for each in self.graph if isinstance(each, tuple)]
         self.frames = [shape for shape in shapes if shape[0] in (Shape.OBJECT, Shape.ARRAY)]
         self.objects = [row for kind, row in self.frames if kind == Shape.OBJECT]
         self.lexemes = {shape: self._lexeme(*shape) for shape in shapes if shape[0] not in (Shape.OBJECT, Shape.ARRAY)}
-
-    def _of_node(self, node: int) -> list[tuple[int, int]]:
-        rows = self._rows
-        return [(rows[node + 2 + i], rows[node + 3 + i]) for i in range(0, 2 * rows[node], 2)]
 
     def _below(self, kind: int, row: int) -> list[int]:
         rows = self._rows

@@ -43,8 +43,7 @@ class FrameEndings:
     # ------------------------------------------------------------------ values
 
     def _shortest(self, node: int) -> bytes | None:
-        rows = self._rows
-        found = [self.of_shape(rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]) for i in range(rows[node])]
+        found = [self.of_shape(kind, row) for kind, row in self._reader.shapes(node)]
         texts = [text for text in found if text is not None and len(text) <= LONGEST]
         return min(texts, key=self._reader.measure, default=None)
 
@@ -60,9 +59,7 @@ class FrameEndings:
 
     def _several(self, node: int) -> Iterator[bytes]:
         """Different values of a node, short ones first."""
-        rows = self._rows
-        for i in range(rows[node]):
-            kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
+        for kind, row in self._reader.shapes(node):
             if kind == Shape.LITERAL or kind == Shape.OBJECT or kind == Shape.ARRAY:
                 yield from filter(None, [self.of_shape(kind, row)])
             else:

@@ -126,6 +126,11 @@ class Reader:
         """The frame with nothing around it."""
         return self.machine.put("frames", [0, *words[1:]])
 
+    def shapes(self, node: int) -> list[tuple[int, int]]:
+        """The alternatives of a node: a kind and a row each."""
+        rows = self.rows
+        return [(rows[node + 2 + i], rows[node + 3 + i]) for i in range(0, 2 * rows[node], 2)]
+
     def name(self, key: int) -> bytes:
         start, size = self.rows[key + Key.BYTES], self.rows[key + Key.SIZE]
         return bytes(self._blob[start : start + size])
