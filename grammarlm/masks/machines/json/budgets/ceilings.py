@@ -85,7 +85,8 @@ class Ceilings:
             shape: INFINITE if None in found else 2 + sum(1 + known[entry] for entry in found if entry is not None)
             for shape, found in must.items()
         }
-        paths, repeating = self._paths(shapes.graph, own)
+        groups = components(shapes.graph, self._program.clock.check)
+        paths, repeating = _paths(shapes.graph, groups, own)
         for (kind, row), needed in own.items():
             within = max((paths[node] for node in shapes.graph[kind, row]), default=0)
             self._frames[row | ARRAY_BIT if kind == Shape.ARRAY else row] = needed, within
@@ -93,7 +94,7 @@ class Ceilings:
         self._inside = min(max(shapes.lexemes.values(), default=0) + inside, INFINITE)
         self._repeats = min(repeating * openings, INFINITE)
         opened = {shape: shapes.opened(*shape) for shape in shapes.frames}
-        paths, repeating = self._paths(shapes.graph, {**shapes.lexemes, **opened})
+        paths, repeating = _paths(shapes.graph, groups, {**shapes.lexemes, **opened})
         self.growth = min(max(paths.values()) + repeating * openings + inside, INFINITE)
 
     def _must(self, kind: int, row: int) -> list[bytes | None]:
@@ -108,17 +109,18 @@ class Ceilings:
             is_known &= not rows[row + Object.IMPLIED] and not rows[row + Object.OBLIGATIONS]
         return must if is_known else [None]
 
-    def _paths(self, graph: dict[Any, list[Any]], own: dict[Any, int]) -> tuple[dict[Any, int], int]:
-        """The most that shapes on a path from each node or shape need, each counted once; and the most that one needs that can
-        repeat."""
-        paths, repeating = dict[Any, int](), 0
-        for group in components(graph, self._program.clock.check):
-            weight = max(own.get(each, 0) for each in group)
-            if len(group) > 1:
-                repeating = max(repeating, weight)
-            longest = max((paths[below] for each in group for below in graph[each] if below in paths), default=0)
-            paths.update(dict.fromkeys(group, min(weight + longest, INFINITE)))
-        return paths, repeating
+
+def _paths(graph: dict[Any, list[Any]], groups: list[list[Any]], own: dict[Any, int]) -> tuple[dict[Any, int], int]:
+    """The most that shapes on a path from each node or shape need, each counted once; and the most that one needs that can repeat.
+    `groups`: of nodes and shapes that lead to each other, each before those that lead to it."""
+    paths, repeating = dict[Any, int](), 0
+    for group in groups:
+        weight = max(own.get(each, 0) for each in group)
+        if len(group) > 1:
+            repeating = max(repeating, weight)
+        longest = max((paths[below] for each in group for below in graph[each] if below in paths), default=0)
+        paths.update(dict.fromkeys(group, min(weight + longest, INFINITE)))
+    return paths, repeating
 
 
 def most_tokens(vocab: Vocabulary, texts: Iterable[bytes]) -> dict[bytes, int]:
