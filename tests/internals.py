@@ -68,8 +68,8 @@ def without_surveys(epoch: StackEpoch) -> None:
 
 
 def steps_at_sight(matcher: gl.Matcher, left: int) -> int:
-    """How many tokens need no look at a budget of so many, as known without a completion."""
-    return made_in(matcher, lambda epoch, state: costs_of(epoch).safe_at_sight(epoch, state, left))
+    """How many tokens need no look at a budget of so many."""
+    return made_in(matcher, lambda epoch, state: costs_of(epoch).safe_steps(epoch, state, left))
 
 
 def growth_of(matcher: gl.Matcher) -> int | None:

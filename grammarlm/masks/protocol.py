@@ -49,41 +49,12 @@ class Tables(Protocol):
     def address(self) -> int: ...
 
 
-class Costs(Protocol):
-    """The tokens that are enough to end a text, from each state of an epoch. All methods run under the automaton's lock;
-    `most_after` is read without it."""
-
-    most_after: dict[int, int]  # by state: an upper bound on `fewest` after each of its tokens
-
-    def fewest(self, epoch: Epoch, state: int) -> int:
-        """This many tokens are enough to end the text; INFINITE where they are too many to be written down."""
-
-    def falling(self, epoch: Epoch, state: int) -> int:
-        """As `fewest`, but guaranteed to fall along the plan."""
-
-    def plan(self, epoch: Epoch, state: int) -> tuple[int, ...]:
-        """Tokens that end the text, as many as `fewest` says."""
-
-    def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
-        """The mask row of a state with `left` tokens left: tokens after which the rest is enough."""
-
-    def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
-        """After so many steps, whatever they read, `left` tokens are still enough; 0 where it is not known."""
-
-    def safe_at_sight(self, epoch: Epoch, state: int, left: int) -> int:
-        """The same, as far as it is known without a completion."""
-
-    def rows_decide(self, epoch: Epoch) -> bool:
-        """Is each token of a row certain to leave enough? Then no step looks a second time, and a row that is not empty needs
-        no plan beside it."""
-
-
 class ProgramDefaults:
     """The members of a program that most machines need not define."""
 
     matcher_class: type | None = None  # instead of Matcher
     filtered_class: type | None = None  # instead of FilteredMatcher
-    costs_class: Callable[[], Costs] | None = None  # instead of CompletionCosts (filters/budget.py)
+    costs_class: Callable[[], Any] | None = None  # instead of CompletionCosts (filters/budget.py)
     reads_whole_tokens = False  # are there given tokens in a text, which no bytes spell?
 
     named_texts: frozenset[int] = frozenset()  # tokens of ordinary text that the grammar asks for by id
@@ -161,7 +132,7 @@ class EpochDefaults(Bordered, Enumerable, Protocol):
 
     is_full: bool  # no more states can be made here
     rows_in_parallel: bool = False  # are most rows made without the lock, by several threads at once?
-    costs: Costs | None = None  # of token budgets, made on first use (budget.py)
+    costs: Any = None  # of token budgets, made on first use: CompletionCosts (filters/budget.py)
 
     def key(self: Epoch, state: int) -> Hashable:
         """Equal keys have equal futures, in whatever epochs."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.mask_array import ids_of
-from grammarlm.masks.protocol import FINISHED, Costs, Epoch
+from grammarlm.masks.protocol import FINISHED, Epoch
 from grammarlm.masks.token_facts import pack_ids
 
 from . import greedy
@@ -28,7 +28,8 @@ INFINITE = 1 << 62  # more tokens than any budget: the completion is too long to
 
 
 class CompletionCosts:
-    """The costs of one epoch's states, by completions. All methods run under the automaton's lock; `most_after` is read without."""
+    """The costs of one epoch's states, by completions; a machine may derive its own. All methods run under the automaton's lock;
+    `most_after` is read without."""
 
     def __init__(self) -> None:
         self._fewest: dict[int, int] = {}
@@ -97,11 +98,8 @@ class CompletionCosts:
         return row | facts.stop_row if epoch.accepting[state] else row
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
-        """After so many steps, whatever they read, `left` tokens are still enough; 0 where it is not known."""
-        return 0
-
-    def safe_at_sight(self, epoch: Epoch, state: int, left: int) -> int:
-        """The same, as far as it is known without a completion."""
+        """After so many steps, whatever they read, `left` tokens are still enough; 0 where it is not known. Asked where the program
+        has a class of costs of its own."""
         return 0
 
     def rows_decide(self, epoch: Epoch) -> bool:
@@ -110,11 +108,12 @@ class CompletionCosts:
         return False
 
 
-def costs_of(epoch: Epoch) -> Costs:
+def costs_of(epoch: Epoch) -> CompletionCosts:
     """The epoch's costs, which live as long as it does."""
     if epoch.costs is None:
         epoch.costs = (epoch.program.costs_class or CompletionCosts)()
-    return epoch.costs
+    costs: CompletionCosts = epoch.costs
+    return costs
 
 
 def fewest_of(epoch: Epoch, state: int) -> int:

@@ -18,7 +18,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ import numpy as np
 from grammarlm.kernels import entries
 from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.vocab.tokenizers.bpe import SPACE, read_bpe, tokenizer_of
+from grammarlm.vocab.tokenizers.byte_level import byte_level_text
 from grammarlm.vocab.tokenizers.shapes import Shapes, ends_with_apostrophe
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -121,7 +122,7 @@ class Canonical:
         if not self.is_text[token]:
             return []
         if self.bpe.byte_level:
-            return [ids.get(_BYTES[byte], -1) for byte in data]
+            return [ids.get(character, -1) for character in byte_level_text(data)]
         if text is None:
             return [ids.get(f"<0x{byte:02X}>", -1) for byte in data]
         found: list[int] = []
@@ -292,27 +293,17 @@ class _Shaped:
                 self.shape_of[token] = number
 
 
+MOST_KEPT = 4
+_KEPT: list[Canonical] = []  # the last ones made
+
+
 def canonical_of(vocab: Vocabulary) -> Canonical:
     """One for all constraints over this vocabulary object: equal ones may come from different tokenizers."""
-    return _canonical_of(_Same(vocab))
-
-
-@lru_cache(maxsize=4)
-def _canonical_of(same: _Same) -> Canonical:
-    return Canonical(same.vocab)
-
-
-class _Same:
-    """A vocabulary compared by identity."""
-
-    def __init__(self, vocab: Vocabulary):
-        self.vocab = vocab
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.vocab is self.vocab
-
-    def __hash__(self) -> int:
-        return id(self.vocab)
+    known = next((each for each in _KEPT if each.vocab is vocab), None)
+    if known is None:
+        known = Canonical(vocab)
+        _KEPT[:] = [known, *_KEPT[: MOST_KEPT - 1]]
+    return known
 
 
 def _text(data: bytes) -> str | None:
@@ -320,13 +311,3 @@ def _text(data: bytes) -> str | None:
         return data.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _byte_characters() -> list[str]:
-    from grammarlm.vocab.tokenizers.byte_level import byte_level_bytes
-
-    written = {byte_level_bytes(chr(c)): chr(c) for c in range(0x21, 0x100 + 68)}
-    return [written[bytes([byte])] for byte in range(256)]
-
-
-_BYTES = _byte_characters()

@@ -41,20 +41,15 @@ class FilteredMatcher(Matcher):
         if max_tokens is None:
             return
         left = as_integer(max_tokens, "matcher(max_tokens) takes a number of tokens")
-        if not self._pays_at_sight(left):
+        if not self._is_safe(left):
             needed = self._made(fewest_of)
             if left < needed:
                 enough = f"{needed} tokens are" if needed < INFINITE else "no number of tokens is"
                 raise ValueError(
                     f"max_tokens={left} may not be enough for a text of this grammar; {enough} known to be"
                 )
-            self._pay(self._settled(left))
+            self._pay((left, None, 0))
         self._start = self._head
-
-    @property
-    def _counts_safe_steps(self) -> bool:
-        """Does the machine know how far a budget lasts?"""
-        return self._automaton.program.costs_class is not None
 
     def _pay(self, budget: Budget) -> None:
         """Stores the budget after the last step, before any fork shares that step."""
@@ -62,20 +57,19 @@ class FilteredMatcher(Matcher):
         trail[at + 2] = budget
         self._head = (trail, epoch, state, step, budget, at)
 
-    def _settled(self, left: int) -> Budget:
-        """The budget of this state, with the number of safe steps from here."""
-        if not self._counts_safe_steps:
-            return left, None, 0
-        return left, None, self._made(lambda epoch, state: costs_of(epoch).safe_steps(epoch, state, left))
+    @property
+    def _counts_safe_steps(self) -> bool:
+        """Does the machine know how far a budget lasts?"""
+        return self._automaton.program.costs_class is not None
 
-    def _pays_at_sight(self, left: int) -> bool:
-        """Stores the budget where its number of safe steps is known without a completion; False where it is not."""
+    def _is_safe(self, left: int) -> bool:
+        """Stores the budget where it is known to be enough after some steps, whatever they read; False where it is not."""
         if not self._counts_safe_steps:
             return False
-        safe = self._made(lambda epoch, state: costs_of(epoch).safe_at_sight(epoch, state, left))
+        safe = self._made(lambda epoch, state: costs_of(epoch).safe_steps(epoch, state, left))
         if safe > 0:
             self._pay((left, None, safe))
-        return bool(safe > 0)
+        return safe > 0
 
     # ------------------------------------------------------------------ masks
 
@@ -232,8 +226,9 @@ class FilteredMatcher(Matcher):
             return True
         epoch = head[1]
         try:
-            if self._pays_at_sight(left):
+            if self._is_safe(left):
                 return True
+            rest = None
             if (
                 not is_decided
                 and left < (epoch.costs or costs_of(epoch)).most_after.get(head[2], INFINITE)
@@ -243,9 +238,7 @@ class FilteredMatcher(Matcher):
                 if rest is None:
                     self._return_to(head)
                     return False
-                self._pay((left, rest, 0))
-            else:
-                self._pay(self._settled(left) if self._counts_safe_steps else (left, None, 0))
+            self._pay((left, rest, 0))
         except LimitExceeded:
             self._return_to(head)
             raise
@@ -273,12 +266,12 @@ class FilteredMatcher(Matcher):
             return True
         left = budget[0] - greedy.cost(self._automaton.program.vocab, bytes(data))
         try:
-            if self._pays_at_sight(left):
+            if self._is_safe(left):
                 return True
             if left < 0 or self._made(fewest_of) > left:
                 self._return_to(head)
                 return False
-            self._pay(self._settled(left))
+            self._pay((left, None, 0))
         except LimitExceeded:
             self._return_to(head)
             raise

@@ -79,6 +79,7 @@ class Machine:
         block[STORE_AT + Store.TABLE] = address + 8 * TABLE_AT
         block[STORE_AT + Store.POOL] = self._pool.__array_interface__["data"][0]
         block[At.STORE], block[At.MODE], block[At.SERIAL] = address + 8 * STORE_AT, program.mode, next(SERIALS)
+        self._followed = {"frames": 0, "chains": 0}  # how many entries are those of another machine
         self.kernel: Callable[..., int] = partial(entries.json_call, address)  # what matchers call twice a token
         block[At.FRAMES], block[At.CHAINS] = address + 8 * FRAMES_AT, address + 8 * CHAINS_AT
         block[At.MISSING] = address + 8 * MISSING_AT
@@ -255,3 +256,14 @@ class Machine:
         self.arrays[name][number] = words
         arena[count] = number + 1
         return number
+
+    def follow(self, other: Machine) -> None:
+        """Takes over the frames and chains of another machine, which never change, under the same numbers. What was put here since
+        is dropped."""
+        for name in ("frames", "chains"):
+            _, count, _ = ARENAS[name]
+            known, wanted = min(self._followed[name], self.arena[count]), other.arena[count]
+            while len(self.arrays[name]) <= wanted:
+                self._grow(name)
+            self.arrays[name][known:wanted] = other.arrays[name][known:wanted]
+            self.arena[count] = self._followed[name] = wanted

@@ -1,17 +1,13 @@
-"""The tokens that stay in a string, by where in a character or escape they end: once a vocabulary."""
+"""The tokens that stay in a string, by the number of characters that begin in them: once a vocabulary."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from grammarlm.layout.json import ANY_STRING, ESCAPE, Kind
+from grammarlm.layout.json import ANY_STRING, Kind
 from grammarlm.layout.json_calls import QUOTED
-from grammarlm.layout.json_strings import BODY
 from grammarlm.masks.machines.json.endings.reader import Reader
 from grammarlm.masks.machines.json.vocabulary.tables import JsonTables
 from grammarlm.masks.token_facts import pack_ids
@@ -19,61 +15,36 @@ from grammarlm.masks.token_facts import pack_ids
 from .survey import Survey
 
 
-@dataclass(frozen=True)
-class Body:
-    """Tokens that stay in a string and end at the same point of a character or escape, by how many characters begin in them."""
-
-    sub: int
-    escape: int
-    sample: bytes  # the bytes of one of them
-    rows: dict[int, np.ndarray]  # by the number of characters
-    row: np.ndarray  # all of them
-
-
-@dataclass(frozen=True)
 class Bodies:
-    """All of them."""
+    """Rows of the tokens that stay in a string, and of those of them that end no character or escape halfway."""
 
-    kinds: list[Body]
-    row: np.ndarray
+    def __init__(self, reader: Reader, survey: Survey):
+        self._words, self._characters = reader.program.vocab.words, reader.program.tables.strings.characters
+        self.longest = int(self._characters.max(initial=0))
+        self._rows: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray]] = {}
+        survey.make_room(reader.program.vocab.size)  # nearly all tokens stay in a string
+        with reader.scratch():
+            classes, pairs = survey.of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
+            ends_whole = np.array([*(c & 31 == Kind.AFTER and bool(c & QUOTED) for c, *_ in classes), False])
+            self._whole = pack_ids(pairs[ends_whole[pairs[:, 1]], 0], self._words)
+        self.row = self.of(0, or_more=True)[0]
+
+    def of(self, count: int, or_more: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Those in which `count` characters begin, or more: all, and the whole ones."""
+        known = self._rows.get((count, or_more))
+        if known is None:
+            begun = self._characters
+            row = pack_ids(np.flatnonzero((begun >= count) if or_more else (begun == count)), self._words)
+            known = self._rows[count, or_more] = row, row & self._whole
+        return known
 
 
 _KNOWN: WeakKeyDictionary[JsonTables, Bodies] = WeakKeyDictionary()
 
 
 def bodies_of(reader: Reader, survey: Survey) -> Bodies:
-    """The vocabulary's: computed once, from an unrestricted string."""
-    tables = reader.program.tables
-    known = _KNOWN.get(tables)
+    """The vocabulary's: made once, from an unrestricted string."""
+    known = _KNOWN.get(reader.program.tables)
     if known is None:
-        kinds = _kinds(reader, survey)
-        known = _KNOWN[tables] = Bodies(kinds, np.bitwise_or.reduce([body.row for body in kinds]))
+        known = _KNOWN[reader.program.tables] = Bodies(reader, survey)
     return known
-
-
-def _kinds(reader: Reader, survey: Survey) -> list[Body]:
-    program = reader.program
-    survey.make_room(program.vocab.size)  # nearly all tokens stay in a string
-    with reader.scratch():
-        classes, pairs = survey.of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
-        pairs = pairs.copy()
-    kinds, characters, words = [], program.tables.strings.characters, program.vocab.words
-    for number, tokens in _grouped(pairs[:, 1], pairs[:, 0]):
-        c, _, y, _ = classes[number] if number >= 0 else (int(Kind.VALUE), 0, 0, 0)
-        if c & 31 != Kind.STRING and not c & QUOTED:
-            continue
-        sub, escape = (c >> 5 & 63, y & ESCAPE) if c & 31 == Kind.STRING else (int(BODY), 0)
-        rows = {count: pack_ids(some, words) for count, some in _grouped(characters[tokens], tokens)}
-        sample = program.tables.shared.spelled(int(tokens[0]))
-        kinds.append(Body(sub, escape, sample, rows, pack_ids(tokens, words)))
-    return kinds
-
-
-def _grouped(keys: np.ndarray, values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each key, and its values in their order."""
-    order = np.argsort(keys, kind="stable")
-    found = keys[order]
-    starts = [0, *(np.flatnonzero(np.diff(found)) + 1).tolist(), len(keys)]
-    for start, end in pairwise(starts):
-        if start < end:
-            yield int(found[start]), values[order[start:end]]

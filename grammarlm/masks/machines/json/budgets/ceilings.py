@@ -19,20 +19,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from grammarlm.grammars.cfg.components import components
-from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Gap, Key, Object, Shape
+from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Gap, Object, Shape
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
-from grammarlm.masks.machines.json.endings.texts import spelled
 from grammarlm.masks.machines.json.machine import Machine
-from grammarlm.masks.machines.json.vocabulary.blanks import Blanks
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .nodes import Nodes
+from .nodes import Shapes
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 OPENING = re.compile(rb"\[|\{(?![{\[\w])")
@@ -50,11 +49,12 @@ class Ceilings:
         self._inside = INFINITE  # what a lexeme, a key and white space need
         self._repeats = 0  # what a token adds by frames that repeat
         self.growth = INFINITE
-        nodes = Nodes(endings)
-        self.must_differ = nodes.must_differ()  # have classes of threads any that may end in different ways?
-        blank = most_blanks(endings.reader.program.tables.blanks)
-        if blank is not None:
-            self._find(nodes, blank)
+        shapes = Shapes(endings)
+        self.must_differ = shapes.must_differ()  # have classes of threads any that may end in different ways?
+        blanks = self._program.tables.blanks
+        gaps = [blanks.start, *(range(Gap.BEFORE_CLOSE, Gap.AFTER_COLON + 1) if blanks.is_natural else ())]
+        if blanks.table[gaps, 4].all():  # as completions have it: nothing need come in a gap
+            self._find(shapes, int(blanks.distances.max()))
 
     def steps(self, machine: Machine, state: int, left: int) -> int:
         """After so many tokens, whatever they are, the rest of `left` is still enough; 0 where that is not known."""
@@ -74,86 +74,53 @@ class Ceilings:
             most = max(most, needed)
         return max((free - most) // (self._repeats + 1), 0)
 
-    def _find(self, nodes: Nodes, blank: int) -> None:
-        below: dict[int, set[int]] = {node: set() for node in nodes.found}
-        frames: dict[int, set[int]] = {node: set() for node in nodes.found}  # of each node: the rows of its frames
-        within: dict[int, list[int]] = {}  # of each row: the nodes of its values
-        texts: dict[int, list[bytes | None]] = {}
-        shortest: dict[int, int] = {}  # by row: what ends a frame that has just been opened
-        lexemes = dict.fromkeys(nodes.found, 0)
-        key = key_tokens = 0
-        for node, ways in nodes.found.items():
-            self._program.clock.check()
-            for kind, row, children in ways:
-                if kind not in (Shape.OBJECT, Shape.ARRAY):
-                    lexemes[node] = max(lexemes[node], nodes.lexeme(kind, row))
-                    continue
-                number = row if kind == Shape.OBJECT else row | ARRAY_BIT
-                if number not in texts:
-                    texts[number] = self._object(row) if kind == Shape.OBJECT else self._array(row)
-                    within[number], shortest[number] = children, nodes.frame(kind, row)
-                    if kind == Shape.OBJECT:
-                        key, key_tokens = max(key, self._longest_key(row)), max(key_tokens, nodes.key(row))
-                frames[node].add(number)
-                below[node].update(children)
-        known = most_tokens(
-            self._program.vocab, {text for found in texts.values() for text in found if text is not None}
-        )
+    def _find(self, shapes: Shapes, blank: int) -> None:
+        must = {shape: self._must(*shape) for shape in shapes.frames}
+        names = {name for row in shapes.objects for name in shapes.names(row)}
+        entries = {entry for found in must.values() for entry in found if entry is not None}
+        known, openings = most_tokens(self._program.vocab, names | entries), most_openings(self._program.vocab)
+        key = max([*map(shapes.other_key, shapes.objects), *(2 + known[name] for name in names)], default=0)
+        inside = key + blank + SPARE
         own = {
-            row: INFINITE if None in found else 2 + sum(1 + known[text] for text in found if text is not None)
-            for row, found in texts.items()
+            shape: INFINITE if None in found else 2 + sum(1 + known[entry] for entry in found if entry is not None)
+            for shape, found in must.items()
         }
-        openings = most_openings(self._program.vocab)
-        paths, repeating = self._paths(below, _dearest(frames, own))
-        self._frames = {row: (own[row], max((paths[node] for node in within[row]), default=0)) for row in own}
-        self._start = paths[nodes.start]
-        self._inside = min(max(lexemes.values()) + key + blank + SPARE, INFINITE)
+        groups = components(shapes.graph, self._program.clock.check)
+        paths, repeating = _paths(shapes.graph, groups, own)
+        for (kind, row), needed in own.items():
+            within = max((paths[node] for node in shapes.graph[kind, row]), default=0)
+            self._frames[row | ARRAY_BIT if kind == Shape.ARRAY else row] = needed, within
+        self._start = paths[shapes.start]
+        self._inside = min(max(shapes.lexemes.values(), default=0) + inside, INFINITE)
         self._repeats = min(repeating * openings, INFINITE)
-        opened = _dearest(frames, shortest)
-        _, repeating = self._paths(below, opened)
-        paths, _ = self._paths(below, {node: max(opened[node], lexemes[node]) for node in opened})
-        self.growth = min(max(paths.values()) + repeating * openings + key_tokens + blank + SPARE, INFINITE)
+        opened = {shape: shapes.opened(*shape) for shape in shapes.frames}
+        paths, repeating = _paths(shapes.graph, groups, {**shapes.lexemes, **opened})
+        self.growth = min(max(paths.values()) + repeating * openings + inside, INFINITE)
 
-    def _object(self, row: int) -> list[bytes | None]:
-        """The entries that must come; None among them where what must come is not known."""
-        rows = self._rows
-        needed = self._endings.frames.needed(self._endings.frames.opened(Shape.OBJECT, row))
-        if rows[row + Object.IMPLIED] or rows[row + Object.OBLIGATIONS] or rows[row + Object.LEAST] > len(needed):
-            return [None]
-        return [self._endings.frames.entry(row, i) for i in needed]
-
-    def _array(self, row: int) -> list[bytes | None]:
-        rows = self._rows
-        if rows[row + Array.UNIQUE] or rows[row + Array.CONTAINS]:
-            return [None]
-        return [self._endings.frames.of_shape(Shape.ARRAY, row)] if rows[row + Array.LEAST] else []
-
-    def _longest_key(self, row: int) -> int:
-        """Bytes that end a key of an object, from anywhere in it, and the colon."""
-        rows, keys = self._rows, self._rows[row + Object.KEYS]
-        names = (self._endings.reader.name(keys + i * Key.LENGTH) for i in range(rows[row + Object.COUNT]))
-        longest = max((len(spelled(name)) for name in names), default=0)
-        if rows[row + Object.OTHERS] != -1:
-            language = rows[row + Object.LANGUAGE]
-            another = 2 * longest + 8  # a name that has not come
-            longest = max(longest, self._endings.languages.ceiling(language) if language else another)
-        return min(longest + 4, INFINITE)
-
-    def _paths(self, below: dict[int, set[int]], own: dict[int, int]) -> tuple[dict[int, int], int]:
-        """The most that nodes on a path from each node need, each counted once; and the most that one needs that can repeat."""
-        paths, repeating = dict[int, int](), 0
-        for group in components(below, self._program.clock.check):
-            weight = max(own[node] for node in group)
-            if len(group) > 1 or group[0] in below[group[0]]:
-                repeating = max(repeating, weight)
-            longest = max((paths[child] for node in group for child in below[node] if child in paths), default=0)
-            paths.update(dict.fromkeys(group, min(weight + longest, INFINITE)))
-        return paths, repeating
+    def _must(self, kind: int, row: int) -> list[bytes | None]:
+        """The entries or items that must come in an object or array; None among them where what must come is not known."""
+        rows, frames = self._rows, self._endings.frames
+        if kind == Shape.ARRAY:
+            is_known = not rows[row + Array.UNIQUE] and not rows[row + Array.CONTAINS]
+            must = [frames.of_shape(kind, row)] if rows[row + Array.LEAST] else []
+        else:
+            must = [frames.entry(row, i) for i in frames.needed(frames.opened(kind, row))]
+            is_known = rows[row + Object.LEAST] <= len(must)
+            is_known &= not rows[row + Object.IMPLIED] and not rows[row + Object.OBLIGATIONS]
+        return must if is_known else [None]
 
 
-def _dearest(frames: dict[int, set[int]], own: dict[int, int]) -> dict[int, int]:
-    """What the dearest of each node's frames needs."""
-    return {node: max((own[row] for row in rows), default=0) for node, rows in frames.items()}
+def _paths(graph: dict[Any, list[Any]], groups: list[list[Any]], own: dict[Any, int]) -> tuple[dict[Any, int], int]:
+    """The most that shapes on a path from each node or shape need, each counted once; and the most that one needs that can repeat.
+    `groups`: of nodes and shapes that lead to each other, each before those that lead to it."""
+    paths, repeating = dict[Any, int](), 0
+    for group in groups:
+        weight = max(own.get(each, 0) for each in group)
+        if len(group) > 1:
+            repeating = max(repeating, weight)
+        longest = max((paths[below] for each in group for below in graph[each] if below in paths), default=0)
+        paths.update(dict.fromkeys(group, min(weight + longest, INFINITE)))
+    return paths, repeating
 
 
 def most_tokens(vocab: Vocabulary, texts: Iterable[bytes]) -> dict[bytes, int]:
@@ -194,23 +161,6 @@ def separator(vocab: Vocabulary) -> tuple[bytes, int] | None:
         if tokens is not None and len(tokens) == 1:
             return bytes([byte]), tokens[0]
     return None
-
-
-@lru_cache(maxsize=8)
-def most_blanks(blanks: Blanks) -> int | None:
-    """The most white space that must come where some has begun; None where a gap may not be empty, as completions have it."""
-    table = blanks.table
-    gaps = [blanks.start, *(range(Gap.BEFORE_CLOSE, Gap.AFTER_COLON + 1) if blanks.is_natural else ())]
-    if not table[gaps, 4].all():
-        return None
-    distances = np.where(table[:, 4] != 0, 0, len(table))
-    for _ in range(len(table)):
-        nearest = np.where(table[:, :4] >= 0, distances[table[:, :4]], len(table)).min(axis=1) + 1
-        nearer = np.minimum(distances, nearest)
-        if (nearer == distances).all():
-            break
-        distances = nearer
-    return int(distances.max())
 
 
 @lru_cache(maxsize=8)

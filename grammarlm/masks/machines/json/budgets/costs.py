@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from grammarlm.masks.filters.budget import INFINITE, CompletionCosts
+from grammarlm.masks.filters.budget import CompletionCosts
 from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.protocol import Epoch
@@ -41,7 +41,6 @@ class JsonCosts(CompletionCosts):
         super().__init__()
         self._bounds = bounds
         self._near: Near | None = None
-        self._known: dict[int, int] = {}  # prices of states
 
     def near(self, epoch: JsonEpoch) -> Near:
         if self._near is None:
@@ -53,33 +52,17 @@ class JsonCosts(CompletionCosts):
         return self._bounds.of(epoch.endings).growth
 
     def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
-        """As Costs'."""
+        """As CompletionCosts'."""
         row = NarrowMask(self.near(cast(JsonEpoch, epoch)), left).fill(state)
         return row | epoch.program.facts.stop_row if epoch.accepting[state] else row
 
-    def price(self, epoch: JsonEpoch, state: int) -> int:
-        """As fewest, by sums of what is known: perhaps a few tokens more."""
-        price = self._known.get(state)
-        if price is None:
-            prices, reader, price = self.near(epoch).prices, epoch.endings.reader, INFINITE
-            for thread in reader.threads_of(state):
-                with reader.scratch():
-                    prices.begin()
-                    price = min(price, prices.price(thread))
-            self._known[state] = price
-        return price
-
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
-        """As Costs'."""
+        """As CompletionCosts': at sight, without a completion, or by that of the text."""
         machine = cast(JsonEpoch, epoch)
-        growth = self.growth(machine) + 1
-        return max((left - self.price(machine, state)) // growth, 0) if left > growth else 0
-
-    def safe_at_sight(self, epoch: Epoch, state: int, left: int) -> int:
-        """As Costs'."""
-        machine = cast(JsonEpoch, epoch)
-        return self._bounds.of(machine.endings).steps(machine, state, left)
+        bounds = self._bounds.of(machine.endings)
+        steps, growth = bounds.steps(machine, state, left), bounds.growth + 1
+        return steps or (max((left - self.fewest(epoch, state)) // growth, 0) if left > growth else 0)
 
     def rows_decide(self, epoch: Epoch) -> bool:
-        """As Costs': where items or keys must differ, a class stands for threads that may end in other ways."""
+        """As CompletionCosts': where items or keys must differ, a class stands for threads that may end in other ways."""
         return not self._bounds.of(cast(JsonEpoch, epoch).endings).must_differ

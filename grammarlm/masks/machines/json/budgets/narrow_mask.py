@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, Kind
+from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, Key, Kind, Object
 from grammarlm.layout.json_calls import BODY_REMAINDERS
 from grammarlm.layout.json_strings import BODY
+from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
-from grammarlm.masks.machines.json.endings.texts import Thread
+from grammarlm.masks.machines.json.endings.texts import Thread, spelled
 from grammarlm.masks.token_facts import pack_ids
 
 from .bodies import bodies_of
@@ -26,6 +27,7 @@ class Near:
 
     def __init__(self, endings: Endings):
         self.endings, self.prices, self.survey = endings, Prices(endings), Survey(endings.reader)
+        self.bodies = bodies_of(endings.reader, self.survey)
 
 
 class NarrowMask:
@@ -33,6 +35,7 @@ class NarrowMask:
 
     def __init__(self, near: Near, left: int):
         self._endings, self._prices, self._survey, self._left = near.endings, near.prices, near.survey, left
+        self._bodies = near.bodies
         self._reader, self._program = near.endings.reader, near.endings.reader.program
         self._rows, self._words = self._program.json.rows, self._program.vocab.words
         self.row = np.zeros(self._words, np.int32)
@@ -52,37 +55,25 @@ class NarrowMask:
 
     def _add(self, thread: Thread) -> None:
         c, x, y, f = thread
-        kind, sub = c & 31, c >> 5 & 63
-        if sub == BODY and kind == Kind.STRING and self._is_unrestricted(c, x):
-            if not (f and self._endings.frames.is_unique(f)):
-                self._add_string(c, y, f, (int(Kind.AFTER), 0, 0, f))
-                return
-            found = self._with_new_key(thread)
-            if found is not None:
-                before = self._begin()
-                self._add_string(c, y, found[0][3], found[1])
-                self._correct(thread, before)
-                return
-        elif sub == BODY and kind == Kind.KEY and (found := self._with_new_key(thread)) is not None:
-            before = self._begin()
-            self._add_key(*found)
+        kind, is_unique = c & 31, f != 0 and self._endings.frames.is_unique(f)
+        is_free = kind == Kind.STRING and self._is_unrestricted(c, x)
+        if c >> 5 & 63 != BODY or kind not in (Kind.STRING, Kind.KEY):
+            self._add_tokens(*self._survey.of(thread))
+        elif is_free and not is_unique:
+            self._add_alike(thread, thread, (int(Kind.AFTER), 0, 0, f))
+        elif (is_free or kind == Kind.KEY) and (found := self._with_new_key(thread)) is not None:
+            new, closed = found
+            before, self.row = self.row, np.zeros(self._words, np.int32)
+            self._add_alike(thread, new if kind == Kind.KEY else (c, x, y, new[3]), closed)
             self._correct(thread, before)
-            return
         elif (
-            sub == BODY
-            and (kind == Kind.STRING or (kind == Kind.KEY and c >> 35 != NO_LANGUAGE))
-            and not (f and self._endings.frames.is_unique(f))
+            not is_unique
+            and (kind == Kind.STRING or c >> 35 != NO_LANGUAGE)
+            and count_bits((plain := self._ordinary_row(thread)) & self._bodies.row) > MANY
         ):
-            plain = self._ordinary_row(thread)
-            if count_bits(plain & bodies_of(self._reader, self._survey).row) > MANY:
-                self._add_coarsely(thread, plain)
-                return
-        self._add_tokens(*self._survey.of(thread))
-
-    def _begin(self) -> np.ndarray:
-        before = self.row
-        self.row = np.zeros(self._words, np.int32)
-        return before
+            self._add_coarsely(thread, plain)
+        else:
+            self._add_tokens(*self._survey.of(thread))
 
     def _correct(self, thread: Thread, before: np.ndarray) -> None:
         """The row is right for keys (items) that are new. The tokens that make the key another are checked one by one, then
@@ -111,9 +102,6 @@ class NarrowMask:
                 return found, endings.reader.threads(closed)[0]
         return None
 
-    def _fits(self, c: int, x: int, y: int, f: int) -> bool:
-        return self._prices.fits((c, x, y, f), self._left)
-
     def _add_tokens(self, classes: list[Thread], pairs: np.ndarray, only: np.ndarray | None = None) -> None:
         """Adds the tokens of a survey that fit the budget."""
         fits, left = self._prices.fits, self._left
@@ -128,7 +116,10 @@ class NarrowMask:
         found = pack_ids(chosen, self._words)
         self.row |= found if only is None else found & only
 
-    # ------------------------------------------------------------------ languages that allow nearly everything
+    def _is_unrestricted(self, c: int, x: int) -> bool:
+        """Is the string unrestricted by a language?"""
+        row = c >> 11 & ROW
+        return x == 0 or (self._rows[row + 3] == 0 and self._endings.languages.is_universal(x))
 
     def _ordinary_row(self, thread: Thread) -> np.ndarray:
         """The ordinary mask of a thread."""
@@ -136,83 +127,54 @@ class NarrowMask:
         self._reader.machine.fill(self._reader.record(*thread), row)
         return row
 
+    def _add_alike(self, thread: Thread, inside: Thread, closed: Thread) -> None:
+        """In a string, or a key without an entry: the tokens that stay in it, after which it goes on as `inside`, and those that
+        close it, after which it is `closed`."""
+        c, x, y, f = inside
+        missing, only = 0, None
+        if c & 31 == Kind.STRING:
+            least, most = self._rows[c >> 11 & ROW : (c >> 11 & ROW) + 2]
+            missing, x = max(least - (y >> 24), 0), 0
+            only = self._ordinary_row(thread) if missing or most >= 0 else None
+        stays = np.zeros(self._words, np.int32)
+        for count in range(min(missing, self._bodies.longest) + 1):  # of the characters that begin in a token
+            after, (every, whole) = (c, x, y + (count << 24), f), self._bodies.of(count, or_more=count == missing)
+            if self._prices.price(after) + CHARACTER < self._left:
+                stays |= every
+            elif self._prices.fits(after, self._left):
+                stays |= whole
+        self.row |= stays if only is None else stays & only
+        self._add_tokens(*self._survey.of(closed, BODY_REMAINDERS), only)
+
     def _add_coarsely(self, thread: Thread, plain: np.ndarray) -> None:
-        """In a string or key of a language: adds all tokens that stay in it at once, where the budget is enough for any of them."""
+        """In a string or key of a language that allows nearly everything: adds all tokens that stay in it at once, where the budget
+        is enough for any of them."""
         c, x, y, f = thread
         if c & 31 == Kind.STRING:
-            longest = self._endings.lexemes.longest_string(c, x, y)
-            starts = [(int(Kind.AFTER), 0, 0, f)]
+            longest, starts = self._endings.lexemes.longest_string(c, x, y), [(int(Kind.AFTER), 0, 0, f)]
         else:
-            nodes, longest = self._endings.values_of_key(c, x, f)
+            longest, nodes = self._ends_of_key(c, x)
             starts = [(int(Kind.COLON) | node << 11, 0, 0, f) for node in nodes]
-        if longest + self._prices.price((int(Kind.AFTER), 0, 0, f)) < self._left:
-            self.row |= plain & bodies_of(self._reader, self._survey).row
+        if longest + max(map(self._prices.price, starts), default=INFINITE) < self._left:
+            self.row |= plain & self._bodies.row
         fits, fails = np.zeros(self._words, np.int32), np.zeros(self._words, np.int32)
         for start in starts[:FEW_NODES]:
             classes, pairs = self._survey.of(start, BODY_REMAINDERS)
-            enough = np.array([*(self._fits(*each) for each in classes), False])[pairs[:, 1]]
+            enough = np.array([*(self._prices.fits(each, self._left) for each in classes), False])[pairs[:, 1]]
             fits |= pack_ids(pairs[enough, 0], self._words)
             fails |= pack_ids(pairs[~enough, 0], self._words)
         if len(starts) <= FEW_NODES:  # whichever of the values follows
             self.row |= plain & fits & ~fails
 
-    # ------------------------------------------------------------------ strings
-
-    def _is_unrestricted(self, c: int, x: int) -> bool:
-        """Is the string unrestricted by a language?"""
-        if x == 0:
-            return True
-        row = c >> 11 & ROW
-        return self._rows[row + 3] == 0 and self._endings.languages.is_universal(x)
-
-    def _add_string(self, c: int, y: int, f: int, closed: Thread) -> None:
-        """In a string: the tokens that stay in it, and those that close it."""
-        row, count = c >> 11 & ROW, y >> 24
-        least, most = (int(self._rows[row + i]) for i in range(2))
-        is_free, bodies = count >= least and most < 0, bodies_of(self._reader, self._survey)
-        is_far = is_free and self._prices.price((int(Kind.STRING) | row << 11, 0, y, f)) + CHARACTER < self._left
-        if is_far:
-            self.row |= bodies.row
-        for body in bodies.kinds if not is_far else ():
-            inside = int(Kind.STRING) | body.sub << 5 | row << 11
-            if is_free:
-                if self._fits(inside, 0, count << 24 | body.escape, f):
-                    self.row |= body.row
-                continue
-            known: dict[int, bool] = {}
-            for characters, tokens in body.rows.items():
-                after = count + characters
-                if 0 <= most < after:
-                    continue
-                missing = max(least - after, 0)
-                if missing not in known:
-                    known[missing] = self._fits(inside, 0, after << 24 | body.escape, f)
-                if known[missing]:
-                    self.row |= tokens
-        only = None if is_free else self._closing(least - count, most - count if most >= 0 else -1)
-        self._add_tokens(*self._survey.of(closed, BODY_REMAINDERS), only)
-
-    def _closing(self, least: int, most: int) -> np.ndarray:
-        """The tokens that close a string after at least `least` and at most `most` characters."""
-        closers = self._program.tables.strings.closers
-        good = closers[:, 1] >= least
-        if most >= 0:
-            good &= closers[:, 1] <= most
-        return pack_ids(closers[good, 0], self._words)
-
-    # ------------------------------------------------------------------ keys
-
-    def _add_key(self, new: Thread, closed: Thread) -> None:
-        """In a key without an entry: the tokens that stay in it, and those that close it."""
-        endings, record, bodies = self._endings, self._reader.record(*new), bodies_of(self._reader, self._survey)
-        is_far = self._prices.price(new) + CHARACTER < self._left
-        if is_far:
-            self.row |= bodies.row
-        for body in bodies.kinds if not is_far else ():
-            after = endings.reader.read(record, body.sample)
-            if after and self._fits(*endings.reader.threads(after)[0]):
-                self.row |= body.row
-        self._add_tokens(*self._survey.of(closed, BODY_REMAINDERS))
+    def _ends_of_key(self, c: int, x: int) -> tuple[int, list[int]]:
+        """An upper bound on the tokens that end a key, whichever it becomes; the nodes of the values that may follow."""
+        row, state, endings = c >> 11 & ROW, c >> 35, self._endings
+        keys = [self._rows[row + Object.KEYS] + i * Key.LENGTH for i in range(x & FIELD, x >> 21 & FIELD)]
+        nodes = {int(self._rows[key + Key.NODE]) for key in keys if self._rows[key + Key.NODE] >= 0}
+        other = endings.languages.ceiling(state) if state else 0
+        longest = max([other, *(len(spelled(self._reader.name(key))) for key in keys)]) + 2
+        is_known = not self._rows[row + Object.IMPLIED]  # else other keys may have to follow
+        return longest if is_known else INFINITE, sorted(nodes.union(endings.frames.other_nodes(row)))
 
 
 def count_bits(row: np.ndarray) -> int:

@@ -1,32 +1,38 @@
-"""The nodes that a schema's texts can reach, what each alternative of them has below it, and what ends its own lexeme."""
+"""The nodes that a schema's texts can reach, the shapes of their values, what each has below it, and what ends it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from grammarlm.layout.json import Array, Key, Object, Shape
 from grammarlm.layout.numbers import Number
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
+from grammarlm.masks.machines.json.endings.texts import spelled
 
+NEW_KEY = 9  # tokens of letters that make a key a new one, the quote and the colon
 NUMBER = 15  # bytes of the rest of any number, besides its digits
 LONGEST = 1 << 20  # characters that are counted
 
 
-class Nodes:
-    """The nodes of one program."""
+class Shapes:
+    """The shapes of one program: a kind and a row each."""
 
     def __init__(self, endings: Endings):
         self._endings, self._rows = endings, endings.reader.rows
         self.start = int(endings.reader.program.json.start)
-        self.found: dict[int, list[tuple[int, int, list[int]]]] = {}  # of each the alternatives: kind, row, nodes below
-        queue = [self.start]
+        self.graph: dict[Any, list[Any]] = {}  # of each node its shapes, of each shape the nodes below it
+        queue: list[Any] = [self.start]
         while queue:
-            node = queue.pop()
-            if node in self.found:
-                continue
-            endings.reader.program.clock.check()
-            alternatives = [self._rows[node + 2 + i : node + 4 + i] for i in range(0, 2 * self._rows[node], 2)]
-            self.found[node] = [(kind, row, self._below(kind, row)) for kind, row in alternatives]
-            queue += [below for _, _, nodes in self.found[node] for below in nodes]
+            each = queue.pop()
+            if each not in self.graph:
+                endings.reader.program.clock.check()
+                self.graph[each] = self._below(*each) if isinstance(each, tuple) else endings.reader.shapes(each)
+                queue += self.graph[each]
+        shapes = [each for each in self.graph if isinstance(each, tuple)]
+        self.frames = [shape for shape in shapes if shape[0] in (Shape.OBJECT, Shape.ARRAY)]
+        self.objects = [row for kind, row in self.frames if kind == Shape.OBJECT]
+        self.lexemes = {shape: self._lexeme(*shape) for shape in shapes if shape[0] not in (Shape.OBJECT, Shape.ARRAY)}
 
     def _below(self, kind: int, row: int) -> list[int]:
         rows = self._rows
@@ -36,24 +42,23 @@ class Nodes:
             return [rows[ways + 1 + 2 * i] for ways in lists for i in range(rows[ways])]
         if kind != Shape.OBJECT:
             return []
-        keys = range(
-            rows[row + Object.KEYS], rows[row + Object.KEYS] + rows[row + Object.COUNT] * Key.LENGTH, Key.LENGTH
-        )
-        found = {rows[key + Key.NODE] for key in keys if rows[key + Key.NODE] >= 0}
+        found = {rows[key + Key.NODE] for key in self._keys(row) if rows[key + Key.NODE] >= 0}
         found.update(self._endings.frames.other_nodes(row))
         found.update(meeting for _, _, meeting in self._endings.frames.obligations(row))
         return list(found)
 
+    def _keys(self, row: int) -> range:
+        first = self._rows[row + Object.KEYS]
+        return range(first, first + self._rows[row + Object.COUNT] * Key.LENGTH, Key.LENGTH)
+
     def must_differ(self) -> bool:
         """Has a text items that must differ, or keys of any name of which more must come?"""
         return any(
-            (kind == Shape.ARRAY and self._rows[row + Array.UNIQUE])
-            or (kind == Shape.OBJECT and self._endings.frames.takes_others(row))
-            for alternatives in self.found.values()
-            for kind, row, _ in alternatives
+            self._endings.frames.takes_others(row) if kind == Shape.OBJECT else self._rows[row + Array.UNIQUE]
+            for kind, row in self.frames
         )
 
-    def lexeme(self, kind: int, row: int) -> int:
+    def _lexeme(self, kind: int, row: int) -> int:
         """Tokens that end a scalar, from anywhere in it."""
         rows = self._rows
         if kind == Shape.LITERAL:
@@ -68,15 +73,17 @@ class Nodes:
             return min(least, LONGEST) + 2
         return self._endings.lexemes.longest_end(language, min(least, LONGEST), most)
 
-    def key(self, row: int) -> int:
-        """Tokens that end a key of an object, and the colon."""
-        rows, reader, language = self._rows, self._endings.reader, self._rows[row + Object.LANGUAGE]
-        names = (reader.name(rows[row + Object.KEYS] + i * Key.LENGTH) for i in range(rows[row + Object.COUNT]))
-        other = 5 + (self._endings.languages.ceiling(language) if language else 0)
-        return max(other, 2 + max((reader.tokens(b'"' + name + b'":,') for name in names), default=0))
+    def names(self, row: int) -> list[bytes]:
+        """The keys of an object that have an entry, with quotes, and what comes before the value and after it."""
+        return [b'"' + spelled(self._endings.reader.name(key)) + b'":,' for key in self._keys(row)]
 
-    def frame(self, kind: int, row: int) -> int:
-        """Tokens that end an object or array: of the shortest, and of all entries that its keys may ask for."""
+    def other_key(self, row: int) -> int:
+        """Tokens that end a key without an entry, from anywhere in it, and the colon."""
+        language = self._rows[row + Object.LANGUAGE]
+        return NEW_KEY + (self._endings.languages.ceiling(language) if language else 0)
+
+    def opened(self, kind: int, row: int) -> int:
+        """Tokens that end an object or array after its bracket: of the shortest, and of all entries that its keys may ask for."""
         frames = self._endings.frames
         implied = {i for found in frames.implied(row).values() for i in found} if kind == Shape.OBJECT else set()
         texts = [frames.of_shape(kind, row), *(frames.entry(row, i) for i in implied)]

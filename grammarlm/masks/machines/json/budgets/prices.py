@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from grammarlm.layout.json import ARRAY_BIT, ROW, Array, Frame, Kind, Object
 from grammarlm.masks.filters.budget import INFINITE
-from grammarlm.masks.machines.json.endings.completion import BETWEEN, Endings
+from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.machines.json.endings.reader import AFTER
 from grammarlm.masks.machines.json.endings.texts import Thread
 
-KEY, AROUND = -1, -2  # in place of where a text stands in a frame: in a key; in a frame within it
+WITHIN = -1  # in place of where a text stands in a frame: in a key or item whose end decides the frame's rest
 MOST_NUMBERS = 48  # whose ends are computed for one row; others fit where any number does
 SPARE = 2
 SAVED = 4  # tokens that tokenizing the pieces of a text together may save; most often fewer
@@ -23,38 +23,33 @@ class Prices:
 
     def __init__(self, endings: Endings):
         self._endings, self._reader, self._rows = endings, endings.reader, endings.reader.rows
-        self._machine = self._reader.machine
         self._frames: dict[tuple[int, int], int] = {}  # of frames that stay, by where a text stands in them
         self._passing: dict[tuple[int, int], int] = {}  # of frames of the scratch
         self._numbers = 0  # whose ends were computed for the row
 
-    def begin(self, is_new: bool = True) -> None:
+    def begin(self, is_new: bool) -> None:
         """To be called within a scratch, before the first price in it. `is_new`: a row begins."""
         self._passing.clear()
         self._numbers = 0 if is_new else self._numbers
-        if self._machine is not self._reader.machine:  # its frames have new numbers
-            self._machine = self._reader.machine
-            self._frames.clear()
 
     def price(self, thread: Thread) -> int:
         """So many tokens end the text from a thread, and from those of its class."""
         c, x, y, f = thread
-        kind = c & 31
-        if kind == Kind.KEY:
-            return self._of_key(thread)
-        if kind not in BETWEEN and self._is_unique(f):
-            return self._together(thread)
+        if self._endings.ends_frame(c, f):
+            pieces = self._endings.own_pieces(*thread)
+            return INFINITE if pieces is None else sum(map(self._reader.tokens, pieces)) + self._of_frame(f, WITHIN)
         own = self._endings.own_end(c, x, y)
-        if own is None:
-            return INFINITE
-        return self._reader.tokens(own) + self._of_frame(f, self._endings.where(c, y))
+        return INFINITE if own is None else self._reader.tokens(own) + self._of_frame(f, self._endings.where(c, y))
 
     def fits(self, thread: Thread, left: int) -> bool:
         """Do fewer than `left` tokens end the text?"""
-        if thread[0] & 31 == Kind.KEY and self._key_fits(thread, left):
-            return True
-        if thread[0] & 31 == Kind.NUMBER and not self._is_unique(thread[3]):
-            c, x, y, f = thread
+        c, x, y, f = thread
+        kind = c & 31
+        if kind == Kind.KEY:
+            tokens, enough = self._reader.tokens, left - self._of_frame(f, WITHIN)
+            if enough > 0 and any(sum(map(tokens, own)) < enough for own in self._endings.key_ends(*thread)):
+                return True
+        elif kind == Kind.NUMBER and not self._endings.ends_frame(c, f):
             if self._endings.lexemes.numbers.ceiling(c, x, y) + self._of_frame(f, AFTER) < left:
                 return True
             self._numbers += 1
@@ -63,60 +58,32 @@ class Prices:
         apart = self.price(thread)
         return apart < left or (apart < left + SAVED and self._together(thread) < left)
 
-    def _is_unique(self, f: int) -> bool:
-        return f != 0 and self._endings.frames.is_unique(f)
-
     def _of_frame(self, f: int, where: int) -> int:
         """The tokens of a frame's rest and of what is around it."""
         known = self._frames if f < self._reader.stable else self._passing
         price = known.get((f, where))
         if price is None:
-            rest, price = self._endings.frames.rest(f, where), INFINITE
-            if rest is not None:
-                price = self._reader.tokens(rest) + self._around(f) + self._spare(Kind.AFTER, f, rest)
+            rest, tail, tokens = self._rest(f, where), self._endings.around(f), self._reader.tokens
+            price = INFINITE
+            if rest is not None and tail is not None:
+                price = tokens(rest) + tokens(tail.text) + tail.cost + self._spare(f, rest)
             known[f, where] = price
         return price
 
-    def _around(self, f: int) -> int:
-        """The tokens of what is around a frame: of its parent's rest, and so on."""
-        parent = int(self._machine.arrays["frames"][f, Frame.PARENT])
-        known = self._frames if parent < self._reader.stable else self._passing
-        price = known.get((parent, AROUND))
-        if price is None:
-            tail = self._endings.tail(f)
-            price = known[parent, AROUND] = INFINITE if tail is None else self._reader.tokens(tail.text) + tail.cost
-        return price
-
-    def _of_key(self, thread: Thread) -> int:
-        own = self._endings.own_pieces(*thread)
-        return INFINITE if own is None else sum(map(self._reader.tokens, own)) + self._around_key(thread[3])
-
-    def _key_fits(self, thread: Thread, left: int) -> bool:
-        tokens, enough = self._reader.tokens, left - self._around_key(thread[3])
-        return enough > 0 and any(sum(map(tokens, own)) < enough for own in self._endings.key_ends(*thread))
-
-    def _around_key(self, f: int) -> int:
-        """What is around an object, in which a class's keys may be any."""
-        price = self._passing.get((f, KEY))
-        if price is None:
-            price = self._passing[f, KEY] = self._around(f) + self._spare(Kind.KEY, f, b"")
-        return price
+    def _rest(self, f: int, where: int) -> bytes | None:
+        return b"" if where == WITHIN else self._endings.frames.rest(f, where)
 
     def _together(self, thread: Thread) -> int:
         """The tokens of all of it, as one text or piece by piece."""
-        own, tail = self._endings.own_pieces(*thread), self._endings.tail(thread[3])
-        if own is None or tail is None:
-            return INFINITE
-        tokens = self._reader.tokens
-        pieces = *own, tail.text
-        fewest = min(tokens(b"".join(pieces)), sum(map(tokens, pieces)))
-        return fewest + tail.cost + self._spare(thread[0] & 31, thread[3], own[-1])
+        whole, (c, _, y, f) = self._endings.whole(thread), thread
+        where = WITHIN if self._endings.ends_frame(c, f) else self._endings.where(c, y)
+        return INFINITE if whole is None else whole[0] + self._spare(f, self._rest(f, where))
 
-    def _spare(self, kind: int, f: int, rest: bytes) -> int:
+    def _spare(self, f: int, rest: bytes | None) -> int:
         """Spare tokens of a class of threads that have read different keys (or items that must differ), where others must come.
 
-        `rest` ends the frame of one of them. The keys that end another are among those that would end the frame if the last key had
-        not been read at all.
+        `rest` ends the frame of one of them; "" within a key or item. The keys that end another are among those that would end the
+        frame if the last key had not been read at all.
         """
         if not f:
             return 0
@@ -127,12 +94,11 @@ class Prices:
         else:
             least = self._rows[row + Object.LEAST] if self._rows[row + Object.OTHERS] != -1 else 0
         missing = max(least - words[Frame.COUNT], 0)
-        if not missing:
-            return 0
-        if kind != Kind.KEY and words[Frame.OTHERS]:
+        if not missing or not rest:
+            return SPARE * missing
+        if words[Frame.OTHERS]:
             words[Frame.OTHERS] = int(reader.machine.arrays["chains"][words[Frame.OTHERS], 0])
             words[Frame.COUNT] -= 1
             f = reader.alone(words)
         more = self._endings.frames.rest(f, AFTER)
-        dearer = reader.tokens(more) - reader.tokens(rest) if rest and more else 0
-        return SPARE * missing + max(dearer, 0)
+        return SPARE * missing + max(reader.tokens(more) - reader.tokens(rest) if more else 0, 0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from grammarlm.masks.machines.json.program import SchemaProgram
-from grammarlm.masks.protocol import Costs, ProgramDefaults
+from grammarlm.masks.protocol import ProgramDefaults
 
 from .tracked_rows import TrackedRows
 
@@ -13,7 +14,7 @@ from .tracked_rows import TrackedRows
 class DistinctProgram(ProgramDefaults):
     """A program of the JSON machine, and which of its arrays are tracked."""
 
-    def __init__(self, machine: SchemaProgram, costs: Callable[[], Costs]):
+    def __init__(self, machine: SchemaProgram, costs: Callable[[], Any]):
         self.machine, self.costs_class = machine, costs
         self.vocab, self.limits, self.clock, self.facts, self.lock = (
             machine.vocab, machine.limits, machine.clock, machine.facts, machine.lock,

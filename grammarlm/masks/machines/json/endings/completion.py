@@ -19,18 +19,18 @@ chosen one by one. endings/ computes what a lexeme, an object, an array, a node 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from itertools import chain, islice
 
-from grammarlm.layout.json import FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
+from grammarlm.layout.json import ANY_STRING, ESCAPE, FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
 from grammarlm.layout.json_calls import QUOTED
 from grammarlm.layout.json_strings import BODY, LAST_1
-from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.machine import Machine
 
 from .frames import MOST_ENTRIES, FrameEndings
 from .languages import LanguageEndings
 from .lexemes import ENOUGH, LexemeEndings, is_inside
-from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
-from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
+from .reader import AFTER, COMMA, OPEN, Reader, Tail
+from .texts import Pieces, Thread, spelled
 
 BETWEEN = frozenset(
     map(int, (Kind.AFTER, Kind.COLON, Kind.VALUE, Kind.KEYS, Kind.ENTRY))
@@ -49,7 +49,6 @@ class Endings:
         self.frames = FrameEndings(self.reader, self.lexemes)
         self.values = self.frames.values
         self._program, self._rows = machine.program, self.reader.rows
-        self._blanks: dict[int, bytes] = {}  # by state of white space
         self._between: dict[tuple[int, int], bytes | None] = {}  # own ends of threads between lexemes
 
     def pieces(self, state: int) -> list[bytes] | None:
@@ -61,41 +60,41 @@ class Endings:
 
     def pieces_of(self, threads: list[Thread]) -> list[bytes] | None:
         """The same from threads of the reader. To be called within `scratch`."""
-        best: tuple[int, list[bytes], Tail] | None = None
-        for thread in threads:
-            found = self._priced(thread)
-            if found is not None and (best is None or found[0] < best[0]):
-                best = found
-        if best is None:
+        found = [whole for thread in threads if (whole := self.whole(thread)) is not None]
+        if not found:
             return None
-        _, pieces, tail = best
+        _, pieces, tail = min(found, key=lambda whole: whole[0])
         while tail.more is not None:
             tail = tail.more
             pieces.append(tail.text)
         return pieces
 
-    def _priced(self, thread: Thread) -> tuple[int, list[bytes], Tail] | None:
-        own, tail = self.own_pieces(*thread), self.tail(thread[3])
+    def whole(self, thread: Thread) -> tuple[int, list[bytes], Tail] | None:
+        """All that ends a text: its tokens; pieces, joined where that takes no more of them; and the tail that they end with."""
+        own, tail = self.own_pieces(*thread), self.around(thread[3])
         if own is None or tail is None:
             return None
         pieces = [piece for piece in (*own, tail.text) if piece]
-        whole = b"".join(pieces)
-        together, apart = self.reader.tokens(whole), sum(map(self.reader.tokens, pieces))
+        joined = b"".join(pieces)
+        together, apart = self.reader.tokens(joined), sum(map(self.reader.tokens, pieces))
         if together <= apart:
-            return together + tail.cost, [whole], tail
+            return together + tail.cost, [joined], tail
         return apart + tail.cost, pieces, tail
 
-    def own(self, c: int, x: int, y: int, f: int) -> bytes | None:
-        """The rest of what the thread is in and of the frame around it, its closing bracket included."""
-        return joined(*(self.own_pieces(c, x, y, f) or (None,)))
-
     def own_pieces(self, c: int, x: int, y: int, f: int) -> Pieces | None:
-        """The same in pieces: the thread's own, and one that other threads share."""
+        """The rest of what the thread is in and of the frame around it, its closing bracket included: what is the thread's own, and
+        what other threads share."""
         if c & 31 == Kind.KEY:
             return min(self.key_ends(c, x, y, f), key=self._measure, default=None)
-        if f and c & 31 not in BETWEEN and self.frames.is_unique(f):
-            return paired(self._item_rest(c, x, y, f), b"")
-        return paired(self.own_end(c, x, y), self.frames.rest(f, self.where(c, y)))
+        if self.ends_frame(c, f):
+            text = self._item_rest(c, x, y, f)
+            return None if text is None else (text, b"")
+        own, rest = self.own_end(c, x, y), self.frames.rest(f, self.where(c, y))
+        return None if own is None or rest is None else (own, rest)
+
+    def ends_frame(self, c: int, f: int) -> bool:
+        """Does the rest of the frame depend on how a lexeme ends? A key decides what must come, an item what others may be."""
+        return c & 31 == Kind.KEY or (f != 0 and c & 31 not in BETWEEN and self.frames.is_unique(f))
 
     def own_end(self, c: int, x: int, y: int) -> bytes | None:
         """What ends a thread's own lexeme, or comes next between two of them."""
@@ -104,7 +103,7 @@ class Endings:
             return self.lexemes.lexeme(c, x, y)
         known = self._between.get((c, y), b"")
         if known == b"":
-            text = b'"' + self._blank(y) if c & QUOTED and kind in (Kind.AFTER, Kind.COLON) else self._blank(y)
+            text = b'"' * (c & QUOTED != 0 and kind in (Kind.AFTER, Kind.COLON)) + self._program.tables.blanks.rest(y)
             if kind in (Kind.COLON, Kind.VALUE):
                 value = self.values.value(c >> 11 & ROW)
                 known = None if value is None else text + b":" * (kind == Kind.COLON) + value
@@ -120,39 +119,22 @@ class Endings:
             return AFTER
         return COMMA if c >> 5 & 63 or not self._may_close(y) else OPEN
 
-    def _blank(self, state: int) -> bytes:
-        """White space that must come before anything else may."""
-        known = self._blanks.get(state)
-        if known is None:
-            table = self._program.tables.blanks.table
-            queue = [(state, b"")]
-            for here, text in queue:
-                if table[here, 4]:
-                    known = text
-                    break
-                queue += [(int(to), text + b" \t\n\r"[i : i + 1]) for i, to in enumerate(table[here, :4]) if to >= 0]
-            assert known is not None
-            self._blanks[state] = known
-        return known
-
     def _may_close(self, state: int) -> bool:
         """May a closing bracket follow white space?"""
         return bool(self._program.tables.blanks.table[state, 4] != FOLLOWS)
 
-    def tail(self, f: int) -> Tail | None:
-        """What follows the frame."""
+    def around(self, f: int) -> Tail | None:
+        """What follows a frame: the rests of those around it."""
         tails, way, parents = self.reader.tails, list[int](), self.reader.machine.arrays["frames"][:, Frame.PARENT]
+        f = int(parents[f])
         while f not in tails:
             way.append(f)
             f = int(parents[f])
         tail = tails[f]
         for number in reversed(way):
-            parent = int(parents[number])
-            rest = None if tail is None else self.frames.rest(parent, AFTER)
+            rest = None if tail is None else self.frames.rest(number, AFTER)
             if tail is None or rest is None:
                 tail = None
-            elif parent == 0:
-                tail = NO_TAIL
             elif len(rest) + len(tail.text) > SEGMENT and tail.text:
                 tail = Tail(rest, tail, self.reader.tokens(tail.text) + tail.cost)
             else:
@@ -171,26 +153,18 @@ class Endings:
         first = self.lexemes.lexeme(c, x, y)
         # Another item refuses one value of this one, in several spellings; so few ends are refused, or all.
         most = min(ENOUGH, 32 + 4 * words[Frame.COUNT])
-        for text in chained([] if first is None else [first], self.lexemes.lexemes(c, x, y), most):
+        for text in chain(filter(None, [first]), islice(self.lexemes.lexemes(c, x, y), most)):
             after = self.reader.read(record, text)
             if not after:
                 continue
-            if kind == Kind.NUMBER:  # a number ends with what follows it
-                closed = self.reader.read(after, b"]") or self.reader.read(after, b",")
-                if not closed:
-                    continue
-                rest = self._rest_after_number(after)
-            else:
-                _, _, _, g = self.reader.threads(after)[0]
+            rest, g = None, self.reader.threads(after)[0][3]
+            if kind != Kind.NUMBER:
                 rest = self.frames.rest(g, AFTER)
+            elif self.reader.read(after, b"]") or self.reader.read(after, b","):  # a number ends with what follows it
+                rest = self.frames.by_entry(after, self.reader.frame(g), AFTER)
             if rest is not None:
                 return begun + text + rest
         return None
-
-    def _rest_after_number(self, record: int) -> bytes | None:
-        """The array's rest where its last item is a number that has not been closed."""
-        f = self.reader.threads(record)[0][3]
-        return self.frames.by_entry(record, self.reader.frame(f), AFTER)
 
     def key_ends(self, c: int, x: int, y: int, f: int) -> Iterator[Pieces]:
         """Ends of a key, and then of its object: as keys that have an entry, the likely ones first, and as any other."""
@@ -209,7 +183,7 @@ class Endings:
                     break
         if c >> 35 != NO_LANGUAGE:
             record = self.reader.record(c, x, y, f)
-            for text in self._other_ends(c, x, y, f):
+            for text in self._other_ends(c, y, f):
                 after = self.reader.read(record, text)
                 own = self.own_pieces(*self.reader.threads(after)[0]) if after else None
                 if own is not None:
@@ -234,42 +208,15 @@ class Endings:
             name = spelled(self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
             begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35
             after = self.reader.read(self.reader.record(begun, self._rows[row + Object.COUNT] << 21, 0, f), name + b'"')
-            found = self.own(*self.reader.threads(after)[0]) if after else None
+            own = self.own_pieces(*self.reader.threads(after)[0]) if after else None
+            found = None if own is None else b"".join(own)
             self.reader.note(len(found or b""))
             self.reader.rests[known] = found
         return self.reader.rests[known]
 
-    def _other_ends(self, c: int, x: int, y: int, f: int) -> Iterator[bytes]:
-        """What may end a key without an entry, the shortest first."""
+    def _other_ends(self, c: int, y: int, f: int) -> Iterator[bytes]:
+        """What may end a key without an entry, the shortest first: it ends as a string does."""
         state = c >> 35
-        if state == NO_LANGUAGE:
-            return
-        if (c >> 5 & 63) >= LAST_1 and state == 0:
-            more, c, x, y, f = self.lexemes.to_body(c, x, y, f)
-            yield from (more + end for end in self._other_ends(c, x, y, f))
-        elif state == 0:
-            known = self.reader.other_names(self.reader.frame(f))
-            yield from (name + b'"' for name in few(short_names(), len(known) + MORE_NAMES))
-        else:
-            rest = self.languages.of_language(state)
-            if rest is not None:
-                yield rest + b'"'
-            yield from (spelled(text) + b'"' for text, _ in few(self.languages.words(state), MOST_ENTRIES))
-
-    def values_of_key(self, c: int, x: int, f: int) -> tuple[list[int], int]:
-        """The nodes that may follow a key; an upper bound on the tokens that end the key and its value, whichever it becomes."""
-        row, state, rows = c >> 11 & ROW, c >> 35, self._rows
-        low, high = x & FIELD, x >> 21 & FIELD
-        keys = [rows[row + Object.KEYS] + i * Key.LENGTH for i in range(low, high)]
-        nodes = {rows[key + Key.NODE] for key in keys if rows[key + Key.NODE] >= 0}
-        longest = max((len(spelled(self.reader.name(key))) for key in keys), default=0)
-        if state != NO_LANGUAGE:
-            nodes.update(self.frames.other_nodes(row))
-            longest = max(longest, self.languages.ceiling(state) if state else 0)
-        prices = [
-            INFINITE if (value := self.values.value(node)) is None else self.reader.tokens(value) for node in nodes
-        ]
-        implied = {i for found in self.frames.implied(row).values() for i in found}
-        entries = [self.frames.entry(row, i) for i in implied]
-        more = sum(INFINITE if entry is None else self.reader.tokens(entry) + 1 for entry in entries)
-        return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
+        string = int(Kind.STRING) | (c >> 5 & 63) << 5 | ANY_STRING << 11, state, y & ESCAPE
+        most = MOST_ENTRIES if state else len(self.reader.other_names(self.reader.frame(f))) + MORE_NAMES
+        return chain(filter(None, [self.lexemes.lexeme(*string)]), islice(self.lexemes.lexemes(*string), most))

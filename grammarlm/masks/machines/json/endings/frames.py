@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from heapq import merge
-from itertools import chain
+from itertools import chain, islice
 
 from grammarlm.layout.json import ARRAY_BIT, FIRST_OBLIGATION, INLINE, ROW, Array, Frame, Key, Kind, Object, Shape
 from grammarlm.masks.machines.json.configs import chain_of
@@ -23,7 +23,7 @@ from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .lexemes import ENOUGH, LexemeEndings
 from .reader import AFTER, COMMA, OPEN, Reader
-from .texts import few, joined, short_names, spelled
+from .texts import joined, short_names, spelled
 from .values import Values
 
 LITERALS = {1: b"true", 2: b"false", 3: b"null"}
@@ -43,8 +43,7 @@ class FrameEndings:
     # ------------------------------------------------------------------ values
 
     def _shortest(self, node: int) -> bytes | None:
-        rows = self._rows
-        found = [self.of_shape(rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]) for i in range(rows[node])]
+        found = [self.of_shape(kind, row) for kind, row in self._reader.shapes(node)]
         texts = [text for text in found if text is not None and len(text) <= LONGEST]
         return min(texts, key=self._reader.measure, default=None)
 
@@ -60,9 +59,7 @@ class FrameEndings:
 
     def _several(self, node: int) -> Iterator[bytes]:
         """Different values of a node, short ones first."""
-        rows = self._rows
-        for i in range(rows[node]):
-            kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
+        for kind, row in self._reader.shapes(node):
             if kind == Shape.LITERAL or kind == Shape.OBJECT or kind == Shape.ARRAY:
                 yield from filter(None, [self.of_shape(kind, row)])
             else:
@@ -85,11 +82,10 @@ class FrameEndings:
         key, known = self.content(words, where), self._reader.rests
         if key in known:
             return known[key]
-        with self.values.finding() as found_out:
-            text = self._found(words, where)
-            if found_out.is_final:
-                self._reader.note(len(text or b""))
-                known[key] = text
+        text = self._found(words, where)
+        if self.values.are_final:
+            self._reader.note(len(text or b""))
+            known[key] = text
         return text
 
     def is_unique(self, f: int) -> bool:
@@ -124,7 +120,7 @@ class FrameEndings:
 
     def _found(self, words: list[int], where: int) -> bytes | None:
         row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
-        must = (self._least_items if is_array else self._least_entries)(row, words, where)
+        must = self._least_items(row, words, where) if is_array else self._required(row, words)
         if must is None:
             return None
         kind = Kind.AFTER if where == AFTER else Kind.ENTRY if is_array else Kind.KEYS
@@ -144,7 +140,7 @@ class FrameEndings:
             if may_end and self._reader.read(record, end):
                 return text + end
             choices = self._items(row, words, supplies) if is_array else self._entries(row, words)
-            for entry in few(choices, ENOUGH):
+            for entry in islice(choices, ENOUGH):
                 self._reader.program.clock.check()
                 after = self._reader.read(record, comma + entry)
                 if after and (self._reader.read(after, b",") or self._reader.read(after, end)):  # else a number goes on
@@ -241,14 +237,6 @@ class FrameEndings:
             found += self._meeting(row, words)
         return None if None in found else found  # type: ignore[return-value]
 
-    def _least_entries(self, row: int, words: list[int], where: int) -> list[bytes] | None:
-        """The same, and as many short ones as must come."""
-        must = self._required(row, words)
-        if must is None:
-            return None
-        missing = max(self._rows[row + Object.LEAST] - words[Frame.COUNT] - len(must), int(where == COMMA and not must))
-        return must + list(few(self._shortest_entries(row, words), missing)) if missing > 0 else must
-
     def _shortest_entries(self, row: int, words: list[int]) -> Iterator[bytes]:
         """The entries that are not needed and may come, by their tokens."""
         needed = self.needed(words)
@@ -263,7 +251,7 @@ class FrameEndings:
 
     def _entries(self, row: int, words: list[int]) -> Iterator[bytes]:
         """What the next entry may be: those that are needed, then short ones."""
-        more = few(self._shortest_entries(row, words), self._rows[row + Object.COUNT] + REFUSED)
+        more = islice(self._shortest_entries(row, words), self._rows[row + Object.COUNT] + REFUSED)
         return chain(self._required(row, words) or (), more)
 
     def _ranked(self, row: int) -> list[tuple[int, bytes]]:
@@ -333,9 +321,9 @@ class FrameEndings:
         if language == 0:
             found: Iterator[tuple[bytes, int]] = ((name, nodes[0]) for name in short_names())
         elif of is None or len(nodes) == 1:
-            words_of, last = few(self._languages.words(language), MOST_ENTRIES), len(nodes) - 1
+            words_of, last = islice(self._lexemes.words(language), MOST_ENTRIES), len(nodes) - 1
             found = ((name, nodes[min(self._languages.case(at) - 1, last)]) for name, at in words_of)
         else:
             alone = [self._languages.states.alone(language, case) for case, node in enumerate(nodes) if node == of]
-            found = ((name, of) for state in alone for name, _ in few(self._languages.words(state), MOST_ENTRIES))
+            found = ((name, of) for state in alone for name, _ in islice(self._lexemes.words(state), MOST_ENTRIES))
         yield from (each for each in found if each[0] not in known)

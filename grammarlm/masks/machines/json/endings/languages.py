@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
 from grammarlm.grammars.regular.terms import NOTHING
 from grammarlm.layout.json import SHARED_BIT
-from grammarlm.layout.json_strings import BODY, LAST_1
+from grammarlm.layout.json_strings import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.formats import format_automata
 from grammarlm.masks.machines.json.languages import LanguageStates
 
 from .reader import Reader
-from .texts import SPELLED, Replayed, SpelledCompletions, by_spelling, decoded, joined, preferred
+from .texts import ORDER, SPELLED, SpelledCompletions, joined, preferred
 
 MOST_STATES = 400  # states searched in a language, where its form alone gives no bound
 # Bytes tried in a state, beginnings of one length, where many strings of a language are wanted.
@@ -28,8 +26,7 @@ class LanguageEndings:
 
     def __init__(self, reader: Reader):
         self._reader = reader
-        self._word_lists: dict[int, Replayed[tuple[bytes, int]]] = {}
-        self._branches: dict[int, list[tuple[bytes, int]]] = {}
+        self._branches: dict[int, list[tuple[int, int]]] = {}
 
     @property
     def states(self) -> LanguageStates:
@@ -146,50 +143,38 @@ class LanguageEndings:
             byte = preferred(chosen)
             text += SPELLED[byte]
             state, left = int(row[byte]), after
-            inside = inside - 1 if inside else (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0)
+            inside = missing_after(byte, inside)
         return text if exact is not None else joined(text, self.of_language(state))
 
-    def words(self, state: int) -> Iterator[tuple[bytes, int]]:
-        """Words of a language, decoded, and the states where they end."""
-        if state not in self._word_lists:
-            self._word_lists[state] = Replayed(partial(self._new_words, state))
-        return iter(self._word_lists[state])
-
-    def _new_words(self, state: int) -> Iterator[tuple[bytes, int]]:
-        known = set()
-        for text, here, _ in self.beginnings(state, BODY):
-            rest = self.of_language(here)
-            if rest is None:
-                continue
-            word = text + json.loads(b'"' + rest + b'"').encode() if rest.isascii() else text + decoded(rest)
-            if word not in known:
-                known.add(word)
-                end = state
-                for byte in word:
-                    end = int(self._row_of(end)[byte])
-                yield word, end
+    def after(self, state: int, text: bytes) -> int:
+        """The state after bytes that can be read."""
+        for byte in text:
+            state = int(self._row_of(state)[byte])
+        return state
 
     def beginnings(self, state: int, inside: int) -> Iterator[tuple[bytes, int, int]]:
         """Prefixes of the strings of a language, decoded, short ones first; the state after it; is it within a character?"""
-        level = [(b"", state)]
+        level = [(b"", state, bytes_missing(inside))]
         yield b"", state, inside
         while level:
             following = []
-            for text, here in level:
+            for text, here, missing in level:
                 if here not in self._branches:
                     row = self._row_of(here)
-                    chosen = sorted(np.flatnonzero(row > 0).tolist(), key=by_spelling)[:MOST_BRANCHES]
-                    self._branches[here] = [(bytes([byte]), int(row[byte])) for byte in chosen]
-                following += [(text + byte, after) for byte, after in self._branches[here]]
+                    chosen = sorted(np.flatnonzero(row > 0).tolist(), key=ORDER.index)[:MOST_BRANCHES]
+                    self._branches[here] = [(byte, int(row[byte])) for byte in chosen]
+                following += [
+                    (text + bytes([b]), after, missing_after(b, missing)) for b, after in self._branches[here]
+                ]
             level = following[:MOST_BEGINNINGS]
-            yield from ((text, here, LAST_1 if _ends_inside(text) else BODY) for text, here in level)
+            yield from ((text, here, LAST_1 if missing else BODY) for text, here, missing in level)
 
 
-def _ends_inside(text: bytes) -> bool:
-    """Does the text end within a character?"""
-    for back in range(1, min(len(text), 4) + 1):
-        byte = text[-back]
-        if byte & 0xC0 != 0x80:
-            size = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return back < size
-    return False
+def bytes_missing(sub: int) -> int:
+    """The bytes missing from the character that a string's thread stands in."""
+    return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
+
+
+def missing_after(byte: int, missing: int) -> int:
+    """The bytes missing from a character after one more."""
+    return missing - 1 if missing else (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-
-import numpy as np
+from heapq import nsmallest
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.layout.json import FIELD, ROW, Key, Kind, Shape
-from grammarlm.layout.json_strings import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
+from grammarlm.layout.json import ANY_STRING, FIELD, ROW, Key, Kind, Shape
+from grammarlm.layout.json_strings import BODY, LAST_1, LOW_BACKSLASH, LOW_U
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
 
-from .languages import LanguageEndings
+from .languages import LanguageEndings, bytes_missing
 from .numbers import NumberEndings
 from .reader import Reader
-from .texts import Replayed, joined, short_names, spelled
+from .texts import Replayed, decoded, joined, short_names, spelled
 
 MOST_RECORDED = 256  # numbers half read, the ends of which are kept
 ENOUGH = 4096  # values of one node tried while looking for a new one
 LITERAL_TEXT = b" truefalsenull"
+SHORTEST = 32  # words of a table, of which that with the fewest tokens is taken
 SAMPLE = 128  # characters, by which the filler of a longer text is chosen
 FILLERS = (b" ", b"-", b"=", b"*", b"a", b"0", b"_", b".")
 
@@ -33,6 +33,7 @@ class LexemeEndings:
         self.numbers = NumberEndings(reader)
         self._fillers: dict[int, bytes] = {}  # by number of characters
         self._several: dict[tuple[int, int, int], Replayed[bytes]] = {}
+        self._words: dict[int, Replayed[tuple[bytes, int]]] = {}
 
     def begun(self, kind: int, row: int) -> tuple[bytes, int, int]:
         """The beginning of a string or number of a shape: its quote, and the thread after it."""
@@ -88,7 +89,7 @@ class LexemeEndings:
         if lengths:
             return joined(
                 self.languages.of_length(
-                    x, _bytes_missing(c), max(least - count, 0), most - count if most >= 0 else -1
+                    x, bytes_missing(c >> 5 & 63), max(least - count, 0), most - count if most >= 0 else -1
                 ),
                 b'"',
             )
@@ -120,14 +121,10 @@ class LexemeEndings:
 
     def _word(self, c: int, x: int) -> bytes | None:
         """The rest of the word that is shortest, its quote included."""
-        table = c >> 11 & ROW
+        rows, table = self._reader.rows, c >> 11 & ROW
         low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
-        if high - low > 32:
-            sizes = np.array([self._reader.rows[table + i * Key.LENGTH + Key.SIZE] for i in range(low, high)])
-            chosen = [low + int(i) for i in np.argsort(sizes, kind="stable")[:32]]
-        else:
-            chosen = list(range(low, high))
-        texts = [spelled(self._reader.name(table + i * Key.LENGTH)[read:]) + b'"' for i in chosen]
+        shortest = nsmallest(SHORTEST, range(low, high), key=lambda i: rows[table + i * Key.LENGTH + Key.SIZE])
+        texts = [spelled(self._reader.name(table + i * Key.LENGTH)[read:]) + b'"' for i in shortest]
         return min(texts, key=self._reader.measure, default=None)
 
     def lexemes(self, c: int, x: int, y: int) -> Iterator[bytes]:
@@ -172,16 +169,21 @@ class LexemeEndings:
                 known.add(whole)
                 yield whole
 
+    def words(self, language: int) -> Iterator[tuple[bytes, int]]:
+        """Words of a language, decoded, and the states where they end."""
+        if language not in self._words:
+            self._words[language] = Replayed(partial(self._new_words, language))
+        return iter(self._words[language])
+
+    def _new_words(self, language: int) -> Iterator[tuple[bytes, int]]:
+        for text in self._strings_of(int(Kind.STRING) | ANY_STRING << 11, language, 0):
+            word = decoded(text[:-1])
+            yield word, self.languages.after(language, word)
+
 
 def is_inside(kind: int, sub: int, x: int) -> bool:
     """Must an escape, or a character of an unrestricted string, be finished first?"""
     return sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0))
-
-
-def _bytes_missing(c: int) -> int:
-    """The bytes missing from the character that a string's thread stands in."""
-    sub = c >> 5 & 63
-    return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
 
 
 def _continuing(sub: int) -> Iterable[int]:

@@ -1,16 +1,17 @@
-"""What reads completions: an epoch of its own, to which the texts of the real epoch are copied."""
+"""What reads completions: a machine of its own, which follows that of the epoch: frames and keys have the same numbers in both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 import numpy as np
 
+from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
-from grammarlm.layout.json import BARRIER, ESCAPE, INLINE, NO_FRAME, At, Frame, Key, Kind, Object
+from grammarlm.layout.json import At, Frame, Key
 from grammarlm.layout.json_calls import ENDS, READ
 from grammarlm.masks.filters import greedy
-from grammarlm.masks.machines.json.configs import chain_of, put_entry, put_record, threads_of, words_of_seen
+from grammarlm.masks.machines.json.configs import chain_of, put_record, threads_of, words_of_seen
 from grammarlm.masks.machines.json.machine import Machine
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
 
@@ -22,7 +23,7 @@ SHORT = 100  # bytes; shorter texts are read often, so their arrays are cached
 
 
 class Tail:
-    """What follows a frame: the bytes next to it, and the rest (`more`), whose tokens are counted separately."""
+    """What ends a frame and those around it: bytes, and the rest (`more`), whose tokens are counted separately."""
 
     __slots__ = ("cost", "more", "text")
 
@@ -39,7 +40,10 @@ class Reader:
     def __init__(self, machine: Machine):
         self._source, self.program = machine, machine.program
         self.nbytes = 0  # approximate size of the texts
-        self._begin()
+        # Texts are read and rolled back here, while other threads go on in the epoch.
+        self.machine = Machine(self.program)
+        self.tails: dict[int, Tail | None] = {0: NO_TAIL}  # by frame
+        self.stable = 0  # frames below are the epoch's
         self._vocab = self.program.vocab
         self.rows = memoryview(self.program.json.rows)
         self._blob = self.rows.cast("B")[self.program.json.blob_at :]
@@ -48,14 +52,6 @@ class Reader:
         self.strings: dict[Hashable, bytes | None] = {}
         self._costs: dict[bytes, int] = {}
         self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and their addresses
-
-    def _begin(self) -> None:
-        """An epoch of its own: texts are read and rolled back here, while other threads go on in the real one."""
-        self.machine = Machine(self.program)
-        self._frames = {NO_FRAME: NO_FRAME, BARRIER: BARRIER}  # from the epoch's frame numbers to ours
-        self._chains, self._others = {0: 0}, {0: 0}
-        self.tails: dict[int, Tail | None] = {0: NO_TAIL}
-        self.stable = 0
 
     def scratch(self) -> Scratch:
         """What is interned within is rolled back at its end."""
@@ -83,53 +79,16 @@ class Reader:
             self.nbytes = 0
 
     def threads_of(self, state: int) -> list[Thread]:
-        """The threads of a config of the epoch, copied to our arenas."""
+        """The threads of a config of the epoch, whose frames and keys have the same numbers here. To be called before `scratch`."""
         if self.machine.is_full:
-            self._begin()
+            self.machine = Machine(self.program)
         self.machine.update_languages()
-        found, records = [], self._source.arrays["records"]
-        while state:
-            c, x, y, f, state = records[state].tolist()
-            if c & 31 == Kind.KEY:
-                y = y & ESCAPE | self._chain_of(y >> 24) << 24
-            found.append((c, x, y, self._frame_of(f)))
-        return found
-
-    def _copied(self, known: dict[int, int], name: str, number: int, copy: Callable[[list[int]], int]) -> int:
-        """The number here of an entry of the epoch: it is copied after those that its first word leads to."""
-        way, entries = [], self._source.arrays[name]
-        while number not in known:
-            way.append(number)
-            number = int(entries[number, 0])
-        found = known[number]
-        for entry in reversed(way):
-            found = known[entry] = copy([found, *entries[entry, 1:].tolist()])
-        return found
-
-    def _frame_of(self, frame: int) -> int:
-        return self._copied(self._frames, "frames", frame, self._put_frame)
-
-    def _put_frame(self, words: list[int]) -> int:
-        words[Frame.OTHERS] = self._others_of(words[Frame.OTHERS])
-        words[Frame.TEXT] = self._chain_of(words[Frame.TEXT])
-        many = words_of_seen(self._source, words[Frame.ROW])
-        if many and words[Frame.SEEN]:
-            words[Frame.SEEN] = self._bits_of(words[Frame.SEEN], many)
-        return self.machine.put("frames", words)
-
-    def _chain_of(self, chain: int) -> int:
-        return self._copied(self._chains, "chains", chain, lambda words: put_entry(self.machine, *words))
-
-    def _others_of(self, entry: int) -> int:
-        return self._copied(
-            self._others, "chains", entry, lambda words: put_entry(self.machine, words[0], self._chain_of(words[1]))
-        )
-
-    def _bits_of(self, entry: int, words: int) -> int:
-        """The set of keys seen, for an object of many keys."""
-        bits = self._source.arrays["chains"][entry : entry + (words + 1) // 2].tolist()
-        entries = [put_entry(self.machine, *pair) for pair in bits]
-        return entries[0]
+        try:
+            self.machine.follow(self._source)
+        except LimitExceeded:
+            self._source.is_full = True  # the text moves to an epoch that has nothing else
+            raise
+        return threads_of(self._source, state)
 
     def threads(self, record: int) -> list[Thread]:
         return threads_of(self.machine, record)
@@ -167,6 +126,11 @@ class Reader:
         """The frame with nothing around it."""
         return self.machine.put("frames", [0, *words[1:]])
 
+    def shapes(self, node: int) -> list[tuple[int, int]]:
+        """The alternatives of a node: a kind and a row each."""
+        rows = self.rows
+        return [(rows[node + 2 + i], rows[node + 3 + i]) for i in range(0, 2 * rows[node], 2)]
+
     def name(self, key: int) -> bytes:
         start, size = self.rows[key + Key.BYTES], self.rows[key + Key.SIZE]
         return bytes(self._blob[start : start + size])
@@ -175,8 +139,7 @@ class Reader:
         """Which keys were read, for an object of many."""
         if not words[Frame.SEEN]:
             return ()
-        count = -(-self.rows[words[Frame.ROW] + Object.COUNT] // INLINE)
-        chains = self.machine.arrays["chains"].reshape(-1)
+        count, chains = words_of_seen(self.machine, words[Frame.ROW]), self.machine.arrays["chains"].reshape(-1)
         return tuple(chains[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + count].tolist())
 
     def other_names(self, words: list[int]) -> tuple[bytes, ...]:

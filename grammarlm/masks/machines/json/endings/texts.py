@@ -17,12 +17,10 @@ _SHORT = {0x22: b'\\"', 0x5C: b"\\\\", 8: b"\\b", 9: b"\\t", 10: b"\\n", 12: b"\
 SPELLED = [
     _SHORT.get(byte, bytes([byte]) if byte >= 0x20 else b"\\u%04x" % byte) for byte in range(256)
 ]  # within a string
-_FIRST_BITS = [
-    sum(1 << byte for byte in group)
-    for group in (
-        range(97, 123), range(48, 58), range(65, 91), [b for b in range(0x20, 0x7F) if b not in (0x22, 0x5C)], range(0x7F, 256),
-    )
-]  # fmt: skip
+# Bytes in the order in which they are tried: those with a short spelling first.
+ORDER = bytes(dict.fromkeys([
+    *range(97, 123), *range(48, 58), *range(65, 91), *(b for b in range(0x20, 256) if b not in (0x22, 0x5C)), *range(256),
+]))  # fmt: skip
 
 
 def spelled(text: bytes) -> bytes:
@@ -34,11 +32,7 @@ def spelled(text: bytes) -> bytes:
 
 def preferred(bits: int) -> int:
     """Of a set of bytes, one with a short spelling."""
-    for group in _FIRST_BITS:
-        if bits & group:
-            bits &= group
-            break
-    return (bits & -bits).bit_length() - 1
+    return next(byte for byte in ORDER if bits >> byte & 1)
 
 
 class SpelledCompletions(Completions):
@@ -79,10 +73,6 @@ def joined(*parts: bytes | None) -> bytes | None:
     return b"".join(parts)  # type: ignore[arg-type]
 
 
-def paired(one: bytes | None, other: bytes | None) -> Pieces | None:
-    return None if one is None or other is None else (one, other)
-
-
 def short_names() -> Iterator[bytes]:
     """Short names: "", "a", ..., "z", "aa", ..."""
     yield b""
@@ -92,22 +82,8 @@ def short_names() -> Iterator[bytes]:
         yield from names
 
 
-def few(found: Iterator[Item], most: int) -> Iterator[Item]:
-    return (each for each, _ in zip(found, range(most), strict=False))
-
-
-def by_spelling(byte: int) -> tuple[int, int]:
-    """Sort key: bytes with a short spelling first."""
-    return next((i for i, group in enumerate(_FIRST_BITS) if group >> byte & 1), len(_FIRST_BITS)), byte
-
-
 def decoded(text: bytes) -> bytes:
     """The inverse of `spelled`."""
     return json.loads(b'"' + text.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass") + b'"').encode(
         "utf-8", "surrogateescape"
     )
-
-
-def chained(first: list[bytes], then: Iterator[bytes], most: int) -> Iterator[bytes]:
-    yield from first
-    yield from few(then, most)

@@ -3,19 +3,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from .reader import Reader
-
-
-@dataclass
-class Finding:
-    """Something that is made of values."""
-
-    is_final: bool = True  # False: of values that may still get shorter
 
 
 class Values:
@@ -26,10 +16,8 @@ class Values:
         self._values: dict[int, bytes] = {}  # the shortest known, by node
         self._settled: set[int] = set()
         self._solving: int | None = None
-        self._users: dict[int, set[int]] = {}
-        self._queue: deque[int] = deque()
-        self._waiting: set[int] = set()  # what is in it
-        self._finding = Finding()
+        self._users: dict[int, set[int]] = {}  # of the nodes met, those whose values contain theirs
+        self._fresh: list[int] = []  # met, and not yet looked at
 
     def value(self, node: int) -> bytes | None:
         """The shortest text known of a node's values."""
@@ -37,43 +25,32 @@ class Values:
             if self._solving is None:
                 self._solve(node)
             else:
-                self._finding.is_final = False
                 if node not in self._users:
                     self._users[node] = set()
-                    self._queue.append(node)
-                    self._waiting.add(node)
+                    self._fresh.append(node)
                 self._users[node].add(self._solving)
         return self._values.get(node)
 
     @property
     def are_final(self) -> bool:
-        """Can no value that was asked for get shorter?"""
+        """Can no value that was asked for get shorter? Else what is made of values is not kept."""
         return self._solving is None
 
-    @contextmanager
-    def finding(self) -> Iterator[Finding]:
-        """Tells whether what is made within is final."""
-        around, self._finding = self._finding, Finding()
-        try:
-            yield self._finding
-        finally:
-            around.is_final &= self._finding.is_final
-            self._finding = around
-
     def _solve(self, root: int) -> None:
-        self._queue, self._waiting, self._users = deque([root]), {root}, {root: set()}
+        self._users, self._fresh = {root: set()}, [root]
+        again = dict[
+            int, None
+        ]()  # users of what has got shorter: after all that is fresh, since they may use much of that, too
         try:
-            while self._queue:
+            while self._fresh or again:
                 self._reader.program.clock.check()
-                node = self._solving = self._queue.pop()
-                self._waiting.discard(node)
+                node = self._solving = self._fresh.pop() if self._fresh else next(iter(again))
+                again.pop(node, None)
                 found, known = self._shortest(node), self._values.get(node)
                 if found is None or (known is not None and self._reader.measure(known) <= self._reader.measure(found)):
                     continue
                 self._values[node] = found
-                users = self._users[node] - self._waiting
-                self._waiting |= users
-                self._queue.extendleft(users)  # after all that waits: they may use much of that, too
+                again.update(dict.fromkeys(self._users[node]))
             self._settled.update(self._users)
         finally:
             self._solving = None

@@ -47,6 +47,27 @@ class Blanks:
         """The state before the first byte of a text."""
         return Gap.CAN_START if self.is_natural else Gap.START
 
+    @functools.cached_property
+    def distances(self) -> np.ndarray:
+        """Of each state how many bytes must come before anything else may; the number of states where nothing ever may."""
+        found = np.where(self.table[:, 4] != 0, 0, len(self.table))
+        for _ in range(len(self.table)):
+            nearest = np.where(self.table[:, :4] >= 0, found[self.table[:, :4]], len(self.table)).min(axis=1) + 1
+            nearer = np.minimum(found, nearest)
+            if (nearer == found).all():
+                break
+            found = nearer
+        return found
+
+    def rest(self, state: int) -> bytes:
+        """White space that must come before anything else may."""
+        text, distances = b"", self.distances
+        while distances[state]:
+            ways = ((i, int(to)) for i, to in enumerate(self.table[state, :4]) if to >= 0)
+            i, state = next((i, to) for i, to in ways if distances[to] < distances[state])
+            text += BLANK_BYTES[i : i + 1]
+        return text
+
 
 @functools.lru_cache(maxsize=64)
 def blanks_of(whitespace: str) -> Blanks:

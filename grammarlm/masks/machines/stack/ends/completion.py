@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -68,39 +69,27 @@ class StackEnds:
         self._frames = self._spelling.frames()
         self._ropes: dict[Key, Rope | None] = {}
         self._threads: dict[tuple[int, int], list[Candidate]] = {}
-        self._lengths: dict[int, float] = {}
         self._direct: dict[int, str | None] = {}
         self._found: dict[int, str | None] = {}
-        self._usable: set[int] = set()
         self.nbytes = 0  # approximate size of the texts
 
-    def of(self, config: int) -> str | None:
-        """Letters without marks that end the text; None where none are known."""
-        if config not in self._found:
+    def of(self, config: int, most: int = SEARCHED) -> str | None:
+        """Letters without marks that end the text; None where none are known after a search of so many configs."""
+        if config not in self._found or (self._found[config] is None and most > SEARCHED):
             direct = self.direct(config)
-            self._remember(self._found, config, self._search(config, SEARCHED) if direct is None else direct)
+            self._remember(self._found, config, self._search(config, most) if direct is None else direct)
         return self._found[config]
 
     def is_usable(self, config: int) -> bool:
         """Can tokens of single bytes, and special ones, end the text from here? LimitExceeded where that is not decided."""
-        if config in self._usable:
-            return True
-        if config not in self._found or self._found[config] is None:
-            direct = self.direct(config)
-            text = self._search(config, self._program.limits.max_states) if direct is None else direct
-            if text is None:
-                return False
-            self._remember(self._found, config, text)
-        self._usable.update(self._path(config, self._found[config] or ""))
-        return True
+        return self.of(config, self._program.limits.max_states) is not None
 
     def _remember(self, texts: dict[int, str | None], config: int, text: str | None) -> None:
         """Caches a text. All are dropped when they take too much, and recomputed on demand."""
         self.nbytes += 300 + len(text or "")
         if self.nbytes > self._program.limits.max_bytes // 4:
-            for known in (self._found, self._direct, self._lengths, self._ropes, self._threads):
+            for known in (self._found, self._direct, self._ropes, self._threads):
                 known.clear()  # type: ignore[attr-defined]
-            self._usable.clear()
             self.nbytes = 0
         texts[config] = text
 
@@ -140,13 +129,10 @@ class StackEnds:
 
     def _promise(self, config: int) -> float:
         """About the number of letters to the nearest end, for A*; infinite where there is none."""
-        known = self._lengths.get(config)
-        if known is None:
-            candidates = [c.length for q, s, _ in self._arena.threads_of(config) for c in self._candidates(q, s)]
-            known = min(candidates, default=float("inf"))
-            known = 0 if self._arena.accepting[config] else known if known <= LONGEST else float("inf")
-            self._lengths[config] = known
-        return known
+        if self._arena.accepting[config]:
+            return 0
+        candidates = [c.length for q, s, _ in self._arena.threads_of(config) for c in self._candidates(q, s)]
+        return min((length for length in candidates if length <= LONGEST), default=float("inf"))
 
     def _is_end(self, config: int, text: str) -> bool:
         for part in parts(text):
@@ -158,27 +144,10 @@ class StackEnds:
                 return False
         return bool(self._arena.accepting[config])
 
-    def _path(self, config: int, text: str) -> list[int]:
-        """The configs along a text, up to the first letter that cannot be read."""
-        path = [config]
-        for letter in text:
-            column = self._column(letter)
-            path.append(self._maker.after_column(path[-1], column))
-            if not path[-1]:
-                break
-        return path
-
-    def _column(self, letter: str) -> int:
-        code = ord(letter)
-        if code >= SPECIAL:
-            return self._program.token_columns[code - SPECIAL]
-        return int(self._program.byte_sets.class_of[code])
-
     def _candidates(self, q: int, s: int) -> list[Candidate]:
         known = self._threads.get((q, s))
         if known is None:
-            ways = [(first, after, stack) for first, after, stack in self._ways(q, s)]
-            ropes = [(first, after, stack, self._rope(stack)) for first, after, stack in ways]
+            ropes = [(first, after, stack, self._rope(stack)) for first, after, stack in self._ways(q, s)]
             known = [Candidate(f, b, s, r) for f, b, s, r in ropes if r is not None]
             state = self._numbers.objects[q]
             if isinstance(state, Term) or (isinstance(state, LexerState) and state in self._spelling.begins):
@@ -331,7 +300,7 @@ class StackEnds:
         """The letters that can be read, and the configs after them: one letter for each config."""
         row = self._maker.made(FILL_NEXT, config)
         after = self._arena.array(Field.C_NEXT)[row]
-        letters = self._letters_of_columns()
+        letters = self._letters
         found: dict[int, str] = {}
         for column in np.flatnonzero(after).tolist():
             if (letter := letters[column]) is not None:
@@ -339,19 +308,17 @@ class StackEnds:
                 found[target] = min(letter, found.get(target, letter))
         return sorted((letter, target) for target, letter in found.items())
 
-    _letters: list[str | None] | None = None
-
-    def _letters_of_columns(self) -> list[str | None]:
-        if self._letters is None:
-            program, usable = self._program, self._spelling.usable
-            letters: list[str | None] = [None] * program.columns
-            for byte in range(255, -1, -1):
-                if usable >> byte & 1:
-                    letters[program.byte_sets.class_of[byte]] = chr(byte)
-            for token, column in program.token_columns.items():
-                letters[column] = chr(SPECIAL + token)
-            self._letters = letters
-        return self._letters
+    @cached_property
+    def _letters(self) -> list[str | None]:
+        """The letter of each column, None where no token spells one."""
+        program, usable = self._program, self._spelling.usable
+        letters: list[str | None] = [None] * program.columns
+        for byte in range(255, -1, -1):
+            if usable >> byte & 1:
+                letters[program.byte_sets.class_of[byte]] = chr(byte)
+        for token, column in program.token_columns.items():
+            letters[column] = chr(SPECIAL + token)
+        return letters
 
 
 def parts(letters: str) -> list[bytes | int]:
