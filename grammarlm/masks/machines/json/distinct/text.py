@@ -25,17 +25,10 @@ class Text:
 
     def after(self, begin: int) -> bytes:
         """The bytes from an offset on."""
-        found, here = [], self
+        found: list[bytes] = []
+        here: Text | None = self
         while here is not None and here.length > begin:
             found.append(here._chunk)
-            here = here._before  # type: ignore[assignment]
+            here = here._before
         whole = b"".join(reversed(found))
         return whole[len(whole) - self.length + begin :]
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Text) and self.length == other.length and self.after(0) == other.after(0)
-        )
-
-    def __hash__(self) -> int:
-        return hash(self.after(0))

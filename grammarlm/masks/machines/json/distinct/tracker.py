@@ -8,7 +8,7 @@ bracket comes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .text import Text
@@ -35,15 +35,27 @@ class Place(NamedTuple):
         return b"}" if self.is_object else b"]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tracker:
     """Where a text stands."""
 
-    text: Text = field(default_factory=Text)
-    place: Place | None = field(
-        default=None, compare=False
-    )  # the innermost one; None: all values are finished, or none has begun
-    is_quoted: bool = field(default=False, compare=False)  # does the text stand in a string?
+    text: Text
+    place: Place | None  # the innermost one; None: all values are finished, or none has begun
+    is_quoted: bool = False  # does the text stand in a string?
+
+    @property
+    def relevant(self) -> bytes:
+        """The text from the outermost open array on: what can come does not depend on what was before."""
+        place, begin = self.place, self.text.length
+        while place is not None:
+            begin, place = begin if place.is_object else place.begin, place.above
+        return self.text.after(begin)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Tracker) and self.relevant == other.relevant)
+
+    def __hash__(self) -> int:
+        return hash(self.relevant)
 
 
 class Read(NamedTuple):
@@ -54,7 +66,7 @@ class Read(NamedTuple):
     repeated: int = 0  # the depth of the array that has just got an item it had already; 0: none
 
 
-START = Tracker()
+START = Tracker(Text(), None)
 
 
 def read(tracker: Tracker, data: bytes, at: int = 0) -> Read:
