@@ -48,7 +48,7 @@ class At(Constants):
     BLANKS = 15  # int16 [W, 5]: white space automaton: next state on blank, tab, newline, return (-1: dead); followers
     MORE = 16  # the step has another alternative: call it again with the next `way`
     MISSING = 17  # int64 [256]: language states that were needed and are not computed yet; [0] counts them
-    CROSSED = 18  # int64 [capacity, 3]: where a walk met the barrier
+    CROSSED = 18  # int64 [capacity, Crossing.LENGTH]: where a walk met the barrier
     CROSS_COUNT = 19
     CROSS_CAPACITY = 20
     STACK = 21  # int64 [depth, 6]: threads of a walk, with the marks to roll back to
@@ -77,59 +77,52 @@ class At(Constants):
     LIMITED = 44  # int64 [MOST_CHARACTERS + 1]: addresses of the rows "at most k characters", 0 = not computed yet
     CLOSERS = 45  # int32 [N, 2]: tokens that close a string, and their characters before the quote
     CLOSER_COUNT = 46
-    FRESH = 47  # rows added since last checked
-    WANTED = 48  # bits: what a kernel misses besides states: a white space state, a limited row
-    MODE = 49  # 0: keys in any order, 1: in the schema's order
-    DIGITS_MOST = 50  # digits of a number in any token: see digits_ahead in grammars/json_schema/numbers/rows.py
-    SECOND_ROW = 51  # a second scratch row
-    FULL = 52  # a store had no room for a row
-    UNIVERSAL = 53  # uint8 [S]: every string can continue from here, all in one case
-    ALLOWED = 54  # uint64 [depth, 4]: the bytes that a walk jumps to
-    JUMPS = 55  # int64 [depth, 2]: table of children it jumps through (-1: none), end of the subtree
-    CLOSED = 56  # int64 [capacity, 3]: where a language met a closing quote: node, state, characters
-    ESCAPED = 57  # int64 [capacity, 3]: where it met a backslash
-    NOTED_CAPACITY = 58  # capacity of both
-    FILTER = 59  # int32: which closers a language allows
-    FILTER_ON = 60
-    CLOSING = 61  # int32 [M, 3]: nodes of closing quotes, and the closers in their subtree: first, count
-    CLOSING_COUNT = 62
-    DIGITS_AFTER = 63  # most digits after an exponent's letter
-    SHARED_STATES = 64  # the same three for languages that all schemas share: formats
-    SHARED_ACCEPTS = 65
-    SHARED_UNIVERSAL = 66
-    COUNTS = 67  # int64 [S]: number of strings that continue from here; -k: at least k; 0: not computed yet
+    WANTED = 47  # bits: what a kernel misses besides states: a white space state, a limited row
+    MODE = 48  # 0: keys in any order, 1: in the schema's order
+    DIGITS_MOST = 49  # digits of a number in any token: see digits_ahead in grammars/json_schema/numbers/rows.py
+    SECOND_ROW = 50  # a second scratch row
+    FULL = 51  # a store had no room for a row
+    UNIVERSAL = 52  # uint8 [S]: every string can continue from here, all in one case
+    ALLOWED = 53  # uint64 [depth, 4]: the bytes that a walk jumps to
+    JUMPS = 54  # int64 [depth, 2]: table of children it jumps through (-1: none), end of the subtree
+    CLOSED = 55  # int64 [capacity, 3]: where a language met a closing quote: node, state, characters
+    ESCAPED = 56  # int64 [capacity, 3]: where it met a backslash
+    NOTED_CAPACITY = 57  # capacity of both
+    FILTER = 58  # int32: which closers a language allows
+    FILTER_ON = 59
+    CLOSING = 60  # int32 [M, 3]: nodes of closing quotes, and the closers in their subtree: first, count
+    CLOSING_COUNT = 61
+    DIGITS_AFTER = 62  # most digits after an exponent's letter
+    SHARED_STATES = 63  # the same two for languages that all schemas share: formats
+    SHARED_ACCEPTS = 64
+    COUNTS = 65  # int64 [S]: number of strings that continue from here; -k: at least k; 0: not computed yet
     # int32: tokens with the end of a key, its value, and a whole key; then those with a part of that; then those with items
-    SUSPECTS = 68
-    SUSPECT_COUNT = 69  # number of the first; of the first and second; of all of them
-    SUSPECT_BEGINNINGS = 70
-    SUSPECT_ITEMS = 71
+    SUSPECTS = 66
+    SUSPECT_COUNT = 67  # number of the first; of the first and second; of all of them
+    SUSPECT_BEGINNINGS = 68
+    SUSPECT_ITEMS = 69
     BEYOND = (
-        72  # what the row being computed has read of its own frame after a value: see kernels/cpu/json/rows/rows.py
+        70  # what the row being computed has read of its own frame after a value: see kernels/cpu/json/rows/rows.py
     )
-    VIEW_FRAME = 73  # the frame whose open keys are partly known
-    VIEW_SEEN = 74  # keys seen, for frames whose view is known
-    TOTAL = 75  # uint8 [S]: every string can continue from here and be finished
-    SHARED_TOTAL = 76
-    CLOSER_TRIE = 77  # per closer: which trie has the prefixes of tokens that close a string
-    CLOSER_ROW = 78  # a third scratch row
-    LOOPS = 79  # int64 [S]: byte classes on which a state loops to itself, see `loops_of`; 0: not computed yet
-    SHARED_LOOPS = 80
-    ALPHABETS = 81  # int64 [N]: byte classes in the subtree of a node of the vocabulary's trie
-    CLASSES = 82  # uint8 [256]
-    SERIAL = 83  # of the epoch: unique within this process
-    WHOLE_TAGS = 84  # int64 [WHOLE_MASKS, 2]: cache of whole masks: serial and record, see kernels/cpu/json/masks.py
-    WHOLE_ROWS = 85
-    SUSPENDED = 86  # int64 [Suspended.STACK + 6 * depth]: a walk that missed a state: see kernels/cpu/json/rows/language_walk.py
-    SUSPENDED_ROW = 87
-    TOKEN_ALPHABETS = 88  # int64 [V]: byte classes of a token's bytes, and its number of characters
-    RUN_KEYS = 89  # int64 [1 + 2 * RUN_ROWS]: number of run rows; byte classes and most characters of each
-    RUN_ROWS = 90
-    RUN_BASE = 91  # index of the first run row among the base rows
-    ESCAPING = 92  # int32: nodes of the first backslash of tokens, inside a string
-    ESCAPING_COUNT = 93
-    PLAIN = 94  # not 0: strings are spelled as by json.dumps, see kernels/cpu/json/step/text.py
-    NATURAL = 95  # not 0: each gap has its own white space state, see Gap
-    LENGTH = 96
+    VIEW_FRAME = 71  # the frame whose open keys are partly known
+    VIEW_SEEN = 72  # keys seen, for frames whose view is known
+    TOTAL = 73  # uint8 [S]: every string can continue from here and be finished
+    CLOSER_TRIE = 74  # per closer: which trie has the prefixes of tokens that close a string
+    CLOSER_ROW = 75  # a third scratch row
+    LOOPS = 76  # int64 [S]: byte classes on which a state loops to itself, see `loops_of`; 0: not computed yet
+    SHARED_LOOPS = 77
+    ALPHABETS = 78  # int64 [N]: byte classes in the subtree of a node of the vocabulary's trie
+    CLASSES = 79  # uint8 [256]
+    SERIAL = 80  # of the epoch: unique within this process
+    WHOLE_TAGS = 81  # int64 [WHOLE_MASKS, 2]: cache of whole masks: serial and record, see kernels/cpu/json/masks.py
+    WHOLE_ROWS = 82
+    SUSPENDED = 83  # int64 [Suspended.STACK + 6 * depth]: a walk that missed a state: see kernels/cpu/json/rows/language_walk.py
+    SUSPENDED_ROW = 84
+    ESCAPING = 85  # int32: nodes of the first backslash of tokens, inside a string
+    ESCAPING_COUNT = 86
+    PLAIN = 87  # not 0: strings are spelled as by json.dumps, see kernels/cpu/json/step/text.py
+    NATURAL = 88  # not 0: each gap has its own white space state, see Gap
+    LENGTH = 89
 
 
 class Suspended(Constants):
@@ -140,12 +133,10 @@ class Suspended(Constants):
     ROW_OF = 2
     COUNT = 3
     IS_BODY = 4
-    RUN = 5
-    RUN_MOST = 6
-    NODE = 7
-    CLOSINGS = 8  # number of CLOSED entries before the node
-    ESCAPES = 9
-    STACK = 10  # of the nodes above it
+    NODE = 5
+    CLOSINGS = 6  # number of CLOSED entries before the node
+    ESCAPES = 7
+    STACK = 8  # of the nodes above it
 
 
 class Store(Constants):
@@ -158,6 +149,27 @@ class Store(Constants):
     USED = 4
     CAPACITY = 5
     LENGTH = 6
+
+
+class KeptRow(Constants):
+    """A row in a store's POOL (int32): its head; then the exceptions, the crossings, and the filter."""
+
+    BASE = 0  # index of the base row
+    EXCEPTIONS = 1  # number of words that differ from it: index, bits
+    CROSSINGS = 2  # number of them: Crossing.LENGTH words each
+    REMAINDERS = 3  # the trie of remainders after the row's strings, -1: none
+    FILTER = 4  # words of the filter: which tokens that close a string a language allows
+    LENGTH = 5
+
+
+class Crossing(Constants):
+    """Where a token leaves the frame of a row."""
+
+    NODE = 0
+    TRIE = 1
+    BLANKS = 2  # state of white space
+    HOW = 3  # see kernels/cpu/json/rows/tries.py
+    LENGTH = 4
 
 
 class Trie(Constants):

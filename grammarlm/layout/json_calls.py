@@ -2,13 +2,10 @@
 
 from .constants import Constants
 
-FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET, NODES = range(
-    12
-)  # operations of `json_call`
+FILL, ADVANCE, READ, ENDS, BASE, SURVEY, REHASH, MOVE, PLACE, FORGET, NODES = range(11)  # operations of `json_call`
 
 FULL_STORE = 1  # what FILL returns where a store had no room for a row
 KEY_WORDS = 7  # of the key of a cached row
-RUN_ROWS = 256  # capacity: base rows of runs
 WHOLE_MASKS = 64  # size of the cache of whole masks, of all texts: as many as there may be texts in a batch
 MISSING_MOST, MISSING_ENOUGH = 255, 12  # capacity of MISSING, and how many are missed before a walk ends
 BODY_REMAINDERS = 1  # the trie of remainders after a string's closing quote

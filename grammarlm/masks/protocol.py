@@ -16,7 +16,7 @@ derives from `ProgramDefaults` and `EpochDefaults`, which have the members that 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .token_facts import TokenFacts
 
 FINISHED = 1  # the state after a stop token
+Value = TypeVar("Value")
 Value_co = TypeVar("Value_co", covariant=True)
 StateTerm = Any  # what a state stands for, without numbers: only its machine reads it
 
@@ -40,6 +41,18 @@ class ByState(Protocol[Value_co]):
     """Something that each state has: a list, or an object that computes it."""
 
     def __getitem__(self, state: int, /) -> Value_co: ...
+
+
+class Computed(Generic[Value]):
+    """Something that is computed when it is asked for, by state."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Callable[[int], Value]):
+        self._of = of
+
+    def __getitem__(self, state: int, /) -> Value:
+        return self._of(state)
 
 
 class Tables(Protocol):

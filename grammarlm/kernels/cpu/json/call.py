@@ -9,7 +9,6 @@ from grammarlm.kernels.cpu.json.rows.walk import visit, walk
 from grammarlm.layout.json import BARRIER, At, Store
 from grammarlm.layout.json_calls import (
     ADVANCE,
-    BASE,
     ENDS,
     FILL,
     FORGET,
@@ -30,12 +29,17 @@ from .reads import may_end, read_bytes, read_token
 
 
 @part
-def base_row(address, c, x, y, row_address):
-    """The row of the whole vocabulary for a thread before the barrier; crossings are left to the caller."""
+def base_row(address, node, c, row_address):
+    """The row of a node of the vocabulary's trie and all below it (-1: of the whole vocabulary), for a thread before the barrier;
+    crossings are left to the caller.
+    """
     arena = arena_of(address)
     row = row_at(row_address)
     arena[At.CROSS_COUNT] = 0
-    walk(arena, int64(0), int64(-1), c, x, y, int64(BARRIER), row)
+    if node < 0:
+        walk(arena, int64(0), node, c, int64(0), int64(0), int64(BARRIER), row)
+    else:
+        visit(arena, node, c, int64(0), int64(0), int64(BARRIER), row)
     return arena[At.CROSS_COUNT]
 
 
@@ -120,8 +124,7 @@ def json_call(address, what, first, second, third):
 
     FILL     record, mask row            writes the mask        ADVANCE  record, token           the record after it
     ENDS     record                      may the text end?      READ     record, bytes, length   likewise
-    BASE     thread word, x, row         a row of the vocabulary, from the root
-    BELOW    node, thread word, row      the same, below a node of the trie
+    BASE     node, thread word, row      a row of the vocabulary, from the root (-1) or a node of the trie
     SURVEY   survey                      targets of tokens (ends.py)
     NODES    record, nodes               the masks of a draft tree
     REHASH   table, its size             inserts a table's rows into the store given as address
@@ -149,10 +152,4 @@ def json_call(address, what, first, second, third):
         return put_in_place(address, first, second)
     if what == FORGET:
         return forget(address)
-    arena = arena_of(address)
-    if what == BASE:
-        return base_row(address, first, second, int64(0), third)
-    row = row_at(third)
-    arena[At.CROSS_COUNT] = 0
-    visit(arena, first, second, int64(0), int64(0), int64(BARRIER), row)
-    return arena[At.CROSS_COUNT]
+    return base_row(address, first, second, third)

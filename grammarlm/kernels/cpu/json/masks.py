@@ -30,17 +30,14 @@ from grammarlm.kernels.cpu.json.rows.make import make_row
 from grammarlm.kernels.cpu.json.rows.rows import (
     AFTER_VIEW,
     KEY_VIEW,
-    MARK,
     WHOLE_FRAME,
     emptied,
-    find_row,
-    keep_row,
-    mark_row,
+    find_level,
+    keep_at_level,
     put,
     row_at,
     seen_at_end,
     take_row,
-    view_key,
 )
 from grammarlm.kernels.cpu.json.rows.tries import clear_below
 from grammarlm.kernels.cpu.json.step.arrays import with_item
@@ -54,14 +51,15 @@ from grammarlm.layout.json import (
     ARRAY_BIT,
     BARRIER,
     DEAD,
-    FURTHER,
     NO_FRAME,
     NO_LANGUAGE,
     ROW,
     SHARED_BIT,
     At,
+    Crossing,
     Frame,
     Gap,
+    KeptRow,
     Kind,
     Object,
     Spot,
@@ -108,7 +106,7 @@ def kept_mask(arena, c, x, y, f, out, first):
             if counts_others:
                 frames[inner * Frame.LENGTH + Frame.OTHERS] = frames[f * Frame.LENGTH + Frame.OTHERS]
     key = carray(pointer(arena[At.SET_A]), int64(KEY_WORDS), np.int64)
-    level, found = int64(WHOLE_FRAME), int64(-1)
+    level, kept, found = int64(WHOLE_FRAME), False, int64(-1)
     # The number of keys left depends on those that were read, obligations on their values: such rows are not cached.
     may_keep = not unique and not counts_others and not obliged
     if is_object:
@@ -117,19 +115,11 @@ def kept_mask(arena, c, x, y, f, out, first):
         level = int64(KEY_VIEW)
     elif is_object and (kind == Kind.KEY or kind == Kind.AFTER):
         level = int64(AFTER_VIEW)  # some tokens that end an undeclared key also end its value
-    kept = may_keep and view_key(arena, level, c, x, y, inner if in_frame else f, key)
-    if kept:
-        found = find_row(store, key)[1]
-    while level < WHOLE_FRAME and (found == MARK or (may_keep and not kept)):
-        level += 1
-        found = int64(-1)
-        kept = view_key(arena, level, c, x, y, inner, key)
-        if kept:
-            found = find_row(store, key)[1]
+    if may_keep:
+        level, kept, found = find_level(arena, store, level, c, x, y, inner, key)
     base, remainders, crossings, filtered = int64(0), int64(-1), int64(0), int64(0)
     crossed = longs(arena, At.CROSSED)
     if found < 0:
-        arena[At.FRESH] += 1
         arena[At.CROSS_COUNT] = 0
         row = ints(arena, At.SCRATCH_ROW)
         arena[At.FILTER_ON] = 0
@@ -143,18 +133,13 @@ def kept_mask(arena, c, x, y, f, out, first):
             arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
             return  # the row is invalid: it will be recomputed
         if kept:
-            beyond = arena[At.BEYOND]
-            least = int64(KEY_VIEW) if beyond == 0 else int64(WHOLE_FRAME) if beyond & FURTHER else int64(AFTER_VIEW)
-            while kept and level < least:
-                level += 1
-                kept = mark_row(arena, store, key) and view_key(arena, level, c, x, y, inner, key)
-            if kept:
-                keep_row(arena, store, key, base, remainders, row)
+            keep_at_level(arena, store, level, c, x, y, inner, key, base, remainders, row)
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
     else:
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         pool = ints(store, Store.POOL)
-        crossings, remainders, filtered = int64(pool[found + 2]), int64(pool[found + 3]), int64(pool[found + 4])
+        crossings, remainders = int64(pool[found + KeptRow.CROSSINGS]), int64(pool[found + KeptRow.REMAINDERS])
+        filtered = int64(pool[found + KeptRow.FILTER])
         if crossings >= arena[At.CROSS_CAPACITY]:
             arena[At.WANTED] |= Want.CROSSED
             return
@@ -172,8 +157,9 @@ def kept_mask(arena, c, x, y, f, out, first):
     if filtered != 0 and kind == Kind.KEY and crossings > 0:
         target = emptied(ints(arena, At.SECOND_ROW), width)
     for i in range(crossings):
-        where = crossed[3 * i]
-        cross(arena, where >> 40, where & 0xFFFFFFFF, crossed[3 * i + 1], crossed[3 * i + 2], outer, target)
+        at = i * Crossing.LENGTH
+        node, trie = crossed[at + Crossing.NODE], crossed[at + Crossing.TRIE]
+        cross(arena, trie, node, crossed[at + Crossing.BLANKS], crossed[at + Crossing.HOW], outer, target)
     if filtered != 0 and kind == Kind.KEY:
         if crossings > 0:
             keep_filtered(arena, target)

@@ -5,7 +5,7 @@ A config is threads, each with its frames, from the innermost outwards, and the 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 from grammarlm.layout.json import INLINE, Frame, Kind, Object
 
@@ -19,26 +19,24 @@ Config = tuple[tuple[int, int, int, Frames, bytes], ...]  # of each thread: c, x
 
 def config_of(machine: Machine, state: int) -> Config:
     """A config without numbers of this epoch: threads, with the contents of their frames and keys."""
-    threads = []
-    while state:
-        c, x, y, f, state = machine.arrays["records"][state].tolist()
-        chain = chain_of(machine, y >> 24) if c & 31 == Kind.KEY else b""
-        threads.append((c, x, y, _frames_of(machine, f), chain))
-    return tuple(threads)
+    threads = threads_of(machine, state)
+    return tuple([(c, x, y, _frames_of(machine, f), _key_begun(machine, c, y)) for c, x, y, f in threads])
 
 
 def key(machine: Machine, state: int) -> Hashable:
     """Equal keys, equal futures, whatever the epoch: a config without numbers, without what no longer matters."""
     threads = []
-    while state:
-        c, x, y, f, state = machine.arrays["records"][state].tolist()
+    for c, x, y, f in threads_of(machine, state):
         frames = tuple(
             (_relevant(machine, words), frozenset(others), seen, text)
             for words, others, seen, text in _frames_of(machine, f)
         )
-        is_key = c & 31 == Kind.KEY
-        threads.append((c, x, y & 0xFFFFFF if is_key else y, frames, chain_of(machine, y >> 24) if is_key else b""))
+        threads.append((c, x, y & 0xFFFFFF if c & 31 == Kind.KEY else y, frames, _key_begun(machine, c, y)))
     return frozenset(threads)
+
+
+def _key_begun(machine: Machine, c: int, y: int) -> bytes:
+    return chain_of(machine, y >> 24) if c & 31 == Kind.KEY else b""
 
 
 def _relevant(machine: Machine, words: tuple[int, ...]) -> tuple[int, ...]:
@@ -84,6 +82,13 @@ def threads_of(machine: Machine, state: int) -> list[tuple[int, int, int, int]]:
         c, x, y, f, state = records[state].tolist()
         found.append((c, x, y, f))
     return found
+
+
+def frames_around(machine: Machine, f: int) -> Iterator[int]:
+    """The frame and those around it, from the innermost outwards."""
+    while f:
+        yield f
+        f = int(machine.arrays["frames"][f, Frame.PARENT])
 
 
 def words_of_seen(machine: Machine, row: int) -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
 from grammarlm.kernels import entries
-from grammarlm.layout.json import Frame, Kind, Store
+from grammarlm.layout.json import Kind, Store
 from grammarlm.layout.json_calls import ADVANCE, ENDS
-from grammarlm.masks.protocol import FINISHED, EpochDefaults
+from grammarlm.masks.protocol import FINISHED, Computed, EpochDefaults
 
 from . import configs
 from .configs import Config
@@ -26,32 +27,6 @@ IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # where white space stands between tokens
 
 
-class _Rows:
-    """What a matcher asks first: rows that need no kernel."""
-
-    def __init__(self, stop_row: np.ndarray):
-        self._stop_row = stop_row
-
-    def __getitem__(self, state: int) -> np.ndarray | None:
-        return self._stop_row if state == FINISHED else None
-
-
-class _Accepting:
-    def __init__(self, epoch: JsonEpoch):
-        self._epoch = epoch
-
-    def __getitem__(self, state: int) -> bool:
-        return state == FINISHED or bool(entries.json_call(self._epoch.address, ENDS, state, 0, 0))
-
-
-class _Terms:
-    def __init__(self, epoch: JsonEpoch):
-        self._epoch = epoch
-
-    def __getitem__(self, state: int) -> Config:
-        return configs.config_of(self._epoch, state)
-
-
 class JsonEpoch(Machine, EpochDefaults):
     """One epoch of texts under a schema."""
 
@@ -59,7 +34,8 @@ class JsonEpoch(Machine, EpochDefaults):
 
     def __init__(self, program: SchemaProgram):
         super().__init__(program)
-        self.rows = _Rows(program.facts.stop_row)
+        stops = program.facts.stop_row
+        self.rows = Computed(lambda state: stops if state == FINISHED else None)  # what a matcher asks first: no kernel
 
     @cached_property
     def endings(self) -> Endings:
@@ -75,12 +51,12 @@ class JsonEpoch(Machine, EpochDefaults):
         return self
 
     @property
-    def accepting(self) -> _Accepting:
-        return _Accepting(self)
+    def accepting(self) -> Computed[bool]:
+        return Computed(lambda state: state == FINISHED or bool(entries.json_call(self.address, ENDS, state, 0, 0)))
 
     @property
-    def terms(self) -> _Terms:
-        return _Terms(self)
+    def terms(self) -> Computed[Config]:
+        return Computed(lambda state: configs.config_of(self, state))
 
     def close(self) -> None:
         """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
@@ -118,25 +94,14 @@ class JsonEpoch(Machine, EpochDefaults):
     def closing(self, state: int, most: int) -> tuple[int, bool]:
         """At least how many brackets close before the text may end, and are all threads in strings?"""
         closers, quote = most, True
-        while state:
-            c, _, _, frame, state = self.arrays["records"][state].tolist()
+        for c, _, _, f in configs.threads_of(self, state):
             quote &= c & 31 in IN_STRINGS
-            depth = 0
-            while frame and depth < closers:
-                depth += 1
-                frame = int(self.arrays["frames"][frame, Frame.PARENT])
-            closers = depth
+            closers = sum(1 for _ in islice(configs.frames_around(self, f), closers))
         return closers, quote
 
     def stands_between(self, state: int) -> bool:
         """Does the text stand between two of its tokens, in every parse? A number ends where it can."""
-        records = self.arrays["records"]
-        while state:
-            kind = int(records[state, 0]) & 31
-            if kind not in BETWEEN:
-                return False
-            state = int(records[state, 4])
-        return True
+        return all(c & 31 in BETWEEN for c, *_ in configs.threads_of(self, state))
 
     # ------------------------------------------------------------------ terms
 

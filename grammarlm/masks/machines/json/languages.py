@@ -46,7 +46,6 @@ class LanguageStates:
         self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
         self._vectors: list[Vector] = [()]
         self._numbers: dict[Vector, int] = {(): 0}
-        self._numbers_alone: dict[Term, int] = {}  # numbers of vectors of one case
         self._made = bytearray([1])
         self.table = np.zeros((capacity, 256), np.int32)  # 0: not made yet, -1: refused
         self.accepts = np.zeros(capacity, np.int32)  # which case accepts, counted from 1
@@ -206,53 +205,33 @@ class LanguageStates:
 
     def _make(self, state: int) -> list[int]:
         vector = self._vectors[state]
-        edges = self._algebra.edges
         row = np.full(256, -1, np.int32)
-        counted = self.counts[state] != 0
-        if len(vector) == 1:
-            targets, cells, known = [], row.data, self._numbers_alone
-            for bits, after in edges(vector[0]):
-                number = -1 if counted else known.get(after, -1)
-                if number < 0:
-                    number = known[after] = self.number((after,), bool(counted))
-                if number:
-                    if bits & (bits - 1):
-                        row[bytes_of(bits)] = number
-                    else:
-                        cells[bits.bit_length() - 1] = number
-                    targets.append(number)
-        else:
-            targets = []
-            for bits, cases in self._edges_of_cases(vector):
-                terms = [NOTHING] * len(vector)
-                for case, term in cases:
-                    terms[case] = term
-                number = self.number(tuple(terms), True)
-                if number:
-                    row[bytes_of(bits)] = number
-                    targets.append(number)
+        counted, targets = bool(self.counts[state]) or len(vector) > 1, []
+        for bits, terms in self._edges_of_cases(vector):
+            number = self.number(terms, counted)
+            if number:
+                row[bytes_of(bits)] = number
+                targets.append(number)
         self.table[state] = row
         self._made[state] = 1
         return targets
 
-    def _edges_of_cases(self, vector: Vector) -> list[tuple[int, tuple[tuple[int, Term], ...]]]:
-        """Sets of bytes that lead on, and the live cases after them with their terms."""
-        parts: list[tuple[int, tuple[tuple[int, Term], ...]]] = [(ALL_BYTES, ())]
+    def _edges_of_cases(self, vector: Vector) -> list[tuple[int, Vector]]:
+        """Sets of bytes, and the terms after them."""
+        parts = [(ALL_BYTES, (NOTHING,) * len(vector))]
         for case, term in enumerate(vector):
-            if term is NOTHING:
-                continue
             edges, split = self._algebra.edges(term), []
-            for part, cases in parts:
+            for part, terms in parts:
                 left = part
                 for bits, after in edges:
                     both = left & bits
                     if both:
-                        split.append((both, (*cases, (case, after))))
+                        split.append((both, (*terms[:case], after, *terms[case + 1 :])))
                         left ^= both
                 if left:
-                    split.append((left, cases))
+                    split.append((left, terms))
             parts = split
-        return [(bits, cases) for bits, cases in parts if cases]
+        return parts
 
     def count(self, states: Iterable[int]) -> None:
         """Counts the strings accepted from these states, up to a bound: four times the last one (FIRST_COUNT at first)."""

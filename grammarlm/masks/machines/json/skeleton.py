@@ -18,6 +18,7 @@ import numpy as np
 
 from grammarlm.masks.machines.json.vocabulary.blanks import BLANK_BYTES
 from grammarlm.masks.matcher import Matcher
+from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .epoch import JsonEpoch
@@ -79,8 +80,4 @@ def _bytes_of(mask: np.ndarray, tokens: np.ndarray) -> list[int]:
 @functools.lru_cache(maxsize=8)
 def single_bytes(vocab: Vocabulary) -> np.ndarray:
     """For each byte a token that is this byte alone, -1 where there is none."""
-    found = np.full(256, -1, np.int64)
-    ids, offsets = vocab.text_ids, vocab.offsets
-    alone = ids[offsets[ids + 1] - offsets[ids] == 1]
-    found[vocab.data[offsets[alone]]] = alone
-    return found
+    return np.array(token_facts(vocab).byte_tokens)

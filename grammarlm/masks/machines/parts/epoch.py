@@ -11,7 +11,6 @@ end, the beginnings of what follows are in it.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Hashable
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.filters.budget import plan_of
-from grammarlm.masks.protocol import FINISHED, EpochDefaults, StateTerm, row_of
+from grammarlm.masks.protocol import FINISHED, Computed, EpochDefaults, StateTerm, row_of
 
 from .reader import PartsReader, Place
 
@@ -42,7 +41,8 @@ class PartsEpoch(EpochDefaults):
         self.places: list[tuple[Place, ...]] = [(), ()]
         self.rows: list[np.ndarray | None] = [None, program.facts.stop_row]
         self.accepting = [False, True]
-        self.terms = _Terms(weakref.proxy(self))
+        places = self.places  # not the epoch: it would lead back to itself
+        self.terms = Computed(lambda state: tuple([(part, epoch.terms[inner]) for part, epoch, inner in places[state]]))
         self._numbers: dict[frozenset[Place], int] = {}
         self._crossings: dict[Hashable, np.ndarray | None] = {}
         self._times_forgotten = 0
@@ -185,11 +185,3 @@ class PartsEpoch(EpochDefaults):
                 epoch, state = self.program.automata[part].renew(inner)
                 found[part, epoch, state] = None
         return self._number(found)
-
-
-class _Terms:
-    def __init__(self, epoch: PartsEpoch):
-        self._epoch = epoch
-
-    def __getitem__(self, state: int) -> tuple[tuple[int, StateTerm], ...]:
-        return tuple((part, epoch.terms[inner]) for part, epoch, inner in self._epoch.places[state])

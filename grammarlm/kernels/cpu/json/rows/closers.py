@@ -21,37 +21,33 @@ from grammarlm.layout.json import (
     FURTHER,
     ROW,
     At,
+    Crossing,
     Frame,
+    KeptRow,
     Kind,
     Object,
     Store,
     Trie,
     Want,
 )
-from grammarlm.layout.json_calls import BODY_REMAINDERS
+from grammarlm.layout.json_calls import BODY_REMAINDERS, KEY_WORDS
 
 from .rows import (
     AFTER_VIEW,
-    KEY_WORDS,
-    MARK,
     WHOLE_FRAME,
     copy_base,
     emptied,
-    find_row,
-    keep_row,
-    mark_row,
+    find_level,
+    keep_at_level,
     put,
     row_at,
     take_row,
-    view_after,
-    view_key,
 )
 from .tries import AT_NODE, set_node
 from .walk import walk
 
 BASE_ZERO, BASE_BODY = 0, 1
-OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
-CLOSERS = -6  # in place of a thread, in the key of a row: the end of any string
+AFTER_STRING, AFTER_OTHER_KEY = 1, 2  # in the keys of rows, in place of the position of a thread after a value
 
 
 @part
@@ -91,13 +87,6 @@ def has_obligations(arena, row):
 
 
 @part
-def closers_key(arena, level, which, frame, key):
-    kept = view_key(arena, level, int64(Kind.AFTER), int64(0), int64(0), frame, key)
-    key[0], key[1] = CLOSERS, which
-    return kept
-
-
-@part
 def inner_frame(arena, f):
     """A copy of the frame without those around it, and without the keys that have no place of their own."""
     frames = longs(arena, At.FRAMES)
@@ -112,86 +101,61 @@ def inner_frame(arena, f):
 def end_of_string(arena, which, f, out):
     """Adds the tokens that close a string in frame f; cached by what the frame allows after it."""
     frames = longs(arena, At.FRAMES)
-    after = thread(Kind.AFTER, 0, 0, 0)
+    after, key_thread = thread(Kind.AFTER, 0, 0, 0), thread(Kind.AFTER, AFTER_STRING, 0, 0)
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW
     is_object = frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
-    if (
-        f <= BARRIER
-        or is_unique(arena, f)
-        or (is_object and (names_may_end(arena, own) or has_obligations(arena, own)))
-    ):
-        closers_after(arena, which, after, f, out)
-        return
-    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    outer, inner = frames[f * Frame.LENGTH], inner_frame(arena, f)
-    key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
-    store = store_of(arena, own < arena[At.SHARED_END])
+    may_keep = f > BARRIER and not is_unique(arena, f)
+    may_keep = may_keep and not (is_object and (names_may_end(arena, own) or has_obligations(arena, own)))
+    # Where a token goes on to the next key, which may repeat one of these, the row is not enough.
+    has_others = is_object and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
+    store, found = store_of(arena, own < arena[At.SHARED_END]), int64(-1)
     level = int64(AFTER_VIEW) if is_object else int64(WHOLE_FRAME)
-    kept = closers_key(arena, level, which, inner, key)
-    found = find_row(store, key)[1] if kept else int64(-1)
-    if found == MARK:
-        level = int64(WHOLE_FRAME)
-        kept = closers_key(arena, level, which, inner, key)
-        found = find_row(store, key)[1] if kept else int64(-1)
-    if found < 0:
-        if level == WHOLE_FRAME and (not kept or frames[f * Frame.LENGTH + Frame.OTHERS] != 0):
-            arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-            closers_after(arena, which, after, f, out)  # a token continues into the next key, which may repeat another
-            return
-        arena[At.FRESH] += 1
-        arena[At.CROSS_COUNT] = 0
-        row = ints(arena, At.CLOSER_ROW)
-        copy_base(arena, int64(BASE_ZERO), row)
-        arena[At.BEYOND], arena[At.VIEW_FRAME] = 0, -1
-        arena[At.VIEW_SEEN] = frames[inner * Frame.LENGTH + Frame.SEEN]
-        filter_on = arena[At.FILTER_ON]
-        arena[At.FILTER_ON] = 0
-        closers_after(arena, which, after, inner, row)
-        if is_short(arena):
-            return
-        if arena[At.BEYOND] & FURTHER != 0 and level == AFTER_VIEW:
-            kept = mark_row(arena, store, key) and closers_key(arena, int64(WHOLE_FRAME), which, inner, key)
-        found = find_row(store, key)[1]
-        if kept and found == -1:
-            keep_row(arena, store, key, int64(BASE_ZERO), int64(-1), row)
-            found = find_row(store, key)[1]
-        arena[At.FILTER_ON] = filter_on
-        if found < 0 or frames[f * Frame.LENGTH + Frame.OTHERS] != 0:
-            arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-            closers_after(arena, which, after, f, out)
-            return
-    arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-    if level == WHOLE_FRAME and is_object and frames[f * Frame.LENGTH + Frame.OTHERS] != 0:
+    if may_keep:
+        frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+        inner, key = inner_frame(arena, f), carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
+        level, kept, found = find_level(arena, store, level, key_thread, which, int64(0), inner, key)
+        if found < 0 and kept and not (level == WHOLE_FRAME and has_others):
+            arena[At.CROSS_COUNT] = 0
+            row = ints(arena, At.CLOSER_ROW)
+            copy_base(arena, int64(BASE_ZERO), row)
+            arena[At.BEYOND], arena[At.VIEW_FRAME] = 0, -1
+            arena[At.VIEW_SEEN] = frames[inner * Frame.LENGTH + Frame.SEEN]
+            filter_on = arena[At.FILTER_ON]
+            arena[At.FILTER_ON] = 0
+            closers_after(arena, which, after, inner, row)
+            if is_short(arena):
+                return
+            level, found = keep_at_level(
+                arena, store, level, key_thread, which, int64(0), inner, key, int64(BASE_ZERO), int64(-1), row
+            )
+            arena[At.FILTER_ON] = filter_on
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+    if found < 0 or (level == WHOLE_FRAME and has_others):
         closers_after(arena, which, after, f, out)
         return
-    pool = ints(store, Store.POOL)
-    at = found + 5
-    for _ in range(pool[found + 1]):
+    pool, outer = ints(store, Store.POOL), frames[f * Frame.LENGTH]
+    at = found + KeptRow.LENGTH
+    for _ in range(pool[found + KeptRow.EXCEPTIONS]):
         out[pool[at]] |= pool[at + 1]
         at += 2
-    for _ in range(pool[found + 2]):
-        cross(arena, int64(pool[at + 1]), int64(pool[at]), int64(pool[at + 2]), int64(pool[at + 3]), outer, out)
-        at += 4
+    for _ in range(pool[found + KeptRow.CROSSINGS]):
+        node, trie = int64(pool[at + Crossing.NODE]), int64(pool[at + Crossing.TRIE])
+        cross(arena, trie, node, int64(pool[at + Crossing.BLANKS]), int64(pool[at + Crossing.HOW]), outer, out)
+        at += Crossing.LENGTH
 
 
 @part
-def other_keys(arena, node, after_key, own, f, row):
+def other_keys(arena, node, after_key, own, row):
     """In a key without an entry, whose value has this node. The same for all such keys: cached if nothing is counted."""
-    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
-    key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
-    store = store_of(arena, own < arena[At.SHARED_END])
+    program = longs(arena, At.PROGRAM)
+    key, key_thread = (
+        carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64),
+        thread(Kind.AFTER, AFTER_OTHER_KEY, node, 0),
+    )
+    store, level, found, kept = store_of(arena, own < arena[At.SHARED_END]), int64(AFTER_VIEW), int64(-1), False
     free = program[own + Object.MOST] < 0 and program[own + Object.LEAST] == 0 and arena[At.MODE] == 0
-    free = free and not has_obligations(arena, own)
-    found, level = int64(-1), int64(AFTER_VIEW)
-    key[0], key[1], key[2], key[3] = OTHER_KEYS, node, 0, own
-    key[4], key[5], key[6] = 0, -1 - level, view_after(arena, after_key)
-    if free:
-        found = find_row(store, key)[1]
-        if found == MARK:
-            level = int64(WHOLE_FRAME)
-            key[4], key[5] = frames[f * Frame.LENGTH + Frame.SEEN], frames[f * Frame.LENGTH + Frame.LAST]
-            key[6] = 0
-            found = find_row(store, key)[1]
+    if free and not has_obligations(arena, own):
+        level, kept, found = find_level(arena, store, level, key_thread, int64(0), int64(0), after_key, key)
     before = arena[At.BEYOND]
     if found >= 0:
         arena[At.BEYOND] = before | AFTER_VALUE | (FURTHER if level == WHOLE_FRAME else 0)
@@ -200,15 +164,11 @@ def other_keys(arena, node, after_key, own, f, row):
     arena[At.BEYOND] = 0
     copy_base(arena, int64(BASE_BODY), row)
     closers_after(arena, int64(BODY_REMAINDERS), thread(Kind.COLON, 0, node, 0), after_key, row)
-    further = arena[At.BEYOND] & FURTHER != 0
+    if kept and not is_short(arena):
+        keep_at_level(
+            arena, store, level, key_thread, int64(0), int64(0), after_key, key, int64(BASE_BODY), int64(-1), row
+        )
     arena[At.BEYOND] |= before
-    if free and not is_short(arena):
-        if further and level == AFTER_VIEW:
-            free = mark_row(arena, store, key)
-            key[4], key[5] = frames[f * Frame.LENGTH + Frame.SEEN], frames[f * Frame.LENGTH + Frame.LAST]
-            key[6] = 0
-        if free:
-            keep_row(arena, store, key, int64(BASE_BODY), int64(-1), row)
 
 
 @part

@@ -20,13 +20,12 @@ PATIENCE = 2000  # nodes that a walk continues after a missing state, to find fu
 
 
 @part
-def suspend(arena, state, row_of, count, is_body, run, run_most, row, node, closings, escapes):
+def suspend(arena, state, row_of, count, is_body, row, node, closings, escapes):
     """Saves the position of a walk from the root, which resumes there when the missing state is computed."""
     kept, stack = longs(arena, At.SUSPENDED), longs(arena, At.STACK)
     depth = int64(ushorts(longs(arena, At.TRIES), Trie.DEPTH)[node])
     kept[Suspended.SERIAL], kept[Suspended.STATE] = arena[At.SERIAL], state
     kept[Suspended.ROW_OF], kept[Suspended.COUNT], kept[Suspended.IS_BODY] = row_of, count, int64(is_body)
-    kept[Suspended.RUN], kept[Suspended.RUN_MOST] = run, run_most
     kept[Suspended.NODE], kept[Suspended.CLOSINGS], kept[Suspended.ESCAPES] = node, closings, escapes
     for i in range(6 * depth):
         kept[Suspended.STACK + i] = stack[i]
@@ -35,7 +34,7 @@ def suspend(arena, state, row_of, count, is_body, run, run_most, row, node, clos
 
 
 @part
-def resume(arena, state, row_of, count, is_body, run, run_most, row):
+def resume(arena, state, row_of, count, is_body, row):
     """(node, closings, escapes): where the same walk was suspended, with its stack and row restored; else its beginning."""
     kept, stack = longs(arena, At.SUSPENDED), longs(arena, At.STACK)
     if (
@@ -45,8 +44,6 @@ def resume(arena, state, row_of, count, is_body, run, run_most, row):
         or kept[Suspended.ROW_OF] != row_of
         or kept[Suspended.COUNT] != count
         or kept[Suspended.IS_BODY] != int64(is_body)
-        or kept[Suspended.RUN] != run
-        or kept[Suspended.RUN_MOST] != run_most
     ):
         return int64(0), int64(0), int64(0)
     node = kept[Suspended.NODE]
@@ -57,14 +54,13 @@ def resume(arena, state, row_of, count, is_body, run, run_most, row):
 
 
 @part
-def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most, run_ends, row):
-    """Continuations of a string of a language, below node `at` of the vocabulary's trie, byte by byte through the automaton alone.
+def run_language(arena, state, row_of, count, usual, is_body, row):
+    """Continuations of a string of a language along the vocabulary's trie, byte by byte through the automaton alone.
 
     Closing quotes and backslashes are noted (CLOSED, ESCAPED), not read. `row_of` is the string's row, 0 if nothing is counted.
     With a `usual` case (0: none) the row is already correct for what can only become a string of that case; the rest is corrected,
     and closing quotes are noted for another case or none. If the row `is_body`, the row of any string's body (with no more
-    characters than are left), tokens that the language rejects are removed. If it has the tokens of a run (`run_of`), subtrees with
-    nothing else are skipped.
+    characters than are left), tokens that the language rejects are removed.
     """
     trie, program = longs(arena, At.TRIES), longs(arena, At.PROGRAM)
     bytes_of = octets(trie, Trie.BYTE)
@@ -77,21 +73,16 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
     if row_of != 0:
         least, most, lengths = program[row_of], program[row_of + 1], program[row_of + 3]
     nothing, capacity = arena[At.NOTHING], arena[At.NOTED_CAPACITY]
-    start = int64(depth[at]) if at >= 0 else int64(0)
-    stack[6 * start], stack[6 * start + 1], stack[6 * start + 2] = state, count, loops_of(arena, state)
-    stack[6 * start + 3] = int64(0) if run != 0 else int64(-1)  # characters of the run so far; -1: others, too
-    outside = ~run & ~(int64(MANY_CHARACTERS) << int64(CHARACTERS_AT))
-    classes = octets(arena, At.CLASSES)
-    can_wait, waits = at < 0 and usual == 0, False
-    node, closings, escapes = int64(at + 1), int64(0), int64(0)
+    stack[0], stack[1], stack[2] = state, count, loops_of(arena, state)
+    can_wait, waits = usual == 0, False
+    node, closings, escapes = int64(0), int64(0), int64(0)
     if can_wait:
-        node, closings, escapes = resume(arena, state, row_of, count, is_body, run, run_most, row)
+        node, closings, escapes = resume(arena, state, row_of, count, is_body, row)
     longs(arena, At.SUSPENDED)[Suspended.SERIAL] = 0
     alphabets = longs(arena, At.ALPHABETS)
     reach = arena[At.MOST_CHARACTERS]
     missing, patience = longs(arena, At.MISSING), int64(PATIENCE)
-    stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
-    while node < stop and arena[At.WANTED] & Want.ENOUGH == 0:
+    while node < trie[Trie.NODES] and arena[At.WANTED] & Want.ENOUGH == 0:
         if missing[0] != 0:  # below a missing state all is recomputed later
             patience -= 1
             if patience < 0:
@@ -116,7 +107,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
                 note_missing(arena, here)
                 if can_wait and not waits:
                     waits = True
-                    suspend(arena, state, row_of, count, is_body, run, run_most, row, node, closings, escapes)
+                    suspend(arena, state, row_of, count, is_body, row, node, closings, escapes)
             there = int64(0)
         if there != 0 and (least > 0 or most >= 0):
             if byte & 0xC0 != 0x80:
@@ -137,14 +128,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
         found = int64(token[node])
         if found != nothing:
             set_bit(row, found)
-        in_run = stack[top - 3]
-        if in_run >= 0:
-            in_run = in_run + 1 if run >> int64(classes[byte]) & 1 and in_run < run_most else int64(-1)
-            if in_run >= 0 and alphabets[node] & outside == 0:
-                if run_ends or in_run + (alphabets[node] >> CHARACTERS_AT & MANY_CHARACTERS) <= run_most:
-                    node = int64(end[node])
-                    continue
-        stack[top], stack[top + 1], stack[top + 3] = there, characters, in_run
+        stack[top], stack[top + 1] = there, characters
         loops = stack[top - 4] if there == here else loops_of(arena, there)
         stack[top + 2] = loops
         node += 1

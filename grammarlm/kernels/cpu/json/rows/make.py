@@ -12,8 +12,14 @@ from grammarlm.kernels.cpu.json.fields import ints, key_range, longs, thread
 from grammarlm.kernels.cpu.json.step.arrays import array_row, ways_at
 from grammarlm.kernels.cpu.json.step.blanks import gap_state
 from grammarlm.kernels.cpu.json.step.keys import missing_count, with_other
-from grammarlm.kernels.cpu.json.step.languages import case_of, goes_on_as_text, is_total, is_universal, table_of
-from grammarlm.kernels.cpu.json.step.runs import ENDLESS_RUN, ask_for, base_of_run, run_of
+from grammarlm.kernels.cpu.json.step.languages import (
+    ask_for,
+    case_of,
+    goes_on_as_text,
+    is_total,
+    is_universal,
+    table_of,
+)
 from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.layout.json import (
     DEAD,
@@ -36,9 +42,7 @@ from grammarlm.layout.json import (
 from .closers import BASE_BODY, BASE_ZERO, closers_after, other_keys
 from .correct import differ, is_of_case
 from .make_language import make_key, make_string, make_total_key
-from .rows import (
-    copy_base,
-)
+from .rows import copy_base
 from .walk import visit, walk
 
 VALUE_BYTES = np.frombuffer(b'"-0123456789[fnt{', np.uint8)
@@ -150,21 +154,15 @@ def make_row(arena, c, x, y, f, row):
             else:
                 is_body = goes_on_as_text(arena, state)
                 base = int64(BASE_BODY if is_body else BASE_ZERO)
-                run, most, ends = int64(0), int64(0), False
-                if not is_body:
-                    run, most, ends = run_of(arena, state, int64(ENDLESS_RUN))
-                    if run != 0:
-                        base = base_of_run(arena, run, most)
-                        run = run if base != BASE_ZERO else int64(0)
                 copy_base(arena, base, row)
-                make_key(arena, c, x, y, f, own, int64(0), is_body, run, most, ends, row)
+                make_key(arena, c, x, y, f, own, int64(0), is_body, row)
                 return base, remainders
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE:
         base = int64(BASE_BODY)
         node = program[own + Object.OTHERS] if state == 0 else program[program[own + Object.CASES] + case - 1]
-        other_keys(arena, node, with_other(arena, f, y >> 24), own, f, row)
+        other_keys(arena, node, with_other(arena, f, y >> 24), own, row)
         if state != 0 and not is_of_case(arena, state, case):
-            make_key(arena, c, x, y, f, own, case, False, int64(0), int64(0), False, row)
+            make_key(arena, c, x, y, f, own, case, False, row)
         elif x & FIELD < x >> 21 & FIELD:
             differ(arena, int64(-1), c, x, y, f, case, row)
         return base, remainders

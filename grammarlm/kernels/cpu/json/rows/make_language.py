@@ -6,7 +6,6 @@ from grammarlm.kernels.cpu.jit import copy_bytes, part
 from grammarlm.kernels.cpu.json.fields import ints, longs, octets, set_bit, thread
 from grammarlm.kernels.cpu.json.step.keys import with_other
 from grammarlm.kernels.cpu.json.step.languages import after, case_of, goes_on_as_text, is_total, table_of
-from grammarlm.kernels.cpu.json.step.runs import LETTERS_LOW, base_of_run, run_of
 from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.unique import with_text
 from grammarlm.layout.json import BARRIER, DEAD, FIELD, SHARED_BIT, At, Kind, Object, Shape, Want
@@ -38,12 +37,6 @@ def make_string(arena, c, x, y, f, own, row):
         left = min(left, program[own + 1] - (y >> 24))
     is_body = left >= FEW_LEFT and goes_on_as_text(arena, x)
     base = int64(BASE_BODY if is_body else BASE_ZERO)
-    run, run_most, run_ends = int64(0), int64(0), False
-    if not is_body:
-        run, run_most, run_ends = run_in_string(arena, x, counted, left)
-        if run != 0:
-            base = base_of_run(arena, run, run_most)
-            run = run if base != BASE_ZERO else int64(0)
     missing = longs(arena, At.MISSING)
     if missing[0] != 0:
         return base
@@ -55,9 +48,7 @@ def make_string(arena, c, x, y, f, own, row):
         copy_bytes(row.ctypes.data, body, 4 * arena[At.BASE_WORDS])
     else:
         copy_base(arena, base, row)
-    closings, escapes = run_language(
-        arena, int64(-1), x, counted, y >> 24, int64(0), is_body, run, run_most, run_ends, row
-    )
+    closings, escapes = run_language(arena, x, counted, y >> 24, int64(0), is_body, row)
     if missing[0] != 0:
         return base
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
@@ -88,18 +79,6 @@ def make_string(arena, c, x, y, f, own, row):
 
 
 @part
-def run_in_string(arena, state, counted, left):
-    """`run_of`, if lengths do not interfere: none are constrained, or the string may end anywhere within the run."""
-    run, most, ends = run_of(arena, state, left)
-    if run != 0 and counted != 0 and longs(arena, At.PROGRAM)[counted + 3] != 0:
-        letter = int64(0x61 if run & LETTERS_LOW == LETTERS_LOW else 0x41)
-        repeated = after(arena, state, letter)
-        if case_of(arena, repeated) == 0 or after(arena, repeated, letter) != repeated:
-            run = int64(0)
-    return run, most, ends
-
-
-@part
 def probe_strings(arena, node):
     """Notes missing first states of the languages of a node's strings."""
     program = longs(arena, At.PROGRAM)
@@ -126,7 +105,7 @@ def with_path(arena, node, f):
 def make_total_key(arena, c, x, y, f, own, row):
     """In a key of a language that any key can continue: the tokens that stay in a string, and a filter of those that close it."""
     program = longs(arena, At.PROGRAM)
-    other_keys(arena, program[program[own + Object.CASES]], with_other(arena, f, y >> 24), own, f, row)
+    other_keys(arena, program[program[own + Object.CASES]], with_other(arena, f, y >> 24), own, row)
     filter_closers(arena, c, x, y, f)
     keep_filtered(arena, row)
     if x & FIELD < x >> 21 & FIELD:
@@ -134,7 +113,7 @@ def make_total_key(arena, c, x, y, f, own, row):
 
 
 @part
-def make_key(arena, c, x, y, f, own, usual, is_body, run, run_most, run_ends, row):
+def make_key(arena, c, x, y, f, own, usual, is_body, row):
     """In a key, where other keys are of a language. `usual` is the case that the row was computed for, 0: none."""
     program = longs(arena, At.PROGRAM)
     missing = longs(arena, At.MISSING)
@@ -147,9 +126,7 @@ def make_key(arena, c, x, y, f, own, usual, is_body, run, run_most, run_ends, ro
     if usual != 0 and program[cases - 1] != 0 and table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x61] > 0:
         closings, escapes = note_ends(arena, state, usual)
     else:
-        closings, escapes = run_language(
-            arena, int64(-1), state, int64(0), int64(0), usual, is_body, run, run_most, run_ends, row
-        )
+        closings, escapes = run_language(arena, state, int64(0), int64(0), usual, is_body, row)
     if usual == 0 and missing[0] != 0:
         return
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:

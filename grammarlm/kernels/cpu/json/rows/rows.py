@@ -16,8 +16,7 @@ covers what it read:
 Where a row would belong at a lower level, a mark (-2) redirects to the next level. What is read is determined by what was read
 before, so all frames with the same views find the same marks.
 
-A row in the pool (int32): base, number of exceptions, number of crossings, trie of remainders (-1: none), words of the filter; the
-exceptions, two words each; the crossings, four words each; the filter: which tokens that close a string a language allows.
+`find_level` looks a row up, `keep_at_level` keeps one. layout/json.py has what a row in the pool consists of (KeptRow).
 """
 
 import numpy as np
@@ -39,12 +38,15 @@ from grammarlm.layout.json import (
     ARRAY_BIT,
     ESCAPE,
     FIELD,
+    FURTHER,
     INLINE,
     NO_LANGUAGE,
     ROW,
     Array,
     At,
+    Crossing,
     Frame,
+    KeptRow,
     Key,
     Kind,
     Object,
@@ -210,6 +212,38 @@ def mark_row(arena, store, key):
     return True
 
 
+@part
+def find_level(arena, store, level, c, x, y, frame, key):
+    """The lowest level, from the given one on, at which the thread's row is kept or would be; can it be kept there (the key is
+    computed); the row's offset in the pool, -1: it is not there.
+    """
+    kept = view_key(arena, level, c, x, y, frame, key)
+    found = find_row(store, key)[1] if kept else int64(-1)
+    while level < WHOLE_FRAME and (found == MARK or not kept):
+        level += 1
+        kept = view_key(arena, level, c, x, y, frame, key)
+        found = find_row(store, key)[1] if kept else int64(-1)
+    return int64(level), kept, int64(found)
+
+
+@part
+def keep_at_level(arena, store, level, c, x, y, frame, key, base, remainders, row):
+    """Caches a row that has just been computed at the level that covers what it read (BEYOND), with marks below. Returns that
+    level, and the row's offset in the pool; -1: it could not be kept.
+    """
+    beyond, kept = arena[At.BEYOND], True
+    least = int64(KEY_VIEW) if beyond == 0 else int64(WHOLE_FRAME) if beyond & FURTHER else int64(AFTER_VIEW)
+    while kept and level < least:
+        level += 1
+        kept = mark_row(arena, store, key) and view_key(arena, level, c, x, y, frame, key)
+    found = int64(-1)
+    if kept and find_row(store, key)[1] < 0:
+        keep_row(arena, store, key, base, remainders, row)
+    if kept:
+        found = int64(find_row(store, key)[1])
+    return int64(level), found
+
+
 @inlined
 def put_entry(store, key, slot, found):
     table = longs(store, Store.TABLE)
@@ -253,14 +287,13 @@ def keep_row(arena, store, key, base, remainders, row):
     count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
     source = ints(longs(arena, At.BASES), base)
     filtered = (arena[At.CLOSER_COUNT] + 31) >> 5 if arena[At.FILTER_ON] != 0 else int64(0)
-    if (
-        used + 5 + 2 * count + 4 * crossings + filtered > store[Store.CAPACITY]
-        or 2 * store[Store.COUNT] >= store[Store.SIZE]
-    ):
+    most = KeptRow.LENGTH + 2 * count + Crossing.LENGTH * crossings + filtered
+    if used + most > store[Store.CAPACITY] or 2 * store[Store.COUNT] >= store[Store.SIZE]:
         arena[At.FULL] = 1
         return
     pool = ints(store, Store.POOL)
-    at = used + 5
+    first = used + KeptRow.LENGTH
+    at = first
     halves = count >> 2  # sixteen bytes at a time: most equal the base row
     mine = carray(pointer(row.ctypes.data), 2 * halves, np.uint64)
     base_words = carray(pointer(source.ctypes.data), 2 * halves, np.uint64)
@@ -274,14 +307,13 @@ def keep_row(arena, store, key, base, remainders, row):
         if row[i] != source[i]:
             pool[at], pool[at + 1] = int32(i), row[i] ^ source[i]
             at += 2
-    exceptions, crossed = (at - used - 5) >> 1, longs(arena, At.CROSSED)
-    for i in range(crossings):
-        where = crossed[3 * i]
-        pool[at], pool[at + 1] = int32(where & 0xFFFFFFFF), int32(where >> 40)
-        pool[at + 2], pool[at + 3] = int32(crossed[3 * i + 1]), int32(crossed[3 * i + 2])
-        at += 4
-    pool[used], pool[used + 1] = int32(base), int32(exceptions)
-    pool[used + 2], pool[used + 3], pool[used + 4] = int32(crossings), int32(remainders), int32(filtered)
+    pool[used + KeptRow.BASE], pool[used + KeptRow.EXCEPTIONS] = int32(base), int32((at - first) >> 1)
+    pool[used + KeptRow.CROSSINGS], pool[used + KeptRow.REMAINDERS] = int32(crossings), int32(remainders)
+    pool[used + KeptRow.FILTER] = int32(filtered)
+    crossed = longs(arena, At.CROSSED)
+    for i in range(crossings * Crossing.LENGTH):
+        pool[at + i] = int32(crossed[i])
+    at += crossings * Crossing.LENGTH
     bits = ints(arena, At.FILTER)
     for i in range(filtered):
         pool[at + i] = bits[i]
@@ -299,17 +331,15 @@ def copy_base(arena, base, row):
 def take_row(arena, store, found, row):
     """Expands a cached row; its crossings are noted. Returns where its filter is."""
     pool, crossed = ints(store, Store.POOL), longs(arena, At.CROSSED)
-    copy_base(arena, int64(pool[found]), row)
-    at, first, end = found + 5, arena[At.CROSS_COUNT], arena[At.CROSS_COUNT] + pool[found + 2]
-    for _ in range(pool[found + 1]):
+    copy_base(arena, int64(pool[found + KeptRow.BASE]), row)
+    at, first, more = found + KeptRow.LENGTH, arena[At.CROSS_COUNT], int64(pool[found + KeptRow.CROSSINGS])
+    for _ in range(pool[found + KeptRow.EXCEPTIONS]):
         row[pool[at]] ^= pool[at + 1]
         at += 2
-    if end >= arena[At.CROSS_CAPACITY]:
+    if first + more >= arena[At.CROSS_CAPACITY]:
         arena[At.WANTED] |= Want.CROSSED
         return at
-    for i in range(first, end):
-        crossed[3 * i] = int64(pool[at]) | int64(pool[at + 1]) << 40
-        crossed[3 * i + 1], crossed[3 * i + 2] = int64(pool[at + 2]), int64(pool[at + 3])
-        at += 4
-    arena[At.CROSS_COUNT] = end
-    return at
+    for i in range(more * Crossing.LENGTH):
+        crossed[first * Crossing.LENGTH + i] = int64(pool[at + i])
+    arena[At.CROSS_COUNT] = first + more
+    return at + more * Crossing.LENGTH

@@ -10,7 +10,7 @@ from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import clear_bit, ints, longs, octets, set_bit, uints, ulongs, ushorts
 from grammarlm.kernels.cpu.json.step.lexemes import LITERALS
 from grammarlm.kernels.cpu.json.step.unique import NUMBER_BYTES
-from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, At, Key, Kind, Object, Trie, Want
+from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, At, Crossing, Key, Kind, Object, Trie, Want
 
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # times a power of two: the top six bits identify it
 BIT_OF = np.zeros(64, np.uint8)
@@ -181,8 +181,7 @@ def note_crossing(arena, which, node, blanks, how):
     if count + 1 >= arena[At.CROSS_CAPACITY]:
         arena[At.WANTED] |= Want.CROSSED
         return
-    crossed = longs(arena, At.CROSSED)
-    crossed[3 * count] = node | which << 40
-    crossed[3 * count + 1] = blanks
-    crossed[3 * count + 2] = how
+    crossed, at = longs(arena, At.CROSSED), count * Crossing.LENGTH
+    crossed[at + Crossing.NODE], crossed[at + Crossing.TRIE] = node, which
+    crossed[at + Crossing.BLANKS], crossed[at + Crossing.HOW] = blanks, how
     arena[At.CROSS_COUNT] = count + 1

@@ -48,29 +48,18 @@ def key_step(arena, c, x, y, f, byte):
                 first, last = escape_range(sub2, escape2, arena[At.PLAIN], i)
                 alive = alive or takes_other(arena, f, table, state, chain, low, high, read, first, last)
         return (thread(Kind.KEY, sub2, row, state), x, chain << 24 | escape2, f) if alive else dead()
-    if what == RAW:
+    length = int64(1) if what == RAW else utf8_length(escape2)
+    for i in range(length):
+        piece = int64(byte) if what == RAW else utf8_byte(escape2, length, i)
         if low < high:
-            low, high = narrow(arena, table, low, high, read, byte)
-        read += 1
+            low, high = narrow(arena, table, low, high, read + i, piece)
         if others:
-            chain = extend_chain(arena, chain, byte)
+            chain = extend_chain(arena, chain, piece)
             if state != 0:
-                state = after(arena, state, byte)
+                state = after(arena, state, piece)
                 if state == 0:
                     state, others = int64(NO_LANGUAGE), False
-    else:
-        length = utf8_length(escape2)
-        for i in range(length):
-            piece = utf8_byte(escape2, length, i)
-            if low < high:
-                low, high = narrow(arena, table, low, high, read + i, piece)
-            if others:
-                chain = extend_chain(arena, chain, piece)
-        read += length
-        if others and state != 0:
-            state = after_point(arena, state, escape2)
-            if state == 0:
-                state, others = int64(NO_LANGUAGE), False
+    read += length
     if others and state != 0 and used_up(arena, f, state, chain, low, high, read):
         state, others = int64(NO_LANGUAGE), False
     if low < high and not any_open(arena, f, low, high):

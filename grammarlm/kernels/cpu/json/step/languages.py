@@ -38,6 +38,13 @@ def note_missing(arena, state):
 
 
 @inlined
+def ask_for(arena, state):
+    """Notes a missing state, before any walk is begun that would have to restart."""
+    note_missing(arena, state)
+    arena[At.WANTED] |= Want.WAITS
+
+
+@inlined
 def table_of(arena, state):
     """Transitions, of the schema's own languages or of the shared ones; a state's row is `state & (SHARED_BIT - 1)`."""
     return ints(arena, At.SHARED_STATES if state & SHARED_BIT else At.STATES)
@@ -52,13 +59,13 @@ def case_of(arena, state):
 @inlined
 def is_universal(arena, state):
     """Can every string continue from the state, in one case?"""
-    return octets(arena, At.SHARED_UNIVERSAL if state & SHARED_BIT else At.UNIVERSAL)[state & (SHARED_BIT - 1)] != 0
+    return state & SHARED_BIT == 0 and octets(arena, At.UNIVERSAL)[state] != 0  # no format accepts every string
 
 
 @inlined
 def is_total(arena, state):
     """Can every string continue from the state and be finished?"""
-    return octets(arena, At.SHARED_TOTAL if state & SHARED_BIT else At.TOTAL)[state & (SHARED_BIT - 1)] != 0
+    return state & SHARED_BIT == 0 and octets(arena, At.TOTAL)[state] != 0
 
 
 @part
@@ -221,84 +228,38 @@ def length_fits(arena, state, least, most, count):
 
 
 @part
-def first_point(arena, state, point, last):
-    """The first character of point..last that the language accepts in the state; beyond `last` if there is none."""
-    missing = longs(arena, At.MISSING)
-    while point <= last:
-        if missing[0] != 0:
-            return last + 1  # will be called again
-        if 0xD800 <= point <= 0xDFFF:
-            point = int64(0xE000)
-            continue
-        length = utf8_length(point)
-        if after(arena, state, utf8_byte(point, length, 0)) == 0:  # on to the next lead byte
-            width = int64(6 * (length - 1))
-            point = ((point >> width) + 1) << width
-        elif after_point(arena, state, point) == 0:
-            point += 1
-        else:
-            break
-    return point
+def first_that_fits(arena, state, low, high, lengths, least, most, count):
+    """The first character of low..high after which a string in this state can be finished; beyond `high` if there is none, or if
+    states are missing. Where `lengths` is not 0, with at least `least` and at most `most` characters; `count` have been read then.
 
-
-@part
-def takes_some(arena, state, low, high, lengths, least, most, count):
-    """Is some character between two code points allowed? Surrogates are none.
-
-    Where a length limit rejects what the language accepts, whole blocks of characters (that differ in the last byte, or the last
-    two) are rejected alike: determined by the state before those bytes.
+    All characters that begin with bytes which are rejected are passed over at once; and those that differ in the last byte, where
+    the state before it is that of others which were all refused.
     """
-    point = low
-    refused, refused_wide = (
-        int64(-1),
-        int64(-1),
-    )  # before the last byte, or the last two: states from which nothing fits
-    since = int64(-1)  # start of the current block of 4,096
     missing = longs(arena, At.MISSING)
-    while point <= high:
-        if missing[0] != 0:
-            return False  # will be called again
-        if 0xD800 <= point <= 0xDFFF:
-            point = int64(0xE000)
-            continue
-        length = utf8_length(point)
-        found = after(arena, state, utf8_byte(point, length, 0))
-        if found == 0:  # on to the next lead byte
-            width = int64(6 * (length - 1))
-            point = ((point >> width) + 1) << width
-            continue
-        wide = found
-        for i in range(1, length - 1):
-            if i == length - 2:
-                wide = found
+    point, refused = low, int64(-1)
+    while point <= high and missing[0] == 0:
+        length, found = utf8_length(point), int64(state)
+        width = 6 * length  # bits of the code point in its other bytes
+        for i in range(length - 1):
             if found != 0:
                 found = after(arena, found, utf8_byte(point, length, i))
-        if length > 2 and point & 4095 == 0:
-            since = point
-            if wide == refused_wide and point + 4095 <= high:
-                point += 4096
-                continue
-        if length > 1:
-            block = point & ~int64(63)
-            if found == 0 or (found == refused and point == block and block + 63 <= high):
-                point = block + 64
-            else:
-                last = min(block + 63, high)
-                whole = point == block and last == block + 63
-                while point <= last:
-                    there = after(arena, found, int64(0x80 | (point & 63)))
-                    if there != 0 and (lengths == 0 or length_fits(arena, there, least, most, count)):
-                        return True
-                    point += 1
-                if whole:
-                    refused = found
-            if length > 2 and point & 4095 == 0 and since == point - 4096:
-                refused_wide = wide
-            continue
-        if lengths == 0 or length_fits(arena, found, least, most, count):
-            return True
-        point += 1
-    return False
+                width -= 6
+        end = min(point | ((int64(1) << width) - 1), high)
+        if found != 0 and found != refused:
+            for here in range(point, end + 1):
+                there = after(arena, found, utf8_byte(here, length, length - 1))
+                if there != 0 and (lengths == 0 or length_fits(arena, there, least, most, count)):
+                    return int64(here)
+            if length > 1 and end - point == 63:
+                refused = found
+        point = end + 1
+    return high + 1
+
+
+@inlined
+def first_point(arena, state, low, high):
+    """The first character of low..high that the language accepts in the state; beyond `high` if there is none."""
+    return first_that_fits(arena, state, low, high, int64(0), int64(0), int64(0), int64(0))
 
 
 @part

@@ -5,9 +5,10 @@ from numba import int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import key_range, longs, thread
-from grammarlm.layout.json import DEAD, ESCAPE, FIELD, ROW, At, Key, Kind
+from grammarlm.layout.json import DEAD, ESCAPE, FIELD, ROW, At, Frame, Key, Kind
 
-from .languages import after, after_point, case_of, length_fits, narrow, narrow_point, next_point, takes_some
+from .frames import extend_chain, is_other
+from .languages import after, after_point, case_of, first_that_fits, length_fits, narrow, narrow_point, next_point
 from .text import BODY, DONE, PART, QUOTE, RANGES, RAW, WRONG, escape_range, text_step
 from .unique import is_unique, is_word_new
 
@@ -28,6 +29,18 @@ def literal_step(c, f, byte):
     elif at == 4 or at == 9 or at == 13:
         c2 = thread(Kind.AFTER, 0, 0, 0)
     return c2, int64(0), int64(0), f
+
+
+@part
+def is_literal_new(arena, f, at):
+    """Can a literal, whose next byte is at this index, become an item that is new?"""
+    chains_before = arena[At.CHAIN_COUNT]
+    chain = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT]
+    for i in range(at, 5 if at < 5 else 10 if at < 10 else 14):
+        chain = extend_chain(arena, chain, int64(LITERALS[i]))
+    known = is_other(arena, f, chain)
+    arena[At.CHAIN_COUNT] = chains_before
+    return not known
 
 
 @part
@@ -58,7 +71,7 @@ def string_step(arena, c, x, y, f, byte):
             alive = False
             for i in range(RANGES):
                 low, high = escape_range(sub2, escape2, arena[At.PLAIN], i)
-                alive = alive or takes_some(arena, x, low, high, lengths, least, most, count)
+                alive = alive or first_that_fits(arena, x, low, high, lengths, least, most, count) <= high
             if not alive:
                 return dead()
         if x == 0 or (lengths != 0 and what != PART and not length_fits(arena, x, least, most, count)):

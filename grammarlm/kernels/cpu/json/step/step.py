@@ -41,10 +41,9 @@ from .keys import (
     open_object,
     others_open,
 )
-from .lexemes import LITERALS, dead, literal_step, string_step, word_step
+from .lexemes import LITERALS, dead, is_literal_new, literal_step, string_step, word_step
 from .numbers import number_ends, number_step
 from .unique import (
-    is_literal_new,
     is_unique,
     is_word_new,
     number_can_differ,
@@ -205,13 +204,13 @@ def begin_in(arena, node, f, byte, way):
         else:
             x, y = number_step(arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], int64(0), int64(0), byte)
             c, g = thread(Kind.NUMBER, 0, row, 0), f
-        if unique and not begins_new(arena, c, x, y, f, byte):
+        if unique and not begins_new(arena, c, x, y, f):
             c, x, y, g = dead()
     return c, x, y, g
 
 
 @part
-def begins_new(arena, c, x, y, f, byte):
+def begins_new(arena, c, x, y, f):
     """Can a scalar that has just begun become an item not present yet?"""
     kind, row = c & 31, c >> 11 & ROW
     if kind == Kind.STRING:
@@ -219,7 +218,7 @@ def begins_new(arena, c, x, y, f, byte):
     if kind == Kind.WORD:
         return is_word_new(arena, f, row, x & FIELD, x >> 21 & FIELD)
     if kind == Kind.LITERAL:
-        return is_literal_new(arena, f, byte)
+        return is_literal_new(arena, f, c >> 5 & 63)
     return number_can_differ(arena, arena[At.PROGRAM] + row * 8, x, y, f)
 
 

@@ -20,7 +20,6 @@ from .frames import (
     copy_frame,
     extend_chain,
     is_other,
-    length_of,
 )
 from .keys import all_gone
 from .languages import after_point, first_point
@@ -163,60 +162,28 @@ def number_ended(arena, f):
 
 
 @part
+def is_text_new(arena, f, chain, start, size):
+    """Is the chain, and after it this text in the blob, new among the items?"""
+    chains_before, blob = arena[At.CHAIN_COUNT], octets(arena, At.BLOB)
+    for i in range(start, start + size):
+        chain = extend_chain(arena, chain, int64(blob[i]))
+    known = is_other(arena, f, chain)
+    arena[At.CHAIN_COUNT] = chains_before
+    return not known
+
+
+@part
 def is_word_new(arena, f, table, low, high):
     """Is one of the words low to high - 1 new among the items?"""
-    program, frames, chains = longs(arena, At.PROGRAM), longs(arena, At.FRAMES), longs(arena, At.CHAINS)
+    program, chains_before, found = longs(arena, At.PROGRAM), arena[At.CHAIN_COUNT], False
+    quote = extend_chain(arena, int64(0), int64(34))
     for i in range(low, high):
-        start, size = program[table + i * Key.LENGTH + Key.BYTES], program[table + i * Key.LENGTH + Key.SIZE]
-        known = False
-        entry = frames[f * Frame.LENGTH + Frame.OTHERS]
-        while entry != 0 and not known:
-            quote = before_text(arena, chains[2 * entry + 1], start, size)
-            known = quote > 0 and chains[2 * quote] == 0 and chains[2 * quote + 1] & 0xFF == 34
-            entry = chains[2 * entry]
-        if not known:
-            return True
-    return False
-
-
-@part
-def is_literal_new(arena, f, first):
-    """Is true, false or null, given by its first byte, new among the items?"""
-    chains = longs(arena, At.CHAINS)
-    entry = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS]
-    length = 5 if first == 102 else 4
-    while entry != 0:
-        chain = chains[2 * entry + 1]
-        if length_of(arena, chain) == length:
-            while chains[2 * chain] != 0:
-                chain = chains[2 * chain]
-            if chains[2 * chain + 1] & 0xFF == first:
-                return False
-        entry = chains[2 * entry]
-    return True
-
-
-@part
-def is_text_new(arena, f, start, size):
-    """Is this text, which is in the blob, new among the items?"""
-    chains = longs(arena, At.CHAINS)
-    entry = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS]
-    while entry != 0:
-        if before_text(arena, chains[2 * entry + 1], start, size) == 0:
-            return False
-        entry = chains[2 * entry]
-    return True
-
-
-@part
-def before_text(arena, chain, start, size):
-    """What is left of a chain before this text at its end, which is in the blob; -1 if it ends otherwise."""
-    chains, blob = longs(arena, At.CHAINS), octets(arena, At.BLOB)
-    for at in range(start + size - 1, start - 1, -1):
-        if chain == 0 or chains[2 * chain + 1] & 0xFF != blob[at]:
-            return int64(-1)
-        chain = chains[2 * chain]
-    return int64(chain)
+        word = table + i * Key.LENGTH
+        if is_text_new(arena, f, quote, program[word + Key.BYTES], program[word + Key.SIZE]):
+            found = True
+            break
+    arena[At.CHAIN_COUNT] = chains_before
+    return found
 
 
 @part
@@ -295,7 +262,7 @@ def number_can_differ(arena, row, x, y, f):
     if longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] == 0:
         return True
     if word(row, Number.FLAGS) & Flag.SINGLE:
-        return is_text_new(arena, f, word(row - 16, 0), word(row - 16, 1))
+        return is_text_new(arena, f, int64(0), word(row - 16, 0), word(row - 16, 1))
     pool = arena[At.PROGRAM]
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     stack = np.empty((512, 4), np.int64)  # state, frame, next byte to try

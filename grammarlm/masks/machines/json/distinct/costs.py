@@ -23,8 +23,7 @@ from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .epoch import DistinctEpoch
-from .tracker import Place, Tracker
-from .values import NUMBER, OBJECT, Value
+from .tracker import Tracker
 
 MEMBER = 12  # tokens of a comma, a key of at most eight letters that no item has, its quotes and a colon
 SPARE = 32  # bytes: escapes, and a key or item that is longer than those before
@@ -43,7 +42,7 @@ class DistinctCosts(CompletionCosts):
     def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
         """As Costs'."""
         here = cast("DistinctEpoch", epoch)
-        record, tracker = here.place(state)
+        record, tracker = here.pair(state)
         row = here.row(state)
         if left > self._enough(here, state, 1):
             return row
@@ -69,15 +68,13 @@ class DistinctCosts(CompletionCosts):
 
     def _enough(self, epoch: DistinctEpoch, state: int, steps: int) -> int:
         """So many tokens are enough to end the text after `steps` more, these included."""
-        record, tracker = epoch.place(state)
+        record, tracker = epoch.pair(state)
         growth, tracked = self._machine_costs.growth(epoch.machine), epoch.program.tracked
-        if steps > 1 and not tracked.takes_any_key:
-            return INFINITE
-        levels = _levels(tracker) + steps * most_openings(epoch.program.vocab)
+        levels = (tracker.place.depth if tracker.place else 0) + steps * most_openings(epoch.program.vocab)
         if tracked.fewest_items > 1:
             levels += _brackets(epoch.machine.completion(record)) + 2 * steps * growth
         own = self._machine_costs.fewest(epoch.machine, record) + steps * (growth + 1)
-        return min(own + levels * _member(epoch, tracker), INFINITE)
+        return min(own + levels * _member(epoch, tracker, steps), INFINITE)
 
 
 @functools.lru_cache(maxsize=8)
@@ -93,14 +90,14 @@ def openers_of(vocab: Vocabulary) -> list[tuple[int, np.ndarray]]:
     ]
 
 
-def _member(epoch: DistinctEpoch, tracker: Tracker | None) -> int:
-    """Tokens by which one more member, or item, makes an item another."""
+def _member(epoch: DistinctEpoch, tracker: Tracker, steps: int = 1) -> int:
+    """Tokens by which one more member, or item, makes an item another, after so many steps."""
     endings, tracked = epoch.machine.endings, epoch.program.tracked
     values = [endings.values.value(node) for node in tracked.member_nodes]
     dearest = max((endings.reader.tokens(value) for value in values if value is not None), default=INFINITE)
     if tracked.takes_any_key:
         return dearest + MEMBER
-    return dearest + _longest(tracker) + epoch.program.facts.deepest + SPARE
+    return dearest + _longest(tracker) + steps * epoch.program.facts.deepest + SPARE
 
 
 def _brackets(end: list[bytes] | None) -> int:
@@ -108,33 +105,10 @@ def _brackets(end: list[bytes] | None) -> int:
     return INFINITE if end is None else sum(piece.count(b"{") + piece.count(b"[") for piece in end)
 
 
-def _levels(tracker: Tracker | None) -> int:
-    return tracker.place.depth if tracker is not None else 0
-
-
-def _longest(tracker: Tracker | None) -> int:
-    """Bytes of the longest item, or of all that is open."""
-    if tracker is None:
-        return 0
-    open_, longest, place = 6 * len(tracker.lexeme), 0, cast("Place | None", tracker.place)
+def _longest(tracker: Tracker) -> int:
+    """Bytes of the longest item, or of the one that is open."""
+    longest, place = 0, tracker.place
     while place is not None:
-        sizes = [_size_of_member(each) if place.is_object else _size(each) for each in place.done]
-        longest = max(longest, *sizes, 0)
-        open_ += sum(sizes) + 6 * len(place.key or "") + 8
-        place = place.above
-    return max(open_, longest)
-
-
-def _size(value: Value) -> int:
-    """Bytes of a value, at most."""
-    if value.__class__ is str:
-        return 6 * len(value) + 3
-    if value.__class__ is not tuple:
-        return 6
-    if value[0] == NUMBER:
-        return len(value[2]) + 10
-    return 2 + sum(map(_size_of_member if value[0] == OBJECT else _size, value[1]))
-
-
-def _size_of_member(member: tuple[str, Value]) -> int:
-    return _size(member[0]) + 1 + _size(member[1])
+        begun = tracker.text.length - place.begin if place.above is not None and not place.above.is_object else 0
+        longest, place = max(longest, place.longest, begun), place.above
+    return longest

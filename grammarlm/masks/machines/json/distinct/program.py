@@ -9,6 +9,7 @@ from grammarlm.masks.machines.json.program import SchemaProgram
 from grammarlm.masks.protocol import ProgramDefaults
 
 from .tracked_rows import TrackedRows
+from .tracker import START
 
 
 class DistinctProgram(ProgramDefaults):
@@ -20,5 +21,5 @@ class DistinctProgram(ProgramDefaults):
             machine.vocab, machine.limits, machine.clock, machine.facts, machine.lock,
         )  # fmt: skip
         self.tokens_spell_all = machine.tokens_spell_all
-        self.start, self.caps = (machine.start, None), machine.caps
+        self.start, self.caps = (machine.start, START), machine.caps
         self.tracked = TrackedRows(machine.json)

@@ -1,73 +1,34 @@
-"""Which earlier items can the item being read still become?
+"""Can the item being read still become an earlier one, a **rival**?
 
-    [{"a": 1, "b": 2}, {"c": 1}, {"b":          the first: it has a key that begins so, and all that has been read
+    [{"a": 1, "b": 2}, {"c": 1}, {"b": 2, "a":          the first: it has all members that are finished
 
-While there is one, the item must not end like it. Decided by what has been read, so a yes may be wrong where a number or an
-escape is incomplete; a no never is.
+While there is one, the item must not end like it. Decided by finished members alone, so a yes may be wrong; a no never is.
 """
 
 from __future__ import annotations
 
-from .tracker import AFTER_COMMA, KEY, SCALAR, TEXT, Place, Tracker
-from .values import ARRAY, OBJECT, Value, begun_text, may_become
-
-
-def is_composite(value: Value) -> bool:
-    return value.__class__ is tuple and value[0] in (OBJECT, ARRAY)
+from .tracker import Place, Tracker
+from .values import OBJECT, Value, value_of
 
 
 def has_rival(tracker: Tracker, depth: int) -> bool:
-    """Has the open array so deep an earlier item, object or array, that the item being read may still equal? After a comma, any."""
-    inside: list[Place] = []
-    place: Place | None = tracker.place
-    while place is not None and place.depth > depth:
-        inside.append(place)
-        place = place.above
-    assert place is not None
-    if not inside:
-        return tracker.mode == AFTER_COMMA and any(map(is_composite, place.done))
-    inside.reverse()
-    return any(agrees(item, inside, 0, tracker) for item in place.done)
-
-
-def agrees(value: Value, inside: list[Place], at: int, tracker: Tracker) -> bool:
-    """Can the container number `at`, as far as it has been read, become this value?"""
-    place = inside[at]
-    if value.__class__ is not tuple or value[0] != (OBJECT if place.is_object else ARRAY):
+    """Has the open array so deep an earlier item that the one being read may still equal? After a comma, any."""
+    item, array = None, tracker.place
+    while array is not None and array.depth > depth:
+        item, array = array, array.above
+    assert array is not None
+    if not array.items:
         return False
-    return (_object_agrees if place.is_object else _array_agrees)(value[1], inside, at, tracker)
+    if item is None:
+        return not tracker.text.after(array.last).strip()
+    kind, done = _finished(tracker, item)
+    earlier = (value for values in array.items for value in values if value[0] == kind)
+    if kind == OBJECT:
+        return any(done <= members for _, members in earlier)
+    return any(done == items[: len(done)] for _, items in earlier)
 
 
-def _object_agrees(members: frozenset[tuple[str, Value]], inside: list[Place], at: int, tracker: Tracker) -> bool:
-    place = inside[at]
-    if not members.issuperset(place.done):
-        return False
-    is_last = at + 1 == len(inside)
-    if place.key is not None:
-        values = [value for key, value in members if key == place.key]
-        if not values:
-            return False
-        return _scalar_agrees(values[0], tracker) if is_last else agrees(values[0], inside, at + 1, tracker)
-    if tracker.mode == KEY:
-        begun = begun_text(tracker.lexeme)
-        return any(key.encode("utf-8", "surrogatepass").startswith(begun) for key, _ in members.difference(place.done))
-    return tracker.mode != AFTER_COMMA or len(members) > len(place.done)
-
-
-def _array_agrees(items: tuple[Value, ...], inside: list[Place], at: int, tracker: Tracker) -> bool:
-    done, is_last = inside[at].done, at + 1 == len(inside)
-    count = len(done)
-    if items[:count] != done.whole():
-        return False
-    if is_last and tracker.mode not in (TEXT, SCALAR, AFTER_COMMA):
-        return True
-    if count == len(items):
-        return False
-    return _scalar_agrees(items[count], tracker) if is_last else agrees(items[count], inside, at + 1, tracker)
-
-
-def _scalar_agrees(value: Value, tracker: Tracker) -> bool:
-    if tracker.mode == TEXT:
-        is_text = value.__class__ is str
-        return is_text and value.encode("utf-8", "surrogatepass").startswith(begun_text(tracker.lexeme))
-    return tracker.mode != SCALAR or may_become(tracker.lexeme, value)
+def _finished(tracker: Tracker, place: Place) -> Value:
+    """The value of the members or items after which a comma has come."""
+    text = tracker.text.after(place.begin)[: place.last - place.begin]
+    return value_of(text.removesuffix(b",") + place.closing)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
 SOME = re.compile(rb"[}\]\r\n]")
@@ -28,7 +27,7 @@ NEWLINE = re.compile(rb"[\r\n][ \t\r\n]*\Z")
 
 @dataclass(frozen=True)
 class Suspects:
-    """Rows of tokens."""
+    """Ids of tokens."""
 
     whole: np.ndarray
     pairs: np.ndarray
@@ -37,21 +36,19 @@ class Suspects:
 
 
 @functools.lru_cache(maxsize=8)
-def suspects_of(vocab: Vocabulary) -> tuple[Suspects, Suspects, np.ndarray]:
-    """Those of structure, those in strings, and which tokens hold the bracket of an array (bool [ids])."""
+def suspects_of(vocab: Vocabulary) -> tuple[Suspects, Suspects]:
+    """Those of structure, and those in strings."""
     data, offsets, ids = vocab.data.tobytes(), vocab.offsets.tolist(), vocab.text_ids.tolist()
     texts = [(token, data[offsets[token] : offsets[token + 1]]) for token in ids]
     some = [(token, text) for token, text in texts if SOME.search(text)]
     quoted = [(token, text[text.index(b'"') + 1 :]) for token, text in some if b'"' in text]
-    opens = np.zeros(len(offsets) - 1, bool)
-    opens[[token for token, text in texts if b"[" in text]] = True
-    return _listed(some, vocab.words), _listed(quoted, vocab.words), opens
+    return _listed(some), _listed(quoted)
 
 
-def _listed(texts: list[tuple[int, bytes]], words: int) -> Suspects:
+def _listed(texts: list[tuple[int, bytes]]) -> Suspects:
     return Suspects(
         *(
-            pack_ids([token for token, text in texts if pattern.search(text)], words)
+            np.array([token for token, text in texts if pattern.search(text)], np.int64)
             for pattern in (WHOLE, PAIR, CLOSER, NEWLINE)
         )
     )

@@ -1,120 +1,121 @@
-"""A reader of JSON texts that knows the values, from the bracket that opens an array of items that must differ to the closing one.
+"""A reader of JSON texts that knows the items of open arrays that are objects or arrays; the kernel compares the others.
 
-The machine has read the text as well, so nothing is checked here: what comes is JSON. A tracker never changes; it is what has
-been read of the open containers (`Place`, from the innermost outwards), and of a string or number that has begun.
+The machine has read the text as well, so nothing is checked here: what comes is JSON. A tracker never changes; it is the text, and
+which objects and arrays are open in it (`Place`, from the innermost outwards). An item's value is read from its text, when its
+bracket comes.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from .growing import NOTHING, Lexeme, Values
-from .values import ARRAY, OBJECT, Value, scalar_of, text_of
+from .text import Text
+from .values import Values, has, value_of, with_value
 
-BETWEEN, AFTER_COMMA, TEXT, KEY, SCALAR = range(5)  # modes: what the text is in
-QUOTE, COMMA, COLON, BACKSLASH = b'",:\\'
-BLANKS, OPENING, CLOSING = b" \t\n\r", b"{[", b"}]"
-ENDS_SCALAR = b",]}" + BLANKS
+QUOTE, COMMA = b'",'
+OPENING = b"{["
+STRUCTURE = re.compile(rb'["{}\[\],]')
 
 
 class Place(NamedTuple):
     """An open object or array."""
 
     above: Place | None
-    depth: int  # how many are open in the whole text, this one included
+    depth: int  # how many are open, this one included
     is_object: bool
-    done: Values  # the members, or items, that are finished
-    key: str | None = None  # the key whose value comes next or has begun
+    begin: int  # where its bracket stands in the text
+    last: int  # where its last member or item begins: after the bracket, or a comma
+    items: Values = ()  # of an array: the objects and arrays that are finished
+    longest: int = 0  # bytes of the longest of these
 
     @property
-    def value(self) -> Value:
-        """The value of it as it stands."""
-        return (OBJECT if self.is_object else ARRAY, self.done.whole())
+    def closing(self) -> bytes:
+        return b"}" if self.is_object else b"]"
 
 
-class Tracker(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Tracker:
     """Where a text stands."""
 
-    place: Place
-    mode: int = BETWEEN
-    written: Lexeme = NOTHING
+    text: Text
+    place: Place | None  # the innermost one; None: all values are finished, or none has begun
+    is_quoted: bool = False  # does the text stand in a string?
 
     @property
-    def lexeme(self) -> bytes:
-        """Of a string after its quote, of a number or literal."""
-        return self.written.whole()
+    def relevant(self) -> bytes:
+        """The text from the outermost open array on: what can come does not depend on what was before."""
+        place, begin = self.place, self.text.length
+        while place is not None:
+            begin, place = begin if place.is_object else place.begin, place.above
+        return self.text.after(begin)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Tracker) and self.relevant == other.relevant)
+
+    def __hash__(self) -> int:
+        return hash(self.relevant)
 
 
 class Read(NamedTuple):
     """How far a text was read."""
 
-    tracker: Tracker | None  # None: the outermost array has ended
+    tracker: Tracker
     at: int
     repeated: int = 0  # the depth of the array that has just got an item it had already; 0: none
 
 
-def begun(depth: int) -> Tracker:
-    """After the bracket of an array, so many containers deep."""
-    return Tracker(Place(None, depth, False, Values(False)))
+START = Tracker(Text(), None)
 
 
 def read(tracker: Tracker, data: bytes, at: int = 0) -> Read:
-    """Reads until a repeated item or the outermost array has ended, or all of the data."""
-    place, mode, written = tracker
-    size = len(data)
-    while at < size:
-        byte = data[at]
-        if mode in (TEXT, KEY):
-            end = end_of_string(written, data, at)
+    """Reads until an array has an item twice, or all of the data."""
+    text, place, is_quoted, first = tracker.text, tracker.place, tracker.is_quoted, at
+    while True:
+        if is_quoted:
+            end = _end_of_string(text, data, first, at)
             if end < 0:
-                return Read(Tracker(place, mode, written.with_(data[at:])), size)
-            text = text_of(written.whole() + data[at:end])
-            place = place._replace(key=text) if mode == KEY else with_value(place, text)
-            mode, written, at = BETWEEN, NOTHING, end + 1
-            continue
-        if mode == SCALAR:
-            if byte not in ENDS_SCALAR:
-                written, at = written.with_(data[at : at + 1]), at + 1
-                continue
-            place, mode, written = with_value(place, scalar_of(written.whole())), BETWEEN, NOTHING
-        at += 1
-        if byte in CLOSING:
-            above = place.above
-            if above is None:
-                return Read(None, at)
-            value = place.value
-            is_repeated = not above.is_object and value in above.done
-            place, mode = with_value(above, value), BETWEEN
-            if is_repeated:
-                return Read(Tracker(place), at, above.depth)
-        elif byte == QUOTE:
-            mode = KEY if place.is_object and place.key is None else TEXT
+                break
+            at, is_quoted = end, False
+        found = STRUCTURE.search(data, at)
+        if found is None:
+            break
+        at = found.end()
+        byte, length = data[at - 1], text.length + at - first
+        if byte == QUOTE:
+            is_quoted = True
         elif byte in OPENING:
-            place, mode = opened(place, byte == OPENING[0]), BETWEEN
+            place = Place(place, place.depth + 1 if place else 1, byte == OPENING[0], length - 1, length)
         elif byte == COMMA:
-            mode = AFTER_COMMA
-        elif byte != COLON and byte not in BLANKS:
-            mode, written = SCALAR, Lexeme(data[at - 1 : at])
-    return Read(Tracker(place, mode, written), at)
+            assert place is not None
+            place = place._replace(last=length)
+        else:
+            assert place is not None
+            begin, place = place.begin, place.above
+            if place is None or place.is_object:
+                continue
+            item = text.with_(data[first:at]).after(begin)
+            value = value_of(item)
+            is_repeated = has(place.items, value)
+            place = place._replace(items=with_value(place.items, value), longest=max(place.longest, len(item)))
+            if is_repeated:
+                return Read(Tracker(text.with_(data[first:at]), place), at, place.depth)
+    return Read(Tracker(text.with_(data[first:]), place, is_quoted), len(data))
 
 
-def end_of_string(written: Lexeme, data: bytes, at: int) -> int:
-    """The index of the quote that ends a string; -1: it goes on."""
-    first = at
-    while (at := data.find(b'"', at)) >= 0:
-        if not written.with_(data[first:at]).escapes:
+def _end_of_string(text: Text, data: bytes, first: int, at: int) -> int:
+    """After the quote that ends a string; -1: it goes on."""
+    while (quote := data.find(b'"', at)) >= 0:
+        at = quote + 1
+        if not text.with_(data[first:quote]).escapes:
             return at
-        at += 1
     return -1
 
 
-def opened(place: Place, is_object: bool) -> Place:
-    return Place(place, place.depth + 1, is_object, Values(is_object))
-
-
-def with_value(place: Place, value: Value) -> Place:
-    """The place after a value in it."""
-    if place.is_object:
-        assert place.key is not None
-        return Place(place.above, place.depth, True, place.done.with_((place.key, value)))
-    return Place(place.above, place.depth, False, place.done.with_(value))
+def closes_twice(tracker: Tracker) -> bool:
+    """Has the array around the innermost place an item that is equal to the place, were its bracket to come now?"""
+    place = tracker.place
+    if place is None or place.above is None or not place.above.items:
+        return False
+    return has(place.above.items, value_of(tracker.text.after(place.begin) + place.closing))

@@ -11,7 +11,6 @@ from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.numbers.plans import count
 from grammarlm.grammars.json_schema.shapes.shapes import (
     ArrayShape,
-    Item,
     Language,
     Literal,
     Node,
@@ -44,14 +43,9 @@ class FreeItems:
             )
         elif shape.contains and not all(self._is_endless(way.node) for ways in positions for way in ways):
             what = "and contains, where items may be objects or arrays, and others have few values"
-        elif shape.prefix and not all(self._any(ways) for ways in positions):
-            what = "of positions that have few values each, where items may be objects or arrays"
         else:
             return
         raise UnsupportedFeature(f"uniqueItems {what}", pointer=node.pointer, keywords=UNIQUE)
-
-    def _any(self, ways: tuple[Item, ...]) -> bool:
-        return any(self._is_endless(way.node) for way in ways)
 
     def _is_endless(self, node: Node) -> bool:
         """Is there always another value of the node?"""
@@ -80,7 +74,7 @@ class FreeItems:
             )
         if shape.contains or not shape.rest:
             return False
-        return self._any(shape.rest) if shape.unique else True
+        return not shape.unique or any(self._is_endless(way.node) for way in shape.rest)
 
     def _has_no_last(self, language: Language) -> bool:
         languages = self._texts.languages

@@ -18,7 +18,6 @@ import numpy as np
 from grammarlm.layout.json_strings import BEYOND_ASCII, BLANKS_BEYOND, CHARACTERS_AT, MANY_CHARACTERS, NEVER
 from grammarlm.layout.utf8 import BAD, utf8_after
 from grammarlm.vocab.byte_trie import ByteTrie
-from grammarlm.vocab.vocabulary import Vocabulary
 
 _RUNS = [(0x30, 0x31), (0x31, 0x3A), (0x41, 0x47), (0x47, 0x5B), (0x61, 0x67), (0x67, 0x7B)]
 
@@ -70,19 +69,6 @@ def alphabets(trie: ByteTrie) -> np.ndarray:
         is_sound[above] &= np.logical_and.reduceat(sound, first)
     found[~is_sound[:, 0]] |= np.int64(1) << NEVER
     return found | np.minimum(characters_below, MANY_CHARACTERS) << CHARACTERS_AT
-
-
-def token_alphabets(vocab: Vocabulary, is_text: np.ndarray) -> np.ndarray:
-    """int64 [bits of a mask]: the classes of all bytes of each token (NEVER: not text), and its number of characters."""
-    found = np.full(32 * vocab.words, np.int64(1) << NEVER)
-    offsets = np.asarray(vocab.offsets, np.int64)
-    chosen = np.flatnonzero((np.diff(offsets)[: len(is_text)] > 0) & (np.asarray(is_text) != 0))
-    spread = np.append(np.int64(1) << CLASSES[vocab.data].astype(np.int64), 0)
-    bits = np.bitwise_or.reduceat(spread, offsets[:-1])
-    begun = np.append(0, np.cumsum((np.asarray(vocab.data) & 0xC0) != 0x80))
-    characters = np.minimum(np.diff(begun[offsets]), MANY_CHARACTERS)
-    found[chosen] = (bits | characters << CHARACTERS_AT)[chosen]
-    return found
 
 
 def first_backslashes(trie: ByteTrie) -> np.ndarray:

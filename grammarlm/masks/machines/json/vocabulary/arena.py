@@ -8,15 +8,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from grammarlm.kernels import entries
-from grammarlm.layout.json import At, Spot, Suspended, Trie
-from grammarlm.layout.json_calls import RUN_ROWS
+from grammarlm.layout.json import At, Crossing, Spot, Suspended, Trie
+from grammarlm.layout.json_calls import BASE
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .remainders import RemainderTrie, wide_nodes
 
 FIRST_CROSSINGS, FIRST_PENDING, FIRST_NOTED = 4096, 4096, 8192
-CROSSED = (At.CROSSED, At.CROSS_CAPACITY, 3)
+CROSSED = (At.CROSSED, At.CROSS_CAPACITY, int(Crossing.LENGTH))
 PENDING = (At.PENDING, At.PENDING_CAPACITY, 5)
 NOTED = [(At.CLOSED, At.NOTED_CAPACITY, 3), (At.ESCAPED, At.NOTED_CAPACITY, 3)]
 
@@ -31,14 +31,13 @@ class SharedArena:
         self.version = 0  # of the arena that epochs begin with
         self.kept: list[np.ndarray] = []
         self.tries = np.zeros((3 + spots, Trie.LENGTH), np.int64)
-        self.bases = np.zeros(2 + 2 * spots + RUN_ROWS, np.int64)
+        self.bases = np.zeros(2 + 2 * spots, np.int64)
         self.spots = np.zeros((spots, Spot.LENGTH), np.int64)
         # The position of a suspended walk.
         self.suspended = np.zeros(Suspended.STACK + 6 * (self.facts.deepest + 2), np.int64)
         trie = vocab.trie
         self.tries[0, :5] = [len(trie.byte), *(self.keep(a) for a in (trie.byte, trie.depth, trie.end, trie.token))]
         self.tries[0, Trie.WIDE], self.tries[0, Trie.CHILDREN] = (self.keep(a) for a in wide_nodes(trie))
-        self._reserve_runs(2 + 2 * spots)
 
     def keep(self, array: np.ndarray) -> int:
         """The address of an array that stays."""
@@ -49,25 +48,19 @@ class SharedArena:
         low, high = self.vocab.offsets[token : token + 2]
         return self.vocab.data[low:high].tobytes()
 
-    def _reserve_runs(self, first: int) -> None:
-        """Reserves base rows of runs, which kernels make; memory is touched only as it is used."""
-        rows = np.empty((RUN_ROWS, self.width), np.int32)
-        address = self.keep(rows)
-        self.arena[At.RUN_ROWS], self.arena[At.RUN_BASE] = address, first
-        self.bases[first:] = address + 4 * self.width * np.arange(RUN_ROWS)
-
-    def call(self, what: int, first: int, second: int, row: np.ndarray) -> np.ndarray:
-        """json_call for a base row; returns the nodes where the walk met the barrier."""
+    def base_row(self, node: int, thread: int, row: np.ndarray) -> np.ndarray:
+        """Adds the tokens that a thread can read from a node of the trie on (-1: from its root); returns where the walk met
+        the barrier."""
         arena = self.arena.copy()  # a copy, with its own crossings: other threads' calls would overwrite them
-        crossed = np.zeros((FIRST_CROSSINGS, 3), np.int64)
+        crossed = np.zeros((FIRST_CROSSINGS, Crossing.LENGTH), np.int64)
         while True:
             before = row.copy()
             arena[At.WANTED], arena[At.CROSSED], arena[At.CROSS_CAPACITY] = 0, crossed.ctypes.data, len(crossed)
-            count = entries.json_call(arena.ctypes.data, what, first, second, row.ctypes.data)
+            count = entries.json_call(arena.ctypes.data, BASE, node, thread, row.ctypes.data)
             if arena[At.WANTED] == 0:
                 return crossed[:count]
             row[:] = before
-            crossed = np.zeros((2 * len(crossed), 3), np.int64)
+            crossed = np.zeros((2 * len(crossed), Crossing.LENGTH), np.int64)
             self.grow_walks(arena, [PENDING])
 
     def take_closers(self, row: np.ndarray, crossed: np.ndarray) -> list[tuple[bytes, int, bytes]]:
@@ -75,7 +68,7 @@ class SharedArena:
         are cleared."""
         trie, found = self.vocab.trie, []
         nothing = self.vocab.words * 32
-        for node in crossed[:, 0].tolist():
+        for node in crossed[:, Crossing.NODE].tolist():
             depth = int(trie.depth[node])
             for below in range(node, int(trie.end[node])):
                 token = int(trie.token[below])
@@ -86,16 +79,10 @@ class SharedArena:
         return found
 
     def add_trie(self, number: int, made: RemainderTrie) -> None:
-        keep = self.keep
-        wide, children = np.full(len(made.byte) + 1, -1, np.int32), np.full((1, 256), -1, np.int32)
-        wide[0] = 0  # the root only: walks begin there
-        node = 0
-        while node < len(made.byte):
-            children[0, made.byte[node]] = node
-            node = int(made.end[node])
+        keep, trie = self.keep, made.trie
         self.tries[number] = [
-            len(made.byte), keep(made.byte), keep(made.depth), keep(made.end), 0, keep(made.first), keep(made.tokens),
-            keep(wide), keep(children),
+            len(trie.byte), keep(trie.byte), keep(trie.depth), keep(trie.end), 0, keep(made.first), keep(made.tokens),
+            *map(keep, wide_nodes(trie)),
         ]  # fmt: skip
 
     def grow_walks(self, arena: np.ndarray | array[int], slots: Iterable[tuple[At, At, int]]) -> None:

@@ -2,57 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from grammarlm.vocab.byte_trie import ByteTrie
+from grammarlm.vocab.byte_trie import ByteTrie, build_trie
 
 MANY_CHILDREN = 8  # nodes with more children get a table, in which walks look a child up
 
 
-@dataclass(frozen=True)
-class RemainderTrie:
-    """Like ByteTrie, but several tokens may end at a node: of node i tokens[first[i + 1] : first[i + 2]], of the root node -1."""
+class RemainderTrie(NamedTuple):
+    """A trie in which several tokens may end at a node: of node i tokens[first[i + 1] : first[i + 2]], of the root node -1."""
 
-    byte: np.ndarray  # uint8
-    depth: np.ndarray  # uint16
-    end: np.ndarray  # int32
+    trie: ByteTrie
     first: np.ndarray  # int32 [N + 2]
     tokens: np.ndarray  # int32
 
 
-def remainder_trie(pairs: Iterable[tuple[bytes, int]]) -> RemainderTrie:
-    by_rest: dict[bytes, list[int]] = {}
-    for rest, token in pairs:
-        by_rest.setdefault(rest, []).append(token)
-    byte, depth, first = bytearray(), [], [0]
-    tokens = by_rest.pop(b"", [])
-    first.append(len(tokens))
-    path = b""
-    for rest in sorted(by_rest):
-        shared = 0
-        while shared < len(path) and shared < len(rest) and path[shared] == rest[shared]:
-            shared += 1
-        for i in range(shared, len(rest)):
-            byte.append(rest[i])
-            depth.append(i + 1)
-            first.append(first[-1])
-        tokens = tokens + by_rest[rest]
-        first[-1] = len(tokens)
-        path = rest
-    count = len(byte)
-    end = [count] * count
-    open_nodes: list[int] = []
-    for node, deep in enumerate(depth):
-        while open_nodes and depth[open_nodes[-1]] >= deep:
-            end[open_nodes.pop()] = node
-        open_nodes.append(node)
-    return RemainderTrie(
-        np.frombuffer(bytes(byte), np.uint8).copy(), np.array(depth, np.uint16), np.array(end, np.int32),
-        np.array(first, np.int32), np.array(tokens, np.int32),
-    )  # fmt: skip
+def remainder_trie(pairs: Sequence[tuple[bytes, int]]) -> RemainderTrie:
+    """Of texts, some of them empty or equal, and their tokens."""
+    texts, tokens = [text for text, _ in pairs], [token for _, token in pairs]
+    lengths = np.array([*map(len, texts)], np.int64)
+    data, offsets = np.array(bytearray(b"".join(texts)), np.uint8), np.append(0, np.cumsum(lengths))
+    trie = build_trie(data, offsets, np.flatnonzero(lengths), nothing=len(texts))
+    node_of = np.full(len(texts) + 1, -1)
+    node_of[trie.token] = np.arange(len(trie.token))
+    node_of[trie.twins[:, 0]] = node_of[trie.twins[:, 1]]
+    order = np.argsort(node_of[:-1], kind="stable")
+    first = np.searchsorted(node_of[order], np.arange(-1, len(trie.token) + 1))
+    return RemainderTrie(trie, first.astype(np.int32), np.array(tokens, np.int32)[order])
 
 
 def wide_nodes(trie: ByteTrie) -> tuple[np.ndarray, np.ndarray]:

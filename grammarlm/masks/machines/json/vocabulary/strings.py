@@ -8,8 +8,7 @@ import re
 import numpy as np
 
 from grammarlm.grammars.json_schema.numbers.rows import digits_ahead
-from grammarlm.layout.json import At, Kind
-from grammarlm.layout.json_calls import BASE
+from grammarlm.layout.json import At, Crossing, Kind
 from grammarlm.masks.machines.json.rows.template import TEMPLATE_AT
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -20,6 +19,10 @@ from .remainders import remainder_trie
 
 TWO_KEYS, WHOLE_KEYS = re.compile(rb'"\s*:.*,', re.DOTALL), re.compile(rb'"\s*:.*,\s*".*"', re.DOTALL)
 TWO_ITEMS = re.compile(rb'"\s*,.*".*"', re.DOTALL)
+# A pair of surrogates, another escape (each may be cut short by the end of the text), the first byte of any other character.
+CHARACTER = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,4}|$))?|\\u[0-9a-fA-F]{0,4}|\\.?|[^\\\x80-\xbf]", re.DOTALL
+)
 
 
 class StringTables:
@@ -28,10 +31,10 @@ class StringTables:
     def __init__(self, shared: SharedArena):
         self._shared = shared
         row = np.zeros(shared.width + 1, np.int32)
-        crossed = shared.call(BASE, int(Kind.STRING) | TEMPLATE_AT["string"] << 11, 0, row)
+        crossed = shared.base_row(-1, int(Kind.STRING) | TEMPLATE_AT["string"] << 11, row)
         closers = shared.take_closers(row, crossed)
         shared.bases[1] = shared.keep(row)
-        self._place_closers(crossed[:, 0].tolist(), closers)
+        self._place_closers(crossed[:, Crossing.NODE].tolist(), closers)
         self.characters = self._count_characters(row)
         self._place_counts(closers)
         vocab, is_text = shared.vocab, np.asarray(shared.facts.is_text) != 0
@@ -46,8 +49,8 @@ class StringTables:
         """The tries of the tokens that close a string, and where they lie in the vocabulary's trie."""
         shared, arena, trie = self._shared, self._shared.arena, self._shared.vocab.trie
         last = len(shared.tries) - 1
-        shared.add_trie(1, remainder_trie((rest, token) for rest, token, _ in closers))
-        shared.add_trie(last, remainder_trie((text, i) for i, (_, _, text) in enumerate(closers)))
+        shared.add_trie(1, remainder_trie([(rest, token) for rest, token, _ in closers]))
+        shared.add_trie(last, remainder_trie([(text, i) for i, (_, _, text) in enumerate(closers)]))
         nothing = shared.vocab.words * 32
         closing, at = [], 0
         for node in crossed:
@@ -128,18 +131,4 @@ def _holds_several(text: bytes) -> bool:
 
 def _characters(text: bytes) -> int:
     """How many characters of a string begin in a part of it that begins at a character."""
-    count, at, high = 0, 0, False
-    while at < len(text):
-        if text[at] != 0x5C:
-            count += text[at] & 0xC0 != 0x80
-            at += 1
-            high = False
-            continue
-        digits = text[at + 2 : at + 6].decode("ascii", "replace").lower()
-        is_low = high and text[at + 1 : at + 2] in (b"u", b"")
-        count += not is_low
-        high = (
-            not high and text[at + 1 : at + 2] == b"u" and len(digits) == 4 and digits[:2] in ("d8", "d9", "da", "db")
-        )
-        at += 6 if text[at + 1 : at + 2] == b"u" else 2
-    return count
+    return len(CHARACTER.findall(text))

@@ -17,15 +17,15 @@ from itertools import count
 import numpy as np
 
 from grammarlm.kernels import entries
-from grammarlm.layout.json import BARRIER, SHARED_BIT, WIDEST, At, Frame, Store
-from grammarlm.layout.json_calls import FORGET, KEY_WORDS, RUN_ROWS, WHOLE_MASKS
+from grammarlm.layout.json import BARRIER, SHARED_BIT, WIDEST, At, Crossing, Frame, Store
+from grammarlm.layout.json_calls import FORGET, KEY_WORDS, WHOLE_MASKS
 from grammarlm.masks.machines.json.formats import format_automata
 from grammarlm.masks.machines.json.rows.template import TEMPLATE_AT, TEMPLATE_ROWS
 from grammarlm.masks.runtime.shared_lock import TABLES, shared_lock
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .alphabets import CLASSES, alphabets, token_alphabets
+from .alphabets import CLASSES, alphabets
 from .arena import FIRST_CROSSINGS, FIRST_NOTED, FIRST_PENDING, SharedArena
 from .blanks import Blanks
 from .strings import StringTables
@@ -68,7 +68,7 @@ class JsonTables:
             (At.PROGRAM, program), (At.BLANKS, self.blanks.table), (At.SHARED_STORE, self.store), (At.STORE, self.store),
             (At.BASES, shared.bases), (At.TRIES, shared.tries), (At.SPOTS, shared.spots), (At.TWINS, vocab.trie.twins),
             (At.STOP_ROW, facts.stop_row), (At.OFFSETS, vocab.offsets), (At.DATA, vocab.data), (At.IS_TEXT, facts.is_text),
-            (At.MISSING, np.zeros(256, np.int64)), (At.CROSSED, np.zeros((FIRST_CROSSINGS, 3), np.int64)),
+            (At.MISSING, np.zeros(256, np.int64)), (At.CROSSED, np.zeros((FIRST_CROSSINGS, Crossing.LENGTH), np.int64)),
             (At.STACK, np.zeros((facts.deepest + 2, 6), np.int64)), (At.PENDING, np.zeros((FIRST_PENDING, 5), np.int64)),
             (At.SET_A, np.zeros((WIDEST, 4), np.int64)), (At.SET_B, np.zeros((WIDEST, 4), np.int64)),
             (At.ALLOWED, np.zeros((facts.deepest + 2, 4), np.uint64)), (At.JUMPS, np.full((facts.deepest + 2, 2), -1, np.int64)),
@@ -77,7 +77,6 @@ class JsonTables:
             (At.SCRATCH_ROW, np.zeros(vocab.words + 1, np.int32)), (At.SECOND_ROW, np.zeros(vocab.words + 1, np.int32)),
             (At.SUSPENDED, shared.suspended), (At.SUSPENDED_ROW, np.zeros(vocab.words + 1, np.int32)),
             (At.WHOLE_TAGS, np.zeros((WHOLE_MASKS, 2), np.int64)), (At.WHOLE_ROWS, np.empty((WHOLE_MASKS, vocab.words), np.int32)),
-            (At.TOKEN_ALPHABETS, token_alphabets(vocab, facts.is_text)), (At.RUN_KEYS, np.zeros(1 + 2 * RUN_ROWS, np.int64)),
             (At.CLASSES, CLASSES), (At.ALPHABETS, alphabets(vocab.trie)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
@@ -97,11 +96,10 @@ class JsonTables:
             return None
         automata = format_automata()
         if not self.has_formats:
-            none = np.zeros(len(automata.accepts), np.uint8)  # no state of these accepts every string
             table = np.where(automata.table > 0, automata.table | SHARED_BIT, -1).astype(np.int32)
             for slot, array in (
                 (At.SHARED_STATES, table), (At.SHARED_ACCEPTS, automata.accepts),
-                (At.SHARED_UNIVERSAL, none), (At.SHARED_TOTAL, none), (At.SHARED_LOOPS, np.zeros(len(none), np.int64)),
+                (At.SHARED_LOOPS, np.zeros(len(table), np.int64)),
             ):  # fmt: skip
                 self.shared.arena[slot] = self.shared.keep(array)
             self.shared.version += 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from grammarlm.layout.json import BRACKET, FOLLOWS, Kind, Spot
-from grammarlm.layout.json_calls import BELOW
 from grammarlm.masks.machines.json.rows.template import TEMPLATE_AT
 
 from .arena import SharedArena
@@ -71,6 +70,6 @@ class WhiteSpaceTables:
         word = int(Kind.STRING) | TEMPLATE_AT["string"] << 11
         closers: list[tuple[bytes, int]] = []
         for node in quotes.tolist():
-            crossed = self._shared.call(BELOW, node, word, row)
+            crossed = self._shared.base_row(node, word, row)
             closers += [(rest, token) for rest, token, _ in self._shared.take_closers(row, crossed)]
         return row, closers
