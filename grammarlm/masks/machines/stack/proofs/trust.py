@@ -14,6 +14,7 @@ A **verdict** of a state under a border gives two sets of terminals: those that 
 
 from __future__ import annotations
 
+import sys
 import weakref
 from functools import cached_property
 from typing import NamedTuple
@@ -22,13 +23,13 @@ import numpy as np
 
 from grammarlm.grammars.cfg.pushdown import Entrance
 from grammarlm.grammars.lark.lexer import LexerState, Terminal
+from grammarlm.grammars.lark.tables import LrTables
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 from grammarlm.layout.stack import DOUBTS, EVERYTHING, UNCHECKED
-from grammarlm.masks.machines.stack.language import StackLanguage
+from grammarlm.masks.machines.stack.language import StackLanguage, Thread
 
-from .lexing import Lexing
+from .lexing import AnyLexeme, Lexing
 from .liveness import StackLiveness
-from .lr_ends import always_ends
 from .samples import Samples, find_samples
 
 MOST_LINKS = 20_000  # limit of links between goals, when proving that there are no dead ends at all
@@ -100,11 +101,24 @@ class Trust:
     def _proves_lexer(self) -> bool:
         """Looks for a theorem about the lexer; False where there is none, or one that leaves some positions out."""
         lr = self.program.lr
-        if self.whole is None or (lr is not None and not always_ends(lr, self.program.clock.tick)):
+        if self.whole is None or (lr is not None and not self._parser_ends(lr)):
             return False
         tick, following = self.program.clock.tick, self._following
         self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), tick, following)
         return self.samples is not None
+
+    def _parser_ends(self, lr: LrTables) -> bool:
+        """Can every stack be brought to its end, if any terminal may come next?
+
+        Yes where no conflict was resolved against a reduction and every nonterminal derives something: the parser then reads
+        exactly the texts of its grammar and stops at the first terminal that continues none of them. A resolved conflict
+        removes texts, and with them perhaps the only way out of a state.
+        """
+        if not lr.productive or not lr.lost:
+            return lr.productive
+        lexing = AnyLexeme(self.program.algebra, self.lexing.ignored)
+        whole = Thread(self.program.start_state, (), ANYTHING)
+        return StackLiveness(self.program, lexing, None).all_live([whole], sys.maxsize)
 
     @cached_property
     def _takes(self) -> np.ndarray:
