@@ -285,7 +285,7 @@ def fill_row(address, config, row_address, goes_on):
     """
     if not goes_on:
         drop_suspended(address)
-    code = find_leaves(address, int64(0), config)
+    code = find_leaves(address, int64(0), config, True)
     if code < 0:
         return code
     arena = arena_of(address)

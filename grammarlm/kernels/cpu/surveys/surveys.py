@@ -127,7 +127,7 @@ def draft_survey(address, trie, q, b, k):
     config = config_of(address, 1)
     if config < 0:
         return config
-    code = find_leaves(address, trie, config)
+    code = find_leaves(address, trie, config, False)
     if code < 0:
         return code
     exits = draft_exits(address, trie, carray(pointer(arena[Field.TALLY]), TALLY, np.int64))

@@ -11,7 +11,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
-from grammarlm.grammars.regular.terms import CAT, WORDS, Term
+from grammarlm.grammars.regular.terms import Term
 from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import LR_BASE, Field
@@ -24,7 +24,6 @@ from .numbers import StackNumbers
 from .program import StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
-AHEAD_LETTERS = 8  # letters of a string that are made together
 MOST_BORDERS = 1000  # up to this many, borders are made together
 ONE_WORD = (1 << 64) - 1
 
@@ -107,10 +106,8 @@ class StateMaker:
         waiting, seen = [number], {number}
         for here in waiting:
             state, status = objects[here], int(array(Field.Q_STATUS)[here])
-            if status & layout.EXPANDED:
-                targets = array(Field.Q_NEXT)[here].tolist()
-            else:
-                targets = self._expand_word(here, state) or self._expand(here, state)
+            is_made = status & layout.EXPANDED
+            targets = array(Field.Q_NEXT)[here].tolist() if is_made else self._expand(here, state)
             if not status & layout.LIVE_KNOWN:
                 self._find_live(here, state)
             if len(waiting) < (AHEAD if isinstance(state, LexerState) else terms):
@@ -119,37 +116,6 @@ class StateMaker:
                     if after >= FIRST_REAL and statuses[after] & done != done:
                         seen.add(after)
                         waiting.append(after)
-
-    def _expand_word(self, number: int, state: object) -> list[int]:
-        """Makes a state before a string, and those within it, as `_expand` would one by one; none where there is no string."""
-        program, numbers = self._program, self._numbers
-        if not isinstance(state, Term) or program.trust.level != layout.UNCHECKED:
-            return []
-        head = state.parts[0] if state.kind == CAT else state
-        if head.kind != WORDS or head.nullable or head.data[2] != head.data[1] + 1:
-            return []
-        words, low, _, depth = head.data
-        letters = words.value[low][depth : depth + AHEAD_LETTERS]
-        if len(letters) < 2 or 4 * (len(numbers.objects) + len(letters)) > program.limits.max_states:
-            return []
-        class_of, edges, known = program.byte_sets.class_of, program.algebra.edges, numbers.known
-        row, made, columns = number, [number], []
-        for letter in letters:
-            ((_, state),) = edges(state)
-            columns.append(int(class_of[letter]))
-            after = known.get(state)
-            if after is not None:
-                made.append(after)
-                break
-            row = numbers.number(state)
-            made.append(row)
-        rows = np.zeros((len(columns), program.columns), np.int32)
-        rows[range(len(columns)), columns] = made[1:]
-        array = self._arena.array
-        array(Field.Q_NEXT)[made[:-1]] = rows
-        array(Field.Q_MOVES)[made[:-1]] = numbers.move_count, 0
-        array(Field.Q_STATUS)[made[:-1]] |= layout.EXPANDED | layout.READS
-        return made[-1:]
 
     def _expand(self, number: int, state: object) -> list[int]:
         """Makes a state's row; returns the states in it."""

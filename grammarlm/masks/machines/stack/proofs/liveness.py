@@ -152,8 +152,11 @@ class StackLiveness:
         self._linked: set[tuple[Found, Found, object]] = set()
         self._unopened: list[Found] = []
         self._facts: list[tuple[Found, Outcome]] = []
-        self._positions: dict[tuple, Goal] = {}  # goals to check besides those on stacks: see all_live
-        self._begun_at: dict[tuple[int, Term], OnTop] = {}
+        self._positions: list[Goal] = []  # goals to check besides those on stacks: see all_live
+        self._before: dict[tuple[int, Term], Found] = {}  # LR states before a lexeme, by border
+        self._after: dict[
+            tuple[int, int, At], Found | None
+        ] = {}  # by LR state, what is on top of it after a nonterminal
         self._places: dict[tuple[LexerState, LexerState, Term, int], At] = {}
 
     def _at(self, state: LexerState, start: LexerState, border: Term, forbidden: int) -> At:
@@ -252,7 +255,7 @@ class StackLiveness:
             if self._unopened or self._facts:
                 self._go_on()
             else:
-                positions = list(self._positions.values())[asked:]
+                positions = self._positions[asked:]
                 asked += len(positions)
                 for position in positions:
                     self._want(position)
@@ -291,9 +294,8 @@ class StackLiveness:
             found.outcomes.add(outcome)
             self._facts.append((found, outcome))
 
-    def _link(self, goal: Goal, user: Found, how: object) -> None:
-        """An outcome of the goal passes to its user: directly (None), after an LR state (int), or after a return state."""
-        found = self._want(goal)
+    def _link(self, found: Found, user: Found, how: object) -> None:
+        """An outcome passes to a user: directly (None), after an LR state (int), or after a return state."""
         if (found, user, how) in self._linked:
             return
         self._linked.add((found, user, how))
@@ -305,7 +307,7 @@ class StackLiveness:
         if how is None or outcome == ALIVE:
             self._add(user, outcome)
         elif not isinstance(how, int):
-            self._link(InRule(how, outcome), user, None)
+            self._link(self._want(InRule(how, outcome)), user, None)
         elif isinstance(outcome, Ended):
             self._add(user, outcome.border)
         elif outcome.more:
@@ -315,11 +317,15 @@ class StackLiveness:
 
     def _push(self, user: Found, state: int, nonterminal: int, at: At) -> None:
         """The nonterminal has been read on top of the LR state."""
-        target = self._goto[state][nonterminal]
-        if self.trust is None and (state, nonterminal, at) not in self._positions:
-            self._positions[state, nonterminal, at] = Under(state, Reduced(0, nonterminal, at))
-        if target >= 0:
-            self._link(OnTop(target, at), user, state)
+        key = state, nonterminal, at
+        if key not in self._after:
+            target = self._goto[state][nonterminal]
+            self._after[key] = self._want(OnTop(target, at)) if target >= 0 else None
+            if self.trust is None:
+                self._positions.append(Under(state, Reduced(0, nonterminal, at)))
+        found = self._after[key]
+        if found is not None:
+            self._link(found, user, state)
 
     def _open(self, found: Found) -> None:
         goal = found.goal
@@ -360,17 +366,15 @@ class StackLiveness:
             for border in ends:
                 self._add(found, Ended(border))
 
-    def _begun(self, state: int, border: Term) -> OnTop:
+    def _begun(self, state: int, border: Term) -> Found:
         """The LR state before a lexeme; the positions after ignored lexemes are goals of their own."""
-        known = self._begun_at.get((state, border))
-        if known is not None:
-            return known
-        start = self.lexing.start_in(self._lr.lexers[state])
-        found = self._begun_at[state, border] = OnTop(state, self._at(start, start, border, 0))
-        if self.trust is None:
-            _, borders = self.lexing.next(start, start, border)
-            for left in borders:
-                self._positions[state, left] = OnTop(state, self._at(start, start, left, 0))
+        found = self._before.get((state, border))
+        if found is None:
+            start = self.lexing.start_in(self._lr.lexers[state])
+            found = self._before[state, border] = self._want(OnTop(state, self._at(start, start, border, 0)))
+            if self.trust is None:
+                _, borders = self.lexing.next(start, start, border)
+                self._positions += [OnTop(state, self._at(start, start, left, 0)) for left in borders]
         return found
 
     def _is_trusted(self, at: At) -> bool:
@@ -396,17 +400,17 @@ class StackLiveness:
                 if left is not NOTHING and program.is_alive(left):
                     self._add(found, left)
             elif kind == CALL:
-                self._link(InRule(operand, border), found, other)
+                self._link(self._want(InRule(operand, border)), found, other)
             else:
                 assert kind == ENTER
         for bits, target in edges:
             if border is ANYTHING:
-                self._link(InRule(target, ANYTHING), found, None)
+                self._link(self._want(InRule(target, ANYTHING)), found, None)
                 continue
             for more, left in algebra.edges(border):
                 if bits & more and program.is_alive(left):
-                    self._link(InRule(target, left), found, None)
+                    self._link(self._want(InRule(target, left)), found, None)
         if program.border_reads_on or border.nullable:
             after = border if program.border_reads_on else ANYTHING
             for _, target in tokens:
-                self._link(InRule(target, after), found, None)
+                self._link(self._want(InRule(target, after)), found, None)
