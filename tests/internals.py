@@ -10,7 +10,6 @@ from typing import Any
 import grammarlm as gl
 from grammarlm.masks.canvas.json.tables.explored import States
 from grammarlm.masks.filters.budget import costs_of
-from grammarlm.masks.machines.stack.arena_plan import Surveys
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from grammarlm.masks.machines.stack.states import StateMaker
 from grammarlm.masks.saved import snapshot, store
@@ -60,11 +59,6 @@ def grow(epoch: StackEpoch, *fields: Any) -> None:
 def supplier() -> Callable[[StateMaker, int], None]:
     """What makes whatever a kernel said was missing; taken before a test puts something else in its place."""
     return StateMaker.supply
-
-
-def without_surveys(epoch: StackEpoch) -> None:
-    """All its rows are made by walks from now on."""
-    epoch.signatures.surveys = Surveys.NOWHERE
 
 
 def steps_at_sight(matcher: gl.Matcher, left: int) -> int:

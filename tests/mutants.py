@@ -109,11 +109,11 @@ MUTANTS = [
     ),
     Mutant(
         "surveys/remainders.py",
-        "if keys[known] == key and tries[known, 3] == count and tries[known, 1] == nodes:",
-        "if keys[known] != key and tries[known, 3] == count and tries[known, 1] == nodes:",
+        "if is_alike and same_words(entries, 2 * int64(tries[known, 2]), draft, 2 * count):",
+        "if not is_alike and same_words(entries, 2 * int64(tries[known, 2]), draft, 2 * count):",
     ),
-    Mutant("surveys/masks.py", "if tries[below, 4]:", "if tries[below, 4] < 0:"),
-    Mutant("surveys/masks.py", "row[w] |= other[w] & dense[at + w]", "row[w] |= other[w]"),
+    Mutant("surveys/masks.py", "if beginnings[0]:", "if beginnings[0] < 0:"),
+    Mutant("surveys/walk.py", "elif run < node:", "elif run + uint64(1) < node:"),
     # a byte of a JSON text
     Mutant("json/step/step.py", "if byte == 44 and array_continues(arena, f):", "if byte == 44:"),
     Mutant("json/step/step.py", "if c >> 5 & 63 == 0 and array_closes(arena, f):", "if array_closes(arena, f):"),

@@ -39,8 +39,8 @@ class Array(NamedTuple):
         return self.width != 1
 
 
-def _hash(field: F, group: str, first: int, size: F, dtype: Any = np.int32, width: int = 1) -> Array:
-    return Array(field, dtype, width, group, first, size, is_hash=True)
+def _hash(field: F, group: str, first: int, size: F) -> Array:
+    return Array(field, np.int64, 1, group, first, size, is_hash=True)
 
 
 ARRAYS = (
@@ -53,10 +53,10 @@ ARRAYS = (
     # borders
     Array(F.B_NEXT, np.int32, COLUMNS, "borders", 16),
     Array(F.B_STATUS, np.uint8, 1, "borders", 16),
-    _hash(F.B_AND, "conjunctions", 64, F.B_AND_SIZE, np.int64, 2),
-    # verdicts on threads
+    # verdicts on threads, and what else Python has answered
     Array(F.VERDICTS, np.uint64, TWICE_WORDS, "verdicts", 16),
-    _hash(F.JUDGED, "judged", 64, F.JUDGED_SIZE, width=4),
+    Array(F.ANSWERS, np.int32, 4, "answers", 64, used=F.ANSWER_COUNT),
+    _hash(F.ANSWER_HASH, "answers", 128, F.ANSWER_HASH_SIZE),
     # stacks
     Array(F.S_PARENT, np.int32, 1, "stacks", 512, F.S_CAPACITY, F.S_COUNT),
     Array(F.S_SYMBOL, np.int32, 1, "stacks", 512),
@@ -83,10 +83,8 @@ ARRAYS = (
     Array(F.X_DEPTH, np.uint16, 1, "nodes", 4096),
     Array(F.X_END, np.int32, 1, "nodes", 4096),
     Array(F.X_FIRST, np.int32, 1, "nodes", 4096),
-    Array(F.X_COUNT, np.int32, 1, "nodes", 4096),
     Array(F.X_TOKEN, np.int32, 2, "entries", 4096, F.X_TOKEN_CAPACITY, F.X_TOKENS),
-    Array(F.TRIES, np.int32, 5, "tries", 64, F.TRIE_CAPACITY, F.TRIE_COUNT),
-    Array(F.TRIE_KEY, np.uint64, 1, "tries", 64),
+    Array(F.TRIES, np.int32, 4, "tries", 64, F.TRIE_CAPACITY, F.TRIE_COUNT),
     _hash(F.TRIE_HASH, "tries", 512, F.TRIE_HASH_SIZE),
     # surveys with their rows and exits
     Array(F.SURVEY, np.int32, 5, "surveys", 64, F.SURVEY_CAPACITY, F.SURVEY_COUNT),

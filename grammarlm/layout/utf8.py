@@ -19,8 +19,6 @@ def _kinds() -> np.ndarray:
 
 
 KINDS = _kinds()
-WORD_BYTES = np.array([byte for byte in range(0x80) if chr(byte).isalnum() or byte == 0x5F], np.uint8)
-WORDS = sum({1 << int(KINDS[byte]) for byte in WORD_BYTES})  # the kinds of letters, digits and `_`
 
 
 def utf8_after(state, byte):

@@ -14,7 +14,6 @@ from itertools import product
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.machines.stack.epoch import StackEpoch
 from tests.counts import record_counts, tiers
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.lark_examples import HAND_WRITTEN
@@ -141,10 +140,8 @@ def one_lark(text: str, alphabet: str, oracle: LarkOracle, rng: random.Random) -
         raise AssertionError(f"{broken}\n{limit(gl.Lark(text))!r} ({oracle.route}):\n{text}") from broken
 
 
-@pytest.mark.parametrize("surveys", [True, False])
 @tiers("seed, count", ("few", 30), ("many", 1000))
-def test_random_grammars(surveys: bool, seed: str, count: int, monkeypatch, record_property) -> None:
-    monkeypatch.setattr(StackEpoch, "uses_surveys", surveys)
+def test_random_grammars(seed: str, count: int, record_property) -> None:
     outcomes = check_gbnf(seed, count)
     assert outcomes["walked"] > count / 4 + 0.5, outcomes
     record_counts(record_property, outcomes)

@@ -66,8 +66,3 @@ def is_kept(threads: StackThreads, border: int, rest: bytes, column: Callable[[i
         if border == 0:
             return False
     return True
-
-
-def first_bytes(threads: StackThreads, border: int, texts: dict[int, bytes], column: Callable[[int], int]) -> set[int]:
-    """The tokens whose first byte a border accepts."""
-    return {token for token, text in texts.items() if is_kept(threads, border, text[:1], column)}

@@ -6,7 +6,6 @@ Regular parts become terms as usual; readers give rules for the others; the oper
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from grammarlm.grammars.compose import Choice, Combination, Grammar, Sequence
 from grammarlm.grammars.items.special_token import Token
@@ -37,82 +36,61 @@ def needs_stack(grammar: Grammar) -> bool:
     return False
 
 
-@dataclass(frozen=True)
 class Assembly:
     """The rules of all parts, the rule that whole texts follow, and the LR parsers among the parts."""
 
-    machine: Pushdown
-    start: tuple[int, str]
-    border: Term  # additional condition on whole texts
-    is_lark: bool  # the whole is one Lark grammar, apart from its border
-    parsers: list[LarkParser]
-
-
-def assemble(
-    grammar: Grammar,
-    algebra: Algebra,
-    token_id: Callable[[str | int, int], int],
-    construct: Construct,
-    max_depth: int,
-    tick: Callable[[], None],
-) -> Assembly:
-    """`token_id` maps a special token's name and its position in the grammar to its id; `construct`: see `read_lark`."""
-    assembler = _Assembler(algebra, token_id, construct, max_depth, tick)
-    whole = split(grammar, needs_stack, algebra)
-    assembler.machine.add_rules(0, {WHOLE: assembler.node_of(whole.grammar)})  # type: ignore[dict-item]
-    is_lark = isinstance(whole.grammar, Lark)
-    return Assembly(assembler.machine, (0, WHOLE), whole.border, is_lark, assembler.parsers)
-
-
-class _Assembler:
-    """Adds the rules of the parts to a machine, one part after the other."""
-
     def __init__(
         self,
+        grammar: Grammar,
         algebra: Algebra,
         token_id: Callable[[str | int, int], int],
         construct: Construct,
         max_depth: int,
         tick: Callable[[], None],
     ):
+        """`token_id` maps a special token's name and its position in the grammar to its id; `construct`: see `read_lark`."""
         self.algebra, self.construct, self.max_depth, self.tick = algebra, construct, max_depth, tick
         self.machine = Pushdown(algebra, tick, token_id)
         self.parsers: list[LarkParser] = []
-        self.parts = 0
-        self.lr_states = 0
-        self.entrances: dict[Grammar, tuple[str, int]] = {}
+        self._parts = self._lr_states = 0
+        self._entrances: dict[Grammar, tuple[str, int]] = {}
+        whole = split(grammar, needs_stack, algebra)
+        self.start = 0, WHOLE
+        self.border: Term = whole.border  # additional condition on whole texts
+        self.is_lark = isinstance(whole.grammar, Lark)  # the whole is one Lark grammar, apart from its border
+        self.machine.add_rules(0, {WHOLE: self._node_of(whole.grammar)})  # type: ignore[dict-item]
 
-    def node_of(self, part: Grammar) -> Node | Known:
+    def _node_of(self, part: Grammar) -> Node | Known:
         if not needs_stack(part):
             return Known(part.language(self.algebra))
         if isinstance(part, (Sequence, Choice)):
-            nodes = tuple(self.node_of(p) for p in part.parts)
+            nodes = tuple(self._node_of(p) for p in part.parts)
             return InOrder(nodes) if isinstance(part, Sequence) else Alternatives(nodes)  # type: ignore[arg-type]
         if isinstance(part, Combination):
             raise refuse_nested(part)
         if isinstance(part, Token):
             return NamedToken(part.name, 0)
-        if part in self.entrances:  # the same grammar twice
-            return Foreign(self.entrances[part])  # type: ignore[return-value]
-        self.parts += 1
+        if part in self._entrances:  # the same grammar twice
+            return Foreign(self._entrances[part])  # type: ignore[return-value]
+        self._parts += 1
         if isinstance(part, Lark):
             parser = read_lark(part, self.algebra, self.construct, self.max_depth, self.tick)
             self.parsers.append(parser)
             if parser.tables is not None:
-                entrance = self.entrances[part] = ("lr", self.parts)
-                self.machine.foreign[entrance] = Entrance(self.lr_states + parser.tables.start)
-                self.lr_states += len(parser.tables.action)
+                entrance = self._entrances[part] = ("lr", self._parts)
+                self.machine.foreign[entrance] = Entrance(self._lr_states + parser.tables.start)
+                self._lr_states += len(parser.tables.action)
                 return Foreign(entrance)  # type: ignore[return-value]
             rules = self._rules_over_lexemes(parser)
         else:
             rules = part.rules(self.tick)  # type: ignore[attr-defined]
-        self.machine.add_rules(self.parts, rules.bodies)
-        return Call((self.parts, rules.start), 0)  # type: ignore[arg-type]
+        self.machine.add_rules(self._parts, rules.bodies)
+        return Call((self._parts, rules.start), 0)  # type: ignore[arg-type]
 
     def _rules_over_lexemes(self, parser: LarkParser) -> Rules:
         assert parser.productions is not None
         for index in range(len(parser.lexer.terminals)):
-            key = ("lexeme", self.parts, index)
+            key = ("lexeme", self._parts, index)
             self.machine.foreign[key] = parser.lexer.start([index], [])
-            self.machine.add_rules(self.parts, {lexeme(index): Foreign(key)})  # type: ignore[dict-item]
+            self.machine.add_rules(self._parts, {lexeme(index): Foreign(key)})  # type: ignore[dict-item]
         return rules_over_lexemes(parser.productions)

@@ -10,7 +10,7 @@ Three steps come before; all keep the language:
 1. Rules that derive no text are removed (a call of one is the empty language), so that no state is a dead end.
 2. A non-recursive rule that is short or used once is inlined: fewer threads, fewer stacks. Of mutually recursive rules as few as
    possible stay rules. A string's rule that is called more than once stays a rule, too: its inside is then one state wherever it
-   occurs, and a survey of it (kernels/cpu/surveys/surveys.py) serves all places.
+   occurs.
 3. Left recursion is removed (left_recursion.py). A call of a rule that may be empty becomes "nothing, or the rule without its empty
    text".
 """

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.machines.stack.epoch import StackEpoch
 from tests.laws.laws import allowed_ids
 
 STOP, CALL, END, THINK, TWIN = 300, 301, 302, 303, 304
@@ -87,9 +86,7 @@ def random_language(rng: random.Random, depth: int) -> tuple[Any, set[Text]]:
 
 
 @pytest.mark.parametrize("count", [14, pytest.param(100, marks=pytest.mark.proof)])
-@pytest.mark.parametrize("surveys", [True, False])
-def test_masks_of_random_grammars(surveys: bool, count: int, monkeypatch) -> None:
-    monkeypatch.setattr(StackEpoch, "uses_surveys", surveys)
+def test_masks_of_random_grammars(count: int) -> None:
     rng, with_tokens = random.Random("special"), 0
     for _ in range(count):
         grammar, language = random_language(rng, rng.choice([1, 2, 2, 3]))

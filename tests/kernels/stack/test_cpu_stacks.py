@@ -8,7 +8,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.layout.stack import LR_BASE, WIDE, Field
-from grammarlm.layout.stack_calls import ADVANCE, ADVANCE_COLUMN, FILL_ROW, FILL_TARGETS, NEXT_LINE, PUSH, SHIFT
+from grammarlm.layout.stack_calls import ADVANCE, ADVANCE_COLUMN, FILL_TARGETS, NEXT_LINE, PUSH, SHIFT
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
@@ -223,12 +223,13 @@ def test_rows_and_targets_are_read_token_by_token(name: str) -> None:
     deepest = int(epoch.arena.words[Field.PATH_LENGTH])
     seen = dict(some_texts(arrays, pieces, rng, 60))
     for number in rng.sample(sorted(seen), min(6, len(seen))):
-        row, targets = Guarded(words + 1, np.int32), Guarded(32 * words + 1, np.int32, UNTOUCHED)
-        for kernel, output in ((FILL_ROW, row), (FILL_TARGETS, targets)):
-            scratch = np.full(deepest, UNTOUCHED, np.int32)
-            scratch[0], scratch[-1] = number, 0
-            epoch.maker.made(kernel, int(scratch.ctypes.data), deepest, output.address)
-            output.assert_intact()
+        row, targets = Guarded(words, np.int32), Guarded(32 * words + 1, np.int32, UNTOUCHED)
+        epoch.signatures.walk(number, row.address)
+        row.assert_intact()
+        scratch = np.full(deepest, UNTOUCHED, np.int32)
+        scratch[0], scratch[-1] = number, 0
+        epoch.maker.made(FILL_TARGETS, int(scratch.ctypes.data), deepest, targets.address)
+        targets.assert_intact()
         expected = read_each(arrays, seen[number], tokens)
         assert ids_in(row.inner, words) == set(expected)
         assert set(np.flatnonzero(targets.inner[: 32 * words] != UNTOUCHED).tolist()) == set(expected)

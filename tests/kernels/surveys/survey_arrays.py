@@ -3,7 +3,7 @@
 from typing import Any
 
 from grammarlm.layout.stack import Field
-from grammarlm.layout.stack_calls import CUT, DENSE, EMPTIES, WHOLE
+from grammarlm.layout.stack_calls import DENSE, EMPTIES
 from tests.kernels.stack.stack_arrays import StackArrays
 from tests.kernels.token_lists import ids_in
 from tests.oracles.remainders import Entry, Remainder, Survey
@@ -20,7 +20,7 @@ class SurveyArrays:
 
     @property
     def keys(self) -> list[tuple[int, int, int, int]]:
-        """trie, state, border and class of each survey; state 0: the first bytes of the border."""
+        """trie, state, border and class of each survey."""
         low = (1 << 32) - 1
         rows = self._rows(Field.SURVEY_KEY, Field.SURVEY_COUNT)
         return [(one >> 32, one & low, two >> 32, two & low) for one, two in rows]
@@ -48,26 +48,28 @@ class SurveyArrays:
         return int(self.arrays.epoch.arena.words[Field.TRIE_COUNT])
 
     def entries(self, trie: int) -> list[Entry]:
-        _, _, first, many, _ = self.arrays.array(Field.TRIES)[trie].tolist()
+        _, _, first, many = self.arrays.array(Field.TRIES)[trie].tolist()
         return [tuple(entry) for entry in self.arrays.array(Field.X_TOKEN)[first : first + many].tolist()]
 
     def spelled(self, trie: int) -> list[tuple[bytes, Entry]]:
         """The path to each entry, in the trie's order; the trie itself is checked along the way."""
-        first, nodes, _, _, empties = self.arrays.array(Field.TRIES)[trie].tolist()
+        first, nodes, _, _ = self.arrays.array(Field.TRIES)[trie].tolist()
         entries = self.entries(trie)
-        places = (Field.X_BYTE, Field.X_DEPTH, Field.X_END, Field.X_FIRST, Field.X_COUNT)
+        places = (Field.X_BYTE, Field.X_DEPTH, Field.X_END)
         columns = [self.arrays.array(place)[first : first + nodes].tolist() for place in places]
-        found = [(b"", entry) for entry in entries[:empties]]
+        begins = self.arrays.array(Field.X_FIRST)[first : first + nodes + 1].tolist()
+        assert begins[-1] == len(entries)
+        found = [(b"", entry) for entry in entries[: begins[0]]]
         path = b""
         siblings: dict[bytes, int] = {}  # the last child of each node so far
-        for node, (byte, depth, end, begin, count) in enumerate(zip(*columns, strict=True)):
+        for node, (byte, depth, end) in enumerate(zip(*columns, strict=True)):
             assert 1 <= depth <= len(path) + 1
             path = path[: depth - 1] + bytes([byte])
             assert siblings.get(path[:-1], -1) < byte, "children are in the order of their bytes"
             siblings[path[:-1]] = byte
             deeper = [after for after in range(node + 1, nodes) if columns[1][after] <= depth]
             assert end == (deeper[0] if deeper else nodes)
-            found += [(path, entry) for entry in entries[begin : begin + count]]
+            found += [(path, entry) for entry in entries[begins[node] : begins[node + 1]]]
         return found
 
     def remainders(self, trie: int) -> list[Remainder]:
@@ -89,20 +91,12 @@ class SurveyArrays:
         return [known[offset : offset + length] for offset, length in rows]
 
     def signed(self, signature: list[int]) -> set[int]:
-        """The tokens that a signature lists: those of each thread, of which only some first bytes may be allowed."""
+        """The tokens that a signature lists."""
         found: set[int] = set()
-        of_thread: set[int] = set()
-        allowed: set[int] | None = None
-        numbers = iter([*signature[1:], WHOLE])
+        numbers = iter(signature[1:])
         for number in numbers:
-            if number <= WHOLE:
-                found |= of_thread if allowed is None else of_thread & allowed
-                of_thread = set()
-                allowed = self.survey(CUT - number).row if number <= CUT else None
-            elif number == EMPTIES:
-                trie = next(numbers)
-                empties = int(self.arrays.array(Field.TRIES)[trie, 4])
-                of_thread |= {token for token, _ in self.entries(trie)[:empties]}
+            if number == EMPTIES:
+                found |= {entry[0] for path, entry in self.spelled(next(numbers)) if not path}
             else:
-                of_thread |= self.survey(number).row
+                found |= self.survey(number).row
         return found

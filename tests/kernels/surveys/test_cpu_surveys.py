@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.layout.stack import Field
+from grammarlm.layout.stack import NUMBER, Field
 from grammarlm.layout.stack_calls import ADVANCE_COLUMN, FEW, FILL_SIGNED
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
@@ -70,7 +70,7 @@ class Surveyed:
         assert self._counts() == before
         for place, count, first in ((Field.S_HASH, Field.S_COUNT, 1), (Field.C_HASH, Field.C_COUNT, 2)):
             table = self.arrays.array(place)
-            assert sorted(table[table >= 0].tolist()) == list(range(first, words[count]))
+            assert sorted((table[table >= 0] & NUMBER).tolist()) == list(range(first, words[count]))
         return row
 
     def _counts(self) -> list[int]:
@@ -91,13 +91,9 @@ def test_surveys_are_what_tokens_do(surveyed: Surveyed) -> None:
     assert any(trie for trie, _, _, _ in keys)
     for number, (trie, q, b, k) in enumerate(keys):
         survey = found.survey(number)
-        if q == 0:
-            expected = remainders.first_bytes(arrays.threads, b, found.texts, arrays.column)
-            assert survey == (expected, {}), number
-            continue
         start = frozenset([(q, (-1 - k,), b)])
         assert survey == remainders.survey(arrays.threads, start, found.remainders(trie), arrays.column), number
-        assert found.count(number) == len(survey.row)
+        assert min(found.count(number), FEW + 1) == min(len(survey.row), FEW + 1)
 
 
 def test_tries_hold_their_entries_where_they_are_spelled(surveyed: Surveyed) -> None:
@@ -137,7 +133,7 @@ def test_signatures_list_what_rows_are_made_of(surveyed: Surveyed) -> None:
     assert len({tuple(signature) for signature in signatures}) == len(signatures) > 3
     twins = surveyed.vocab.trie.twins.tolist()
     for number, signature in enumerate(signatures):
-        rows = Guarded(2 * (words + 1), np.int32)
+        rows = Guarded(words, np.int32)
         surveyed.epoch.maker.ask(FILL_SIGNED, number, rows.address)
         rows.assert_intact()
         expected = found.signed(signature)

@@ -1,12 +1,33 @@
 """Borders: what the rest of a text must satisfy. A border is a state of an automaton over bytes whose rows Python makes."""
 
 import numpy as np
-from numba import carray, int64, uint64
+from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import part, pointer
-from grammarlm.layout.stack import ANY, EXPANDED, NEED_AND, NEED_BORDER, Field
+from grammarlm.layout.stack import ANY, EXPANDED, NEED_ANSWER, NEED_BORDER, NUMBER, Field
 
-from .arena import arena_of, ints, missing, mixed, octets
+from .arena import arena_of, entry_of, first_slot, ints, longs, missing, mixed, octets
+
+
+@part
+def answer(address, q, s, b):
+    """What Python has answered: can a thread (q, s, b) be finished; or, where q is 0, the conjunction of the borders s and b. Or a
+    missing code.
+    """
+    arena = arena_of(address)
+    size = arena[Field.ANSWER_HASH_SIZE]
+    table = longs(arena, Field.ANSWER_HASH, size)
+    answers = carray(pointer(arena[Field.ANSWERS]), (arena[Field.ANSWER_COUNT], 4), np.int32)
+    entry = entry_of(mixed(mixed(q, b), s + 1), 0)
+    at = first_slot(entry, size)
+    while table[at] >= 0:
+        found = table[at] & NUMBER
+        if answers[found, 0] == q and answers[found, 1] == s and answers[found, 2] == b:
+            return int64(answers[found, 3])
+        at = (at + 1) & (size - 1)
+    question = longs(arena, Field.QUESTION, 5)
+    question[0], question[1], question[2], question[3], question[4] = q, s, b, at, entry
+    return missing(NEED_ANSWER, 0)
 
 
 @part
@@ -16,18 +37,7 @@ def both(address, b, c):
         return int64(b)
     if b == ANY:
         return int64(c)
-    arena = arena_of(address)
-    size = arena[Field.B_AND_SIZE]
-    table = carray(pointer(arena[Field.B_AND]), (size, 2), np.int64)
-    key = (int64(b) << 32 | int64(c)) if b < c else (int64(c) << 32 | int64(b))
-    at = int64(mixed(key, 7) & uint64(size - 1))
-    while table[at, 0] >= 0:
-        if table[at, 0] == key:
-            return table[at, 1]
-        at = (at + 1) & (size - 1)
-    pair = carray(pointer(arena[Field.PAIR]), 3, np.int64)
-    pair[0], pair[1] = b, c
-    return missing(NEED_AND, 0)
+    return answer(address, int64(0), min(int64(b), int64(c)), max(int64(b), int64(c)))
 
 
 @part
@@ -41,17 +51,3 @@ def border_after(address, border, byte):
     classes = arena[Field.CLASSES]
     column = int64(octets(arena, Field.CLASS_OF, 256)[byte])
     return int64(ints(arena, Field.B_NEXT, (border + 1) * classes)[border * classes + column])
-
-
-@part
-def takes_one_byte(address, border):
-    """1 if the border constrains the next byte only: after each byte it is violated or satisfied. 0 if not, or a missing code."""
-    arena = arena_of(address)
-    if octets(arena, Field.B_STATUS, border + 1)[border] & EXPANDED == 0:
-        return missing(NEED_BORDER, border)
-    classes = arena[Field.CLASSES]
-    after = ints(arena, Field.B_NEXT, (border + 1) * classes)
-    for column in range(classes):
-        if after[border * classes + column] > ANY:
-            return int64(0)
-    return int64(1)

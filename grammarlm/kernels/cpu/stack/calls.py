@@ -3,6 +3,7 @@
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import kernel
+from grammarlm.kernels.cpu.surveys.masks import fill_row as _fill_row
 from grammarlm.kernels.cpu.surveys.masks import fill_signed as _fill_signed
 from grammarlm.kernels.cpu.surveys.masks import forget_to_marks
 from grammarlm.kernels.cpu.surveys.masks import sign as _sign
@@ -26,12 +27,11 @@ from grammarlm.layout.stack_calls import (
 from .arena import arena_of
 from .configs import close, step
 from .stacks import next_line, push, shift
+from .steps import advance as _advance
+from .steps import advance_bytes as _advance_bytes
 from .targets import fill_next as _fill_next
 from .targets import fill_targets as _fill_targets
 from .unions import unite
-from .walk import advance as _advance
-from .walk import advance_bytes as _advance_bytes
-from .walk import fill_row as _fill_row
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", seconds=30)

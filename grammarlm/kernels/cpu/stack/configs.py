@@ -23,7 +23,7 @@ partial result remains.
 """
 
 import numpy as np
-from numba import carray, int64, uint64
+from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.layout.stack import (
@@ -50,7 +50,7 @@ from grammarlm.layout.stack import (
     NEED_BORDER,
     NEED_LIVE,
     NEED_STATE,
-    NEED_VERDICT,
+    NUMBER,
     READS,
     ROOT,
     TOO_WIDE,
@@ -61,8 +61,8 @@ from grammarlm.layout.stack import (
     Field,
 )
 
-from .arena import arena_of, ints, lr_state, missing, mixed, octets
-from .borders import both
+from .arena import arena_of, entry_of, first_slot, ints, key_of_words, longs, lr_state, missing, octets, same_words
+from .borders import answer, both
 from .stack_classes import at_end, class_takes, stack_class
 from .stacks import next_line, push, shift
 from .unions import unite_closed
@@ -80,29 +80,6 @@ def add(pending, count, q, s, b):
     return count + 1
 
 
-@inlined
-def slot_of(table, size, q, s, b):
-    """Slot of the verdict on (q, s, b), or the empty slot for it."""
-    at = int64(mixed(mixed(q, b), s + 1) & uint64(size - 1))
-    while table[at, 0] >= 0 and not (table[at, 0] == q and table[at, 1] == s and table[at, 2] == b):
-        at = (at + 1) & (size - 1)
-    return at
-
-
-@part
-def judged(address, q, s, b):
-    """The cached verdict on (q, s, b), or a missing code."""
-    arena = arena_of(address)
-    size = arena[Field.JUDGED_SIZE]
-    table = carray(pointer(arena[Field.JUDGED]), (size, 4), np.int32)
-    at = slot_of(table, size, q, s, b)
-    if table[at, 0] >= 0:
-        return int64(table[at, 3])
-    pair = carray(pointer(arena[Field.PAIR]), 3, np.int64)
-    pair[0], pair[1], pair[2] = q, s, b
-    return missing(NEED_VERDICT, 0)
-
-
 @part
 def can_finish(address, q, s, b):
     """1 if the thread can be finished, 0 if not, or a missing code. Tries to decide by terminals alone first."""
@@ -115,7 +92,7 @@ def can_finish(address, q, s, b):
         k = stack_class(address, s)
         if k < 0:
             return k
-    row = judged(address, q, -1 - int64(ints(arena, Field.K_LEXER, k + 1)[k]), b)
+    row = answer(address, q, -1 - int64(ints(arena, Field.K_LEXER, k + 1)[k]), b)
     if row < 0:
         return row
     words = max(arena[Field.TERMINAL_WORDS], int64(1))
@@ -126,7 +103,7 @@ def can_finish(address, q, s, b):
         if verdicts[row, 0, w] & takes[k, w] != 0:
             return int64(1)
         maybe = maybe or verdicts[row, 1, w] & takes[k, w] != 0
-    return judged(address, q, s, b) if maybe else int64(0)
+    return answer(address, q, s, b) if maybe else int64(0)
 
 
 @inlined
@@ -272,14 +249,6 @@ def close_threads(address, count):
     return int64(left)
 
 
-@inlined
-def key_of(threads, offset, count):
-    key = uint64(count)
-    for i in range(offset, offset + count):
-        key = mixed(key ^ uint64(threads[i, 0]), uint64(threads[i, 1]) << uint64(32) | uint64(threads[i, 2]))
-    return key
-
-
 @part
 def config_of(address, count):
     """Interns the config whose threads are in CLOSURE. Returns its number, or FULL."""
@@ -296,25 +265,20 @@ def config_of(address, count):
             closed[j + 1, 0], closed[j + 1, 1], closed[j + 1, 2] = closed[j, 0], closed[j, 1], closed[j, 2]
             j -= 1
         closed[j + 1, 0], closed[j + 1, 1], closed[j + 1, 2] = q, s, b
-    key = key_of(closed, 0, count)
-    capacity = arena[Field.C_CAPACITY]
+    capacity, new = arena[Field.C_CAPACITY], arena[Field.C_COUNT]
     offsets, lengths = ints(arena, Field.C_OFFSET, capacity), ints(arena, Field.C_LENGTH, capacity)
-    threads = carray(pointer(arena[Field.THREADS]), (arena[Field.T_CAPACITY], 3), np.int32)
+    words, known = ints(arena, Field.CLOSURE, 3 * count), ints(arena, Field.THREADS, 3 * arena[Field.T_CAPACITY])
     size = arena[Field.C_HASH_SIZE]
-    table = ints(arena, Field.C_HASH, size)
-    at = int64(key & uint64(size - 1))
+    table = longs(arena, Field.C_HASH, size)
+    entry = entry_of(key_of_words(words, 0, 3 * count), new)
+    at = first_slot(entry, size)
     while table[at] >= 0:
-        found = int64(table[at])
-        if lengths[found] == count:
-            offset = int64(offsets[found])
-            same = True
-            for i in range(count):
-                for j in range(3):
-                    same = same and threads[offset + i, j] == closed[i, j]
-            if same:
-                return found
+        found = table[at] & NUMBER
+        is_alike = table[at] >> 32 == entry >> 32 and lengths[found] == count
+        if is_alike and same_words(known, 3 * int64(offsets[found]), words, 3 * count):
+            return found
         at = (at + 1) & (size - 1)
-    new, offset = arena[Field.C_COUNT], arena[Field.T_COUNT]
+    offset = arena[Field.T_COUNT]
     if new >= capacity or offset + count > arena[Field.T_CAPACITY]:
         return missing(FULL, 2)
     offsets[new], lengths[new] = offset, count
@@ -323,10 +287,10 @@ def config_of(address, count):
     kind = 0
     for i in range(count):
         kind |= HAS_EXITS if closed[i, 0] == EXIT else HAS_THREADS if closed[i, 0] > EXIT else 0
-        for j in range(3):
-            threads[offset + i, j] = closed[i, j]
+    for i in range(3 * count):
+        known[3 * offset + i] = words[i]
     octets(arena, Field.C_KIND, capacity)[new] = kind
-    table[at] = new
+    table[at] = entry
     arena[Field.C_COUNT], arena[Field.T_COUNT] = new + 1, offset + count
     return int64(new)
 

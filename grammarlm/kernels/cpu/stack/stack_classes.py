@@ -7,9 +7,9 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.layout.stack import FULL, LIVE_KNOWN, LR_BASE, STARTS, STATES, TOO_WIDE, UNITS, Field
+from grammarlm.layout.stack import FULL, LIVE_KNOWN, LR_BASE, NUMBER, STARTS, STATES, TOO_WIDE, UNITS, Field
 
-from .arena import arena_of, ints, lr_state, missing, mixed, octets
+from .arena import arena_of, entry_of, first_slot, ints, longs, lr_state, missing, mixed, octets
 from .stacks import UNDECIDED, at_end_of_blocks, can_shift, push, reduced, shift
 
 LONG_CHAIN = 64  # number of reductions in succession
@@ -21,14 +21,6 @@ def set_terminal(live, k, terminal, takes):
     live[k, terminal >> 6] = live[k, terminal >> 6] | bit if takes else live[k, terminal >> 6] & ~bit
 
 
-@inlined
-def key_of_class(lexers, live, words, k):
-    key = uint64(lexers[k])
-    for w in range(words):
-        key = mixed(key, live[k, w])
-    return key
-
-
 @part
 def known_class(address, new):
     """Interns the class stored at the last index. Returns its number, or that of an equal one."""
@@ -37,17 +29,21 @@ def known_class(address, new):
     lexers = ints(arena, Field.K_LEXER, most)
     live = carray(pointer(arena[Field.K_LIVE]), (most, words), np.uint64)
     size = arena[Field.K_HASH_SIZE]
-    table = ints(arena, Field.K_HASH, size)
-    at = int64(key_of_class(lexers, live, words, new) & uint64(size - 1))
+    table = longs(arena, Field.K_HASH, size)
+    key = uint64(lexers[new])
+    for w in range(words):
+        key = mixed(key, live[new, w])
+    entry = entry_of(key, new)
+    at = first_slot(entry, size)
     while table[at] >= 0:
-        k = int64(table[at])
+        k = table[at] & NUMBER
         same = lexers[k] == lexers[new]
         for w in range(words):
             same = same and live[k, w] == live[new, w]
         if same:
             return k
         at = (at + 1) & (size - 1)
-    table[at] = new
+    table[at] = entry
     arena[Field.K_COUNT] = new + 1
     return int64(new)
 

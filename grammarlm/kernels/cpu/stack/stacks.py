@@ -4,7 +4,7 @@ A stack is the number of an interned pair (parent, symbol), found by a hash tabl
 """
 
 import numpy as np
-from numba import carray, int64, uint64
+from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import part, pointer
 from grammarlm.layout.stack import (
@@ -13,6 +13,7 @@ from grammarlm.layout.stack import (
     DEPTH_OF_OVERLAY,
     FULL,
     LR_BASE,
+    NUMBER,
     OPENS_BLOCK,
     OPENS_BRACKET,
     TOO_WIDE,
@@ -20,7 +21,7 @@ from grammarlm.layout.stack import (
     Field,
 )
 
-from .arena import arena_of, ints, lr_state, missing, mixed, octets
+from .arena import arena_of, entry_of, first_slot, ints, longs, lr_state, missing, mixed, octets
 
 UNDECIDED = 2
 
@@ -53,22 +54,22 @@ def push(address, parent, symbol):
     arena = arena_of(address)
     count = arena[Field.S_CAPACITY]
     parents, symbols = ints(arena, Field.S_PARENT, count), ints(arena, Field.S_SYMBOL, count)
-    size = arena[Field.S_HASH_SIZE]
-    table = ints(arena, Field.S_HASH, size)
-    at = int64(mixed(parent, symbol) & uint64(size - 1))
+    size, new = arena[Field.S_HASH_SIZE], arena[Field.S_COUNT]
+    table = longs(arena, Field.S_HASH, size)
+    entry = entry_of(mixed(parent, symbol), new)
+    at = first_slot(entry, size)
     while table[at] >= 0:
-        found = table[at]
+        found = table[at] & NUMBER
         if parents[found] == parent and symbols[found] == symbol:
-            return int64(found)
+            return found
         at = (at + 1) & (size - 1)
-    new = arena[Field.S_COUNT]
     if new >= count:
         return missing(FULL, 0)
     parents[new], symbols[new] = parent, symbol
     ints(arena, Field.S_CLASS, count)[new] = -1
     if arena[Field.INDENTS]:
         note_blocks(address, parent, symbol, new)
-    table[at] = new
+    table[at] = entry
     arena[Field.S_COUNT] = new + 1
     return int64(new)
 

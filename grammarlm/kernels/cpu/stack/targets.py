@@ -1,6 +1,7 @@
-"""The target config of each token: like `fill_row` (walk.py), but with configs instead of mask bits.
+"""The target config of each token, by the loop of vocab/byte_trie.py over configs.
 
-Also all transitions of one config, for the search for a shortest completion.
+It stops where something is missing, saves its position in `scratch` (the config after each number of bytes; in the last entry the
+trie node to resume at), and resumes at the next call. Also all transitions of one config, for the search for a shortest completion.
 """
 
 import numpy as np
@@ -12,14 +13,14 @@ from grammarlm.layout.stack_calls import DONE
 
 from .arena import arena_of, ints, octets
 from .configs import step
-from .walk import row_of
+from .steps import row_of
 
 
 @part
 def fill_targets(address, scratch_address, scratch_length, targets_address):
     """targets[t] = the config after token t; entries of rejected tokens are unchanged. Returns 0, or a missing code.
 
-    `scratch` is as in walk.py; `targets`, int32, has one spare entry.
+    `targets`, int32, has one spare entry.
     """
     arena = arena_of(address)
     nodes = uint64(arena[Field.NODES])

@@ -9,7 +9,7 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import part, pointer
-from grammarlm.kernels.cpu.stack.arena import arena_of, ints, mixed
+from grammarlm.kernels.cpu.stack.arena import arena_of, ints, mixed, nodes_of
 from grammarlm.layout.stack import LEAF_LISTS, Field
 
 WORTH_NOTING = 500  # size of a trie, in nodes, from which it takes longer to build than to look up
@@ -50,7 +50,7 @@ def trie_of_leaves(address, trie, border, low, high):
 def note_leaves(address, trie, border, low, high, made):
     """Caches the trie built from these leaves if it is large, there is room, and it is not cached yet."""
     arena = arena_of(address)
-    large = int64(carray(pointer(arena[Field.TRIES]), (made + 1, 5), np.int32)[made, 1]) >= WORTH_NOTING
+    large = nodes_of(arena, made)[0] >= WORTH_NOTING
     count, length = arena[Field.LEAF_LIST_COUNT], 2 + high - low
     if not large or count >= LEAF_LISTS:
         return

@@ -4,37 +4,49 @@ A mask follows the threads of its config through surveys. It collects each surve
 stack the tokens that end there and the surveys after it. The signature lists everything collected. Stacks rarely repeat, signatures
 do: if a signature is cached, so is its row, and a mask on a new stack costs a walk over a few dozen numbers.
 
-    a signature: 1 if the text may end, else 0; then, for each thread, -3 - survey (its row is intersected with those first bytes)
-    or WHOLE (it is not), followed by   survey   a survey's row   |   EMPTIES trie   the tokens with an empty remainder
+    a signature: 1 if the text may end, else 0; then   survey   a survey's row   |   EMPTIES trie   tokens with an empty remainder
 
 Stacks and configs interned while computing a mask are rolled back at its end, except long reduction chains (stacks.stack_class).
 """
 
 import numpy as np
-from numba import carray, int64, uint32, uint64
+from numba import carray, int64, uint32
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.kernels.cpu.stack.arena import arena_of, ints, lr_state, missing, mixed, octets
-from grammarlm.kernels.cpu.stack.borders import takes_one_byte
-from grammarlm.kernels.cpu.stack.configs import close_threads, key_of, leave, must_ask
+from grammarlm.kernels.cpu.stack.arena import (
+    arena_of,
+    entry_of,
+    first_slot,
+    ints,
+    key_of_words,
+    longs,
+    lr_state,
+    missing,
+    mixed,
+    nodes_of,
+    octets,
+    same_words,
+    take_out,
+)
+from grammarlm.kernels.cpu.stack.configs import close_threads, leave, must_ask
 from grammarlm.kernels.cpu.stack.stack_classes import at_end, narrowed_class, stack_class
 from grammarlm.kernels.cpu.stack.stacks import next_line, shift
 from grammarlm.kernels.cpu.stack.unions import forget_unions
 from grammarlm.kernels.cpu.table.walk import set_bit
-from grammarlm.layout.stack import ANY, AT_ONCE, EXIT, FULL, LR_BASE, TOO_WIDE, WIDEST, Field
+from grammarlm.layout.stack import AT_ONCE, EXIT, FULL, LR_BASE, NUMBER, TOO_WIDE, WIDEST, Field
 from grammarlm.layout.stack_calls import (
     AGENDA_LENGTH,
-    CUT,
     DENSE,
     EMPTIES,
     FULL_KNOWN,
     FULL_SIGNATURES,
     SIGNATURE_LENGTH,
-    WHOLE,
+    TALLY,
 )
 
-from .draft_row import drop_suspended
-from .surveys import first_bytes_of, survey_of
+from .draft_row import drop_suspended, empty_row
+from .surveys import survey_of
+from .walk import find_leaves
 
 
 @inlined
@@ -119,13 +131,13 @@ def sign_thread(address, q, s, b, length):
                 return many
             if many == 0:
                 continue
-            tries = carray(pointer(arena[Field.TRIES]), (below + 1, 5), np.int32)
-            if tries[below, 4]:
+            nodes, _, _, _, beginnings, _ = nodes_of(arena, below)
+            if beginnings[0]:
                 if length + 8 > SIGNATURE_LENGTH:
                     return missing(TOO_WIDE, 5)
                 signature[length], signature[length + 1] = EMPTIES, below
                 length += 2
-            if tries[below, 1] == 0:
+            if nodes == 0:
                 continue
             for i in range(many):
                 if closed[i, 0] <= EXIT:
@@ -148,36 +160,21 @@ def forget_to_marks(address):
     arena = arena_of(address)
     capacity = arena[Field.S_CAPACITY]
     parents, symbols = ints(arena, Field.S_PARENT, capacity), ints(arena, Field.S_SYMBOL, capacity)
-    size = arena[Field.S_HASH_SIZE]
-    table = ints(arena, Field.S_HASH, size)
     for stack in range(arena[Field.S_COUNT] - 1, arena[Field.MARK_S] - 1, -1):
-        at = int64(mixed(parents[stack], symbols[stack]) & uint64(size - 1))
-        while table[at] != stack:
-            at = (at + 1) & (size - 1)
-        table[at] = -1
+        entry = entry_of(mixed(parents[stack], symbols[stack]), stack)
+        take_out(arena[Field.S_HASH], arena[Field.S_HASH_SIZE], entry)
     arena[Field.S_COUNT] = arena[Field.MARK_S]
     forget_unions(address)
     arena[Field.LINE_STACK] = -1
     most = arena[Field.C_CAPACITY]
     offsets, lengths = ints(arena, Field.C_OFFSET, most), ints(arena, Field.C_LENGTH, most)
-    threads = triples(arena, Field.THREADS, arena[Field.T_CAPACITY])
-    size = arena[Field.C_HASH_SIZE]
-    table = ints(arena, Field.C_HASH, size)
+    words = ints(arena, Field.THREADS, 3 * arena[Field.T_CAPACITY])
     for config in range(arena[Field.C_COUNT] - 1, arena[Field.MARK_C] - 1, -1):
-        at = int64(key_of(threads, int64(offsets[config]), int64(lengths[config])) & uint64(size - 1))
-        while table[at] != config:
-            at = (at + 1) & (size - 1)
-        table[at] = -1
+        begin = 3 * int64(offsets[config])
+        entry = entry_of(key_of_words(words, begin, begin + 3 * int64(lengths[config])), config)
+        take_out(arena[Field.C_HASH], arena[Field.C_HASH_SIZE], entry)
     arena[Field.C_COUNT], arena[Field.T_COUNT] = arena[Field.MARK_C], arena[Field.MARK_T]
     arena[Field.R_COUNT] = arena[Field.MARK_R]
-
-
-@inlined
-def key_of_signature(numbers, begin, length):
-    key = uint64(length)
-    for i in range(begin, begin + length):
-        key = mixed(key, numbers[i])
-    return key
 
 
 @part
@@ -190,28 +187,23 @@ def known_signature(address, length):
     most = arena[Field.SIGNATURE_CAPACITY]
     list_ = carray(pointer(arena[Field.SIGNATURES]), (most, 2), np.int32)
     size = arena[Field.SIGNATURE_HASH_SIZE]
-    table = ints(arena, Field.SIGNATURE_HASH, size)
-    at = int64(key_of_signature(signature, 0, length) & uint64(size - 1))
-    while table[at] >= 0:
-        number = int64(table[at])
-        if list_[number, 1] == length:
-            other = int64(list_[number, 0])
-            same = True
-            for i in range(length):
-                if known[other + i] != signature[i]:
-                    same = False
-                    break
-            if same:
-                return number
-        at = (at + 1) & (size - 1)
+    table = longs(arena, Field.SIGNATURE_HASH, size)
     new = arena[Field.SIGNATURE_COUNT]
+    entry = entry_of(key_of_words(signature, 0, length), new)
+    at = first_slot(entry, size)
+    while table[at] >= 0:
+        number = table[at] & NUMBER
+        is_alike = table[at] >> 32 == entry >> 32 and list_[number, 1] == length
+        if is_alike and same_words(known, int64(list_[number, 0]), signature, length):
+            return number
+        at = (at + 1) & (size - 1)
     if new >= most:
         return missing(FULL, FULL_SIGNATURES)
     if begin + length > room:
         return missing(FULL, FULL_KNOWN)
     known[begin : begin + length] = signature[:length]
     list_[new, 0], list_[new, 1] = begin, length
-    table[at] = new
+    table[at] = entry
     arena[Field.KNOWN_COUNT], arena[Field.SIGNATURE_COUNT] = begin + length, new + 1
     return int64(new)
 
@@ -234,17 +226,7 @@ def sign(address, config, goes_on):
         q, s, b = int64(threads[i, 0]), int64(threads[i, 1]), int64(threads[i, 2])
         if q <= EXIT:
             continue
-        signature[many] = WHOLE
-        first_byte = int64(0) if b == ANY else takes_one_byte(address, b)
-        if first_byte < 0:
-            return first_byte
-        if first_byte:  # without its border, intersected with those first bytes: one survey serves all
-            number = first_bytes_of(address, b)
-            if number < 0:
-                return number
-            signature[many] = CUT - number
-            b = int64(ANY)
-        many = sign_thread(address, q, s, b, many + 1)
+        many = sign_thread(address, q, s, b, many)
         if many < 0:
             return many
     number = known_signature(address, many)
@@ -254,54 +236,63 @@ def sign(address, config, goes_on):
 
 
 @part
+def set_twins(arena, row):
+    """Sets the bits of tokens that have the bytes of another, as the trie does not have them."""
+    twins = carray(pointer(arena[Field.TWINS]), (arena[Field.TWIN_COUNT], 2), np.int32)
+    for i in range(len(twins)):
+        same = twins[i, 1]
+        if row[same >> 5] >> (same & 31) & 1:
+            set_bit(row, uint32(twins[i, 0]))
+
+
+@part
 def fill_signed(address, number, row_address):
-    """Sets the bits of a signature's tokens. The address has two rows, each with a spare word; the second is scratch."""
+    """Sets the bits of a signature's tokens."""
     arena = arena_of(address)
     words = int64(arena[Field.NOTHING] // 32)
-    rows = carray(pointer(row_address), 2 * (words + 1), np.int32)
-    row, other = rows[: words + 1], rows[words + 1 :]
+    row = carray(pointer(row_address), words, np.int32)
     list_ = carray(pointer(arena[Field.SIGNATURES]), (number + 1, 2), np.int32)
     begin, length = int64(list_[number, 0]), int64(list_[number, 1])
     signature = ints(arena, Field.KNOWN_SIGNATURE, begin + length)[begin:]
     surveys = carray(pointer(arena[Field.SURVEY]), (arena[Field.SURVEY_COUNT], 5), np.int32)
     dense = ints(arena, Field.DENSE, arena[Field.DENSE_COUNT] * words)
     sparse = ints(arena, Field.SPARSE, arena[Field.SPARSE_COUNT])
-    cut = int64(-1)  # the survey whose row the current section is intersected with
     i = int64(1)
-    while i <= length:
-        what = int64(signature[i]) if i < length else int64(WHOLE)
-        if what <= WHOLE:
-            if cut >= 0:
-                at = int64(surveys[cut, 1]) * words
-                for w in range(words):
-                    row[w] |= other[w] & dense[at + w]
-            cut = int64(CUT) - what if what <= CUT else int64(-1)
-            if cut >= 0:
-                other[:] = 0
+    while i < length:
+        what = int64(signature[i])
+        i += 1
+        if what == EMPTIES:
+            _, _, _, _, first, entries = nodes_of(arena, int64(signature[i]))
+            for j in range(first[0]):
+                set_bit(row, uint32(entries[j, 0]))
             i += 1
             continue
-        into = other if cut >= 0 else row
-        if what >= 0:
-            start, many = int64(surveys[what, 1]), int64(surveys[what, 2])
-            if surveys[what, 0] == DENSE:
-                for w in range(words):
-                    into[w] |= dense[start * words + w]
-            else:
-                for j in range(start, start + many):
-                    set_bit(into, uint32(sparse[j]))
-            i += 1
-            continue
-        trie = int64(signature[i + 1])
-        tries = carray(pointer(arena[Field.TRIES]), (trie + 1, 5), np.int32)
-        entry, empties = int64(tries[trie, 2]), int64(tries[trie, 4])
-        entries = carray(pointer(arena[Field.X_TOKEN]), (entry + empties, 2), np.int32)
-        for j in range(entry, entry + empties):
-            set_bit(into, uint32(entries[j, 0]))
-        i += 2
+        start, many = int64(surveys[what, 1]), int64(surveys[what, 2])
+        if surveys[what, 0] == DENSE:
+            for w in range(words):
+                row[w] |= dense[start * words + w]
+        else:
+            for j in range(start, start + many):
+                set_bit(row, uint32(sparse[j]))
+    set_twins(arena, row)
+    return int64(0)
 
-    twins = carray(pointer(arena[Field.TWINS]), (arena[Field.TWIN_COUNT], 2), np.int32)
-    for j in range(len(twins)):
-        same = twins[j, 1]
-        if row[same >> 5] >> (same & 31) & 1:
-            set_bit(row, uint32(twins[j, 0]))
+
+@part
+def fill_row(address, config, row_address, goes_on):
+    """Sets the bits of all tokens that can be read from a config, by a walk. Returns 0, or a missing code: then call again with
+    `goes_on`.
+    """
+    if not goes_on:
+        drop_suspended(address)
+    code = find_leaves(address, int64(0), config, True)
+    if code < 0:
+        return code
+    arena = arena_of(address)
+    words = int64(arena[Field.NOTHING] // 32)
+    row, found = carray(pointer(row_address), words, np.int32), ints(arena, Field.DRAFT_ROW, words)
+    for w in range(words):
+        row[w] |= found[w]
+    empty_row(address, longs(arena, Field.TALLY, TALLY)[0])
+    set_twins(arena, row)
     return int64(0)

@@ -18,19 +18,13 @@ b, k). Tries with equal content are stored once, so stacks of any depth need the
 """
 
 import numpy as np
-from numba import carray, int64, uint32, uint64
+from numba import carray, int64
 
-from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.kernels.cpu.stack.arena import arena_of, ints, missing, mixed, octets
-from grammarlm.kernels.cpu.stack.borders import border_after
+from grammarlm.kernels.cpu.jit import part, pointer
+from grammarlm.kernels.cpu.stack.arena import arena_of, entry_of, first_slot, ints, longs, missing, mixed, put
 from grammarlm.kernels.cpu.stack.configs import config_of
 from grammarlm.kernels.cpu.stack.stacks import push
-from grammarlm.kernels.cpu.table.walk import set_bit
-from grammarlm.layout.stack import (
-    FULL,
-    WIDEST,
-    Field,
-)
+from grammarlm.layout.stack import FULL, NUMBER, WIDEST, Field
 from grammarlm.layout.stack_calls import (
     DENSE,
     FEW,
@@ -40,11 +34,10 @@ from grammarlm.layout.stack_calls import (
     FULL_SURVEYS,
     GROUPS,
     SPARSE,
-    SUSPENDED_LENGTH,
     TALLY,
 )
 
-from .draft_row import CLEAN, HOW, STALE, empty_row, suspend_at_end
+from .draft_row import empty_row, suspend_at_end
 from .leaf_lists import note_leaves, trie_of_leaves
 from .remainders import draft_trie, known_trie
 from .walk import find_leaves
@@ -71,19 +64,18 @@ def sort_leaves(address, tally, starts):
 
 @part
 def draft_exits(address, trie, tally):
-    """Puts the exits of a survey into DRAFTS, their tries made. Returns their number, or a missing code."""
+    """Writes the exits of a survey behind EXITS, their tries made. Returns their number, or a missing code."""
     arena = arena_of(address)
-    drafts = carray(pointer(arena[Field.DRAFTS]), (GROUPS, 5), np.int64)
+    first, room = arena[Field.EXIT_COUNT], arena[Field.EXIT_CAPACITY]
+    exits = carray(pointer(arena[Field.EXITS]), (room, 3), np.int32)
     starts = np.empty(GROUPS + 3, np.int64)
-    counts = np.empty(3, np.int64)
+    counts = np.empty(2, np.int64)
     sort_leaves(address, tally, starts)
     many = int64(0)
     for group in range(tally[2]):
         border, low, high = tally[4 + 2 * group], starts[group], starts[group + 1]
         below = trie_of_leaves(address, trie, border, low, high)
-        if below >= 0:
-            low = high  # its leaves are note_missing already
-        else:
+        if below < 0:
             code = draft_trie(address, trie, low, high, border, counts)
             if code < 0:
                 return code
@@ -92,27 +84,12 @@ def draft_exits(address, trie, tally):
             below = known_trie(address, counts)
             if below < 0:
                 return below
-        drafts[many, 0], drafts[many, 1], drafts[many, 2] = tally[3 + 2 * group], border, below
-        drafts[many, 3], drafts[many, 4] = low, high
+            note_leaves(address, trie, border, low, high, below)
+        if first + many >= room:
+            return missing(FULL, FULL_EXITS)
+        exits[first + many, 0], exits[first + many, 1], exits[first + many, 2] = tally[3 + 2 * group], border, below
         many += 1
     return many
-
-
-@part
-def note_exits(address, trie, many):
-    """Appends the drafted exits to EXITS. Returns 0, or FULL."""
-    arena = arena_of(address)
-    room, first = arena[Field.EXIT_CAPACITY], arena[Field.EXIT_COUNT]
-    exits = carray(pointer(arena[Field.EXITS]), (room, 3), np.int32)
-    drafts = carray(pointer(arena[Field.DRAFTS]), (GROUPS, 5), np.int64)
-    if first + many > room:
-        return missing(FULL, FULL_EXITS)
-    for i in range(many):
-        if drafts[i, 3] < drafts[i, 4]:
-            note_leaves(address, trie, drafts[i, 1], drafts[i, 3], drafts[i, 4], drafts[i, 2])
-        at = first + i
-        exits[at, 0], exits[at, 1], exits[at, 2] = drafts[i, 0], drafts[i, 1], drafts[i, 2]
-    return int64(0)
 
 
 @part
@@ -150,7 +127,7 @@ def draft_survey(address, trie, q, b, k):
     config = config_of(address, 1)
     if config < 0:
         return config
-    code = find_leaves(address, trie, q, b, k, config)
+    code = find_leaves(address, trie, config, False)
     if code < 0:
         return code
     exits = draft_exits(address, trie, carray(pointer(arena[Field.TALLY]), TALLY, np.int64))
@@ -160,7 +137,7 @@ def draft_survey(address, trie, q, b, k):
 
 
 @part
-def store_survey(address, one, two, trie, exits):
+def store_survey(address, one, two, exits):
     """Stores the survey in the scratch under its key, and clears its row. Returns the survey's number, or FULL."""
     arena = arena_of(address)
     number, room = arena[Field.SURVEY_COUNT], arena[Field.SURVEY_CAPACITY]
@@ -168,101 +145,17 @@ def store_survey(address, one, two, trie, exits):
         return missing(FULL, FULL_SURVEYS)
     many = carray(pointer(arena[Field.TALLY]), TALLY, np.int64)[0]
     survey = carray(pointer(arena[Field.SURVEY]), (room, 5), np.int32)
-    code = note_exits(address, trie, exits)
-    if code < 0:
-        return code
     code = note_row(address, survey[number], many)
     if code < 0:
         return code
     empty_row(address, many)
     survey[number, 3], survey[number, 4] = arena[Field.EXIT_COUNT], exits
     arena[Field.EXIT_COUNT] += exits
-    return note_key(arena, one, two)
-
-
-@inlined
-def note_key(arena, one, two):
-    """Gives the survey just stored its key. Returns its number."""
-    number = arena[Field.SURVEY_COUNT]
-    keys = carray(pointer(arena[Field.SURVEY_KEY]), (arena[Field.SURVEY_CAPACITY], 2), np.int64)
+    keys = carray(pointer(arena[Field.SURVEY_KEY]), (room, 2), np.int64)
     keys[number, 0], keys[number, 1] = one, two
-    ints(arena, Field.SURVEY_HASH, arena[Field.SURVEY_HASH_SIZE])[slot_of_survey(arena, one, two)] = number
+    put(arena[Field.SURVEY_HASH], arena[Field.SURVEY_HASH_SIZE], entry_of(mixed(one, two), number))
     arena[Field.SURVEY_COUNT] = number + 1
     return int64(number)
-
-
-@part
-def draft_first_bytes(address, border):
-    """Puts the tokens whose first byte the border accepts into the scratch row. Returns 0, or a missing code."""
-    arena = arena_of(address)
-    suspended = carray(pointer(arena[Field.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
-    if suspended[HOW] != CLEAN:
-        empty_row(address, int64(-1))
-    row = ints(arena, Field.DRAFT_ROW, arena[Field.NOTHING] // 32 + 1)
-    nodes = int64(arena[Field.NODES])
-    byte, end = octets(arena, Field.BYTE, nodes), ints(arena, Field.END, nodes)
-    token = carray(pointer(arena[Field.TOKEN]), nodes, np.uint32)
-    nothing = uint32(arena[Field.NOTHING])
-    suspended[HOW] = STALE
-    top = int64(0)
-    while top < nodes:
-        after = border_after(address, border, int64(byte[top]))
-        if after < 0:
-            return after
-        if after > 0:
-            node = top
-            while token[node] == nothing:  # every subtree has some token
-                node += 1
-            last = token[node]
-            for other in range(node, int64(end[top])):  # half of the nodes have tokens: a branch would mispredict
-                last = token[other] if token[other] != nothing else last
-                set_bit(row, last)
-        top = int64(end[top])
-    return int64(0)
-
-
-@part
-def first_bytes_of(address, border):
-    """The number of the survey of a border's first bytes, computed if it is missing, or a missing code.
-
-    It has a dense row and no exits. Its length is 0: no signature lists it as a row.
-    """
-    arena = arena_of(address)
-    one, two = int64(0), int64(border) << 32
-    known = known_survey(arena, one, two)
-    if known >= 0:
-        return known
-    code = draft_first_bytes(address, border)
-    if code < 0:
-        return code
-    number, room = arena[Field.SURVEY_COUNT], arena[Field.SURVEY_CAPACITY]
-    if number >= room:
-        return missing(FULL, FULL_SURVEYS)
-    survey = carray(pointer(arena[Field.SURVEY]), (room, 5), np.int32)
-    code = note_row(address, survey[number], int64(FEW + 1))
-    if code < 0:
-        return code
-    empty_row(address, int64(-1))
-    survey[number, 2], survey[number, 3], survey[number, 4] = 0, arena[Field.EXIT_COUNT], 0
-    return note_key(arena, one, two)
-
-
-@inlined
-def slot_of_survey(arena, one, two):
-    """Slot of a survey in the hash table, or the empty slot for it."""
-    keys = carray(pointer(arena[Field.SURVEY_KEY]), (arena[Field.SURVEY_CAPACITY], 2), np.int64)
-    size = arena[Field.SURVEY_HASH_SIZE]
-    table = ints(arena, Field.SURVEY_HASH, size)
-    at = int64(mixed(one, two) & uint64(size - 1))
-    while table[at] >= 0 and not (keys[table[at], 0] == one and keys[table[at], 1] == two):
-        at = (at + 1) & (size - 1)
-    return at
-
-
-@inlined
-def known_survey(arena, one, two):
-    """The number of the survey with this key, -1 if there is none."""
-    return int64(ints(arena, Field.SURVEY_HASH, arena[Field.SURVEY_HASH_SIZE])[slot_of_survey(arena, one, two)])
 
 
 @part
@@ -270,13 +163,19 @@ def survey_of(address, trie, q, b, k):
     """The number of a survey, computed if it is missing, or a missing code."""
     arena = arena_of(address)
     one, two = int64(trie) << 32 | int64(q), int64(b) << 32 | int64(k)
-    known = known_survey(arena, one, two)
-    if known >= 0:
-        return known
+    keys = carray(pointer(arena[Field.SURVEY_KEY]), (arena[Field.SURVEY_COUNT], 2), np.int64)
+    size = arena[Field.SURVEY_HASH_SIZE]
+    table = longs(arena, Field.SURVEY_HASH, size)
+    at = first_slot(entry_of(mixed(one, two), 0), size)
+    while table[at] >= 0:
+        known = table[at] & NUMBER
+        if keys[known, 0] == one and keys[known, 1] == two:
+            return known
+        at = (at + 1) & (size - 1)
     exits = draft_survey(address, trie, q, b, k)
     if exits < 0:
         return exits
-    made = store_survey(address, one, two, trie, exits)
+    made = store_survey(address, one, two, exits)
     if made < 0:
         suspend_at_end(address)
     return made

@@ -18,7 +18,7 @@ from grammarlm.layout.stack import Field
 from grammarlm.layout.stack_arena import BY_FIELD, USED_OF, fields
 from grammarlm.masks.protocol import FINISHED, ByState
 
-from .arena_plan import HASHES, SIZES, SURVEYS_ONLY, Surveys, of_vocabulary, plan_for
+from .arena_plan import HASHES, SIZES, SURVEYS_ONLY, of_vocabulary, plan_for
 from .parser_tables import parser_arrays, parser_numbers, terminal_words
 from .program import StackProgram
 from .survey_scratch import GROWING as SCRATCH
@@ -26,12 +26,12 @@ from .survey_scratch import SurveyScratch
 
 ROOMY = 16  # while all arrays together take less than this fraction of max_bytes, they grow ahead of need
 SMALL, LARGE = 1 << 16, 1 << 20  # bytes: below SMALL an array grows fourfold, from LARGE on by half, else it doubles
-MOST_REMAINS = 100_000  # entries in tries of remainders, after the ends of strings
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
 # All growing arrays (layout/stack_arena.py), by group.
 Q, B = fields("states"), fields("borders")
 STACKS, BLOCKS, CONFIGS, CLASSES = fields("stacks"), fields("blocks"), fields("configs"), fields("classes")
+ANSWERS = fields("answers")
 SURVEY_GROUPS = {  # by the code of a kernel's "full" answer
     codes.FULL_NODES: "nodes",
     codes.FULL_ENTRIES: "entries",
@@ -48,21 +48,21 @@ SURVEY_GROUPS = {  # by the code of a kernel's "full" answer
 class StackArena:
     """The arrays of one generation of a pushdown machine."""
 
-    def __init__(self, program: StackProgram, surveys: Surveys):
+    def __init__(self, program: StackProgram):
         self.is_full = False  # nothing more is made here
         self._limits = program.limits
         self._scratch: SurveyScratch | None = None  # the one whose addresses are in the words
         self._scratch_moved = 0
         self.words = np.zeros(Field.LENGTH, np.int64)  # what kernels read: numbers, and addresses of arrays
         self.address: int = self.words.ctypes.data
-        self._allocate(program, surveys)
+        self._allocate(program)
 
-    def _allocate(self, program: StackProgram, surveys: Surveys) -> None:
+    def _allocate(self, program: StackProgram) -> None:
         lr, words = program.lr, self.words
         self.terminal_words = terminal_words(lr)
         where, contents, fixed = of_vocabulary(program.vocab)
         words[where] = contents
-        plan = plan_for(program, self.terminal_words, int(words[Field.PATH_LENGTH]), surveys)
+        plan = plan_for(program, self.terminal_words, int(words[Field.PATH_LENGTH]))
         buffer = np.zeros(plan.length, np.uint8)
         buffer[plan.tables :] = 0xFF
         words[plan.addresses] = plan.begins + buffer.ctypes.data
@@ -78,6 +78,7 @@ class StackArena:
         words[Field.C_COUNT] = 2  # 0 is dead, 1 finished
         words[Field.LINE_STACK] = -1
         words[Field.TRIE_COUNT] = 1  # trie 0 is the vocabulary
+        self._arrays[Field.TRIES][0] = 0, len(fixed[Field.BYTE]), 0, len(fixed[Field.ENTRY])
         words[Field.S_COUNT], words[Field.K_COUNT] = 1, 1  # the empty stack; the class where every terminal is live
         self._arrays[Field.K_LIVE][0] = ~np.uint64(0)
         self._arrays[Field.S_CLASS][0] = 0
@@ -123,19 +124,17 @@ class StackArena:
                 "simplify it or raise the limit"
             )
         for field in group:
-            if field in HASHES and len(group) > 1:
+            if field in HASHES:
                 size = len(self._arrays[field])
                 while size < 2 * rows:
                     size *= 2
                 if size > len(self._arrays[field]):
                     self._resize(field, size)
-            elif field in HASHES:
-                self._resize(field, 2 * len(self._arrays[field]))
             else:
                 self._resize(field, rows)
 
     def _resize(self, field: Field, rows: int) -> None:
-        """Gives the array of this field more rows; hash tables are filled again."""
+        """Gives the array of this field more rows; the entries of a hash table are inserted again."""
         facts = BY_FIELD[field]
         shape = (rows, self._widths[field]) if facts.is_matrix else rows
         old = self._arrays[field]
@@ -149,13 +148,10 @@ class StackArena:
             self.words[SIZES[field]] = rows
         if field == Field.C_ACCEPTS:
             self.accepting = new.data  # type: ignore[assignment]
-        if field == Field.JUDGED:
-            entries.rehash_verdicts(self.address, old.ctypes.data, len(old))
-        elif field == Field.B_AND:
-            for key, value in old[old[:, 0] >= 0].tolist():
-                entries.remember_pair(self.address, key, value)
-        elif (fill := HASHES.get(field)) is not None:
-            getattr(entries, fill)(self.address)
+        if field in HASHES:
+            kept = old[old >= 0]
+            kept = kept[np.argsort(kept & layout.NUMBER)]
+            entries.rehash(kept.ctypes.data, len(kept), new.ctypes.data, rows)
 
     def grow_full(self, index: int) -> None:
         """Grows what a kernel reported as full (layout.FULL)."""
@@ -187,10 +183,6 @@ class StackArena:
             is_next = 2 * int(self.words[USED_OF[group]]) > rows or is_small
             if is_next and ROOMY * self.nbytes < self._limits.max_bytes:
                 self.grow(*fields(group))
-
-    def is_full_of_remainders(self, index: int) -> bool:
-        """Does a kernel's "full" answer mean that remainders are so many that a walk is faster?"""
-        return index in SCRATCH or (index in SURVEY_GROUPS and bool(self.words[Field.X_TOKENS] > MOST_REMAINS))
 
     def lend(self, scratch: SurveyScratch) -> None:
         """Lets kernels use this scratch: its addresses are written unless they are here already."""

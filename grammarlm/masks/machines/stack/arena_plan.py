@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 import math
 from dataclasses import dataclass
@@ -21,30 +20,12 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .program import StackProgram
 
-VERY_MANY, MANY, FEW, NONE = "very many", "many", "few", "none"  # room for surveys at first
-MORE = 8  # factor for VERY_MANY
-LEAF_NUMBERS = 1 << 19  # room for leaf_lists.py with VERY_MANY; memory is taken only as it is written
+MORE = 8  # factor of the room for surveys where many are expected
+LEAF_NUMBERS = 1 << 19  # room for leaf_lists.py there; memory is taken only as it is written
 MUCH_MEMORY = 64 << 20
-SURVEYS_ONLY = {*fields(*OF_SURVEYS), Field.UNITS, Field.UNITS_ON, Field.CHAIN}
-HASHES = {  # hash tables, and the kernel that fills each again
-    Field.S_HASH: "rehash_stacks",
-    Field.C_HASH: "rehash_configs",
-    Field.K_HASH: "rehash_classes",
-    Field.TRIE_HASH: "rehash_tries",
-    Field.SURVEY_HASH: "rehash_surveys",
-    Field.SIGNATURE_HASH: "rehash_signatures",
-    Field.B_AND: None,  # the last two store what they look up: they are filled again from their old content
-    Field.JUDGED: None,
-}
+SURVEYS_ONLY = fields(*OF_SURVEYS)
+HASHES = {array.field for array in ARRAYS if array.is_hash}
 SIZES = {array.field: array.size for array in ARRAYS if array.size is not None} | {Field.LEAF_NUMBERS: Field.LEAF_ROOM}
-
-
-class Surveys(enum.Enum):
-    """Which configs have rows made of surveys; the others take walks."""
-
-    EVERYWHERE = enum.auto()
-    INSIDE = enum.auto()  # those that most bytes lead back to
-    NOWHERE = enum.auto()
 
 
 @dataclass(frozen=True)
@@ -61,29 +42,23 @@ class Plan:
     rows: np.ndarray
 
 
-def plan_for(program: StackProgram, words: int, deepest: int, surveys: Surveys) -> Plan:
+def plan_for(program: StackProgram, words: int, deepest: int) -> Plan:
     """The plan of an arena; `words`: of a set of terminals; `deepest`: the length of a path through the vocabulary's trie."""
     lr = program.lr
-    if surveys is Surveys.INSIDE:
-        room = FEW
-    elif lr is None:
-        room = MANY if surveys is Surveys.EVERYWHERE else NONE
-    else:
-        room = VERY_MANY if program.limits.max_bytes >= MUCH_MEMORY else MANY
+    is_roomy = lr is not None and program.limits.max_bytes >= MUCH_MEMORY
     has_blocks = bool(lr is not None and lr.blocks)
-    return plan_of(program.columns, max(1, words), program.vocab.words, deepest, room, has_blocks)
+    return plan_of(program.columns, max(1, words), program.vocab.words, deepest, is_roomy, has_blocks)
 
 
 @functools.lru_cache(maxsize=64)
-def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str, has_blocks: bool) -> Plan:
-    """The plan of an arena's first buffer. `surveys`: VERY_MANY, MANY, ..."""
+def plan_of(columns: int, words: int, row_words: int, deepest: int, is_roomy: bool, has_blocks: bool) -> Plan:
+    """The plan of an arena's first buffer. `is_roomy`: many surveys are expected."""
     named = {COLUMNS: columns, WORDS: words, TWICE_WORDS: 2 * words, ROW: row_words}
     widths = {array.field: array.width if isinstance(array.width, int) else named[array.width] for array in ARRAYS}
     scratch: dict[Field, tuple[type, tuple[int, ...]]] = {  # these never grow
         Field.PENDING: (np.int32, (layout.WIDEST, 3)),
         Field.CLOSURE: (np.int32, (layout.WIDEST, 3)),
-        Field.PAIR: (np.int64, (3,)),
-        Field.NEEDED: (np.int32, (layout.NEEDED,)),
+        Field.QUESTION: (np.int64, (5,)),
         Field.UNITING: (np.int32, (layout.UNITING, 5)),
         Field.UNITED: (np.int32, (layout.UNITED,)),
         Field.STEPS: (np.int64, (STEPS_KEPT, 2)),
@@ -91,20 +66,18 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
         Field.CHAIN: (np.int32, (layout.STATES,)),
         Field.UNITS: (np.int32, (layout.UNITS,)),
         Field.UNITS_ON: (np.uint64, (layout.UNITS, words)),
+        Field.LEAF_LISTS: (np.int64, (layout.LEAF_LISTS, 4)),
+        Field.LEAF_NUMBERS: (np.int32, (LEAF_NUMBERS if is_roomy else LEAF_NUMBERS // 32,)),
     }
     shapes: list[tuple[Field, type, tuple[int, ...]]] = []
     for array in ARRAYS:
         field, rows = array.field, 1 if array.group == "blocks" and not has_blocks else array.first
-        if field in SURVEYS_ONLY and surveys == VERY_MANY:
+        if field in SURVEYS_ONLY and is_roomy:
             rows *= 2 if field == Field.DENSE else MORE
-        elif field in SURVEYS_ONLY and surveys != MANY:
-            rows = 1 if surveys == NONE or field == Field.DENSE else 32 if array.is_hash else 16
+        elif field in SURVEYS_ONLY:
+            rows = 1 if field == Field.DENSE else 32 if array.is_hash else 16
         shapes.append((field, array.dtype, (rows, widths[field]) if array.is_matrix else (rows,)))
-    has_scratch = surveys in (VERY_MANY, MANY)
-    shapes += [(field, *what) for field, what in scratch.items() if has_scratch or field not in SURVEYS_ONLY]
-    if surveys != NONE:
-        shapes.append((Field.LEAF_LISTS, np.int64, (layout.LEAF_LISTS, 4)))
-        shapes.append((Field.LEAF_NUMBERS, np.int32, (LEAF_NUMBERS if surveys == VERY_MANY else LEAF_NUMBERS // 32,)))
+    shapes += [(field, *what) for field, what in scratch.items()]
     shapes.sort(key=lambda one: one[0] in HASHES)
     arrays, at, tables = [], 0, 0
     for field, kind, shape in shapes:
@@ -130,12 +103,17 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
 def of_vocabulary(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, dict[Field, np.ndarray]]:
     """What every arena over a vocabulary has: fields, their contents, the arrays."""
     trie, facts = vocab.trie, token_facts(vocab)
-    carried = trie.token[trie.token != vocab.words * 32]
+    has_token = trie.token != vocab.words * 32
+    carried = trie.token[has_token]
+    first = np.zeros(len(has_token) + 1, np.int32)
+    np.cumsum(has_token, out=first[1:])
     arrays = {
         Field.BYTE: trie.byte,
         Field.DEPTH: trie.depth,
         Field.END: trie.end,
         Field.TOKEN: trie.token,
+        Field.FIRST: first,
+        Field.ENTRY: np.stack([carried.astype(np.int32), np.zeros(len(carried), np.int32)], axis=1),
         Field.TWINS: trie.twins,
         Field.OFFSETS: vocab.offsets,
         Field.DATA: vocab.data,

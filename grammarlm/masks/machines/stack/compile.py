@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.cfg.assembly import Assembly, assemble
+from grammarlm.grammars.cfg.assembly import Assembly
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.lark.tables import LrTables, join
 from grammarlm.grammars.regular.byte_classes import byte_partition
@@ -26,7 +26,7 @@ from .program import StackProgram
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """The program of a grammar. Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
-    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, entries.lalr, limits.max_depth, clock.tick)
+    assembly = Assembly(grammar, algebra, NamedTokens(vocab).id_of, entries.lalr, limits.max_depth, clock.tick)
     rules = assembly.machine
     rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
     first = rules.solve(assembly.start)
@@ -38,20 +38,7 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
         check_border(grammar, assembly, tables)
         # Bytes that only the border mentions occur in no text.
         partition = replace(byte_partition(*terms, assembly.border, sets=sets), used=partition.used)
-    program = StackProgram(
-        first,
-        rules,
-        tables,
-        partition,
-        algebra,
-        vocab,
-        limits,
-        clock,
-        liveness,
-        assembly.parsers,
-        assembly.is_lark,
-        assembly.border,
-    )
+    program = StackProgram(assembly, first, tables, partition, vocab, limits, clock, liveness)
     if program.named_texts and (assembly.parsers or assembly.border is not ANYTHING):
         refuse_named_text(program, "together with a Lark grammar, '&' or '-'")
     return program

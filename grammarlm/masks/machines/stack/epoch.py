@@ -18,7 +18,6 @@ from grammarlm.masks.protocol import FINISHED, ByState, EpochDefaults
 from grammarlm.masks.runtime.collector import PATIENT
 
 from .arena import StackArena
-from .arena_plan import Surveys
 from .configs import StackConfigs
 from .description import RuleNames, describe
 from .ends.completion import parts
@@ -36,20 +35,18 @@ BYTES_OF_STATE = 400  # about the size of a state's object
 class StackEpoch(EpochDefaults):
     """One epoch of configs. All methods run under the automaton's lock; `rows` is read without it."""
 
-    uses_surveys: bool | None = None  # None: where they are worth it
     targets_at_once = 1024  # of more, most lead to one state, which is found faster without a walk
     tables = SimpleNamespace(address=0)
 
     def __init__(self, program: StackProgram):
         self.program = program
-        surveys = self._worth_surveys(program)
-        self.arena = StackArena(program, surveys)
+        self.arena = StackArena(program)
         self.numbers = StackNumbers(program, self.arena)
-        self.maker = StateMaker(program, self.arena, self.numbers, surveys)
-        self.signatures = Signatures(program, self.arena, self.maker, surveys)
+        self.maker = StateMaker(program, self.arena, self.numbers)
+        self.signatures = Signatures(program, self.arena, self.maker)
         self._configs = StackConfigs(self.arena, self.numbers, self.maker)
         self._steps = StackSteps(program, self.arena, self.numbers, self.maker, self._configs)
-        self._rows = StackRows(program, self.arena, self.maker, self.signatures, self._steps)
+        self._rows = StackRows(program, self.arena, self.signatures, self._steps)
         self.rows = self._rows.known
         self._lock = program.lock
         self._ask, self._address = entries.ask, self.arena.address
@@ -57,13 +54,6 @@ class StackEpoch(EpochDefaults):
         self._peeks = program.tokens_spell_all and not program.token_columns
         self._start_state: int | None = None
         self.start = self.state_of(program.start)  # made now, since it may be refused
-
-    def _worth_surveys(self, program: StackProgram) -> Surveys:
-        """Without a lexer, rules end wherever blanks may follow, which is nearly everywhere: the remainders of tokens
-        are then nearly all tokens. Inside a string they are not."""
-        if self.uses_surveys is None:
-            return Surveys.INSIDE if program.lr is None else Surveys.EVERYWHERE
-        return Surveys.EVERYWHERE if self.uses_surveys else Surveys.NOWHERE
 
     # ------------------------------------------------------------------ the epoch as a whole
 
@@ -125,7 +115,7 @@ class StackEpoch(EpochDefaults):
     def try_row(self, state: int) -> np.ndarray | None:
         """row() where all its parts are cached; None where something must be made first."""
         known = self.rows[state]
-        if known is not None or not self._rows.may_be_known(state):
+        if known is not None or not self._rows.may_be_known:
             return known
         with self._lock:
             if self.is_full:

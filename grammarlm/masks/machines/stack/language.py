@@ -11,13 +11,12 @@ import functools
 import operator
 from dataclasses import dataclass
 
+from grammarlm.grammars.cfg.assembly import Assembly
 from grammarlm.grammars.cfg.left_recursion import call_bits
-from grammarlm.grammars.cfg.pushdown import Entrance, Pushdown
+from grammarlm.grammars.cfg.pushdown import Entrance
 from grammarlm.grammars.lark.lexer import LexerState
-from grammarlm.grammars.lark.parser import LarkParser
 from grammarlm.grammars.lark.tables import LrTables
 from grammarlm.grammars.regular.byte_classes import EVERY_BYTE, BytePartition
-from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import ANYTHING, FOREVER, NIL, REP, Term
 from grammarlm.layout.stack import CALL, END, ENTER, LEX, LINE, POP
 from grammarlm.masks.machines.regular.liveness import Liveness
@@ -54,37 +53,33 @@ class StackLanguage(ProgramDefaults):
 
     def __init__(
         self,
-        start: object,
-        rules: Pushdown,
+        assembly: Assembly,
+        start: Term,
         lr: LrTables | None,
         partition: BytePartition,
-        algebra: Algebra,
         vocab: Vocabulary,
         limits: Limits,
         clock: Clock,
         liveness: Liveness,
-        parsers: list[LarkParser],
-        is_lark: bool,
-        border: Term = ANYTHING,
     ):
-        """`is_lark`: the program is one Lark grammar, but for `border`: what whole texts must satisfy besides."""
-        self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
-        self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
-        self.parsers, self.is_lark = parsers, is_lark and border is ANYTHING
-        self.whole = parsers[0].lexer if is_lark else None  # the lexer of the Lark grammar that it is, but for a border
+        border, parsers = assembly.border, assembly.parsers
+        self.start_state, self.rules, self.lr, self.byte_sets = start, assembly.machine, lr, partition
+        self.algebra, self.liveness = assembly.algebra, liveness
+        self.vocab, self.limits, self.clock = vocab, limits, clock
+        self.parsers, self.is_lark = parsers, assembly.is_lark and border is ANYTHING
+        # The lexer of the Lark grammar that it is, but for a border.
+        self.whole = parsers[0].lexer if assembly.is_lark else None
         self.facts = token_facts(vocab)
         self.lock = shared_lock(PROGRAM)  # the automaton's; writers hold it
         # A text of the LR parser is the whole text: no rule goes on after it.
-        self.lr_alone = isinstance(start, Term) and all(
-            target is NIL and not start.nullable for _, target in algebra.edges(start)
-        )
+        self.lr_alone = all(target is NIL and not start.nullable for _, target in self.algebra.edges(start))
         self.start = (Thread(start, (), border),)
         # A border on the whole text reads past special tokens, which add nothing to it; a lexeme's border ends before
         # one.
         self.border_reads_on = border is not ANYTHING
         # The tokens that the grammar names, by id: each has a column after those of the bytes. Some may be text.
-        self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
-        self.named_texts = frozenset(token for token in rules.tokens if self.facts.is_text[token])
+        self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(self.rules.tokens)}
+        self.named_texts = frozenset(token for token in self.rules.tokens if self.facts.is_text[token])
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.missing_bytes = [b for b in range(256) if (used & ~self.facts.single_bytes) >> b & 1]

@@ -9,11 +9,10 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
-from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import Field
 
-from .arena import FIRST_REAL, B, Q, StackArena
+from .arena import ANSWERS, FIRST_REAL, B, Q, StackArena
 from .program import StackProgram
 
 ACCEPTED = object()  # the pseudo-state ACCEPT, as an object
@@ -28,7 +27,7 @@ class StackNumbers:
         self.objects: list[object] = [None] * FIRST_REAL  # the states that the numbers stand for
         self._borders: dict[Term, int] = {NOTHING: 0, ANYTHING: 1}
         self.border_terms: list[Term] = [NOTHING, ANYTHING]  # the borders
-        self.move_count = self.verdict_count = self._judged = 0
+        self.move_count = self.verdict_count = 0
         if program.lr:
             number_of = {lexer: self.number(lexer) for lexer in dict.fromkeys(program.lr.lexers)}
             arena.put(Field.LR_LEXER, np.array([*map(number_of.__getitem__, program.lr.lexers)], np.int32))
@@ -99,23 +98,20 @@ class StackNumbers:
         self.verdict_count += 1
         return row
 
-    def remember_pair(self, b: int, c: int, conjunction: int) -> None:
-        table = self.arena.array(Field.B_AND)
-        if 2 * int((table[:, 0] >= 0).sum()) >= len(table):
-            self.arena.grow(Field.B_AND)
-        entries.remember_pair(self.arena.address, min(b, c) << 32 | max(b, c), conjunction)
+    def answer(self, question: Sequence[int], value: int) -> None:
+        """Stores the answer to a kernel's question, where the kernel looked for it."""
+        q, s, b, slot, entry = question
+        arena = self.arena
+        number = int(arena.words[Field.ANSWER_COUNT])
+        if number == len(arena.array(Field.ANSWERS)):
+            arena.grow(*ANSWERS)  # the kernel asks again, and looks in the longer table
+            return
+        arena.array(Field.ANSWERS)[number] = q, s, b, value
+        arena.array(Field.ANSWER_HASH)[slot] = entry | number
+        arena.words[Field.ANSWER_COUNT] = number + 1
 
-    def remember_verdict(self, q: int, stack: int, border: int, value: int) -> None:
-        self._judged += 1
-        if 2 * self._judged >= len(self.arena.array(Field.JUDGED)):
-            self.arena.grow(Field.JUDGED)
-        entries.remember_verdict(self.arena.address, q, stack, border, value)
-
-    def forget_verdicts(self, first_stack: int) -> None:
-        """Removes the verdicts on stacks from this number on: the numbers are used again."""
-        judged = self.arena.array(Field.JUDGED)
-        valid = judged[(judged[:, 0] >= 0) & (judged[:, 1] < first_stack)]
-        judged[:] = -1
-        for verdict in valid.tolist():
-            entries.remember_verdict(self.arena.address, *verdict)
-        self._judged = len(valid)
+    def forget_answers(self, first: int) -> None:
+        """Removes the answers from this number on."""
+        table = self.arena.array(Field.ANSWER_HASH)
+        table[table & layout.NUMBER >= first] = -1
+        self.arena.words[Field.ANSWER_COUNT] = first

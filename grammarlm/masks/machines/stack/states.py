@@ -11,7 +11,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
-from grammarlm.grammars.regular.terms import CAT, WORDS, Term
+from grammarlm.grammars.regular.terms import Term
 from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import LR_BASE, Field
@@ -19,29 +19,28 @@ from grammarlm.layout.stack_calls import ADVANCE_BYTES, ADVANCE_COLUMN
 from grammarlm.masks.runtime.collector import PATIENT
 
 from .arena import FIRST_REAL, StackArena
-from .arena_plan import Surveys
 from .language import Move
 from .numbers import StackNumbers
 from .program import StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
-AHEAD_LETTERS = 8  # letters of a string that are made together
 MOST_BORDERS = 1000  # up to this many, borders are made together
 ONE_WORD = (1 << 64) - 1
 
 
 class NeedsWalks(Exception):
-    """A survey has met a thread whose end depends on its whole stack, or which costs more than a walk."""
+    """A survey has met a thread whose end depends on its whole stack."""
 
 
 class StateMaker:
     """Answers of kernels, with all made that they are missing."""
 
-    def __init__(self, program: StackProgram, arena: StackArena, numbers: StackNumbers, surveys: Surveys):
-        self._program, self._arena, self._numbers, self._surveys = program, arena, numbers, surveys
+    def __init__(self, program: StackProgram, arena: StackArena, numbers: StackNumbers):
+        self._program, self._arena, self._numbers = program, arena, numbers
         self._address = arena.address
         self._finishes: dict[tuple[int, Any], bool] = {}  # by stack and outcome (proofs/liveness.py)
         self._is_signing = self._has_passing = False
+        self._lasting_answers = 0
 
     def ask(self, question: int, a: int, b: int = 0, c: int = 0) -> int:
         """The kernel's answer (layout/stack_calls.py); negative where something has to be made first."""
@@ -68,45 +67,30 @@ class StateMaker:
         return self.made(ADVANCE_BYTES, state, array.ctypes.data if len(array) else 0, len(array))
 
     def begin_signing(self) -> None:
-        """Stacks from MARK_S on are temporary until the end: verdicts on them are not used afterwards."""
+        """Stacks from MARK_S on are temporary until the end: answers about them are not used afterwards."""
         self._is_signing = True
+        self._lasting_answers = int(self._arena.words[Field.ANSWER_COUNT])
 
     def end_signing(self) -> None:
         self._is_signing = False
         if self._has_passing:
             self._has_passing = False
-            self._numbers.forget_verdicts(int(self._arena.words[Field.MARK_S]))
-
-    @property
-    def _prefers_walks(self) -> bool:
-        """Is a mask being made that a walk can make, if surveys cost too much?"""
-        return self._is_signing and self._surveys is Surveys.INSIDE
+            self._numbers.forget_answers(self._lasting_answers)
 
     def supply(self, code: int) -> None:
         """Makes what a kernel's negative answer asks for."""
         self._program.clock.check()
-        arena, numbers = self._arena, self._numbers
+        arena = self._arena
         reason, index = -code & 7, -code >> 3
-        needed = arena.array(Field.NEEDED)[: arena.words[Field.NEEDED_COUNT]].tolist()
-        arena.words[Field.NEEDED_COUNT] = 0
-        for number in needed:
-            self._expand_ahead(number)
         if reason in (layout.NEED_STATE, layout.NEED_LIVE):
             self._expand_ahead(index)
         elif reason == layout.NEED_BORDER:
             self._expand_borders(index)
-        elif reason == layout.NEED_AND:
-            b, c, _ = arena.array(Field.PAIR).tolist()
-            terms = numbers.border_terms[b], numbers.border_terms[c]
-            numbers.remember_pair(b, c, numbers.border(self._program.algebra.both(terms)))
-        elif reason == layout.NEED_VERDICT:
-            self._judge(*arena.array(Field.PAIR).tolist())
+        elif reason == layout.NEED_ANSWER:
+            question = arena.array(Field.QUESTION).tolist()
+            self._numbers.answer(question, self._answer(*question[:3]))
         elif reason == layout.FULL:
-            if self._prefers_walks and arena.is_full_of_remainders(index):
-                raise NeedsWalks
             arena.grow_full(index)
-        elif self._prefers_walks:
-            raise NeedsWalks
         else:
             raise LimitExceeded(
                 f"the text so far can be read in more than {layout.WIDEST:,} ways at once; make the grammar less ambiguous"
@@ -117,15 +101,13 @@ class StateMaker:
     def _expand_ahead(self, number: int) -> None:
         """Makes a state and those reachable from it by bytes: a walk over tokens that needs one needs the others next."""
         done = layout.EXPANDED | layout.LIVE_KNOWN
-        terms = AHEAD_TERMS if self._surveys is Surveys.EVERYWHERE else 1
+        terms = 1 if self._program.lr is None else AHEAD_TERMS
         array, objects = self._arena.array, self._numbers.objects
         waiting, seen = [number], {number}
         for here in waiting:
             state, status = objects[here], int(array(Field.Q_STATUS)[here])
-            if status & layout.EXPANDED:
-                targets = array(Field.Q_NEXT)[here].tolist()
-            else:
-                targets = self._expand_word(here, state) or self._expand(here, state)
+            is_made = status & layout.EXPANDED
+            targets = array(Field.Q_NEXT)[here].tolist() if is_made else self._expand(here, state)
             if not status & layout.LIVE_KNOWN:
                 self._find_live(here, state)
             if len(waiting) < (AHEAD if isinstance(state, LexerState) else terms):
@@ -134,37 +116,6 @@ class StateMaker:
                     if after >= FIRST_REAL and statuses[after] & done != done:
                         seen.add(after)
                         waiting.append(after)
-
-    def _expand_word(self, number: int, state: object) -> list[int]:
-        """Makes a state before a string, and those within it, as `_expand` would one by one; none where there is no string."""
-        program, numbers = self._program, self._numbers
-        if not isinstance(state, Term) or program.trust.level != layout.UNCHECKED:
-            return []
-        head = state.parts[0] if state.kind == CAT else state
-        if head.kind != WORDS or head.nullable or head.data[2] != head.data[1] + 1:
-            return []
-        words, low, _, depth = head.data
-        letters = words.value[low][depth : depth + AHEAD_LETTERS]
-        if len(letters) < 2 or 4 * (len(numbers.objects) + len(letters)) > program.limits.max_states:
-            return []
-        class_of, edges, known = program.byte_sets.class_of, program.algebra.edges, numbers.known
-        row, made, columns = number, [number], []
-        for letter in letters:
-            ((_, state),) = edges(state)
-            columns.append(int(class_of[letter]))
-            after = known.get(state)
-            if after is not None:
-                made.append(after)
-                break
-            row = numbers.number(state)
-            made.append(row)
-        rows = np.zeros((len(columns), program.columns), np.int32)
-        rows[range(len(columns)), columns] = made[1:]
-        array = self._arena.array
-        array(Field.Q_NEXT)[made[:-1]] = rows
-        array(Field.Q_MOVES)[made[:-1]] = numbers.move_count, 0
-        array(Field.Q_STATUS)[made[:-1]] |= layout.EXPANDED | layout.READS
-        return made[-1:]
 
     def _expand(self, number: int, state: object) -> list[int]:
         """Makes a state's row; returns the states in it."""
@@ -252,22 +203,23 @@ class StateMaker:
         self._arena.array(Field.B_NEXT)[number] = row
         self._arena.array(Field.B_STATUS)[number] |= layout.EXPANDED
 
-    # ------------------------------------------------------------------ verdicts
+    # ------------------------------------------------------------------ answers
 
-    def _judge(self, q: int, stack: int, border: int) -> None:
-        """Stores the verdict on a state under a border (stack < 0: -1 - the lexer of its context), or on a thread."""
+    def _answer(self, q: int, stack: int, border: int) -> int:
+        """The verdict on a state under a border (stack < 0: -1 - the lexer of its context), or on a thread; where the state is 0,
+        the conjunction of two borders."""
         trust, numbers = self._program.trust, self._numbers
         state, term = numbers.objects[q], numbers.border_terms[border]
+        if q == 0:
+            return numbers.border(self._program.algebra.both((numbers.border_terms[stack], term)))
         if stack < 0:
             verdict = trust.verdict(state, term, numbers.objects[-1 - stack])
-            value = numbers.add_verdict(self._as_words(verdict.surely) + self._as_words(verdict.maybe))
-        else:
-            self._find_bottom(stack)
-            # A temporary stack: its number is used again after this mask.
-            passing = self._is_signing and stack >= self._arena.words[Field.MARK_S]
-            self._has_passing = self._has_passing or bool(passing)
-            value = int(trust.liveness.alive_on(state, term, stack, self._look, {} if passing else self._finishes))
-        numbers.remember_verdict(q, stack, border, value)
+            return numbers.add_verdict(self._as_words(verdict.surely) + self._as_words(verdict.maybe))
+        self._find_bottom(stack)
+        # A temporary stack: its number is used again after this mask.
+        passing = self._is_signing and stack >= self._arena.words[Field.MARK_S]
+        self._has_passing = self._has_passing or bool(passing)
+        return int(trust.liveness.alive_on(state, term, stack, self._look, {} if passing else self._finishes))
 
     def _look(self, stack: int) -> list[tuple[object, int]]:
         """(top, stack below) of each stack that this one stands for; the empty one's top is None."""

@@ -7,13 +7,11 @@ import functools
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.layout import stack as layout
 from grammarlm.layout import stack_calls as codes
 from grammarlm.layout.stack import Field
-from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
-DRAFT_NODES = (Field.DRAFT_BYTE, Field.DRAFT_DEPTH, Field.DRAFT_END, Field.DRAFT_FIRST, Field.DRAFT_COUNT)
+DRAFT_NODES = (Field.DRAFT_BYTE, Field.DRAFT_DEPTH, Field.DRAFT_END, Field.DRAFT_FIRST)
 GROWING = {
     codes.FULL_DRAFT_NODES: DRAFT_NODES,
     codes.FULL_DRAFT_ENTRIES: (Field.DRAFT_TOKEN,),
@@ -40,25 +38,20 @@ class SurveyScratch:
         self.arrays: dict[Field, np.ndarray] = {
             Field.LEAVES: np.zeros((nodes, 2), np.int32),
             Field.BY_GROUP: np.zeros(nodes, np.int32),
-            Field.DRAFT_ROW: np.zeros(vocab.words + 1, np.int32),
+            Field.DRAFT_ROW: np.zeros(vocab.words, np.int32),
             Field.DRAFT_TOKENS: np.zeros(codes.FEW + 1, np.int32),
             Field.POOL: np.zeros((2 * nodes, 2), np.int32),
             Field.DRAFT_BYTE: np.zeros(nodes, np.uint8),
             Field.DRAFT_DEPTH: np.zeros(nodes, np.uint16),
             Field.DRAFT_END: np.zeros(nodes, np.int32),
             Field.DRAFT_FIRST: np.zeros(nodes, np.int32),
-            Field.DRAFT_COUNT: np.zeros(nodes, np.int32),
             Field.DRAFT_TOKEN: np.zeros((nodes, 2), np.int32),
-            Field.DRAFTS: np.zeros((codes.GROUPS, 5), np.int64),
             Field.AGENDA: np.zeros((codes.AGENDA_LENGTH, 4), np.int32),
             Field.SIGNATURE: np.zeros(codes.SIGNATURE_LENGTH, np.int32),
             Field.SUSPENDED: np.zeros(codes.SUSPENDED_LENGTH, np.int64),
-            Field.SUSPENDED_PATH: np.zeros(token_facts(vocab).deepest + 2, np.int32),
             Field.TALLY: np.zeros(codes.TALLY, np.int64),
-            Field.SLOTS: np.zeros(codes.SLOTS, np.int16),
             Field.ADMITS: np.zeros(codes.GROUPS * codes.MOST_CLASSES, np.uint8),
             Field.ENDS: np.zeros((2, 3 + codes.GROUPS), np.int64),
-            Field.STAYING: np.zeros((layout.STAYING, 2), np.int64),
         }
         self._note_addresses()
 

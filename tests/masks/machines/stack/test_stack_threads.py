@@ -56,7 +56,8 @@ OF_ONE_LENGTH = {
     "S_CAPACITY": (["S_PARENT", "S_SYMBOL", "S_CLASS"], ["S_HASH"]),
     "K_CAPACITY": (["K_LEXER", "K_LIVE"], []),
     "C_CAPACITY": (["C_OFFSET", "C_LENGTH", "C_ACCEPTS", "C_ROW", "C_KIND"], ["C_HASH"]),
-    "X_NODE_CAPACITY": (["X_BYTE", "X_DEPTH", "X_END", "X_FIRST", "X_COUNT"], []),
+    "X_NODE_CAPACITY": (["X_BYTE", "X_DEPTH", "X_END", "X_FIRST"], []),
+    "ANSWER_COUNT": (["ANSWERS"], ["ANSWER_HASH"]),
     "SURVEY_CAPACITY": (["SURVEY", "SURVEY_KEY"], ["SURVEY_HASH"]),
 }
 

@@ -133,10 +133,8 @@ def generations_of_walks(constraint: gl.Constraint, length: int | None) -> int:
     return len(generations)
 
 
-@pytest.mark.parametrize("surveys", [None, True])
 @pytest.mark.parametrize("length", [None, 57])
-def test_masks_over_unions(surveys: bool | None, length: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StackEpoch, "uses_surveys", surveys)
+def test_masks_over_unions(length: int | None) -> None:
     assert generations_of_walks(gl.compile(limited(length), BYTES), length) == 1
 
 

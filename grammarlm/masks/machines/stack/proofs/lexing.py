@@ -84,6 +84,10 @@ class Lexing:
                     out.append((target, left))
         return out
 
+    def start_in(self, context: LexerState) -> LexerState:
+        """The state in which lexemes begin where the parser's context has this start state."""
+        return context
+
     def next(self, state: LexerState, start: LexerState, border: Term) -> tuple[Commits, frozenset[Term]]:
         """(the next lexemes that are not ignored, the borders under which the text may end), after any ignored ones.
 
@@ -107,3 +111,20 @@ class Lexing:
             ends = frozenset(left for at, left in seen if at is start)
             known = self._next[key] = frozenset(read), ends
         return known
+
+
+class AnyLexeme:
+    """In place of `Lexing`: any terminal may come next, and the text may end, so that only a parser's tables are in the way."""
+
+    def __init__(self, algebra: Algebra, ignored: list[bool]):
+        self.algebra = algebra
+        terminals = (terminal for terminal, skipped in enumerate(ignored) if not skipped)
+        self._next = frozenset((terminal, ANYTHING) for terminal in terminals), frozenset([ANYTHING])
+        self._start: LexerState | None = None
+
+    def start_in(self, context: LexerState) -> LexerState:
+        self._start = self._start or context  # contexts do not differ
+        return self._start
+
+    def next(self, state: LexerState, start: LexerState, border: Term) -> tuple[Commits, frozenset[Term]]:
+        return self._next

@@ -18,6 +18,7 @@ forbidden until another is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -29,14 +30,15 @@ from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 from grammarlm.layout.stack import CALL, ENTER, POP
 from grammarlm.masks.machines.stack.language import StackLanguage, Thread
 
-from .lexing import UNDECIDED, Lexing
+from .lexing import UNDECIDED, AnyLexeme, Lexing
 
 Stack = TypeVar("Stack", bound=Hashable)  # any representation of stacks
 
 
-class At(NamedTuple):
+@dataclass(frozen=True, eq=False, slots=True)
+class At:
     """Where the lexer stands: its state, its context (the start state), the border, and which terminals may not come
-    next (as bits)."""
+    next (as bits). Equal ones are one object, whose hash costs nothing."""
 
     state: LexerState
     start: LexerState
@@ -88,6 +90,16 @@ Goal = InRule | OnTop | Under
 Outcome = Any  # by the kind of goal
 
 
+class Found:
+    """The outcomes of a goal so far, and to which goals they pass, and how."""
+
+    __slots__ = ("goal", "outcomes", "users")
+
+    def __init__(self, goal: Goal):
+        self.goal, self.outcomes = goal, set[Outcome]()
+        self.users: list[tuple[Found, object]] = []
+
+
 class Trusting(Protocol):
     """What is proved of borders (trust.py)."""
 
@@ -99,7 +111,7 @@ class Trusting(Protocol):
 class StackLiveness:
     """Outcomes and answers, memoised until `forget`."""
 
-    def __init__(self, program: StackLanguage, lexing: Lexing, trust: Trusting | None):
+    def __init__(self, program: StackLanguage, lexing: Lexing | AnyLexeme, trust: Trusting | None):
         """`trust`: a thread under a border that it trusts counts as alive without a search."""
         self.program, self.lexing, self.trust = program, lexing, trust
         self.forget()
@@ -128,17 +140,31 @@ class StackLiveness:
         """Of each state: its reductions, each with its lookaheads as bits."""
         found: list[dict[int, int]] = []
         for row in self._action:
-            rules = sorted({-a - 1 for a in row if a < 0})
-            found.append({rule: sum(1 << t for t, a in enumerate(row) if a == -rule - 1) for rule in rules})
+            reductions: dict[int, int] = {}
+            for terminal, action in enumerate(row):
+                if action < 0:
+                    reductions[-action - 1] = reductions.get(-action - 1, 0) | 1 << terminal
+            found.append(reductions)
         return found
 
     def forget(self) -> None:
-        self._outcomes: dict[Goal, set[Outcome]] = {}
-        self._users: dict[Goal, list[tuple[Goal, object]]] = {}
-        self._linked: set[tuple[Goal, Goal, object]] = set()
-        self._unopened: list[Goal] = []
-        self._facts: list[tuple[Goal, Outcome]] = []
-        self._positions: dict[Goal, None] = {}  # goals to check besides those on stacks: see all_live
+        self._found: dict[Goal, Found] = {}
+        self._linked: set[tuple[Found, Found, object]] = set()
+        self._unopened: list[Found] = []
+        self._facts: list[tuple[Found, Outcome]] = []
+        self._positions: list[Goal] = []  # goals to check besides those on stacks: see all_live
+        self._before: dict[tuple[int, Term], Found] = {}  # LR states before a lexeme, by border
+        self._after: dict[
+            tuple[int, int, At], Found | None
+        ] = {}  # by LR state, what is on top of it after a nonterminal
+        self._places: dict[tuple[LexerState, LexerState, Term, int], At] = {}
+
+    def _at(self, state: LexerState, start: LexerState, border: Term, forbidden: int) -> At:
+        key = state, start, border, forbidden
+        known = self._places.get(key)
+        if known is None:
+            known = self._places[key] = At(*key)
+        return known
 
     # ------------------------------------------------------------------ threads
 
@@ -162,7 +188,7 @@ class StackLiveness:
         if isinstance(state, LexerState) and state.lexer.shifts:
             ((top, stack),) = look(stack)
             assert isinstance(top, int)
-            outcomes = self.outcomes(OnTop(top, At(state, self._lr.lexers[top], border, 0)))
+            outcomes = self.outcomes(OnTop(top, self._at(state, self._lr.lexers[top], border, 0)))
         else:
             outcomes = self.outcomes(InRule(state, border))
         return any(self._comes_to_end(outcome, stack, look, known) for outcome in outcomes)
@@ -221,9 +247,7 @@ class StackLiveness:
         every outcome must let the text end. Also checked: the positions after something ignored, and what a nonterminal
         that was read leaves to its stack.
         """
-        bottom = [InRule(thread.state, thread.border) for thread in threads]
-        for goal in bottom:
-            self._want(goal)
+        bottom = [self._want(InRule(thread.state, thread.border)) for thread in threads]
         asked = 0
         while self._unopened or self._facts or asked < len(self._positions):
             if len(self._linked) > most:
@@ -231,21 +255,21 @@ class StackLiveness:
             if self._unopened or self._facts:
                 self._go_on()
             else:
-                positions = list(self._positions)[asked:]
+                positions = self._positions[asked:]
                 asked += len(positions)
                 for position in positions:
                     self._want(position)
-        return all(self._outcomes.values()) and all(
-            outcome == ALIVE or outcome.nullable for goal in bottom for outcome in self._outcomes[goal]
+        return all(found.outcomes for found in self._found.values()) and all(
+            outcome == ALIVE or outcome.nullable for found in bottom for outcome in found.outcomes
         )
 
     # ------------------------------------------------------------------ the fixpoint
 
     def outcomes(self, goal: Goal) -> set[Outcome]:
-        self._want(goal)
+        found = self._want(goal)
         while self._unopened or self._facts:
             self._go_on()
-        return self._outcomes[goal]
+        return found.outcomes
 
     def _go_on(self) -> None:
         self.program.clock.tick()
@@ -253,66 +277,72 @@ class StackLiveness:
             self._open(self._unopened.pop())
             return
         of, outcome = self._facts.pop()
-        for user, how in list(self._users[of]):
+        for user, how in list(of.users):
             self._arrive(user, how, outcome)
 
-    def _want(self, goal: Goal) -> None:
-        if goal not in self._outcomes:
-            if len(self._outcomes) >= self.program.limits.max_states:
+    def _want(self, goal: Goal) -> Found:
+        found = self._found.get(goal)
+        if found is None:
+            if len(self._found) >= self.program.limits.max_states:
                 raise UnsupportedFeature(UNDECIDED.format("too many states under too many borders"))
-            self._outcomes[goal], self._users[goal] = set(), []
-            self._unopened.append(goal)
+            found = self._found[goal] = Found(goal)
+            self._unopened.append(found)
+        return found
 
-    def _add(self, goal: Goal, outcome: Outcome) -> None:
-        if outcome not in self._outcomes[goal]:
-            self._outcomes[goal].add(outcome)
-            self._facts.append((goal, outcome))
+    def _add(self, found: Found, outcome: Outcome) -> None:
+        if outcome not in found.outcomes:
+            found.outcomes.add(outcome)
+            self._facts.append((found, outcome))
 
-    def _link(self, goal: Goal, user: Goal, how: object) -> None:
-        """An outcome of the goal passes to its user: directly (None), after an LR state (int), or after a return state."""
-        if (goal, user, how) in self._linked:
+    def _link(self, found: Found, user: Found, how: object) -> None:
+        """An outcome passes to a user: directly (None), after an LR state (int), or after a return state."""
+        if (found, user, how) in self._linked:
             return
-        self._linked.add((goal, user, how))
-        self._want(goal)
-        self._users[goal].append((user, how))
-        for outcome in list(self._outcomes[goal]):
+        self._linked.add((found, user, how))
+        found.users.append((user, how))
+        for outcome in list(found.outcomes):
             self._arrive(user, how, outcome)
 
-    def _arrive(self, user: Goal, how: object, outcome: Outcome) -> None:
+    def _arrive(self, user: Found, how: object, outcome: Outcome) -> None:
         if how is None or outcome == ALIVE:
             self._add(user, outcome)
         elif not isinstance(how, int):
-            self._link(InRule(how, outcome), user, None)
+            self._link(self._want(InRule(how, outcome)), user, None)
         elif isinstance(outcome, Ended):
             self._add(user, outcome.border)
         elif outcome.more:
-            self._add(user, outcome._replace(more=outcome.more - 1))
+            self._add(user, Reduced(outcome.more - 1, outcome.nonterminal, outcome.at))
         else:
             self._push(user, how, outcome.nonterminal, outcome.at)
 
-    def _push(self, user: Goal, state: int, nonterminal: int, at: At) -> None:
+    def _push(self, user: Found, state: int, nonterminal: int, at: At) -> None:
         """The nonterminal has been read on top of the LR state."""
-        target = self._goto[state][nonterminal]
-        if self.trust is None:
-            self._positions[Under(state, Reduced(0, nonterminal, at))] = None
-        if target >= 0:
-            self._link(OnTop(target, at), user, state)
+        key = state, nonterminal, at
+        if key not in self._after:
+            target = self._goto[state][nonterminal]
+            self._after[key] = self._want(OnTop(target, at)) if target >= 0 else None
+            if self.trust is None:
+                self._positions.append(Under(state, Reduced(0, nonterminal, at)))
+        found = self._after[key]
+        if found is not None:
+            self._link(found, user, state)
 
-    def _open(self, goal: Goal) -> None:
+    def _open(self, found: Found) -> None:
+        goal = found.goal
         if isinstance(goal, OnTop):
-            self._open_lr(goal)
+            self._open_lr(found, goal)
         elif isinstance(goal, Under):
-            self._arrive(goal, goal.state, goal.outcome)
+            self._arrive(found, goal.state, goal.outcome)
         else:
-            self._open_rule(goal)
+            self._open_rule(found, goal)
 
     # ------------------------------------------------------------------ LR states
 
-    def _open_lr(self, goal: OnTop) -> None:
+    def _open_lr(self, found: Found, goal: OnTop) -> None:
         lr, state, at = self._lr, goal.state, goal.at
         row = self._action[state]
         if self._is_trusted(at):
-            self._add(goal, ALIVE)
+            self._add(found, ALIVE)
             return
         read, ends = self.lexing.next(at.state, at.start, at.border)
         if self.program.lr_alone:  # nothing comes after the parser's text
@@ -322,28 +352,30 @@ class StackLiveness:
             following |= 1 << terminal
             if row[terminal] > 0 and not at.forbidden >> terminal & 1:
                 target = row[terminal] - 1
-                self._link(self._begun(target, border), goal, state)
+                self._link(self._begun(target, border), found, state)
         for rule, lookaheads in self._reductions[state].items():
             if not lookaheads & following & ~at.forbidden:
                 continue
             length, nonterminal = self._rules[rule]
-            after = at._replace(forbidden=at.forbidden | lr.lost.get((state, rule), 0))
+            after = self._at(at.state, at.start, at.border, at.forbidden | lr.lost.get((state, rule), 0))
             if length:
-                self._add(goal, Reduced(length - 1, nonterminal, after))
+                self._add(found, Reduced(length - 1, nonterminal, after))
             else:
-                self._push(goal, state, nonterminal, after)
+                self._push(found, state, nonterminal, after)
         if row[-1] > 0 and not at.forbidden >> (len(row) - 1) & 1:
             for border in ends:
-                self._add(goal, Ended(border))
+                self._add(found, Ended(border))
 
-    def _begun(self, state: int, border: Term) -> OnTop:
+    def _begun(self, state: int, border: Term) -> Found:
         """The LR state before a lexeme; the positions after ignored lexemes are goals of their own."""
-        start = self._lr.lexers[state]
-        at = At(start, start, border, 0)
-        if self.trust is None:
-            _, borders = self.lexing.next(start, start, border)
-            self._positions.update((OnTop(state, at._replace(border=left)), None) for left in borders)
-        return OnTop(state, at)
+        found = self._before.get((state, border))
+        if found is None:
+            start = self.lexing.start_in(self._lr.lexers[state])
+            found = self._before[state, border] = self._want(OnTop(state, self._at(start, start, border, 0)))
+            if self.trust is None:
+                _, borders = self.lexing.next(start, start, border)
+                self._positions += [OnTop(state, self._at(start, start, left, 0)) for left in borders]
+        return found
 
     def _is_trusted(self, at: At) -> bool:
         is_between = at.state is at.start and not at.forbidden
@@ -351,14 +383,14 @@ class StackLiveness:
 
     # ------------------------------------------------------------------ rules and lexemes that are frames
 
-    def _open_rule(self, goal: InRule) -> None:
+    def _open_rule(self, found: Found, goal: InRule) -> None:
         program, algebra = self.program, self.lexing.algebra
         state, border = goal
         if isinstance(state, Entrance):
-            self._link(self._begun(state.lr_state, border), goal, None)
+            self._link(self._begun(state.lr_state, border), found, None)
             return
         if self.trust is not None and self.trust.is_between(state) and self.trust.trusts(border):
-            self._add(goal, ALIVE)
+            self._add(found, ALIVE)
             return
         edges, moves, tokens = program.expand(state)
         for kind, operand, other in moves:
@@ -366,19 +398,19 @@ class StackLiveness:
                 assert isinstance(other, Term)
                 left = algebra.both((border, other))
                 if left is not NOTHING and program.is_alive(left):
-                    self._add(goal, left)
+                    self._add(found, left)
             elif kind == CALL:
-                self._link(InRule(operand, border), goal, other)
+                self._link(self._want(InRule(operand, border)), found, other)
             else:
                 assert kind == ENTER
         for bits, target in edges:
             if border is ANYTHING:
-                self._link(InRule(target, ANYTHING), goal, None)
+                self._link(self._want(InRule(target, ANYTHING)), found, None)
                 continue
             for more, left in algebra.edges(border):
                 if bits & more and program.is_alive(left):
-                    self._link(InRule(target, left), goal, None)
+                    self._link(self._want(InRule(target, left)), found, None)
         if program.border_reads_on or border.nullable:
             after = border if program.border_reads_on else ANYTHING
             for _, target in tokens:
-                self._link(InRule(target, after), goal, None)
+                self._link(self._want(InRule(target, after)), found, None)

@@ -14,6 +14,7 @@ A **verdict** of a state under a border gives two sets of terminals: those that 
 
 from __future__ import annotations
 
+import sys
 import weakref
 from functools import cached_property
 from typing import NamedTuple
@@ -21,21 +22,21 @@ from typing import NamedTuple
 import numpy as np
 
 from grammarlm.grammars.cfg.pushdown import Entrance
+from grammarlm.grammars.lark.lalr_states import bits
 from grammarlm.grammars.lark.lexer import LexerState, Terminal
+from grammarlm.grammars.lark.tables import LrTables
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 from grammarlm.layout.stack import DOUBTS, EVERYTHING, UNCHECKED
-from grammarlm.masks.machines.stack.language import StackLanguage
+from grammarlm.masks.machines.stack.language import StackLanguage, Thread
 
-from .lexing import Lexing
+from .lexing import AnyLexeme, Lexing
 from .liveness import StackLiveness
-from .lr_ends import always_ends
 from .samples import Samples, find_samples
 
 MOST_LINKS = 20_000  # limit of links between goals, when proving that there are no dead ends at all
 LONGEST_SEARCH = 60_000  # states of a large terminal, searched to decide whether its lexemes can be finished
 UNKNOWN_END = "whether its lexemes can be finished is not known without a look at each of its positions"
 ALL = -1  # every terminal, as bits
-BLOCK = 16  # terminals that are looked at together
 
 
 def _as_bits(rows: np.ndarray) -> list[int]:
@@ -100,11 +101,24 @@ class Trust:
     def _proves_lexer(self) -> bool:
         """Looks for a theorem about the lexer; False where there is none, or one that leaves some positions out."""
         lr = self.program.lr
-        if self.whole is None or (lr is not None and not always_ends(lr, self.program.clock.tick)):
+        if self.whole is None or (lr is not None and not self._parser_ends(lr)):
             return False
         tick, following = self.program.clock.tick, self._following
         self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), tick, following)
         return self.samples is not None
+
+    def _parser_ends(self, lr: LrTables) -> bool:
+        """Can every stack be brought to its end, if any terminal may come next?
+
+        Yes where no conflict was resolved against a reduction and every nonterminal derives something: the parser then reads
+        exactly the texts of its grammar and stops at the first terminal that continues none of them. A resolved conflict
+        removes texts, and with them perhaps the only way out of a state.
+        """
+        if not lr.productive or not lr.lost:
+            return lr.productive
+        lexing = AnyLexeme(self.program.algebra, self.lexing.ignored)
+        whole = Thread(self.program.start_state, (), ANYTHING)
+        return StackLiveness(self.program, lexing, None).all_live([whole], sys.maxsize)
 
     @cached_property
     def _takes(self) -> np.ndarray:
@@ -120,15 +134,12 @@ class Trust:
         lr = self.program.lr
         if lr is None:
             return None
-        found = np.zeros((lr.action.shape[1] - 1, lr.action.shape[1]), bool)
-        into = np.full(len(lr.action), -1)  # a state is entered by one symbol
+        found, takes = [0] * len(lr.ignored), _as_bits(self._takes)
         states, terminals = np.nonzero(lr.action[:, :-1] > 0)
-        into[lr.action[states, terminals] - 1] = terminals
-        entered = np.argsort(into, kind="stable")[np.count_nonzero(into < 0) :]
-        begins = np.flatnonzero(np.diff(into[entered], prepend=-1))
-        if len(entered):
-            found[into[entered[begins]]] = np.logical_or.reduceat(self._takes[entered], begins)
-        return _as_bits(found)
+        entered = zip((lr.action[states, terminals] - 1).tolist(), terminals.tolist(), strict=True)
+        for state, terminal in dict(entered).items():  # a state is entered by one symbol
+            found[terminal] |= takes[state]
+        return found
 
     @cached_property
     def _in_context(self) -> dict[LexerState, int]:
@@ -153,19 +164,10 @@ class Trust:
         if lr is None:
             return None
         states = (lr.action[:, :-1] != 0) | (lr.ignored != 0)
-        packed = np.packbits(states, axis=1, bitorder="little")
-        contexts = [
-            *{row.tobytes(): at for at, row in enumerate(packed)}.values()
-        ]  # np.unique would import numpy.ma, 25 ms
-        states, packed = states[contexts].T, packed[contexts]
-        found: list[int] = []
-        for first in range(0, len(states), BLOCK):
-            terminal, context = np.nonzero(states[first : first + BLOCK])
-            begins = np.flatnonzero(np.diff(terminal, prepend=-1))
-            rows = np.zeros((len(states[first : first + BLOCK]), packed.shape[1]), np.uint8)
-            if len(terminal):
-                rows[terminal[begins]] = np.bitwise_or.reduceat(packed[context], begins)
-            found += [int.from_bytes(row.tobytes(), "little") for row in rows]
+        found = [0] * len(lr.ignored)
+        for context in set(_as_bits(states)):
+            for terminal in bits(context):
+                found[terminal] |= context
         return found
 
     def _pairs(self) -> set[tuple[int, int]]:
@@ -252,10 +254,10 @@ class Trust:
         """Does the state read some byte after which the border accepts everything?"""
         edges, _, _ = self.program.expand(state)
         freeing = 0
-        for bits, left in self.program.algebra.edges(border):
+        for read, left in self.program.algebra.edges(border):
             if left is ANYTHING:
-                freeing |= bits
-        return any(bits & freeing for bits, _ in edges)
+                freeing |= read
+        return any(read & freeing for read, _ in edges)
 
     def _lexer_verdict(self, state: LexerState, border: Term, context: object) -> Verdict:
         """Breadth-first search until every terminal that the state may become is sure, or all is seen."""
