@@ -1,8 +1,11 @@
 """The kernel of the JSON machine as Python calls it: its operations, and sizes that both sides know."""
 
 from .constants import Constants
+from .numbers import Number
 
-FILL, ADVANCE, READ, ENDS, BASE, SURVEY, REHASH, MOVE, PLACE, FORGET, NODES = range(11)  # operations of `json_call`
+FILL, ADVANCE, READ, ENDS, BASE, SURVEY, REHASH, MOVE, PLACE, FORGET, NODES, RESTS = range(
+    12
+)  # operations of `json_call`
 
 FULL_STORE = 1  # what FILL returns where a store had no room for a row
 KEY_WORDS = 7  # of the key of a cached row
@@ -22,6 +25,21 @@ class Nodes(Constants):
     ROW_BYTES = 2
     FIRST = 3  # from here on the tokens, then the parents (-1: the state now), then room for COUNT + 1 records
     LENGTH = 4
+
+
+class Rests(Constants):
+    """Indices into the array that is the argument `rests`: a number that has begun, and which texts that end it are looked for."""
+
+    ROW = 0  # of the program
+    X = 1
+    Y = 2
+    SHORTEST = 3  # bytes
+    LONGEST = 4
+    WITH_EXPONENT = 5  # 1: the texts must have one; 0: none may have one
+    MOST = 6  # of the texts
+    TEXTS = 7  # uint8 [MOST * (LONGEST + 1)]
+    TIGHT = 8  # room for a number's row
+    LENGTH = 8 + Number.LENGTH
 
 
 class Survey(Constants):

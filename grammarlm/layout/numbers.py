@@ -9,23 +9,21 @@ class Number(Constants):
 
     FLAGS = 0
     DIGITS = 1
-    ZEROS = 2
-    EXPONENT_DIGITS = 3
-    FINEST = 4
-    STEP = 5
-    POWERS = 6
-    MODULUS = 7
-    EXCLUDED = 8
-    EXCLUDED_AT = 9
-    RUN = 10
-    FARTHEST = 11
-    POSITIVE = 12  # bounds of positive numbers: see Bound
-    NEGATIVE = 18  # likewise
-    EASY = 24
-    COARSEST = 25
-    FINEST_STEP = 26
-    LARGEST_EXPONENT = 27
-    LENGTH = 28
+    ZEROS = 2  # most zeros after the point of 0
+    LEAST = 3  # the power of ten of the first digit of the smallest numbers that are written without an exponent
+    BELOW, ABOVE = 4, 5  # powers of ten of numbers written with an exponent: up to BELOW, from ABOVE on
+    EXPONENT_DIGITS = 6
+    FINEST = 7
+    STEP = 8
+    POWERS = 9
+    MODULUS = 10
+    EXCLUDED = 11
+    EXCLUDED_AT = 12
+    RUN = 13
+    FARTHEST = 14
+    POSITIVE = 15  # bounds of positive numbers: see Bound
+    NEGATIVE = 21  # likewise
+    LENGTH = 27
 
 
 class Bound(Constants):
@@ -45,15 +43,13 @@ class Flag(Constants):
     ZERO = 1
     PLAIN = 2
     SPELLED = 4
-    SYMMETRIC = 8
-    STEPS = 16
-    OPEN = 32  # any digits can be continued to a valid value
-    SINGLE = 64  # one value: the offset and size of its text (see `number_ended`) in the blob precede the row
-    TIDY = 128  # only as json.dumps writes numbers; with PLAIN: only integers
+    STEPS = 8
+    OPEN = 16  # no bound but 0, and no steps: any digits can be continued to a valid value
+    SINGLE = 32  # one value: the offset and size of its text (see `number_ended`) in the blob precede the row
+    TIDY = 64  # only as json.dumps writes numbers; with PLAIN: only integers
 
 
-LEAST_TIDY, MOST_TIDY = -4, 15  # powers of ten that are written without an exponent
-NEVER_EASY = 1 << 20
+LEAST_TIDY, MOST_TIDY = -4, 15  # powers of ten that Python's repr writes without an exponent
 
 # Phases: the low four bits of x. Up to NOUGHTS only zeros were read.
 START, MINUS, NOUGHT, NOUGHT_POINT, NOUGHTS, INTEGER, POINT, FRACTION, EXPONENT, SIGNED, POWER = range(11)
@@ -65,3 +61,5 @@ EQUAL, LESS, GREATER = 0, 1, 2  # order of the digits so far against as many of 
 EXPONENT_BITS = 18
 EXPONENT_BIAS = 1 << 17
 EXPONENT_MASK = (1 << EXPONENT_BITS) - 1
+REST_BITS = 10  # of each end of what may follow the digits of an exponent, see `_step_exponent` in the kernel
+REST_MASK = (1 << REST_BITS) - 1

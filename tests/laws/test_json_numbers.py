@@ -143,16 +143,19 @@ def spellings_of(number: Number) -> list[str]:
     mantissa = written.rstrip("0") or "0"
     power += len(written) - len(mantissa)
     before = "-" if sign else ""
-    first = f"{mantissa[0]}.{mantissa[1:]}".rstrip(".")
-    exponent = power + len(mantissa) - 1
-    found = [f"{before}{first}e{exponent}", f"{before}{first}E{exponent:+06d}", f"{before}{mantissa}e{power}"]
-    found += [
-        f"{before}{int(mantissa) + 1}e{power}",
-        f"{before}{mantissa}.5e{power}",
-        f"{before}{mantissa}e{power - 1}",
+
+    def scientific(digits: str, power: int, letter: str = "e", form: str = "d") -> str:
+        return f"{before}{digits[0]}.{digits[1:]}".rstrip(".") + letter + format(power + len(digits) - 1, form)
+
+    found = [
+        scientific(mantissa, power),
+        scientific(mantissa, power, "E", "+04d"),
+        scientific(str(int(mantissa) + 1), power),
+        scientific(mantissa + "5", power - 1),
+        scientific(mantissa, power - 1),
     ]
     if int(mantissa) > 1:
-        found.append(f"{before}{int(mantissa) - 1}e{power}")
+        found.append(scientific(str(int(mantissa) - 1), power))
     if -30 < power <= 0:
         found.append(format(decimal, "f"))
     return found

@@ -1,6 +1,7 @@
 """What a text that spells a JSON number is worth, decided slowly and by the book, and which texts can go on to one in a shape."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -21,16 +22,18 @@ class Language:
 
     digits: int = 25
     zeros: int = 330
-    exponent_digits: int = 5
+    exponent_digits: int = 3
     smallest: Fraction = Fraction(25, 10**325)
     largest: Fraction = Fraction(17976931348623158 * 10**292)
 
-    def value(self, text: str) -> Fraction | None:
-        """The exact value; None where the text is no number, or beyond the caps."""
+    def value(self, text: str, is_open: bool = True) -> Fraction | None:
+        """The exact value; None where the text is no number, or beyond the caps. `is_open`: before an exponent digits are any."""
         match = FORM.fullmatch(text)
         if match is None:
             return None
         sign, whole, fraction, exponent_sign, exponent = match.groups()
+        if exponent and not is_open and not is_printed(text):
+            return None
         fraction, exponent = fraction or "", exponent or ""
         leading = len(fraction) - len(fraction.lstrip("0")) if whole == "0" else 0
         if len((whole + fraction).lstrip("0")) > self.digits or leading > self.zeros:
@@ -47,6 +50,17 @@ class Language:
         if not self.smallest <= value <= self.largest:
             return None
         return -value if sign else value
+
+
+def is_printed(text: str) -> bool:
+    """The number has no exponent, or one after a single digit before the point."""
+    return re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?|-?([1-9](\.[0-9]+)?|0(\.0+)?)[eE][+-]?[0-9]+", text) is not None
+
+
+def is_open(shape: NumberShape) -> bool:
+    """No bound but 0, and no multiples: what is before an exponent may be any digits."""
+    bare = not (shape.multiples or shape.not_multiples or shape.integer or shape.fractional)
+    return bare and shape.low in (None, 0) and shape.high in (None, 0)
 
 
 def admits(shape: NumberShape, value: Fraction, text: str = "") -> bool:
@@ -97,8 +111,29 @@ def completable(prefix: str, shape: NumberShape, language: Language) -> bool:
         bare = not (fraction == "." and language.zeros == 0)
         if bare and admits(shape, Fraction(0)):
             return True
-        return any(_scaled(d, 1, s, shape, language) for s in signs for d in range(1, 10))
-    return any(_scaled(int(digits), len(digits), s, shape, language) for s in signs)
+        heads = ((place, d) for place in range(leading + 1, language.zeros + 2) for d in range(1, 10))
+        return any(_written(d, 1, s, shape, language, place) for place, d in heads for s in signs)
+    places = len(fraction) - 1 if fraction else None
+    return any(_written(int(digits), len(digits), s, shape, language, places, len(whole) == 1) for s in signs)
+
+
+def _written(
+    digits: int,
+    length: int,
+    sign: int,
+    shape: NumberShape,
+    language: Language,
+    places: int | None,
+    is_single: bool = False,
+) -> bool:
+    """Some further digits make a value in the shape, `places` of the given ones being after the point (None: before it, and more
+    may be), or some exponent does: it may follow a single digit before the point, or any where the shape is open."""
+    has_exponents = is_open(shape) or (is_single and places in (None, length - 1))
+    if has_exponents and _scaled(digits, length, sign, shape, language, lambda more: range(-10_000, 10_000)):
+        return True
+    if places is None:
+        return _scaled(digits, length, sign, shape, language, lambda more: range(-more, 1))
+    return _scaled(digits, length, sign, shape, language, lambda more: range(-places - more, 1 - places - more))
 
 
 def _with_exponents(mantissa: str, sign: str, digits: str, shape: NumberShape, language: Language) -> bool:
@@ -109,14 +144,16 @@ def _with_exponents(mantissa: str, sign: str, digits: str, shape: NumberShape, l
                 continue
             start = int(digits or 0) * 10**more
             for exponent in range(start, min(start + 10**more, 1000)):
-                value = language.value(f"{mantissa}e{chosen}{exponent}")
+                value = language.value(f"{mantissa}e{chosen}{exponent}", is_open(shape))
                 if value is not None and admits(shape, value):
                     return True
     return False
 
 
-def _scaled(digits: int, length: int, sign: int, shape: NumberShape, language: Language) -> bool:
-    """Some further digits and some power of ten make a value in the shape."""
+def _scaled(
+    digits: int, length: int, sign: int, shape: NumberShape, language: Language, allowed: Callable[[int], range]
+) -> bool:
+    """Some further digits and some power of ten of the last one, which their count allows, make a value in the shape."""
     least, most = (shape.low, shape.high) if sign > 0 else (shape.high, shape.low)
     bottom = language.smallest if least is None else max(language.smallest, sign * least)
     top = language.largest if most is None else min(language.largest, sign * most)
@@ -126,7 +163,12 @@ def _scaled(digits: int, length: int, sign: int, shape: NumberShape, language: L
     # Of the place of the last given digit: all others are too small or too large.
     places = range(_power(bottom) - length - 1, _power(top) - length + 3)
     for more in range(language.digits - length + 1):
-        for power in range(max(powers.start, places.start - more), min(powers.stop, places.stop - more)):
+        some = allowed(more)
+        first, stop = (
+            max(powers.start, places.start - more, some.start),
+            min(powers.stop, places.stop - more, some.stop),
+        )
+        for power in range(first, stop):
             unit = _power_of_ten(power)
             low, high = digits * 10**more * unit, ((digits + 1) * 10**more - 1) * unit
             low, high = max(low, language.smallest), min(high, language.largest)
@@ -237,6 +279,10 @@ class Universe:
         return [self.language.value(text) for text in self.texts]
 
     @cached_property
+    def printed(self) -> np.ndarray:
+        return np.array([is_printed(text) for text in self.texts])
+
+    @cached_property
     def distinct(self) -> dict[Fraction, list[int]]:
         by_value: dict[Fraction, list[int]] = {}
         for i, value in enumerate(self.values):
@@ -252,6 +298,8 @@ class Universe:
                 ends[nodes] = [admits(shape, value, self.texts[node]) for node in nodes]
             elif admits(shape, value):
                 ends[nodes] = True
+        if not is_open(shape):
+            ends &= self.printed
         lives = ends.copy()
         parents = self.parents
         for node in range(len(parents) - 1, 0, -1):  # children come behind their parents
@@ -266,7 +314,8 @@ TIDY_FORM = re.compile(
 
 
 def is_tidy(text: str) -> bool:
-    """The text is what json.dumps writes of an int, or would write of a float that had so many digits."""
+    """The text is what json.dumps writes of an int, or would write of a float that had so many digits; or that from 1e16 on without
+    an exponent."""
     if TIDY_FORM.fullmatch(text) is None or text == "-0":
         return False
     mantissa, _, exponent = text.lstrip("-").partition("e")
@@ -277,7 +326,7 @@ def is_tidy(text: str) -> bool:
     if not fraction or not digits:
         return True
     leading = len(fraction) - len(fraction.lstrip("0"))
-    return leading < 4 if whole == "0" else len(whole) <= 16
+    return leading < 4 or whole != "0"
 
 
 def tidy_texts(value: Fraction) -> list[str]:

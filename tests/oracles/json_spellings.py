@@ -2,6 +2,7 @@
 
 The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n[ \\t]*){0,2}` with at most 40 blanks and tabs,
 a number has at most 25 significant digits and is 0 or between 2.5e-324 and 1.7976931348623158e308, unless the schema names others.
+Where it has bounds or multiples, an exponent follows a single digit before the point, as printers write it (`is_printed`).
 """
 
 import json
@@ -13,6 +14,7 @@ from fractions import Fraction
 from math import gcd, lcm
 from typing import Any
 
+from tests.oracles.json_numbers import is_printed
 from tests.oracles.json_values import exact
 
 MOST_BLANKS = 40
@@ -87,6 +89,11 @@ def has_plain_numbers(text: str) -> bool:
     """Whether json.dumps writes the numbers of a JSON text just so."""
     numbers = [found[0] for found in _SPACE_OR_STRING.finditer(text) if found[0][0] in "-0123456789"]
     return all(_NUMBER.fullmatch(number) and json.dumps(json.loads(number)) == number for number in numbers)
+
+
+def has_printed_numbers(text: str) -> bool:
+    """Whether the numbers of a JSON text are written as printers do, so that they are read whatever their bounds."""
+    return all(is_printed(found[0]) for found in _SPACE_OR_STRING.finditer(text) if found[0][0] in "-0123456789")
 
 
 def integers_in_digits(text: str) -> str:
@@ -167,7 +174,8 @@ def is_within_caps(text: str, caps: NumberCaps = USUAL_CAPS) -> bool:
 def number_is_within_caps(text: str, caps: NumberCaps = USUAL_CAPS) -> bool:
     mantissa, _, exponent = text.lower().partition("e")
     digits = mantissa.replace("-", "").replace(".", "").lstrip("0")
-    if len(digits) > caps.digits or len(exponent.lstrip("+-")) > 5:
+    is_far = caps.least < Fraction(1, 10**999) or caps.greatest > 10**999
+    if len(digits) > caps.digits or len(exponent.lstrip("+-")) > (4 if is_far else 3):
         return False
     size = abs(Fraction(Decimal(text)))
     return size == 0 or caps.least <= size <= caps.greatest
@@ -259,7 +267,10 @@ def _number(value: Fraction, rng: random.Random, wildness: float) -> str:
     plain = decimal_text(value)
     if rng.random() > wildness or len(plain) > 18:
         return plain
-    shift = rng.choice([-2, -1, 1, 2, 3])
+    first = (
+        len(plain.strip("-0.").partition(".")[0]) - 1
+    )  # the power of ten of its first digit, where that is before the point
+    shift = rng.choice([first, first, first, -2, -1, 1, 2, 3])
     text = rng.choice([plain, plain, decimal_text(value / Fraction(10) ** shift)])
     exponent = shift if text != plain else 0
     if rng.random() < 0.5:

@@ -13,18 +13,19 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor, gcd, isfinite, lcm
+from math import isfinite
 from typing import Any
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, brief
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
 
-from .plans import LONGEST_RUN, MOST_EXCLUDED, beyond_caps, plan
+from .plans import CAPS, beyond_caps, plan
 
 EVERY_NUMBER = NumberShape()
 KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 FARTHEST_EXPONENT = 4000  # of a number in a schema: its digits are expanded
 MOST_BITS = 13_300  # of an integer
+WITHOUT_CAPS = replace(CAPS, digits=3 * FARTHEST_EXPONENT)  # room between any bounds and multiples that are read
 
 
 def exact(value: int | float | Decimal | Fraction) -> Fraction:
@@ -171,39 +172,13 @@ def is_empty(a: NumberShape) -> bool:
     """Is the shape empty? One that only our caps make empty (rows.py) is refused by name."""
     if a.low is None and a.high is None and not (a.not_multiples or a.fractional):
         return False  # 0 is in it
+    if a.low is not None and a.high is not None and a.low >= a.high:
+        return a.low > a.high or not has(a, a.low)
     if not plan(a).is_empty:
         return False
-    if not _contradicts(a):
+    if not plan(a, WITHOUT_CAPS).is_empty:
         raise UnsupportedFeature(beyond_caps(a))
     return True
-
-
-def _contradicts(a: NumberShape) -> bool:
-    """Is the shape empty even without the caps?"""
-    if (
-        a.low is not None
-        and a.high is not None
-        and (a.low > a.high or (a.low == a.high and (a.low_open or a.high_open)))
-    ):
-        return True
-    if a.low is not None and a.low == a.high:
-        return not has(a, a.low)
-    if a.plain and a.integer and a.fractional:
-        return True
-    steps = [*a.multiples, *([Fraction(1)] if a.integer else [])]
-    barred = [*a.not_multiples, *([Fraction(1)] if a.fractional and not a.plain else [])]
-    if not steps:
-        return False  # between two numbers there are always others that are multiples of none
-    step = steps[0]
-    for other in steps[1:]:
-        step = Fraction(lcm(step.numerator, other.numerator), gcd(step.denominator, other.denominator))
-    if any((step / other).denominator == 1 for other in barred):
-        return True
-    if a.low is None or a.high is None:
-        return False
-    first, last = ceil(a.low / step), floor(a.high / step)
-    few = LONGEST_RUN[min(len(barred), MOST_EXCLUDED)] + 2  # plus the open ends
-    return not any(has(a, k * step) for k in range(first, min(last, first + few) + 1))
 
 
 def has(a: NumberShape, value: Fraction) -> bool:

@@ -17,26 +17,25 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd, lcm
+from math import ceil, floor, gcd, lcm
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
 
-from .decimals import TENS, decimal, length_of, power_of, ten, ten_to
+from .decimals import decimal, length_of, power_of, ten, ten_to
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
     digits: int = 25
     zeros: int = 330
-    exponent_digits: int = 5
+    exponent_digits: int = 3
     smallest: tuple[int, int] = (25, -325)  # times this power of ten
     largest: tuple[int, int] = (17976931348623158, 292)
 
 
 CAPS = Caps()
 MOST_DIGITS = 1000  # digits of a bound or multiple; the kernel counts them in few bits
-MOST_ZEROS = 1000
 FAR_BITS = 1000  # magnitudes between 2^-1000 and 2^1000 are within the caps
 MOST_EXCLUDED = 10
 
@@ -50,12 +49,10 @@ class Plan:
 
     digits: int
     places: int
-    zeros: int
     zero: bool
     step: int  # all values are multiples of it
     excluded: tuple[int, ...]  # multiples of the step whose multiples are not admitted
     sides: tuple[tuple[int, int] | None, tuple[int, int] | None]  # magnitudes: of positive numbers, of negative ones
-    from_least: tuple[bool, bool]  # below the first magnitude there is only what the step and the caps exclude anyway
     plain: bool  # only -?(0|[1-9][0-9]*)
     spelled: bool  # only with a fraction or an exponent
 
@@ -109,7 +106,7 @@ def _digits(shape: NumberShape, caps: Caps) -> int:
     """The cap on digits: every number that the shape names fits, with one digit to spare."""
     most = caps.digits
     bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
-    few = TENS[caps.digits - 1]
+    few = ten_to(caps.digits - 1)
     for value in (*bounds, *shape.multiples, *shape.not_multiples):
         if value.denominator != 1 or not -few < value < few:
             most = max(most, length_of(abs(decimal(value)[0]) or 1) + 1)
@@ -125,13 +122,11 @@ def _digits(shape: NumberShape, caps: Caps) -> int:
 @lru_cache(maxsize=4096)
 def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     digits = _digits(shape, caps)
-    if digits > MOST_DIGITS:
+    if digits > max(MOST_DIGITS, caps.digits):
         raise UnsupportedFeature(f"a number of {digits - 1:,} digits (at most {MOST_DIGITS - 1} are compared)")
     usual = _limits(caps)
     ranges = [_range(named, caps) for named in _magnitudes(shape)]
-    smallest = min(ranges[0][2], ranges[1][2])
-    is_named = smallest < usual[2]
-    places, zeros = digits - smallest, max(caps.zeros, min(-smallest, MOST_ZEROS)) if is_named else caps.zeros
+    places = digits - min(ranges[0][2], ranges[1][2])
     unit = ten_to(places)
     plain = shape.plain and shape.integer
     spelled = shape.plain and shape.fractional
@@ -145,11 +140,11 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     zero = not excluded and _admits_zero(shape)
     nothing = (plain and spelled) or step in excluded
     if nothing:
-        return Plan(digits, places, zeros, False, 1, (), (None, None), (False, False), plain, spelled)
+        return Plan(digits, places, False, 1, (), (None, None), plain, spelled)
 
     low, high = _closed(shape, unit)
     ends = _Ends(step, excluded, digits)
-    sides, from_least = [], []
+    sides = []
     bounds = (low, high), (None if high is None else -high, None if low is None else -low)
     for (lowest, highest), limits in zip(bounds, ranges, strict=True):
         least, most = _limits_in_units(caps, places)
@@ -157,26 +152,12 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
             least, most = int(limits[0] * unit), int(limits[1] * unit)
         if plain:
             most = min(most, (ten_to(digits) - 1) * unit)
-        side = ends.between(
-            least if lowest is None else max(least, lowest), most if highest is None else min(most, highest)
-        )
-        sides.append(side)
-        from_least.append(lowest is None or lowest <= least or (step > 1 and side is not None and side[0] == step))
+        least = least if lowest is None else max(least, lowest)
+        most = most if highest is None else min(most, highest)
+        sides.append(ends.between(least, most))
     if all(side is None or side[0] == side[1] for side in sides):
         step, excluded = 1, ()  # each sign has one value: its digits determine it
-        from_least = [False, False]
-    return Plan(
-        digits,
-        places,
-        zeros,
-        zero,
-        step,
-        excluded,
-        (sides[0], sides[1]),
-        (from_least[0], from_least[1]),
-        plain,
-        spelled,
-    )
+    return Plan(digits, places, zero, step, excluded, (sides[0], sides[1]), plain, spelled)
 
 
 def _coarsest(values: list[int]) -> tuple[int, ...]:
@@ -195,15 +176,9 @@ def _closed(shape: NumberShape, unit: int) -> tuple[int | None, int | None]:
     """The bounds as closed bounds in whole units."""
     low = high = None
     if shape.low is not None:
-        scaled = shape.low * unit
-        low = scaled.numerator // scaled.denominator
-        if shape.low_open or low != scaled:
-            low += 1
+        low = floor(shape.low * unit) + 1 if shape.low_open else ceil(shape.low * unit)
     if shape.high is not None:
-        scaled = shape.high * unit
-        high = scaled.numerator // scaled.denominator
-        if shape.high_open and high == scaled:
-            high -= 1
+        high = ceil(shape.high * unit) - 1 if shape.high_open else floor(shape.high * unit)
     return low, high
 
 

@@ -1,26 +1,27 @@
 """Number shapes compiled for the kernel: which decimals a shape admits, as a row of integers.
 
-The language of a shape is every JSON number (`-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?`) whose exact value the shape admits,
-within caps that keep a model from writing digits endlessly:
+The language of a shape is every JSON number whose exact value the shape admits, written without an exponent, or with one digit
+before the point and an exponent (`-?[1-9](\\.[0-9]+)?[eE][+-]?[0-9]{1,3}`), as the printers of programming languages do. Where a
+shape has no bound but 0, and no multiples (**open**), digits before an exponent may be any. Caps keep a model from writing digits
+endlessly:
 
     digits           25   from the first that is not 0 to the last before the exponent; more where a bound, a multiple or a single
                      value of the shape has more (one more than that has: some value fits between two bounds); single values and the
                      least of integers can be written in digits alone, 10^30 in 31
-    zeros            330  zeros between the point and the first other digit; more where the schema names a smaller magnitude
-    exponent_digits  5    digits of the exponent, leading zeros included
+    zeros            330  zeros between the point and the first other digit
+    exponent_digits  3    digits of the exponent, leading zeros included; four where a power of ten beyond 999 is named
     smallest, largest     the magnitude of nonzero numbers: 2.5e-324 to 1.7976931348623158e308. What readers of doubles accept,
                           denormal numbers included: beyond, they read 0 or infinity
 
 Where a shape names a magnitude beyond these two (a bound, a single value, a multiple), numbers of its sign may be as large or small
-as that, and one power of ten more (`_range` in plans.py). So what a schema names can always be written.
-
-The form never matters for the value: the exponent can move the point anywhere within these caps (`_check_room` ensures it). So the
-possible continuations of a text depend on its digits d1 d2 ... dn, and on the final power q of ten of d1. That is easy to decide,
-since the numbers of a shape are closed intervals with one step (plans.py).
+as that, and one power of ten more (`_range` in plans.py). So what a schema names can always be written, with an exponent if not
+without. The possible continuations of a text depend on its digits d1 d2 ... dn, and on the power q of ten of d1. That is easy to
+decide, since the numbers of a shape are closed intervals with one step (plans.py).
 
 **Tidy** numbers are spelled as json.dumps does: whole numbers in digits (the only form where the shape demands an integer), others,
-and those too, as Python's repr of a float: without an exponent from 1e-4 to below 1e16, as d.ddde+XX beyond, without redundant
-zeros. They are the same values, with as many digits as any number here: up to 25, although a float needs only 17.
+and those too, as Python's repr of a float, without redundant zeros: with an exponent, d.ddde+XX, below 1e-4 or from 1e16 on; from
+there on without one, too, as far as the digits reach. They are the same values, with as many digits as any number here: up to 25,
+although a float needs only 17.
 """
 
 from __future__ import annotations
@@ -33,12 +34,11 @@ from math import lcm
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
-from grammarlm.layout.numbers import LEAST_TIDY, MOST_TIDY, NEVER_EASY, Bound, Flag, Number
+from grammarlm.layout.numbers import LEAST_TIDY, MOST_TIDY, Bound, Flag, Number
 
-from .decimals import length_of, ten_to, without_zeros
-from .plans import CAPS, LONGEST_RUN, MOST_EXCLUDED, Caps, Plan, plan
+from .decimals import without_zeros
+from .plans import CAPS, LONGEST_RUN, MOST_EXCLUDED, Caps, plan
 
-Packed = tuple[tuple[int, ...], tuple[int, ...]]  # a row's columns; its part of the pool
 LARGEST_MODULUS = 9 * 10**17  # ten times it plus a digit fits 63 bits
 CONTINUATION = re.compile(rb"([0-9]*\.?[0-9]*)(?:[eE][+-]?([0-9]*))?")  # rest of a number, from within the mantissa
 
@@ -59,69 +59,16 @@ def digits_ahead(tokens: Iterable[bytes]) -> tuple[int, int]:
     return most, after
 
 
-def pack(
-    shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, tidy: bool = False, pointer: str | None = None
-) -> list[int]:
-    """The shape as a row of NUMBER_COLUMNS integers for the kernel; digit strings and exclusions are appended to the pool."""
+def pack(shape: NumberShape, *, caps: Caps = CAPS, tidy: bool = False, pointer: str | None = None) -> tuple[int, ...]:
+    """The shape as a row for the kernel: the columns of Number, and behind them what some lead to: digit strings and exclusions."""
     try:
-        return placed(packed(shape, caps, tidy), pool)
+        return packed(shape, caps, tidy)
     except UnsupportedFeature as error:
         raise UnsupportedFeature(str(error), pointer=pointer, keywords=("multipleOf",)) from None
 
 
-def placed(found: Packed, pool: list[int]) -> list[int]:
-    """The row, with its tail appended to the pool."""
-    columns, tail = found
-    base = len(pool)
-    pool += tail
-    row = list(columns)
-    for column in (
-        Number.EXCLUDED_AT,
-        Number.POSITIVE + Bound.LOW_AT,
-        Number.POSITIVE + Bound.HIGH_AT,
-        Number.NEGATIVE + Bound.LOW_AT,
-        Number.NEGATIVE + Bound.HIGH_AT,
-    ):
-        row[column] += base
-    return row
-
-
-def in_halves(shape: NumberShape) -> list[NumberShape]:
-    """Splits a shape into shapes that fit one tidy row each. Where a bound is among whole numbers so large that floats have an
-    exponent, numbers written in digits only are separated from the others."""
-    if shape.integer or shape.fractional or shape.plain or not (shape.low or shape.high):
-        return [shape]
-    row = packed(shape, CAPS, True)[0]
-    sides = [
-        start
-        for start, side in zip((Number.POSITIVE, Number.NEGATIVE), plan(shape).sides, strict=True)
-        if side and side[0] != side[1]
-    ]
-    for start in sides:
-        for bound in (start + Bound.LOW, start + Bound.HIGH):
-            is_whole = row[bound] - row[bound + Bound.LOW_LENGTH] + 1 >= 0
-            if MOST_TIDY < row[bound] < row[Number.DIGITS] and (row[Number.FLAGS] & Flag.STEPS or not is_whole):
-                return [replace(shape, integer=True, plain=True), replace(shape, fractional=True, plain=True)]
-    return [shape]
-
-
-def tidied(row: list[int]) -> None:
-    """Turns a row into one of tidy numbers."""
-    row[Number.FLAGS] |= Flag.TIDY
-    if row[Number.FLAGS] & Flag.PLAIN:
-        return
-    filled = [
-        start for start in (Number.POSITIVE, Number.NEGATIVE) if row[start + Bound.LOW] <= row[start + Bound.HIGH]
-    ]
-    farthest = max(row[Number.DIGITS] - 1, MOST_TIDY)
-    is_open = all(row[start + Bound.LOW] < LEAST_TIDY and row[start + Bound.HIGH] > farthest for start in filled)
-    row[Number.FLAGS] &= ~Flag.OPEN
-    if is_open and not row[Number.FLAGS] & (Flag.STEPS | Flag.SPELLED):
-        row[Number.FLAGS] |= Flag.OPEN
-
-
 @lru_cache(maxsize=4096)
-def packed(shape: NumberShape, caps: Caps = CAPS, tidy: bool = False) -> Packed:
+def packed(shape: NumberShape, caps: Caps = CAPS, tidy: bool = False) -> tuple[int, ...]:
     if tidy and shape.integer and not shape.plain:
         shape = replace(shape, plain=True)
     it = plan(shape, caps)
@@ -137,51 +84,46 @@ def packed(shape: NumberShape, caps: Caps = CAPS, tidy: bool = False) -> Packed:
             f"a remainder by {modulus}, which multipleOf asks for here (at most {LARGEST_MODULUS // run} is computed exactly)"
         )
     powers = max(_powers(factor) for _, factor in splits)
-    coarsest = max(place for place, _ in splits)
     row = [0] * Number.LENGTH
-    tail: list[int] = []
     row[Number.FLAGS] = (
         Flag.ZERO * it.zero
         | Flag.PLAIN * it.plain
         | Flag.SPELLED * it.spelled
-        | Flag.SYMMETRIC * (it.sides[0] == it.sides[1])
         | Flag.STEPS * (it.step != 1 or bool(it.excluded))
+        | Flag.TIDY * tidy
+        | Flag.OPEN * _is_open(shape)
     )
-    row[Number.DIGITS], row[Number.ZEROS], row[Number.EXPONENT_DIGITS] = it.digits, it.zeros, caps.exponent_digits
-    row[Number.LARGEST_EXPONENT] = 10**caps.exponent_digits - 1
+    row[Number.DIGITS], row[Number.ZEROS], row[Number.LEAST] = it.digits, caps.zeros, -1 - caps.zeros
+    row[Number.BELOW], row[Number.ABOVE] = -1, 0
+    if tidy:
+        row[Number.ZEROS], row[Number.LEAST] = 1, LEAST_TIDY
+        row[Number.BELOW], row[Number.ABOVE] = LEAST_TIDY - 1, MOST_TIDY + 1
     (row[Number.FINEST], row[Number.STEP]), row[Number.POWERS], row[Number.MODULUS] = splits[0], powers, modulus
-    row[Number.EXCLUDED], row[Number.EXCLUDED_AT], row[Number.RUN] = len(it.excluded), 0, run
-    row[Number.FARTHEST], row[Number.COARSEST] = it.digits + coarsest + powers, coarsest
-    row[Number.FINEST_STEP] = min((place for place, _ in splits[it.step == 1 :]), default=0)
+    row[Number.EXCLUDED], row[Number.EXCLUDED_AT], row[Number.RUN] = len(it.excluded), int(Number.LENGTH), run
+    row[Number.FARTHEST] = it.digits + max(place for place, _ in splits) + powers
     for place, factor in splits[1:]:
-        tail += (place, factor)
-    for start, side, from_least in zip((Number.POSITIVE, Number.NEGATIVE), it.sides, it.from_least, strict=True):
+        row += (place, factor)
+    for start, side in zip((Number.POSITIVE, Number.NEGATIVE), it.sides, strict=True):
         if side is None:
             row[start + Bound.LOW] = 1  # above HIGH, which is 0: no power of ten is right
             continue
-        bounds = [(Bound.HIGH, side[1])]
-        if from_least and (it.step > 1 or side[0] == ten_to(length_of(side[0]) - 1)):
-            # no digit string: every number read is above it
-            row[start + Bound.LOW] = it.digits - it.places if it.step > 1 else length_of(side[0]) - 1 - it.places
-        else:
-            bounds.insert(0, (Bound.LOW, side[0]))
-        for column, bound in bounds:
+        for column, bound in ((Bound.LOW, side[0]), (Bound.HIGH, side[1])):
             exponent, length, words = _spelling(bound, it.places)
-            row[start + column : start + column + 3] = (exponent, length, len(tail))
-            tail += words
-    signs = (Number.POSITIVE, Number.NEGATIVE)
-    filled: list[int] = [start for start, side in zip(signs, it.sides, strict=True) if side is not None]
-    row[Number.EASY] = _easy(it, row, splits, filled)
-    if (
-        not it.plain
-        and row[Number.FLAGS] & Flag.STEPS == 0
-        and all(row[s + Bound.LOW] + 2 <= row[s + Bound.HIGH] for s in filled)
-    ):
-        row[Number.FLAGS] |= Flag.OPEN
-    _check_room(it, row)
-    if tidy:
-        tidied(row)
-    return tuple(row), tuple(tail)
+            row[start + column : start + column + 3] = (exponent, length, len(row))
+            row += words
+    farthest = max(
+        abs(row[start + column]) for start in (Number.POSITIVE, Number.NEGATIVE) for column in (Bound.LOW, Bound.HIGH)
+    )
+    # Wherever the point of an open number is, the exponent can reach every power of ten.
+    away = it.digits + caps.zeros + 1 if row[Number.FLAGS] & Flag.OPEN else 0
+    row[Number.EXPONENT_DIGITS] = max(caps.exponent_digits, len(str(farthest + away)))
+    return tuple(row)
+
+
+def _is_open(shape: NumberShape) -> bool:
+    """Can any digits be continued? There is no bound but 0, and nothing is asked of the digits."""
+    asks = shape.integer or shape.fractional or shape.multiples or shape.not_multiples
+    return not asks and not shape.low and not shape.high
 
 
 def _split(value: int, places: int) -> tuple[int, int]:
@@ -211,39 +153,3 @@ def _spelling(value: int, places: int) -> tuple[int, int, tuple[int, ...]]:
         word = int(text[i : i + 16][::-1], 16)
         words.append(word - (1 << 64) if word >> 63 else word)
     return len(text) + zeros - 1 - places, len(text), tuple(words)
-
-
-def _easy(it: Plan, row: list[int], splits: list[tuple[int, int]], filled: list[int]) -> int:
-    """The number of remaining digits from which any digits can be completed to a value in the shape; NEVER_EASY where there is no
-    simple answer.
-
-    Applies to digits at powers of ten strictly between those of the bounds. Completion is possible where at some such power the
-    last allowed digit is fine enough for the step, and not everything is excluded.
-    """
-    if it.plain:
-        return 0 if splits == [(0, 1)] else NEVER_EASY
-    for start in filled:
-        bottom, top = row[start + Bound.LOW] + 1, row[start + Bound.HIGH] - 1
-        if bottom > top or (
-            row[Number.FLAGS] & Flag.STEPS and row[Number.FINEST] + row[Number.POWERS] + it.digits > top
-        ):
-            return NEVER_EASY
-        if it.excluded:
-            power = max(
-                bottom, row[Number.FINEST] + it.digits - 1
-            )  # where the last allowed digit has the place of the step
-            finest = min(place for place, _ in splits[1:])
-            if power > row[Number.FINEST] + it.digits - 1 and power - it.digits + 1 >= finest:
-                return NEVER_EASY
-            if bottom + 2 > finest:
-                return NEVER_EASY
-    return length_of(row[Number.STEP] * row[Number.RUN]) if row[Number.STEP] * row[Number.RUN] > 1 else 0
-
-
-def _check_room(it: Plan, row: list[int]) -> None:
-    """Checks what the kernel relies on: wherever the point is, the exponent can reach every power of ten in the shape."""
-    farthest = max(
-        abs(row[start + column]) for start in (Number.POSITIVE, Number.NEGATIVE) for column in (Bound.LOW, Bound.HIGH)
-    )
-    if not it.plain and 10 ** row[Number.EXPONENT_DIGITS] <= farthest + it.digits + row[Number.ZEROS] + 1:
-        raise ValueError("the cap on the digits of an exponent is too low for the other caps")

@@ -18,6 +18,7 @@ from grammarlm.layout.json_calls import (
     PLACE,
     READ,
     REHASH,
+    RESTS,
     SURVEY,
     Nodes,
 )
@@ -25,6 +26,7 @@ from grammarlm.layout.json_calls import (
 from .ends import survey_tokens
 from .fields import arena_of, longs
 from .masks import fill_mask
+from .number_rests import rests_of_number
 from .reads import may_end, read_bytes, read_token
 
 
@@ -127,6 +129,7 @@ def json_call(address, what, first, second, third):
     BASE     node, thread word, row      a row of the vocabulary, from the root (-1) or a node of the trie
     SURVEY   survey                      targets of tokens (ends.py)
     NODES    record, nodes               the masks of a draft tree
+    RESTS    rests                       texts that end a number (number_rests.py)
     REHASH   table, its size             inserts a table's rows into the store given as address
     MOVE     order                       moves a part of the arena to a larger array
     PLACE    pairs, their count          writes into the arena
@@ -144,6 +147,8 @@ def json_call(address, what, first, second, third):
         return survey_tokens(address, first)
     if what == NODES:
         return fill_nodes(address, first, second)
+    if what == RESTS:
+        return rests_of_number(address, first)
     if what == REHASH:
         return rehash(address, first, second)
     if what == MOVE:

@@ -81,9 +81,8 @@ def class_of(arena, survey, c, x, y, f):
     known_x, known_y = x, y
     unique = False
     if kind == Kind.NUMBER:
-        at = arena[At.PROGRAM]
         unique = is_unique(arena, f)
-        if number_ends(at + (c >> 11 & ROW) * 8, at, x, y):
+        if number_ends(arena[At.PROGRAM] + (c >> 11 & ROW) * 8, x, y):
             ended = number_ended(arena, f) if unique else f
             if ended >= 0:
                 c, x, y, f = thread(Kind.AFTER, 0, 0, 0), int64(0), int64(DONE), ended

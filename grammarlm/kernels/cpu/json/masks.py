@@ -241,8 +241,7 @@ def thread_mask(arena, c, x, y, f, out, first):
         kept_mask(arena, c, x, y, f, out, first)
         first = False
         if kind == Kind.NUMBER:
-            at = arena[At.PROGRAM]
-            ends = number_ends(at + (c >> 11 & ROW) * 8, at, x, y)
+            ends = number_ends(arena[At.PROGRAM] + (c >> 11 & ROW) * 8, x, y)
             if ends and is_unique(arena, f):
                 f = number_ended(arena, f)
                 ends = f >= 0

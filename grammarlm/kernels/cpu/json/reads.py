@@ -19,8 +19,7 @@ def accepts(arena, c, x, y, f):
         return False
     if c & 31 == Kind.AFTER:
         return blanks(arena, y, int64(4)) != 0  # not between a return and its newline
-    at = arena[At.PROGRAM]
-    return c & 31 == Kind.NUMBER and number_ends(at + (c >> 11 & ROW) * 8, at, x, y)
+    return c & 31 == Kind.NUMBER and number_ends(arena[At.PROGRAM] + (c >> 11 & ROW) * 8, x, y)
 
 
 @part

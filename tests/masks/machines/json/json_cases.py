@@ -232,7 +232,7 @@ CASES = {
         {"type": "number", "exclusiveMinimum": 0.5, "maximum": 12.25}, "0.51", "12.25", "1e1", "0.500001"
     ),
     "multipleOf 7": case({"type": "integer", "multipleOf": 7, "minimum": 10}, "14", "21.0", "7e2"),
-    "multipleOf .25": case({"type": "number", "multipleOf": 0.25, "maximum": 3}, "0.25", "-1.75", "25e-2"),
+    "multipleOf .25": case({"type": "number", "multipleOf": 0.25, "maximum": 3}, "0.25", "-1.75", "2.5e-1"),
     "a large multipleOf": case({"type": "number", "multipleOf": 982451653}, "982451653", "0"),
     "not a multiple": case({"type": "integer", "not": {"multipleOf": 2}, "minimum": 0, "maximum": 30}, "25", "1"),
     "an array of numbers": case(

@@ -51,8 +51,8 @@ def shared_thread(arena, work, c, x, y, f, track):
     kind, row = c & 31, c >> 11 & ROW
     known_x, known_y = x, y
     if kind == Kind.NUMBER:
-        pool = arena[At.PROGRAM]
-        known_x, known_y = number_key(pool + row * 8, pool, x, y, int64(DIGITS_AHEAD), int64(EXPONENT_AHEAD))
+        at = arena[At.PROGRAM] + row * 8
+        known_x, known_y = number_key(at, x, y, int64(DIGITS_AHEAD), int64(EXPONENT_AHEAD))
     elif kind == Kind.KEY:
         escape, state, mark = y & ESCAPE, c >> 35, track & ~int64(RANGE)
         track &= int64(RANGE)

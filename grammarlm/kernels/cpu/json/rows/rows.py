@@ -98,8 +98,8 @@ def row_key(arena, c, x, y, f, key):
     for i in range(3, KEY_WORDS):
         key[i] = 0
     if kind == Kind.NUMBER:
-        at = arena[At.PROGRAM]
-        key[1], key[2] = number_key(at + row * 8, at, x, y, arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER])
+        at = arena[At.PROGRAM] + row * 8
+        key[1], key[2] = number_key(at, x, y, arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER])
     elif kind == Kind.STRING:
         far = arena[At.MOST_CHARACTERS]
         key[2] = y & ESCAPE | view_of_count(y >> 24, program[row], program[row + 1], far) << 24

@@ -13,10 +13,8 @@ from grammarlm.layout.numbers import (
     GREATER,
     HIGH_ORDER,
     INTEGER,
-    LEAST_TIDY,
     LESS,
     LOW_ORDER,
-    MOST_TIDY,
     PLACE,
     POINT,
     SIGN,
@@ -39,34 +37,47 @@ def word(address, i):
 
 
 @part
-def is_alive(row, pool, x, y):
-    """Can more digits (or none) and an exponent complete the digits of x to a value in the shape?"""
+def is_alive(row, x, y):
+    """Can more digits (or none) and an exponent complete the digits of x to a value in the shape? For each form that the text
+    can still take, there are powers of ten that belong to it."""
+    phase = x & 15
     flags = word(row, Number.FLAGS)
-    if flags & (Flag.TIDY | Flag.PLAIN) == Flag.TIDY:
-        return tidy_can_be_completed(row, pool, x, y)
-    fewest = int64(NOWHERE)
-    if flags & Flag.PLAIN:  # without point and exponent the place values are fixed
-        fewest = ((x >> COUNT) & COUNT_MASK) - 1
-    return _holds(row, pool, x, y, fewest, -int64(NOWHERE), int64(NOWHERE), False)
+    count, place = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO
+    is_tidy = flags & Flag.TIDY != 0
+    is_idle = is_tidy and phase == FRACTION and has_idle_zero(x)
+    if flags & Flag.OPEN:
+        return not is_idle or count < word(row, Number.DIGITS)
+    most = place
+    if phase == INTEGER:  # SPELLED: there must be room for a fraction
+        most = word(row, Number.DIGITS) - (2 if flags & Flag.SPELLED else 1)
+    if _holds(row, x, y, place, most, is_idle):
+        return True
+    if place != 0 or flags & Flag.PLAIN:
+        return False
+    # Before an exponent, the mantissa must still get a nonzero digit?
+    another = is_tidy and (phase == POINT or (phase == FRACTION and (x >> TRAILING) & COUNT_MASK != 0))
+    return _holds(row, x, y, word(row, Number.ABOVE), -int64(NOWHERE), another) or _holds(
+        row, x, y, int64(NOWHERE), word(row, Number.BELOW), another
+    )
 
 
 @part
-def with_digit(row, pool, x, digit):
+def with_digit(row, x, digit):
     """Counts one more digit and compares it with those of the bounds."""
     side = Number.NEGATIVE if x & SIGN else Number.POSITIVE
     if x & (3 << LOW_ORDER) == 0:
-        x |= _compared(row, pool, side + Bound.LOW, (x >> COUNT) & COUNT_MASK, digit) << LOW_ORDER
+        x |= _compared(row, side + Bound.LOW, (x >> COUNT) & COUNT_MASK, digit) << LOW_ORDER
     if x & (3 << HIGH_ORDER) == 0:
-        x |= _compared(row, pool, side + Bound.HIGH, (x >> COUNT) & COUNT_MASK, digit) << HIGH_ORDER
+        x |= _compared(row, side + Bound.HIGH, (x >> COUNT) & COUNT_MASK, digit) << HIGH_ORDER
     return x + (1 << COUNT) + ((digit == 0) << TRAILING)
 
 
 @part
-def _compared(row, pool, bound, count, digit):
+def _compared(row, bound, count, digit):
     """Order of the next digit against the bound's, if all earlier ones were equal."""
     expected = int64(0)
     if count < word(row, bound + Bound.LOW_LENGTH):
-        expected = (word(pool, word(row, bound + Bound.LOW_AT) + (count >> 4)) >> ((count & 15) << 2)) & 15
+        expected = (word(row, word(row, bound + Bound.LOW_AT) + (count >> 4)) >> ((count & 15) << 2)) & 15
     if digit == expected:
         return int64(EQUAL)
     return int64(LESS) if digit < expected else int64(GREATER)
@@ -79,7 +90,7 @@ def with_rest(rest, zeros, digit, modulus):
 
 
 @part
-def powers_of_ten(row, pool, x, y):
+def powers_of_ten(row, x, y):
     """(low, high): the powers of ten that the first digit may stand for, given the digits of x. Empty if low > high."""
     side = Number.NEGATIVE if x & SIGN else Number.POSITIVE
     count = (x >> COUNT) & COUNT_MASK
@@ -99,9 +110,9 @@ def powers_of_ten(row, pool, x, y):
     low = max(low, more + word(row, Number.FINEST) + last)
     at = word(row, Number.EXCLUDED_AT)
     for i in range(word(row, Number.EXCLUDED)):
-        more = tens_to(y, word(pool, at + 2 * i + 1), powers)
+        more = tens_to(y, word(row, at + 2 * i + 1), powers)
         if more >= 0:
-            high = min(high, more + word(pool, at + 2 * i) + last - 1)
+            high = min(high, more + word(row, at + 2 * i) + last - 1)
     return low, high
 
 
@@ -126,32 +137,6 @@ def shifted(value, tens, factor):
 
 
 @part
-def tidy_can_be_completed(row, pool, x, y):
-    """`is_alive` for a tidy row: for each form that the text can still take, the powers of ten that belong to it."""
-    phase = x & 15
-    flags = word(row, Number.FLAGS)
-    count, place, trailing = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO, (x >> TRAILING) & COUNT_MASK
-    is_idle = phase == FRACTION and has_idle_zero(x)
-    if flags & Flag.OPEN and phase != POINT and (not is_idle or count < word(row, Number.DIGITS)):
-        return True  # the bounds are beyond everything written without an exponent
-    if phase == INTEGER:
-        if place <= MOST_TIDY and _holds(row, pool, x, y, place, int64(MOST_TIDY), int64(NOWHERE), False):
-            return True
-        longest = word(row, Number.DIGITS) - 1
-        if flags & Flag.SPELLED == 0 and _holds(row, pool, x, y, max(place, MOST_TIDY + 1), longest, int64(0), False):
-            return True
-    elif _holds(row, pool, x, y, place, place, int64(NOWHERE), is_idle):
-        return True
-    if place != 0:
-        return False
-    another = phase == POINT or (phase == FRACTION and trailing > 0)  # the mantissa must still get a nonzero digit
-    far = word(row, Number.LARGEST_EXPONENT)
-    return _holds(row, pool, x, y, int64(MOST_TIDY + 1), far, int64(NOWHERE), another) or _holds(
-        row, pool, x, y, -far, int64(LEAST_TIDY - 1), int64(NOWHERE), another
-    )
-
-
-@part
 def has_idle_zero(x):
     """Does the fraction end in a zero, and is it more than that zero?"""
     count, place = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO
@@ -159,21 +144,18 @@ def has_idle_zero(x):
 
 
 @part
-def _holds(row, pool, x, y, least, most, floor, another):
-    """Can more digits, none finer than 10^floor, make a value in the shape whose first digit stands for 10^least to 10^most?
-    `another`: at least one more nonzero digit is required.
-    """
+def _holds(row, x, y, least, most, another):
+    """Can more digits make a value in the shape whose first digit stands for 10^least to 10^most? `another`: at least one more
+    nonzero digit is required."""
     side = Number.NEGATIVE if x & SIGN else Number.POSITIVE
     count = (x >> COUNT) & COUNT_MASK
     low_order, high_order = (x >> LOW_ORDER) & 3, (x >> HIGH_ORDER) & 3
     bottom, top = word(row, side + Bound.LOW), word(row, side + Bound.HIGH)
     low_length, high_length = word(row, side + Bound.LOW_LENGTH), word(row, side + Bound.HIGH_LENGTH)
     if low_order == EQUAL and least <= bottom <= most and (not another or count < low_length):
-        if bottom - low_length + 1 >= floor:
-            return True
+        return True
     if high_order == EQUAL and least <= top <= most and (not another or count < high_length):
-        if top - high_length + 1 >= floor:
-            return True
+        return True
     least = max(least, bottom + (low_order == LESS or (low_order == EQUAL and count < low_length)))
     most = min(most, top - (high_order != LESS))
     if least > most:
@@ -185,45 +167,40 @@ def _holds(row, pool, x, y, least, most, floor, another):
         word(row, Number.FINEST) + count - 1 - trailing
     )  # first power that puts the last nonzero digit at the finest place
     if word(row, Number.EXCLUDED) == 0:
-        if word(row, Number.STEP) == 1 and floor == NOWHERE and not another:
+        if word(row, Number.STEP) == 1 and not another:
             return most >= first
-        return _holds_value(row, pool, most, count, trailing, y, floor, another)
+        return _holds_value(row, most, count, trailing, y, another)
     least = max(least, first)
     for power in range(least, min(most, max(least, word(row, Number.FARTHEST))) + 1):
-        if _holds_value(row, pool, power, count, trailing, y, floor, another):
+        if _holds_value(row, power, count, trailing, y, another):
             return True
     return False
 
 
 @part
-def has_value_from(row, pool, sign, least, most):
+def has_value_from(row, sign, least, most):
     """Is there a value in the shape whose first digit stands for 10^least to 10^most?"""
     if least > most:
         return False
     for digit in range(1, 10):
-        x = with_digit(row, pool, sign | FRACTION | (int64(AT_ZERO) << PLACE), int64(digit))
-        if _holds(row, pool, x, digit % word(row, Number.MODULUS), least, most, int64(NOWHERE), False):
+        x = with_digit(row, sign | FRACTION | (int64(AT_ZERO) << PLACE), int64(digit))
+        if _holds(row, x, digit % word(row, Number.MODULUS), least, most, False):
             return True
     return False
 
 
 @part
-def _holds_value(row, pool, power, count, trailing, y, floor, another):
+def _holds_value(row, power, count, trailing, y, another):
     """Can more digits make the given ones, the first of which stands for 10^power, a value in the shape? Ignores bounds.
-    floor, another: as in `_holds`.
-    """
+    `another`: as in `_holds`."""
     finest, step, powers = word(row, Number.FINEST), word(row, Number.STEP), word(row, Number.POWERS)
     place = power - count + 1
-    more = min(word(row, Number.DIGITS) - count, place - max(finest, floor))
+    more = min(word(row, Number.DIGITS) - count, place - finest)
     if more <= 0 and another:
         return False
     if more <= 0:
         tens = tens_to(y, step, powers)
-        return (
-            tens >= 0
-            and trailing + place - finest >= tens
-            and not _is_excluded(row, pool, y, trailing, NONE, NONE, place)
-        )
+        return tens >= 0 and trailing + place - finest >= tens and not _is_excluded(row, y, trailing, NONE, NONE, place)
     place -= more
     for _ in range(min(place - finest, powers)):
         if step % 2 == 0:
@@ -231,7 +208,7 @@ def _holds_value(row, pool, power, count, trailing, y, floor, another):
         if step % 5 == 0:
             step //= 5
     excluded, run = word(row, Number.EXCLUDED), word(row, Number.RUN)
-    if excluded and _is_excluded(row, pool, NONE, NONE, NONE, step, place):
+    if excluded and _is_excluded(row, NONE, NONE, NONE, step, place):
         return False
     if more >= 19:
         return True
@@ -244,14 +221,14 @@ def _holds_value(row, pool, power, count, trailing, y, floor, another):
     for _ in range(run):
         if rest >= wide:
             return False
-        if excluded == 0 or not _is_excluded(row, pool, y, trailing, more, rest, place):
+        if excluded == 0 or not _is_excluded(row, y, trailing, more, rest, place):
             return True
         rest += step
     return False
 
 
 @part
-def _is_excluded(row, pool, y, trailing, more, digits, place):
+def _is_excluded(row, y, trailing, more, digits, place):
     """Is (y 10^(trailing + more) + digits) 10^place a multiple of an exclusion? 10 does not divide y."""
     if digits == 0:
         place += trailing + more
@@ -264,8 +241,8 @@ def _is_excluded(row, pool, y, trailing, more, digits, place):
             place += 1
     at, powers = word(row, Number.EXCLUDED_AT), word(row, Number.POWERS)
     for i in range(word(row, Number.EXCLUDED)):
-        factor = word(pool, at + 2 * i + 1)
+        factor = word(row, at + 2 * i + 1)
         tens = tens_to(shifted(y, trailing + more, factor) + digits % factor, factor, powers)
-        if 0 <= tens <= place - word(pool, at + 2 * i):
+        if 0 <= tens <= place - word(row, at + 2 * i):
             return True
     return False

@@ -75,7 +75,7 @@ def step(arena, c, x, y, f, byte, way):
         return c2, x2, y2, f2
     if kind == Kind.NUMBER:
         row = arena[At.PROGRAM] + (c >> 11 & ROW) * 8
-        x2, y2 = number_step(row, arena[At.PROGRAM], x, y, byte)
+        x2, y2 = number_step(row, x, y, byte)
         if x2 >= 0:
             if is_unique(arena, f):
                 f = with_text(arena, f, byte)
@@ -84,7 +84,7 @@ def step(arena, c, x, y, f, byte, way):
             return c, x2, y2, f
         if byte != 44 and byte != 93 and byte != 125 and blank_index(byte) < 0:
             return dead()
-        if not number_ends(row, arena[At.PROGRAM], x, y):
+        if not number_ends(row, x, y):
             return dead()
         if f == BARRIER:
             return int64(CROSS), int64(0), int64(0), f
@@ -202,7 +202,7 @@ def begin_in(arena, node, f, byte, way):
         elif kind == Shape.LITERAL:
             c, x, y, g = thread(Kind.LITERAL, 2 if row == 1 else 6 if row == 2 else 11, 0, 0), int64(0), int64(0), f
         else:
-            x, y = number_step(arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], int64(0), int64(0), byte)
+            x, y = number_step(arena[At.PROGRAM] + row * 8, int64(0), int64(0), byte)
             c, g = thread(Kind.NUMBER, 0, row, 0), f
         if unique and not begins_new(arena, c, x, y, f):
             c, x, y, g = dead()
@@ -234,7 +234,7 @@ def begins(arena, kind, row, byte):
     if kind == Shape.LITERAL:
         return byte == LITERALS[1 if row == 1 else 5 if row == 2 else 10]
     is_first = byte == 45 or 48 <= byte <= 57
-    return is_first and number_step(arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], int64(0), int64(0), byte)[0] >= 0
+    return is_first and number_step(arena[At.PROGRAM] + row * 8, int64(0), int64(0), byte)[0] >= 0
 
 
 @part

@@ -242,28 +242,12 @@ def takes_new(arena, state, f, text, point, last):
 
 
 @part
-def is_zero_with_exponent(arena, f):
-    """Does the text of the number being read have an exponent, and only zeros before it?"""
-    chains = longs(arena, At.CHAINS)
-    entry, exponent = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT], False
-    while entry != 0:
-        byte = chains[2 * entry + 1] & 0xFF
-        if byte == 101 or byte == 69:
-            exponent = True
-        elif exponent and 49 <= byte <= 57:
-            return False
-        entry = chains[2 * entry]
-    return exponent
-
-
-@part
 def number_can_differ(arena, row, x, y, f):
     """The same for a number: most are new as they are, or with one more digit; otherwise a search tries all continuations."""
     if longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] == 0:
         return True
     if word(row, Number.FLAGS) & Flag.SINGLE:
         return is_text_new(arena, f, int64(0), word(row - 16, 0), word(row - 16, 1))
-    pool = arena[At.PROGRAM]
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     stack = np.empty((512, 4), np.int64)  # state, frame, next byte to try
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = x, y, f, -1
@@ -272,15 +256,12 @@ def number_can_differ(arena, row, x, y, f):
         x1, y1, f1, at = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
         tried += 1
         if at < 0:
-            found = number_ends(row, pool, x1, y1) and number_ended(arena, f1) >= 0
+            found = number_ends(row, x1, y1) and number_ended(arena, f1) >= 0
             found = found or tried > MOST_TRIED or depth >= 511
             at = int64(0)
-            if is_zero_with_exponent(arena, f1):
-                found = not is_other(arena, f1, extend_chain(arena, int64(0), int64(110)))
-                at = int64(len(NUMBER_BYTES))  # whatever the exponent is, the value is zero
         x2, y2 = int64(-1), int64(0)
         while at < len(NUMBER_BYTES) and x2 < 0:
-            x2, y2 = number_step(row, pool, x1, y1, int64(NUMBER_BYTES[at]))
+            x2, y2 = number_step(row, x1, y1, int64(NUMBER_BYTES[at]))
             at += 1
         stack[depth, 3] = at
         if x2 >= 0:

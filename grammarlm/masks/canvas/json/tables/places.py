@@ -22,7 +22,6 @@ class Places:
         self.unique: list[int] = []  # arrays whose items must differ
         self.languages: set[int] = set()  # of free keys, 0: any
         self.strings: set[int] = set()
-        self.numbers: set[int] = set()
         waiting = list(self._of_node(start))
         while waiting:
             row = waiting.pop()
@@ -45,8 +44,6 @@ class Places:
             kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
             if kind == Shape.STRING:
                 self.strings.add(row)
-            if kind == Shape.NUMBER:
-                self.numbers.add(row)
             if kind in (Shape.OBJECT, Shape.ARRAY):
                 self.kinds[row] = kind
                 found.append(row)

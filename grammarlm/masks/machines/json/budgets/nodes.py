@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grammarlm.layout.json import Array, Key, Object, Shape
-from grammarlm.layout.numbers import Number
+from grammarlm.layout.numbers import Bound, Number
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.machines.json.endings.texts import spelled
@@ -64,7 +64,10 @@ class Shapes:
         if kind == Shape.LITERAL:
             return 5
         if kind == Shape.NUMBER:
-            return NUMBER + int(rows[row + Number.DIGITS])
+            highest = min(rows[row + sign + Bound.HIGH] for sign in (Number.POSITIVE, Number.NEGATIVE))
+            return NUMBER + int(
+                rows[row + Number.DIGITS] + max(0, -highest)
+            )  # zeros after the point, to where a bound is
         if kind == Shape.WORDS:
             table, low, high = rows[row : row + 3]
             return 2 + max(rows[table + i * Key.LENGTH + Key.SIZE] for i in range(low, high))

@@ -46,12 +46,13 @@ from .program import ProgramWriter
 ANY_ORDER, SCHEMA_ORDER = 0, 1
 NUMBER_CAPS = (
     f"numbers: at most {CAPS.digits} significant digits, {CAPS.zeros} zeros before them and {CAPS.exponent_digits} digits of an "
-    "exponent; 0, or from 2.5e-324 to 1.7976931348623158e308, what readers of doubles take; more where the schema names more"
+    "exponent, which follows a single digit before the point where a number is bounded (but by 0), a multiple or an integer; 0, or "
+    "from 2.5e-324 to 1.7976931348623158e308, what readers of doubles take; more where the schema names more"
 )
 PLAIN_STRINGS = "strings: only the escapes that JSON needs, as json.dumps(ensure_ascii=False) writes them"
 PLAIN_NUMBERS = (
-    "numbers as json.dumps writes them: integers in digits; others as Python's repr of floats, a whole number too where no "
-    'integer is asked for (1 and 1.0); single values in digits, and as a float too where the schema writes one ("const": 1.0)'
+    "numbers as json.dumps writes them: integers in digits; others as Python's repr of floats, or in digits, a whole number too "
+    'where no integer is asked for (1 and 1.0); single values in digits, and as a float too where it is written so ("const": 1.0)'
 )
 PLAIN_INTEGERS = "integers: plain digits, without fraction or exponent"
 PYTHON_INTEGERS = f"; of a Python type at most {INTEGER_DIGITS} of them, where its bounds do not ask for more"

@@ -18,7 +18,7 @@ from grammarlm.masks.machines.json.rows.arrays import ArrayRows
 from grammarlm.masks.machines.json.rows.nodes import NodeRows
 from grammarlm.masks.machines.json.rows.numbers import NumberRows
 from grammarlm.masks.machines.json.rows.objects import ObjectRows
-from grammarlm.masks.machines.json.rows.string_shapes import UnitedStrings
+from grammarlm.masks.machines.json.rows.string_shapes import UnitedStrings, spellable
 from grammarlm.masks.machines.json.rows.strings import StringRows
 from grammarlm.masks.machines.json.rows.template import LITERALS, TEMPLATE_ROWS
 from grammarlm.masks.machines.json.vocabulary.tables import JsonTables
@@ -30,10 +30,10 @@ class ProgramWriter:
     """Writes one program."""
 
     def __init__(self, texts: SchemaLanguages, tables: JsonTables, first_names: tuple[str, ...] = ()):
-        self.texts, self.is_tidy = texts, tables.spelling == "plain"
+        self.texts = texts
         self.rows, self.blob = list(TEMPLATE_ROWS[tables.spelling]), bytearray()
-        self.nodes = NodeRows(self.rows, self.is_tidy)
-        self.numbers = NumberRows(self.rows, self.blob, self.is_tidy)
+        self.nodes = NodeRows(self.rows)
+        self.numbers = NumberRows(self.rows, self.blob, tables.spelling == "plain")
         self.strings = StringRows(self.rows, self.blob, texts, tables)
         self.objects = ObjectRows(self.rows, self.blob, texts, self.nodes, first_names)
         self.arrays = ArrayRows(self.rows, texts, self.nodes, self.numbers)
@@ -45,7 +45,7 @@ class ProgramWriter:
         """Writes the nodes that were referred to; `start` is the root's row."""
         while (waiting := self.nodes.next_waiting()) is not None:
             node, at = waiting
-            for i, shape in enumerate(self.nodes.alternatives(node)):
+            for i, shape in enumerate(spellable(node)):
                 kind, row = self._alternative(shape, node)
                 self.rows[at + 2 * i], self.rows[at + 1 + 2 * i] = kind, row
         if len(self.rows) > LARGEST:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4
-from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape, Shape
+from grammarlm.grammars.json_schema.shapes.shapes import Node
 
-from .numbers import halves_of
-from .string_shapes import UnitedStrings, spellable
+from .string_shapes import spellable
 from .template import TEMPLATE_AT
 
 TYPES_AT = {id(node): TEMPLATE_AT["type " + name] for name, node in TYPE_NODES.items()}
@@ -16,8 +15,8 @@ TYPES_AT[id(TYPE_NODES_4["integer"])] = TEMPLATE_AT["type plain integer"]
 class NodeRows:
     """The nodes of one program, and those that wait for their alternatives."""
 
-    def __init__(self, rows: list[int], is_tidy: bool):
-        self._rows, self._is_tidy = rows, is_tidy
+    def __init__(self, rows: list[int]):
+        self._rows = rows
         self._at: dict[int, int] = dict(TYPES_AT)  # by id of the node
         self._kept: list[Node] = []  # so that no other node gets one of these ids
         self._waiting: list[Node] = []
@@ -28,7 +27,7 @@ class NodeRows:
             return TEMPLATE_AT["anything"]
         known = self._at.get(id(node))
         if known is None:
-            count = len(self.alternatives(node))
+            count = len(spellable(node))
             if not count:
                 return -1
             known = self._at[id(node)] = len(self._rows)
@@ -43,10 +42,3 @@ class NodeRows:
             return None
         node = self._waiting.pop()
         return node, self._at[id(node)] + 2
-
-    def alternatives(self, node: Node) -> list[Shape | UnitedStrings]:
-        """The node's alternatives as rows represent them."""
-        found = spellable(node)
-        if not self._is_tidy or not any(isinstance(shape, NumberShape) for shape in found):
-            return found
-        return [each for shape in found for each in (halves_of(shape) if isinstance(shape, NumberShape) else [shape])]

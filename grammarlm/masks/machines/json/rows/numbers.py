@@ -6,8 +6,9 @@ from fractions import Fraction
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.numbers import numbers
+from grammarlm.grammars.json_schema.numbers.decimals import decimal
 from grammarlm.grammars.json_schema.numbers.plans import beyond_caps
-from grammarlm.grammars.json_schema.numbers.rows import in_halves, pack
+from grammarlm.grammars.json_schema.numbers.rows import pack
 from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape
 from grammarlm.layout.numbers import Flag, Number
 
@@ -20,7 +21,7 @@ class NumberRows:
     """The numbers of one program."""
 
     def __init__(self, rows: list[int], blob: bytearray, is_tidy: bool):
-        self._rows, self._blob, self.is_tidy = rows, blob, is_tidy
+        self._rows, self._blob, self._is_tidy = rows, blob, is_tidy
         self._written = NUMBERS_AT.copy()
         self._compared: dict[NumberShape, int | None] = {}  # single values of items that must differ; None: not written
 
@@ -31,9 +32,8 @@ class NumberRows:
         if known is None:
             if numbers.is_empty(shape):  # a row without numbers would be a dead end
                 raise UnsupportedFeature(beyond_caps(shape), pointer=node.pointer)
-            row = pack(shape, self._rows, tidy=self.is_tidy, pointer=node.pointer)
             known = self._written[shape] = len(self._rows)
-            self._rows += row
+            self._rows += pack(shape, tidy=self._is_tidy, pointer=node.pointer)
         return known
 
     def compare(self, values: list[NumberShape]) -> None:
@@ -45,36 +45,17 @@ class NumberRows:
         known = self._compared[value]
         if known is None:
             assert value.low is not None
-            row, text = pack(value, self._rows, tidy=self.is_tidy, pointer=node.pointer), _canonical(value.low)
+            row, text = pack(value, tidy=self._is_tidy, pointer=node.pointer), _canonical(value.low)
             known = self._compared[value] = len(self._rows) + 2
-            row[Number.FLAGS] |= Flag.SINGLE
-            self._rows += [len(self._blob), len(text), *row]
+            self._rows += (len(self._blob), len(text), *row)
+            self._rows[known + Number.FLAGS] |= Flag.SINGLE
             self._blob += text
         return known
-
-
-def halves_of(shape: NumberShape) -> list[NumberShape]:
-    """The shapes that plain spelling needs in place of one."""
-    halves = in_halves(shape)
-    return halves if len(halves) == 1 else [half for half in halves if _is_written(half)]
-
-
-def _is_written(half: NumberShape) -> bool:
-    """Does the half of a shape have a number, with not too many digits?"""
-    try:
-        return not numbers.is_empty(half)
-    except UnsupportedFeature:
-        return False
 
 
 def _canonical(value: Fraction) -> bytes:
     """The text that json_unique.number_ended makes of a number."""
     if not value:
         return b"n"
-    power, digits = 0, abs(value)
-    while digits.denominator != 1:
-        digits, power = digits * 10, power - 1
-    whole = int(digits)
-    while whole % 10 == 0:
-        whole, power = whole // 10, power + 1
-    return b"n" + (b"-" if value < 0 else b"") + str(whole).encode() + (power + 65536).to_bytes(3, "little")
+    digits, power = decimal(abs(value))
+    return b"n" + (b"-" if value < 0 else b"") + str(digits).encode() + (power + 65536).to_bytes(3, "little")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from grammarlm.grammars.json_schema.containers.values import number_shapes
 from grammarlm.grammars.json_schema.numbers import numbers
-from grammarlm.grammars.json_schema.numbers.rows import in_halves
 from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape
 from grammarlm.grammars.json_schema.strings import strings
 from grammarlm.grammars.json_schema.strings.strings import is_text
@@ -54,7 +53,7 @@ def number_row(writer: ProgramWriter, schema: Schema, name: str) -> int:
         shape = _number_shape(name, values, tuple(map(type, values)))
     except TypeError:  # a list, or an object
         shape = None
-    if shape is None or (writer.is_tidy and len(in_halves(shape)) > 1):
+    if shape is None:
         raise NotPlain
     return writer.numbers.row(shape, Node())
 

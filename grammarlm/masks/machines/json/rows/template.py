@@ -23,9 +23,8 @@ def template(tidy: bool) -> tuple[list[int], dict[str, int]]:
     at["nothing"] = len(program)
     program += [0, 0]
     for name, shape in NUMBER_TYPES.items():
-        row = pack(shape, program, tidy=tidy)
         at[name] = len(program)
-        program += row
+        program += pack(shape, tidy=tidy)
     at["anything"] = len(program)
     program += [7, 0] + [0] * 14
     ranks = len(program)
