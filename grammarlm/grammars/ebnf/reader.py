@@ -15,7 +15,7 @@ from grammarlm.errors import brief
 from grammarlm.grammars.cfg.rules import Alternatives, Call, Node, Repeat, Rules, Sequence, Text
 from grammarlm.grammars.compose import Grammar
 
-from .scanner import EMPTY, SPACE, Notation, Scanner
+from .scanner import EMPTY, SPACE, Scanner, escape_patterns
 
 BLANK = " \t\r\n"
 MOST_AT_ONCE = 1 << 17  # characters of a text that is tokenised in one call
@@ -73,14 +73,15 @@ class RuleReader(Scanner):
 
     def __init_subclass__(cls) -> None:
         """Builds tables of functions, not of bound methods, once per notation, so that a reader holds no reference to itself."""
+        cls.escape, cls.span = escape_patterns(cls.HEX_DIGITS)
         blank = dict.fromkeys("#" + BLANK, "skip")
         inside = {**dict.fromkeys(cls.NAME_BEGINS, "name"), **blank, **_INSIDE, **cls.INSIDE}
         outside = {**blank, **dict.fromkeys(cls.NAME_BEGINS, "name_outside")}
         cls.inside = {letter: getattr(cls, name) for letter, name in inside.items()}
         cls.outside = {letter: getattr(cls, name) for letter, name in outside.items()}
 
-    def __init__(self, text: str, notation: Notation, tick: Callable[[], None]):
-        super().__init__(text, notation, tick)
+    def __init__(self, text: str, tick: Callable[[], None]):
+        super().__init__(text, tick)
         self.bodies: dict[str, Node] = {}
         self.calls: list[Call] = []
         self.rule: str | None = None  # the rule being read
