@@ -52,6 +52,14 @@ def _byte_tokens(vocab: Vocabulary) -> np.ndarray:
     return found
 
 
+def tokens_at(vocab: Vocabulary, nodes: np.ndarray) -> np.ndarray:
+    """int32 [W]: the tokens that end at these nodes of the trie: numbers, or a flag for each node."""
+    trie, bits = vocab.trie, np.zeros(vocab.words * 32 + 1, np.uint8)
+    bits[trie.token[nodes]] = 1
+    bits[trie.twins[:, 0]] = bits[trie.twins[:, 1]]
+    return np.packbits(bits[:-1], bitorder="little").view(np.int32)
+
+
 def allowed_bytes(row: np.ndarray, byte_tokens: np.ndarray) -> np.ndarray:
     """bool [256]: the bytes whose tokens a row allows."""
     bits = row[byte_tokens >> 5] >> (byte_tokens & 31) & 1

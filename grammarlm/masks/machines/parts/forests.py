@@ -98,11 +98,9 @@ def below(trie: ByteTrie, nodes: np.ndarray) -> Forest:
     return _forest(trie, nodes + 1, trie.end[nodes], trie.depth[nodes])
 
 
-def trees(trie: ByteTrie, nodes: np.ndarray) -> tuple[Forest, np.ndarray]:
-    """The trees with these top nodes, and for each node of the forest the number of its tree."""
-    return _forest(trie, nodes, trie.end[nodes], trie.depth[nodes] - 1), np.repeat(
-        np.arange(len(nodes)), trie.end[nodes] - nodes
-    )
+def trees(trie: ByteTrie, nodes: np.ndarray) -> Forest:
+    """The trees with these top nodes."""
+    return _forest(trie, nodes, trie.end[nodes], trie.depth[nodes] - 1)
 
 
 def whole(trie: ByteTrie) -> Forest:
