@@ -7,6 +7,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from grammarlm.collector import PATIENT
 from grammarlm.errors import (
     GrammarError,
     LimitExceeded,
@@ -20,7 +21,6 @@ from grammarlm.grammars.generated import as_filled, as_generated
 from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.machines.registry import automaton_of
-from grammarlm.masks.runtime.collector import PATIENT
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.runtime.sizes import check_size
 from grammarlm.masks.saved import store

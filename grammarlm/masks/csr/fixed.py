@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -36,10 +36,14 @@ class FixedAutomaton:
     csr: Csr
     start: int
     is_complete = True
+    patches: ClassVar[list[tuple[str, int, int]]] = []  # nothing is written
 
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.csr)
+
+    def complete(self) -> bool:
+        return True
 
 
 def fixed(automaton: CsrAutomaton | FixedAutomaton) -> FixedAutomaton:

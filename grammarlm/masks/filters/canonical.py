@@ -26,6 +26,7 @@ import numpy as np
 from grammarlm.kernels import entries
 from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.vocab.tokenizers.bpe import SPACE, read_bpe, tokenizer_of
+from grammarlm.vocab.tokenizers.byte_level import byte_level_text
 from grammarlm.vocab.tokenizers.shapes import Shapes, ends_with_apostrophe
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -121,7 +122,7 @@ class Canonical:
         if not self.is_text[token]:
             return []
         if self.bpe.byte_level:
-            return [ids.get(_BYTES[byte], -1) for byte in data]
+            return [ids.get(character, -1) for character in byte_level_text(data)]
         if text is None:
             return [ids.get(f"<0x{byte:02X}>", -1) for byte in data]
         found: list[int] = []
@@ -320,13 +321,3 @@ def _text(data: bytes) -> str | None:
         return data.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _byte_characters() -> list[str]:
-    from grammarlm.vocab.tokenizers.byte_level import byte_level_bytes
-
-    written = {byte_level_bytes(chr(c)): chr(c) for c in range(0x21, 0x100 + 68)}
-    return [written[bytes([byte])] for byte in range(256)]
-
-
-_BYTES = _byte_characters()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from grammarlm.errors import GrammarError
+from grammarlm.masks.matcher_like import MatcherLike
 from grammarlm.masks.trail import Head, steps_of
 
 from .sealed import as_json, bytes_as_text, seal, text_as_bytes, unreadable, unseal
@@ -18,16 +19,7 @@ from .sealed import as_json, bytes_as_text, seal, text_as_bytes, unreadable, uns
 _MAGIC, _VERSION, _WHAT = b"grammarlm matcher\n", 2, "snapshot"
 
 
-class Reads(Protocol):
-    @property
-    def is_finished(self) -> bool: ...
-
-    def advance(self, token: int) -> bool: ...
-
-    def advance_bytes(self, data: bytes) -> bool: ...
-
-
-Matcher_co = TypeVar("Matcher_co", bound=Reads, covariant=True)
+Matcher_co = TypeVar("Matcher_co", bound=MatcherLike, covariant=True)
 
 
 class Constraint(Protocol[Matcher_co]):
@@ -61,5 +53,5 @@ def restore(constraint: Constraint[Matcher_co], data: bytes) -> Matcher_co:
     return matcher
 
 
-def _read_bytes(matcher: Reads, step: str) -> bool:
+def _read_bytes(matcher: MatcherLike, step: str) -> bool:
     return not matcher.is_finished and matcher.advance_bytes(text_as_bytes(step))
