@@ -1,5 +1,5 @@
-"""Delays Python's cyclic garbage collector while a tokenizer is read or a grammar compiled, and while states of lexers and languages
-are made.
+"""Delays Python's cyclic garbage collector while a tokenizer is read or a grammar compiled, and while states of lexers and
+languages are made.
 
 All make thousands of small objects, most of which stay. That triggers full collections of all objects of the process:
 200 ms and more where torch and a tokenizer are loaded, twenty times the compile itself. What a compile drops is in no
