@@ -243,7 +243,7 @@ def test_damage_is_noticed(count: int) -> None:
     check_damage(count)
 
 
-@tiers("count, least", (1_500, 100), (100_000, 5_000))
+@tiers("count, least", (1_500, 50), (100_000, 3_000))
 def test_forgeries_are_errors_or_constraints(
     count: int, least: int, record_property: Callable[[str, object], None]
 ) -> None:
