@@ -173,21 +173,16 @@ class CsrAutomaton:
         epoch, here = place
         after = epoch.targets(here, ids)
         groups = [(epoch.key(target), target, ids[after == target]) for target in np.unique(after).tolist()]
-        default = max(groups, key=lambda g: len(g[2]), default=None)
-        base = 0
-        if default is not None:
-            row = self._base_row(default[2])
-            if row is None:
-                default = None
-            else:
-                base = row
+        largest = max(groups, key=lambda g: len(g[2]), default=None)
+        base = None if largest is None else self._base_row(largest[2])
+        default = None if base is None else largest
         listed = [g for g in groups if g is not default]
         tokens = np.concatenate([stops, *(g[2] for g in listed)])
         known_targets = [self._numbers.get(g[0], MISS) for g in listed]
         targets = np.repeat([FINISHED, *known_targets], [len(stops), *(len(g[2]) for g in listed)]).astype(np.int32)
         order = np.argsort(tokens)
         by_default = DEAD if default is None else self._numbers.get(default[0], MISS)
-        state = self.tables.add_state(base, by_default, tokens[order], targets[order])
+        state = self.tables.add_state(base or 0, by_default, tokens[order], targets[order])
         for key, target, own in groups:
             if key not in self._numbers:
                 self._waiting.setdefault(key, ((epoch, target), []))[1].append(

@@ -116,25 +116,18 @@ def from_scipy(matrix: Any, start: int, vocab: Vocabulary) -> FixedAutomaton:
     sparse = _scipy()
     matrix = sparse.csr_matrix(matrix, copy=True)
     matrix.sum_duplicates()
-    states = matrix.shape[0]
-    base, default = np.zeros((2, states), np.int32)
-    base[DEAD : DEAD + 1] = 1
-    first, count = matrix.indptr[:-1].astype(np.int32), np.diff(matrix.indptr).astype(np.int32)
-    csr = Csr(
-        rows_without_base(vocab),
-        base,
-        default,
-        first,
-        count,
-        matrix.indices.astype(np.int32),
-        matrix.data.astype(np.int32),
-    )
+    csr = without_defaults(vocab, np.diff(matrix.indptr), matrix.indices, matrix.data)
     return checked(FixedAutomaton(vocab, csr, int(start)))
 
 
-def rows_without_base(vocab: Vocabulary) -> np.ndarray:
-    """Base rows of an automaton without default edges: none, and the stop ids, which are the mask of DEAD."""
-    return np.stack([np.zeros(vocab.words, np.int32), token_facts(vocab).stop_row])
+def without_defaults(vocab: Vocabulary, count: np.ndarray, tokens: np.ndarray, targets: np.ndarray) -> Csr:
+    """An automaton without default edges: of each state the number of its edges, which are sorted by token. Its base rows are none,
+    and the stop ids, the mask of DEAD."""
+    rows = np.stack([np.zeros(vocab.words, np.int32), token_facts(vocab).stop_row])
+    base, default = np.zeros((2, len(count)), np.int32)
+    base[DEAD : DEAD + 1] = 1
+    first = np.cumsum(count) - count
+    return Csr(rows, base, default, *(array.astype(np.int32) for array in (first, count, tokens, targets)))
 
 
 def checked(automaton: FixedAutomaton) -> FixedAutomaton:
