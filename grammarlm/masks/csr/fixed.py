@@ -142,27 +142,21 @@ def checked(automaton: FixedAutomaton) -> FixedAutomaton:
     if csr.rows.shape[1] != vocab.words or not len(csr.rows) or not FIRST <= automaton.start < states:
         raise _damaged("its rows are not as wide as the vocabulary, or it has no start")
     beyond = np.unpackbits(csr.rows.view(np.uint8), axis=1, bitorder="little")[:, vocab.size :]
-    ends = csr.first.astype(np.int64) + csr.count
-    is_listed = np.zeros(edges + 1, np.int64)
+    first, count = csr.first.astype(np.int64), csr.count.astype(np.int64)
     if (
         _outside(csr.base, len(csr.rows)) or _outside(csr.default, states) or _outside(csr.targets, states)
-        or _outside(csr.first, edges + 1) or _outside(csr.count, edges + 1) or (ends > edges).any() or beyond.any()
+        or _outside(first, edges + 1) or _outside(count, edges + 1) or (first + count > edges).any() or beyond.any()
+        or count.sum() > edges
     ):  # fmt: skip
         raise _damaged("something in it points beyond its arrays")
-    np.add.at(is_listed, csr.first, 1)
-    np.add.at(is_listed, ends, -1)
-    used = np.cumsum(is_listed)[:-1] > 0
-    if _outside(csr.tokens[used], vocab.size):
+    owner = np.repeat(np.arange(states), count)
+    listed = np.arange(len(owner)) + np.repeat(first - (np.cumsum(count) - count), count)
+    tokens, targets = csr.tokens[listed], csr.targets[listed]
+    if _outside(tokens, vocab.size):
         raise _damaged("a token is beyond the vocabulary")
-    rises = np.diff(csr.tokens.astype(np.int64)) > 0
-    inner = np.zeros(edges + 1, np.int64)  # entries that have a successor in the same list
-    lists = csr.count > 1
-    np.add.at(inner, csr.first[lists], 1)
-    np.add.at(inner, ends[lists] - 1, -1)
-    if not rises[np.cumsum(inner)[: edges - 1 if edges else 0] > 0].all():
+    if ((tokens[1:] <= tokens[:-1]) & (owner[1:] == owner[:-1])).any():
         raise _damaged("the tokens of a state are not sorted")
-    misses = (csr.default[FIRST:] == MISS).any() or (np.isin(csr.targets[used], [MISS])).sum() > csr.count[MISS]
-    if misses:
+    if (csr.default[FIRST:] == MISS).any() or ((targets == MISS) & (owner != MISS)).any():
         raise _damaged("it has edges that were never made")
     return automaton
 

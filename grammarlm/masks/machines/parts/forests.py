@@ -69,7 +69,7 @@ def paths_of(vocab: Vocabulary) -> Paths:
     trie = vocab.trie
     parent = trie.parent
     closers, quote = np.isin(trie.byte, CLOSERS).astype(np.uint8), trie.byte == QUOTE
-    last = np.where(np.isin(trie.byte, WHITE), -1, trie.byte).astype(np.int16)
+    last = np.where(np.isin(trie.byte, WHITE), np.int16(-1), trie.byte.astype(np.int16))
     for nodes in trie.levels[1:]:
         above = parent[nodes]
         closers[nodes] = np.minimum(closers[nodes] + closers[above], MOST_CLOSERS)
