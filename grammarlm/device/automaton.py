@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grammarlm.errors import LimitExceeded, MaskError
+from grammarlm.errors import LimitExceeded, MaskError, check_type
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.layout.csr import FIRST, MISS, Csr
 from grammarlm.masks.constraint import Constraint
@@ -56,8 +56,7 @@ class DeviceAutomaton:
         edges: int = 1 << 20,
         rows: int = 256,
     ):
-        if not isinstance(constraint, (Constraint, FixedAutomaton)):
-            raise TypeError(f"DeviceAutomaton(constraint) takes what gl.compile makes, not {type(constraint).__name__}")
+        check_type(constraint, (Constraint, FixedAutomaton), "DeviceAutomaton(constraint) takes what gl.compile makes")
         self.device = torch.device(device)
         if self.device.type not in ("cpu", "cuda"):
             raise MaskError(f"device={device!r}: an automaton lives on the CPU or on a CUDA device")

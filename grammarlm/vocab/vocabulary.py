@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammarlm.errors import TokenizerError, suggesting
+from grammarlm.errors import TokenizerError, check_type, suggesting
 from grammarlm.vocab.tokenizers.encoders import Encoder
 from grammarlm.vocab.tokenizers.sources import read_tokenizer
 
@@ -134,8 +134,7 @@ class Vocabulary:
             raise TokenizerError(
                 "this vocabulary has no tokenizer to encode with: make it with Vocabulary.from_tokenizer"
             )
-        if not isinstance(text, str):
-            raise TypeError(f"encode(text) takes a str, not {type(text).__name__}")
+        check_type(text, str, "encode(text) takes a str")
         return self._encoder(text)
 
     @property

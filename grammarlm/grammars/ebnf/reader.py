@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, NoReturn
 
-from grammarlm.errors import brief
+from grammarlm.errors import brief, check_type
 from grammarlm.grammars.cfg.rules import Alternatives, Call, Node, Repeat, Rules, Sequence, Text
 from grammarlm.grammars.compose import Grammar
 
@@ -36,9 +36,7 @@ class RuleText(Grammar):
 
     def __post_init__(self) -> None:
         for value in (self.text, self.start):
-            if not isinstance(value, str):
-                kind = type(self).__name__
-                raise TypeError(f"{kind}() takes a grammar and the name of a rule as str, not {type(value).__name__}")
+            check_type(value, str, f"{type(self).__name__}() takes a grammar and the name of a rule as str")
 
     def __repr__(self) -> str:
         start = "" if self.start == "root" else f", start={brief(self.start)}"
