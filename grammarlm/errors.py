@@ -67,6 +67,12 @@ def suggesting(name: str) -> Callable[[Function], Function]:
     return decorate
 
 
+def check_type(value: object, kinds: type | tuple[type, ...], takes: str, instead: str = "") -> None:
+    """TypeError where a value is of another kind: "compile() takes a gl.Vocabulary, not list; see ..."."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{takes}, not {type(value).__name__}{f'; {instead}' if instead else ''}")
+
+
 class GrammarError(ValueError):
     """A grammar is at fault. `position` is the offset in its text, `pointer` a JSON pointer, where either is known."""
 

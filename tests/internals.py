@@ -15,7 +15,7 @@ from grammarlm.masks.machines.stack.states import StateMaker
 from grammarlm.masks.saved import snapshot, store
 
 GRAMMAR_MAGIC, GRAMMAR_VERSION = store._MAGIC, store._VERSION  # what the bytes of a constraint begin with
-SNAPSHOT_MAGIC = snapshot._MAGIC
+SNAPSHOT_MAGIC, SNAPSHOT_VERSION = snapshot._MAGIC, snapshot._VERSION
 
 
 def automaton_of(owner: Any) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grammarlm.errors import LimitExceeded, MaskError
+from grammarlm.errors import LimitExceeded, MaskError, check_type
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.layout.csr import FIRST, MISS, Csr
 from grammarlm.masks.constraint import Constraint
@@ -56,8 +56,7 @@ class DeviceAutomaton:
         edges: int = 1 << 20,
         rows: int = 256,
     ):
-        if not isinstance(constraint, (Constraint, FixedAutomaton)):
-            raise TypeError(f"DeviceAutomaton(constraint) takes what gl.compile makes, not {type(constraint).__name__}")
+        check_type(constraint, (Constraint, FixedAutomaton), "DeviceAutomaton(constraint) takes what gl.compile makes")
         self.device = torch.device(device)
         if self.device.type not in ("cpu", "cuda"):
             raise MaskError(f"device={device!r}: an automaton lives on the CPU or on a CUDA device")
@@ -67,10 +66,9 @@ class DeviceAutomaton:
         self.misses = 0  # missing edges that decoding has asked for
         self.restarts = 0  # how often the arrays were full and cleared
         self._batches: weakref.WeakSet[TextBatch] = weakref.WeakSet()
-        arrays = self._host_arrays
-        shared = map(torch.from_numpy, arrays)
+        shared = map(torch.from_numpy, self.host.csr)
         self.csr = Csr(*(shared if self.device.type == "cpu" else (array.to(self.device) for array in shared)))
-        self._host_patches().clear()
+        self.host.patches.clear()
 
     def __repr__(self) -> str:
         return f"<DeviceAutomaton on {self.device}, {self.vocab.size:,} tokens>"
@@ -114,11 +112,11 @@ class DeviceAutomaton:
     @property
     def nbytes(self) -> int:
         """Bytes of the states, edges and rows computed so far."""
-        return self.host.nbytes if isinstance(self.host, FixedAutomaton) else self.host.tables.nbytes
+        return self.host.nbytes
 
     def complete(self) -> bool:
         """Computes all states and edges; False where they exceed the capacity, or are infinitely many."""
-        done = isinstance(self.host, FixedAutomaton) or self.host.complete()
+        done: bool = self.host.complete()
         self.update()
         return done
 
@@ -132,19 +130,11 @@ class DeviceAutomaton:
 
     def update(self) -> None:
         """Copies what the host has computed since to the device."""
-        patches = self._host_patches()
         if self.device.type != "cpu":
-            for name, first, end in _joined(patches):
-                part = torch.from_numpy(getattr(self._host_arrays, name)[first:end])
+            for name, first, end in _joined(self.host.patches):
+                part = torch.from_numpy(getattr(self.host.csr, name)[first:end])
                 getattr(self.csr, name)[first:end].copy_(part, non_blocking=True)
-        patches.clear()
-
-    @property
-    def _host_arrays(self) -> Csr:
-        return self.host.csr if isinstance(self.host, FixedAutomaton) else self.host.tables.csr
-
-    def _host_patches(self) -> list[tuple[str, int, int]]:
-        return [] if isinstance(self.host, FixedAutomaton) else self.host.tables.patches
+        self.host.patches.clear()
 
     def _start_anew(self) -> None:
         """Clears the arrays; the texts of every batch get new states."""
@@ -251,7 +241,7 @@ class TextBatch:
             with torch.cuda.device(self.states.device):
                 getattr(gpu, name)(csr, *tensors)
         else:
-            getattr(host_csr, name)(self.automaton._host_arrays, *(tensor.numpy() for tensor in tensors))
+            getattr(host_csr, name)(self.automaton.host.csr, *(tensor.numpy() for tensor in tensors))
 
 
 def _on_host(constraint: Constraint | FixedAutomaton, room: Room) -> Any:

@@ -13,6 +13,7 @@ On the CPU the same loop runs with the CPU's kernels and draws the same tokens.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,13 +112,9 @@ class DeviceLoop:
         bits = np.unpackbits(self.mask.numpy().view(np.uint8), axis=1, bitorder="little")[:, : values.shape[1]]
         masked = np.where(bits, values, np.float32(-np.inf))
         position = int(self.position)
-        seeds = self._seeds.tolist()
-        tokens = [draw(row, self._seeded(seed), position)[0] for row, seed in zip(masked, seeds, strict=True)]
+        settings = [replace(self.sampling, seed=seed) for seed in self._seeds.tolist()]
+        tokens = [draw(row, own, position)[0] for row, own in zip(masked, settings, strict=True)]
         return torch.tensor(tokens, dtype=torch.int64)
-
-    def _seeded(self, seed: int) -> Sampling:
-        s = self.sampling
-        return Sampling(s.temperature, s.top_k, s.top_p, s.min_p, seed=seed)
 
     def _capture(self) -> None:
         """Records one step as a CUDA graph; states, tokens and position are restored afterwards."""

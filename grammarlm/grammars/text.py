@@ -21,6 +21,7 @@ from grammarlm.grammars.regular import charset, utf8
 from grammarlm.grammars.regular.derivatives import EVERY_BYTE, Algebra
 from grammarlm.grammars.regular.terms import ANYTHING, FOREVER, Term
 
+from .choices import Strings, copied
 from .compose import Grammar, encode
 
 
@@ -31,7 +32,7 @@ class Text(Grammar):
     until: str | tuple[str, ...] | None
 
     def __init__(self, until: str | Iterable[str] | None = None):
-        kept = until if until is None or isinstance(until, str) else _strings(until, "Text(until=...)")
+        kept = until if until is None or isinstance(until, str) else copied(until, "Text(until=...)")
         object.__setattr__(self, "until", kept)
 
     def __repr__(self) -> str:
@@ -54,20 +55,8 @@ class Text(Grammar):
         return algebra.both([any_text(algebra), marked, algebra.without(goes_on)])
 
 
-@dataclass(frozen=True, init=False)
-class Ban(Grammar):
+class Ban(Strings):
     """Any UTF-8 text that contains none of the strings, however tokens spell it."""
-
-    strings: tuple[str, ...]
-
-    def __init__(self, strings: Iterable[str]):
-        if isinstance(strings, str):
-            raise TypeError("Ban() takes a list of strings, not one; write Ban([...])")
-        object.__setattr__(self, "strings", _strings(strings, "Ban()"))
-
-    def __repr__(self) -> str:
-        shown = ", ".join(map(brief, self.strings[:3]))
-        return f"Ban([{shown}{', ...' if len(self.strings) > 3 else ''}])"
 
     def language(self, algebra: Algebra) -> Term:
         if "" in self.strings:
@@ -79,13 +68,3 @@ class Ban(Grammar):
 def any_text(algebra: Algebra) -> Term:
     """All of UTF-8."""
     return algebra.repeat(algebra.chars(utf8.encode(charset.ALL)), 0, FOREVER)
-
-
-def _strings(values: Iterable[str], name: str) -> tuple[str, ...]:
-    if isinstance(values, (bytes, bytearray)) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} takes strings, not {type(values).__name__}")
-    copied = tuple(values)
-    for index, string in enumerate(copied):
-        if not isinstance(string, str):
-            raise TypeError(f"{name} takes strings; number {index} is {type(string).__name__}: {string!r:.80}")
-    return copied

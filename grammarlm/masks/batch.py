@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from grammarlm.errors import MaskError
+from grammarlm.errors import MaskError, check_type
 
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
@@ -28,8 +28,7 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     after a short time by as many as the machine has cores. If a row cannot be made within its limits it allows the stop
     ids only, the other rows are filled nevertheless, and the first such LimitExceeded is raised.
     """
-    if not isinstance(matchers, Iterable):
-        raise TypeError(f"fill_masks(matchers, mask) takes a list of matchers, not {type(matchers).__name__}")
+    check_type(matchers, Iterable, "fill_masks(matchers, mask) takes a list of matchers")
     matchers = list(matchers)
     for matcher in matchers:
         if matcher is not None and not isinstance(matcher, Matcher):

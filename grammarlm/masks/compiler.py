@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from grammarlm.errors import GrammarError, LimitExceeded, suggesting
+from grammarlm.errors import GrammarError, LimitExceeded, check_type, suggesting
 from grammarlm.grammars.compose import Grammar, check_grammar
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -98,8 +98,7 @@ class Compiler:
         limits: Limits | None = None,
         threads: int | None = None,
     ):
-        if not isinstance(vocab, Vocabulary):
-            raise TypeError(f"Compiler(vocab) takes a gl.Vocabulary, not {type(vocab).__name__}")
+        check_type(vocab, Vocabulary, "Compiler(vocab) takes a gl.Vocabulary")
         for name, value in (("max_bytes", max_bytes), ("threads", 1 if threads is None else threads)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"Compiler({name}={value!r:.60}): it takes a positive integer")

@@ -7,12 +7,14 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from grammarlm.collector import PATIENT
 from grammarlm.errors import (
     GrammarError,
     LimitExceeded,
     TokenizerError,
     UnsupportedFeature,
     brief,
+    check_type,
     suggesting,
 )
 from grammarlm.grammars.compose import Grammar, check_grammar
@@ -20,7 +22,6 @@ from grammarlm.grammars.generated import as_filled, as_generated
 from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.machines.registry import automaton_of
-from grammarlm.masks.runtime.collector import PATIENT
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.runtime.sizes import check_size
 from grammarlm.masks.saved import store
@@ -112,8 +113,7 @@ class Constraint(Compiled):
     @classmethod
     def from_bytes(cls, data: bytes, vocab: Vocabulary) -> Constraint:
         """Compiles what `to_bytes` saved, for the same vocabulary; GrammarError where the bytes are damaged."""
-        if not isinstance(vocab, Vocabulary):
-            raise TypeError(f"from_bytes(data, vocab) takes a gl.Vocabulary, not {type(vocab).__name__}")
+        check_type(vocab, Vocabulary, "from_bytes(data, vocab) takes a gl.Vocabulary")
         grammar, limits, canonical_only = store.load(data, vocab)
         return compile(grammar, vocab, limits=limits, canonical_only=canonical_only)
 
@@ -145,15 +145,9 @@ def compile(
     limit is reached.
     """
     check_grammar(grammar, "compile()")
-    if not isinstance(vocab, Vocabulary):
-        raise TypeError(
-            f"compile() takes a gl.Vocabulary, not {type(vocab).__name__}; see gl.Vocabulary.from_tokenizer"
-        )
+    check_type(vocab, Vocabulary, "compile() takes a gl.Vocabulary", "see gl.Vocabulary.from_tokenizer")
     limits = USUAL_LIMITS if limits is None else limits
-    if not isinstance(limits, Limits):
-        raise TypeError(
-            f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
-        )
+    check_type(limits, Limits, "compile(limits=...) takes a gl.Limits", "e.g. gl.Limits(max_ms=500)")
     if not isinstance(canonical_only, bool):
         raise TypeError(f"compile(canonical_only=...) takes True or False, not {brief(canonical_only)}")
     check_size(grammar, limits)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded, MaskError
+from grammarlm.errors import LimitExceeded, MaskError, check_type
 
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
@@ -31,8 +31,7 @@ class MaskTree:
     __slots__ = ("_heads", "_walker", "cut")
 
     def __init__(self, matcher: Matcher):
-        if not isinstance(matcher, Matcher):
-            raise TypeError(f"MaskTree(matcher) takes a matcher, not {type(matcher).__name__}")
+        check_type(matcher, Matcher, "MaskTree(matcher) takes a matcher")
         self._walker = matcher._probe()
         self._heads: list[Head] = [self._walker._head]
         self.cut: dict[tuple[int, int | None], LimitExceeded] = {}  # (node, token after it; None: its mask) -> error
@@ -104,8 +103,7 @@ def fill_tree(matcher: Matcher, tokens: Iterable[int], parents: Iterable[int], m
     whose mask goes over a limit, gets a row of zeros, and so do all below it. The matcher and the rows beyond the tree do not
     change.
     """
-    if not isinstance(matcher, Matcher):
-        raise TypeError(f"fill_tree(matcher, ...) takes a matcher, not {type(matcher).__name__}")
+    check_type(matcher, Matcher, "fill_tree(matcher, ...) takes a matcher")
     read, above = checked_tree(tokens, parents, "fill_tree")
     array = as_mask(mask, matcher._words)
     if len(array) < len(read) + 1:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from grammarlm.errors import GrammarError, LimitExceeded, MaskError, brief
+from grammarlm.errors import GrammarError, LimitExceeded, MaskError, brief, check_type
 from grammarlm.masks.filters.budget import INFINITE, costs_of
 from grammarlm.masks.saved import snapshot
 
@@ -184,8 +184,7 @@ class Matcher:
 
     def advance_bytes(self, data: bytes) -> bool:
         """Reads any bytes as one step; False where they are not allowed as a whole, and then nothing has changed."""
-        if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise TypeError(f"advance_bytes(data) takes bytes, not {type(data).__name__}; write text.encode()")
+        check_type(data, (bytes, bytearray, memoryview), "advance_bytes(data) takes bytes", "write text.encode()")
         data = bytes(data)
         if self.is_finished:
             return not data
@@ -197,8 +196,7 @@ class Matcher:
 
     def validate(self, tokens: Iterable[int]) -> int:
         """The number of leading tokens that can be read in sequence; nothing changes."""
-        if not isinstance(tokens, Iterable):
-            raise TypeError(f"validate(tokens) takes token ids one after another, not {type(tokens).__name__}")
+        check_type(tokens, Iterable, "validate(tokens) takes token ids one after another")
         head = self._head
         dimensions = getattr(tokens, "ndim", 1)
         if dimensions != 1:

@@ -29,6 +29,8 @@ class MatcherLike(Protocol):
 
     def advance(self, token: int) -> bool: ...
 
+    def advance_bytes(self, data: bytes) -> bool: ...
+
     def _made(self, make: Callable[[Epoch, int], Made]) -> Made:
         """Runs something slow at this state, under the lock."""
 

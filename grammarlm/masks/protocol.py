@@ -23,13 +23,13 @@ import numpy as np
 from grammarlm.errors import GrammarError, UnsatisfiableGrammar
 from grammarlm.layout.table import DEAD
 
+from .token_facts import TokenFacts, allowed_bytes
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from grammarlm.masks.runtime.limits import Clock, Limits
     from grammarlm.vocab.vocabulary import Vocabulary
-
-    from .token_facts import TokenFacts
 
 FINISHED = 1  # the state after a stop token
 Value = TypeVar("Value")
@@ -112,12 +112,10 @@ class Bordered(Protocol):
 
     def next_bytes(self: Epoch, state: int) -> np.ndarray:
         """bool [256]: which bytes can come next; read from the row where each byte is a token."""
-        tokens = np.array(self.program.facts.byte_tokens)
+        tokens = self.program.facts.byte_tokens
         if (tokens < 0).any():
             return np.array([self.after_bytes(state, bytes([byte])) for byte in range(256)]) > DEAD
-        row = self.row(state).view(np.uint8)
-        found: np.ndarray = (row[tokens >> 3] >> (tokens & 7) & 1).astype(bool)
-        return found
+        return allowed_bytes(self.row(state), tokens)
 
     def closing(self, state: int, most: int) -> tuple[int, bool]:
         """Of JSON: at least how many brackets close before the text may end (counted up to `most`), and does a quote come

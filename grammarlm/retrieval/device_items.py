@@ -31,6 +31,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .beam import normalised
 from .bits import is_selected
 from .item_set import Subset, item_set
+from .levels import checked_logits
 from .models import MOST_BEAMS, MOST_SEARCHES
 from .result import BeamResult
 from .search import Searched
@@ -109,7 +110,8 @@ class DeviceItems:
         levels = len(self._cells) - 1 + (end >= 0)
         with torch.no_grad():
             for depth in range(levels if len(self) else 0):
-                logits = self._checked(step(tokens, parents), len(parents), end)
+                logits = checked_logits(step(tokens, parents), len(parents), max(self.largest, end))
+                logits = logits if logits.stride(1) == 1 else logits.contiguous()
                 if depth == 0:
                     logits = logits.repeat_interleave(entries.lows.shape[1], 0)  # a row for each entry
                 entries, tokens, parents = self._next(entries, logits, depth, beams, end, normalise == "allowed")
@@ -123,17 +125,6 @@ class DeviceItems:
         scores = torch.where(lows < highs, 0.0, -torch.inf).double()
         is_open = torch.tensor([[False, True]] * batch, device=self.device) & (lows < highs)
         return _Beams(lows, highs, scores, is_open)
-
-    def _checked(self, logits: Any, rows: int, stop: int) -> torch.Tensor:
-        largest = max(self.largest, stop)
-        if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != rows:
-            found = list(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
-            raise ValueError(f"step returned {found} for {rows} prefixes; it returns logits [{rows}, V]")
-        if logits.shape[1] <= largest:
-            raise ValueError(
-                f"the logits are {logits.shape[1]} wide, and {largest} is a token of an item, or stop; is it another model's?"
-            )
-        return logits if logits.stride(1) == 1 else logits.contiguous()
 
     def _next(
         self, beams: _Beams, logits: torch.Tensor, depth: int, width: int, stop: int, is_allowed: bool

@@ -95,7 +95,9 @@ class Levels:
     def advance(self, logits: Any) -> None:
         """Reads one token more."""
         full = self.settings.normalise == "full"
-        table = log_probabilities(logits, self.rows, max(self.largest, self.settings.stop), full)
+        checked = checked_logits(logits, self.rows, max(self.largest, self.settings.stop)).detach()
+        on_device = torch.log_softmax(checked, -1, dtype=torch.float32) if full else checked.float()
+        table = on_device.cpu().contiguous().numpy()
         tokens: list[int] = []
         parents: list[int] = []
         penalties = NO_PENALTIES
@@ -130,8 +132,8 @@ def number_rows(roots: Beams) -> list[int]:
     return reading
 
 
-def log_probabilities(logits: Any, rows: int, largest: int, full: bool) -> np.ndarray:
-    """float32 [rows, V] on the host; ValueError where the logits have the wrong shape or type."""
+def checked_logits(logits: Any, rows: int, largest: int) -> torch.Tensor:
+    """[rows, V], V above the largest token; ValueError where the logits have the wrong shape or type."""
     if not isinstance(logits, torch.Tensor):
         if not isinstance(logits, np.ndarray):
             raise TypeError(f"step returned {type(logits).__name__}; it returns its logits as one tensor [{rows}, V]")
@@ -145,9 +147,7 @@ def log_probabilities(logits: Any, rows: int, largest: int, full: bool) -> np.nd
         raise ValueError(
             f"the logits are {logits.shape[1]} wide, and {largest} is a token of an item, or stop; is it another model's?"
         )
-    logits = logits.detach()
-    table = torch.log_softmax(logits, -1, dtype=torch.float32) if full else logits.float()
-    return table.cpu().contiguous().numpy()
+    return logits
 
 
 def results(levels: Levels, ids: np.ndarray | None) -> list[BeamResult]:

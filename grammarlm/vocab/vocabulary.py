@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammarlm.errors import TokenizerError, suggesting
+from grammarlm.errors import TokenizerError, check_type, suggesting
 from grammarlm.vocab.tokenizers.encoders import Encoder
 from grammarlm.vocab.tokenizers.sources import read_tokenizer
 
@@ -44,7 +44,6 @@ class Vocabulary:
     offsets: np.ndarray  # int64 [n + 1]: the bytes of id i are data[offsets[i] : offsets[i + 1]]
     data: np.ndarray  # uint8
     text_ids: np.ndarray  # int32, sorted
-    single_bytes: np.ndarray  # bool [256]: which bytes are a single-byte text token
     _encoder: Encoder | None
 
     def __init__(
@@ -101,9 +100,7 @@ class Vocabulary:
         is_text = np.diff(offsets) > 0
         is_text[[i for i in (*special, *stops) if i < count]] = False
         text_ids: np.ndarray = np.flatnonzero(is_text).astype(np.int32)
-        single_bytes: np.ndarray = np.zeros(256, bool)
-        single_bytes[data[offsets[text_ids[np.diff(offsets)[text_ids] == 1]]]] = True
-        for array in (offsets, data, text_ids, single_bytes):
+        for array in (offsets, data, text_ids):
             array.setflags(write=False)
         self.__dict__.update(
             size=size,
@@ -112,7 +109,6 @@ class Vocabulary:
             offsets=offsets,
             data=data,
             text_ids=text_ids,
-            single_bytes=single_bytes,
             _encoder=encoder,
         )
 
@@ -138,8 +134,7 @@ class Vocabulary:
             raise TokenizerError(
                 "this vocabulary has no tokenizer to encode with: make it with Vocabulary.from_tokenizer"
             )
-        if not isinstance(text, str):
-            raise TypeError(f"encode(text) takes a str, not {type(text).__name__}")
+        check_type(text, str, "encode(text) takes a str")
         return self._encoder(text)
 
     @property

@@ -6,7 +6,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.machines.regular import dense_rows
-from grammarlm.masks.machines.regular.dense_rows import DenseRows
+from grammarlm.masks.token_facts import tokens_at
 from tests.internals import automaton_of
 from tests.mask_bits import ids_of
 
@@ -281,8 +281,8 @@ def test_the_part_that_matches_nothing_is_named(grammar: Grammar, words: str) ->
 def test_rows_of_states_that_nearly_agree(grammar: Grammar, letters: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense_rows, "FEW_NODES", 0)
     monkeypatch.setattr(dense_rows, "SHARE", 1)
-    taken, tokens_in = [], DenseRows._tokens_in
-    monkeypatch.setattr(DenseRows, "_tokens_in", lambda self, trees: taken.append(trees) or tokens_in(self, trees))
+    taken: list[np.ndarray] = []
+    monkeypatch.setattr(dense_rows, "tokens_at", lambda vocab, nodes: taken.append(nodes) or tokens_at(vocab, nodes))
     longer = [b"ab", b"abc", b"bc", b"cd", b"dd", b"abab", b"c d", b"cdd", b"ab", b"dda", b"x"]
     tokens = [*(bytes([b]) for b in letters), *longer]
     vocab = gl.Vocabulary([*tokens, b"<eos>"], stop_ids=[len(tokens)])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 import grammarlm as gl
+from grammarlm.masks.token_facts import ALL_BYTES, token_facts
 
 from . import built
 from .texts import TEXTS, assert_spells_decoding, assert_spells_text, random_texts, spelled
@@ -103,7 +104,7 @@ def test_an_added_run_of_marks_is_spaces():
 
 def test_byte_pieces_are_bytes():
     tokenizer, vocab = vocabulary("llama_like")
-    assert vocab.single_bytes.all()
+    assert token_facts(vocab).single_bytes == ALL_BYTES
     assert vocab.token_bytes(tokenizer.token_to_id("<0x0A>")) == b"\n"
     assert vocab.token_bytes(tokenizer.token_to_id("<0xFF>")) == b"\xff"
 
@@ -171,7 +172,7 @@ def test_sentencepiece_models(name):
 def test_sentencepiece_bytes_and_marks():
     processor = built.processor(built.sentencepiece_model())
     vocab = gl.Vocabulary.from_tokenizer(processor)
-    assert vocab.single_bytes.all()
+    assert token_facts(vocab).single_bytes == ALL_BYTES
     assert vocab.token_bytes(processor.piece_to_id("<0x0A>")) == b"\n"
     assert vocab.token_bytes(processor.piece_to_id("\u2581")) == b" "
     assert vocab.token_bytes(0) == b"<unk>"

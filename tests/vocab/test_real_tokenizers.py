@@ -10,6 +10,7 @@ import pytest
 from tokenizers import Tokenizer
 
 import grammarlm as gl
+from grammarlm.masks.token_facts import ALL_BYTES, token_facts
 from tests.counts import tiers
 from tests.real_data import FOLDER, needs_data
 
@@ -88,7 +89,7 @@ def test_the_vocabulary_as_a_whole(name):
     assert vocab.size == max(tokenizer.get_vocab().values()) + 1
     assert special <= set(vocab.special_ids)
     assert not special & set(text_ids(name))
-    assert vocab.single_bytes.all()
+    assert token_facts(vocab).single_bytes == ALL_BYTES
     for i in vocab.special_ids:
         assert vocab.token_bytes(i) == tokenizer.id_to_token(i).encode()
 

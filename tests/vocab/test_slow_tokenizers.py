@@ -5,6 +5,7 @@ import tiktoken
 from transformers import ByT5Tokenizer, PreTrainedTokenizer
 
 import grammarlm as gl
+from grammarlm.masks.token_facts import ALL_BYTES, token_facts
 
 from . import built
 from .texts import assert_spells_decoding, assert_spells_text, random_texts, spelled
@@ -98,7 +99,7 @@ def test_around_tiktoken():
 
 def test_byte_characters():
     vocab = gl.Vocabulary.from_tokenizer(ByteCharacters(eos_token="</s>"))
-    assert vocab.single_bytes.all()
+    assert token_facts(vocab).single_bytes == ALL_BYTES
     assert vocab.stop_ids == (256,)
     for text in random_texts(30):
         assert_spells_text(vocab, text)
@@ -106,7 +107,7 @@ def test_byte_characters():
 
 def test_byt5():
     vocab = gl.Vocabulary.from_tokenizer(ByT5Tokenizer())
-    assert vocab.single_bytes.all()
+    assert token_facts(vocab).single_bytes == ALL_BYTES
     assert vocab.stop_ids == (1,)
     for text in random_texts(30):
         assert_spells_text(vocab, text)
@@ -129,7 +130,7 @@ def test_a_class_that_decodes_byte_pieces(tmp_path):
 
     (tmp_path / "tokenizer.model").write_bytes(built.sentencepiece_model())
     vocab = gl.Vocabulary.from_tokenizer(GPTSw3Tokenizer(vocab_file=str(tmp_path / "tokenizer.model")))
-    assert vocab.single_bytes.all()
+    assert token_facts(vocab).single_bytes == ALL_BYTES
     assert spelled(vocab, vocab.encode("Zoë")) == " Zoë".encode()
 
 

@@ -28,12 +28,10 @@ from grammarlm.grammars.cfg.rules import Rules
 
 from .macros import MACRO_CALL, MACROS, read_macro
 from .reader import BLANK, BRACES, SIMPLE_REPEATS, RuleReader, RuleText
-from .scanner import COMMENT, SPACE, Notation
+from .scanner import COMMENT, SPACE
 
 _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _ESCAPES |= {c: c for c in "\\\"'?/"}
-_CLASS_ESCAPES = _ESCAPES | {c: c for c in "^$.*+()[]{}|-"}
-_NOTATION = Notation("EBNF", _ESCAPES, _CLASS_ESCAPES, hex_digits="+", empty_class=True)
 _VALUES = {"true", "false"}  # words that are not rule names
 _NAME = r"[a-zA-Z_.-][a-zA-Z0-9_.-]*"
 _SPACE = re.compile(SPACE)
@@ -53,6 +51,9 @@ class Ebnf(RuleText):
 class _Reader(RuleReader):
     """Reader of EBNF: line breaks are spaces, and a token includes the spaces after it."""
 
+    NOTATION, HEX_DIGITS, EMPTY_CLASS = "EBNF", "+", True
+    ESCAPES = _ESCAPES
+    CLASS_ESCAPES: ClassVar = _ESCAPES | {c: c for c in "^$.*+()[]{}|-"}
     NAME = re.compile(_NAME)
     NAME_BEGINS = string.ascii_letters + "_.-"
     INSIDE: ClassVar = dict.fromkeys([name[0] for name in MACROS], "macro_or_name")
@@ -73,7 +74,7 @@ class _Reader(RuleReader):
     )
 
     def __init__(self, text: str, tick: Callable[[], None]):
-        super().__init__(text, _NOTATION, tick)
+        super().__init__(text, tick)
         self.hint = False  # inside a look-ahead
 
     def macro_or_name(self, token: str, at: int) -> None:

@@ -27,11 +27,9 @@ from grammarlm.grammars.cfg.rules import Chars, Rules, Token
 from grammarlm.grammars.regular import charset
 
 from .reader import BRACES, RuleReader, RuleText
-from .scanner import COMMENT, LAST_TOKEN, SPACE, Notation
+from .scanner import COMMENT, LAST_TOKEN, SPACE
 
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"} | {c: c for c in '\\"[]-'}
 _ANY = Chars(charset.ALL)
-_NOTATION = Notation("GBNF", _ESCAPES, _ESCAPES, hex_digits="{2}", empty_class=False)
 
 
 class Gbnf(RuleText):
@@ -44,6 +42,8 @@ class Gbnf(RuleText):
 class _Reader(RuleReader):
     """Reader of GBNF: line breaks are tokens, because they end rules."""
 
+    NOTATION, HEX_DIGITS, EMPTY_CLASS = "GBNF", "{2}", False
+    ESCAPES = CLASS_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"} | {c: c for c in '\\"[]-'}
     NAME = re.compile(r"[a-zA-Z0-9_-]+")
     NAME_BEGINS = string.ascii_letters + string.digits + "_-"
     INSIDE: ClassVar = {
@@ -68,9 +68,6 @@ class _Reader(RuleReader):
         """,
         re.VERBOSE | re.DOTALL,
     )
-
-    def __init__(self, text: str, tick: Callable[[], None]):
-        super().__init__(text, _NOTATION, tick)
 
     def line_end(self, token: str, at: int) -> None:
         if not self.brackets:

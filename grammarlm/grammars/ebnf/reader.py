@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, NoReturn
 
-from grammarlm.errors import brief
+from grammarlm.errors import brief, check_type
 from grammarlm.grammars.cfg.rules import Alternatives, Call, Node, Repeat, Rules, Sequence, Text
 from grammarlm.grammars.compose import Grammar
 
-from .scanner import EMPTY, SPACE, Notation, Scanner
+from .scanner import EMPTY, SPACE, Scanner, escape_patterns
 
 BLANK = " \t\r\n"
 MOST_AT_ONCE = 1 << 17  # characters of a text that is tokenised in one call
@@ -36,9 +36,7 @@ class RuleText(Grammar):
 
     def __post_init__(self) -> None:
         for value in (self.text, self.start):
-            if not isinstance(value, str):
-                kind = type(self).__name__
-                raise TypeError(f"{kind}() takes a grammar and the name of a rule as str, not {type(value).__name__}")
+            check_type(value, str, f"{type(self).__name__}() takes a grammar and the name of a rule as str")
 
     def __repr__(self) -> str:
         start = "" if self.start == "root" else f", start={brief(self.start)}"
@@ -73,14 +71,15 @@ class RuleReader(Scanner):
 
     def __init_subclass__(cls) -> None:
         """Builds tables of functions, not of bound methods, once per notation, so that a reader holds no reference to itself."""
+        cls.escape, cls.span = escape_patterns(cls.HEX_DIGITS)
         blank = dict.fromkeys("#" + BLANK, "skip")
         inside = {**dict.fromkeys(cls.NAME_BEGINS, "name"), **blank, **_INSIDE, **cls.INSIDE}
         outside = {**blank, **dict.fromkeys(cls.NAME_BEGINS, "name_outside")}
         cls.inside = {letter: getattr(cls, name) for letter, name in inside.items()}
         cls.outside = {letter: getattr(cls, name) for letter, name in outside.items()}
 
-    def __init__(self, text: str, notation: Notation, tick: Callable[[], None]):
-        super().__init__(text, notation, tick)
+    def __init__(self, text: str, tick: Callable[[], None]):
+        super().__init__(text, tick)
         self.bodies: dict[str, Node] = {}
         self.calls: list[Call] = []
         self.rule: str | None = None  # the rule being read

@@ -1,14 +1,14 @@
 r"""Scanner of GBNF and EBNF texts: literals such as "a\n", classes such as [^a-z], escapes, comments, and errors.
 
-The two notations differ in their escapes and in whether a quoted string may contain a line break; a `Notation` describes the
-escapes.
+The two notations differ in their escapes and in whether a quoted string may contain a line break; a subclass of `Scanner` describes
+the escapes of one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import ClassVar
 
 from grammarlm.errors import GrammarError, caret
 from grammarlm.grammars.cfg.rules import Alternatives, Chars, Node, Sequence, Text
@@ -28,44 +28,32 @@ CLOSED_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 CLOSED_CLASS = re.compile(r"\[[^\]\\]*(?:\\.[^\]\\]*)*\]", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Notation:
-    """What differs between notations.
-
-    escapes         what the letter after a backslash stands for
-    class_escapes   the same between [ and ]
-    hex_digits      number of digits after \\x, as in a regular expression: "{2}", or "+" for any number
-    empty_class     [] is no character and [^] any; otherwise both are refused
-    """
-
-    name: str
-    escapes: dict[str, str]
-    class_escapes: dict[str, str]
-    hex_digits: str
-    empty_class: bool
-    item: re.Pattern = field(init=False)  # an escape
-    span: re.Pattern = field(init=False)  # an item of a class, or two with a dash between them
-
-    def __post_init__(self) -> None:
-        digit = "[0-9a-fA-F]"
-        escape = rf"\\(?:x{digit}{self.hex_digits}|u{digit}{{4}}|U{digit}{{8}}|.)"
-        object.__setattr__(self, "item", re.compile(escape, re.DOTALL))
-        object.__setattr__(self, "span", re.compile(rf"({escape}|.)(?:-({escape}|.))?", re.DOTALL))
+def escape_patterns(hex_digits: str) -> tuple[re.Pattern, re.Pattern]:
+    """Of an escape, and of an item of a class, or two with a dash between them."""
+    digit = "[0-9a-fA-F]"
+    escape = rf"\\(?:x{digit}{hex_digits}|u{digit}{{4}}|U{digit}{{8}}|.)"
+    return re.compile(escape, re.DOTALL), re.compile(rf"({escape}|.)(?:-({escape}|.))?", re.DOTALL)
 
 
 class Scanner:
     """Reads single tokens of a grammar; `at` is the token's offset in the text."""
 
-    def __init__(self, text: str, notation: Notation, tick: Callable[[], None]):
-        self.text = text
-        self.notation = notation
-        self.tick = tick
+    NOTATION: str  # its name
+    ESCAPES: ClassVar[dict[str, str]]  # what the letter after a backslash stands for
+    CLASS_ESCAPES: ClassVar[dict[str, str]]  # the same between [ and ]
+    HEX_DIGITS: str  # the number of digits after \\x, as in a regular expression: "{2}", or "+" for any number
+    EMPTY_CLASS: bool  # is [] no character and [^] any? Otherwise both are refused
+    escape: ClassVar[re.Pattern]
+    span: ClassVar[re.Pattern]
+
+    def __init__(self, text: str, tick: Callable[[], None]):
+        self.text, self.tick = text, tick
         self._nodes: dict[str, Node] = {}  # grammars repeat the same literals and classes
 
     def error(self, message: str, at: int, kind: type[GrammarError] = GrammarError) -> GrammarError:
         line = self.text.count("\n", 0, at) + 1
         column = at - self.text.rfind("\n", 0, at)
-        where = f"at line {line}, column {column} of the {self.notation.name} text"
+        where = f"at line {line}, column {column} of the {self.NOTATION} text"
         return kind(f"{message}, {where}:\n{caret(self.text, at)}", position=at)
 
     def string_node(self, token: str, at: int) -> Node:
@@ -84,9 +72,8 @@ class Scanner:
         closed = CLOSED_STRING.match(token)
         if closed is None:
             raise self.error("this string is not closed: '\"' is missing", at)
-        escapes = self.notation.escapes
-        return self.notation.item.sub(
-            lambda escape: chr(self.code_point(escape.group(), at + 1 + escape.start(), escapes)),
+        return self.escape.sub(
+            lambda escape: chr(self.code_point(escape.group(), at + 1 + escape.start(), self.ESCAPES)),
             closed.group()[1:-1],
         )
 
@@ -110,11 +97,11 @@ class Scanner:
 
     def _class(self, body: str, at: int) -> CharSet:
         negated = body.startswith("^")
-        if len(body) == negated and not self.notation.empty_class:
+        if len(body) == negated and not self.EMPTY_CLASS:
             raise self.error('this character class is empty; write "" for no character and . for any', at - 1)
-        escapes = self.notation.class_escapes
+        escapes = self.CLASS_ESCAPES
         ranges = []
-        for count, span in enumerate(self.notation.span.finditer(body, negated)):
+        for count, span in enumerate(self.span.finditer(body, negated)):
             if not count & 255:
                 self.tick()
             first, last = span.groups()
@@ -138,7 +125,7 @@ class Scanner:
             return value
         if letter in escapes:
             return ord(escapes[letter])
-        digits = {"x": self.notation.hex_digits, "u": "{4}", "U": "{8}"}.get(letter)
+        digits = {"x": self.HEX_DIGITS, "u": "{4}", "U": "{8}"}.get(letter)
         if digits is not None:
             wanted = "" if digits == "+" else digits[1:-1] + " "
             raise self.error(f"incomplete escape: \\{letter} takes {wanted}hexadecimal digits", at)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grammarlm.errors import UnsupportedFeature
+from grammarlm.errors import UnsupportedFeature, check_type
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import Term
@@ -33,8 +33,7 @@ class TokenList(Grammar):
     separator: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.items, Tokens):
-            raise TypeError(f"TokenList(items) takes a gl.Tokens, not {type(self.items).__name__}")
+        check_type(self.items, Tokens, "TokenList(items) takes a gl.Tokens")
         for name in ("fewest", "most"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
@@ -46,10 +45,8 @@ class TokenList(Grammar):
                 f"TokenList(fewest={self.fewest}, most={self.most}): it takes 1 <= fewest <= most; for a list that may be "
                 'empty write TokenList(...) | ""'
             )
-        if not isinstance(self.distinct, bool):
-            raise TypeError(f"TokenList(distinct=...) takes True or False, not {type(self.distinct).__name__}")
-        if not isinstance(self.separator, str):
-            raise TypeError(f"TokenList(separator=...) takes a string, not {type(self.separator).__name__}")
+        check_type(self.distinct, bool, "TokenList(distinct=...) takes True or False")
+        check_type(self.separator, str, "TokenList(separator=...) takes a string")
 
     def language(self, algebra: Algebra) -> Term:
         raise UnsupportedFeature(f"{self!r:.200} is no set of byte strings; it can be a part of + and | only")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import NoneType
 
-from grammarlm.errors import UnsupportedFeature, brief
+from grammarlm.errors import UnsupportedFeature, brief, check_type
 from grammarlm.grammars import library
 from grammarlm.grammars.cfg.indent import Indent
 from grammarlm.grammars.compose import Grammar
@@ -39,10 +40,8 @@ class Lark(Grammar):
 
     def __post_init__(self) -> None:
         for name in ("text", "start"):
-            if not isinstance(getattr(self, name), str):
-                raise TypeError(f"Lark({name}=...) takes a str, not {type(getattr(self, name)).__name__}")
-        if self.indent is not None and not isinstance(self.indent, Indent):
-            raise TypeError(f"Lark(indent=...) takes a gl.Indent, not {type(self.indent).__name__}")
+            check_type(getattr(self, name), str, f"Lark({name}=...) takes a str")
+        check_type(self.indent, (Indent, NoneType), "Lark(indent=...) takes a gl.Indent")
 
     def __repr__(self) -> str:
         start = "" if self.start == "start" else f", start={brief(self.start)}"

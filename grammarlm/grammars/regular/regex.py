@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grammarlm.errors import brief
+from grammarlm.errors import brief, check_type
 from grammarlm.grammars.compose import Grammar
 
 from .derivatives import Algebra
@@ -25,8 +25,7 @@ class Regex(Grammar):
     pattern: str | bytes
 
     def __post_init__(self) -> None:
-        if not isinstance(self.pattern, (str, bytes)):
-            raise TypeError(f"Regex() takes a pattern as str or bytes, not {type(self.pattern).__name__}")
+        check_type(self.pattern, (str, bytes), "Regex() takes a pattern as str or bytes")
 
     def __repr__(self) -> str:
         return f"Regex(pattern={brief(self.pattern, 80)})"

@@ -1,7 +1,7 @@
 """Disk cache of tables over all characters: computing one takes 10-30 ms, reading it a fraction of one.
 
 A table is rows of code points. It depends on the versions of Unicode, Python and the `regex` package and on the code that computes
-it; all are hashed into the file's name. The checksum covers the name and the rows, so a renamed file is invalid.
+it; all are hashed into the file's name.
 """
 
 from __future__ import annotations
@@ -16,32 +16,18 @@ from functools import cache
 
 import numpy as np
 
-from grammarlm.cache import cache_folder, log_read, sources_digest, write_atomically
+from grammarlm.cache import cache_folder, load_arrays, save_arrays, sources_digest
 
 
 def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
     """The rows of code points, all of one length, that `make` computes; from the disk cache if there is a valid entry."""
-    path = cache_folder("unicode") / f"{name}-{_versions()}.npy"
-    try:
-        table = np.load(path, allow_pickle=False)
-        if table.dtype == np.int32 and table.ndim == 2 and _sum(path.name, table[:-1]) == tuple(table[-1]):
-            log_read(path)
-            return [tuple(row) for row in table[:-1].tolist()]
-        log_read(path, ValueError())
-    except Exception as error:  # missing, cut short or damaged: numpy's reader raises almost anything
-        log_read(path, error)
+    path = cache_folder("unicode") / f"{name}-{_versions()}"
+    stored = load_arrays(path, path.name)
+    if stored:
+        return [tuple(row) for row in stored[0].tolist()]
     rows = make()
-    table = np.array(rows, np.int32)
-    write_atomically(
-        path, lambda file: np.save(file, np.concatenate([table, [_sum(path.name, table)]]).astype(np.int32))
-    )
+    save_arrays(path, path.name, [np.array(rows, np.int32)])
     return rows
-
-
-def _sum(name: str, table: np.ndarray) -> tuple[int, ...]:
-    """A checksum row over the file's name and the other rows."""
-    digest = hashlib.sha256(f"{name}\n".encode() + table.tobytes()).digest()
-    return tuple(int.from_bytes(digest[2 * i : 2 * i + 2], "little") for i in range(table.shape[1]))
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 
+from grammarlm.collector import PATIENT
 from grammarlm.grammars.ebnf.gbnf import Gbnf
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.regular.regex import Regex
@@ -12,7 +13,6 @@ from grammarlm.kernels import entries
 from grammarlm.masks.compiler import Compiler, Key
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
-from grammarlm.masks.runtime.collector import PATIENT
 from grammarlm.masks.runtime.limits import POLITE, Limits
 from grammarlm.masks.unknown_words import tell
 from grammarlm.vocab.vocabulary import Vocabulary

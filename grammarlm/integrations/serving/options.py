@@ -11,7 +11,6 @@ In one process the values may be Python's: a grammar object, a pydantic model as
 
 from __future__ import annotations
 
-import base64
 import difflib
 import inspect
 import json
@@ -27,7 +26,7 @@ from grammarlm.grammars.generated import as_generated
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.regular.regex import Regex
 from grammarlm.masks.saved import codec
-from grammarlm.masks.saved.sealed import seal, unseal
+from grammarlm.masks.saved.sealed import bytes_as_text, seal, text_as_bytes, unseal
 
 KEY = "grammarlm"  # of a request's extra arguments
 FORMS = ("schema", "regex", "choices", "grammar")
@@ -37,7 +36,7 @@ SCHEMA_OPTIONS = tuple(
 )
 KNOWN = (*FORMS, "notation", "start", "close", "min_tokens", *SCHEMA_OPTIONS)
 LARGEST = 64 << 20  # characters of a request's options
-_SEALED, _MAGIC, _VERSION = "grammarlm:", b"grammarlm grammar\n", 1
+_SEALED, _MAGIC, _VERSION = "grammarlm:", b"grammarlm grammar\n", 2
 
 
 @dataclass(frozen=True)
@@ -95,13 +94,13 @@ def on_the_wire(given: object) -> object:
 
 def sealed(grammar: Grammar) -> str:
     """Any grammar as text."""
-    return _SEALED + base64.b64encode(seal(_MAGIC, _VERSION, codec.encode(grammar))).decode("ascii")
+    return _SEALED + bytes_as_text(seal(_MAGIC, _VERSION, codec.encode(grammar)))
 
 
 def _unsealed(text: str) -> Grammar:
     try:
-        reader = unseal(_MAGIC, _VERSION, base64.b64decode(text[len(_SEALED) :], validate=True), "grammar")
-        found = codec.decode(reader)
+        content = unseal(_MAGIC, _VERSION, text_as_bytes(text[len(_SEALED) :]), "grammar")
+        found = codec.decode(content, "grammar")
     except (ValueError, GrammarError) as error:
         raise ValueError(f"{KEY}: grammar is no grammar that was written as text: {error}") from None
     if not isinstance(found, Grammar):

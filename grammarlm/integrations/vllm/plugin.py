@@ -14,9 +14,9 @@ from typing import Any
 
 import vllm
 
+from grammarlm.collector import PATIENT
 from grammarlm.integrations.serving.admission import admit, warm
 from grammarlm.integrations.serving.interfaces import check_functions, warn_of_version
-from grammarlm.masks.runtime.collector import PATIENT
 
 from . import params as requests
 from .signatures import BACKEND as USED_BY_BACKEND

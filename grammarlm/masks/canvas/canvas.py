@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from grammarlm.errors import UnsupportedFeature
+from grammarlm.errors import UnsupportedFeature, check_type
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.mask_array import as_integer
 from grammarlm.masks.matcher import Matcher
@@ -276,8 +276,7 @@ def read_again(after: Matcher, constraint: Compiled, filled: Compiled) -> Matche
 
 
 def _check_matcher(after: Matcher, constraint: Compiled) -> None:
-    if not isinstance(after, Matcher):
-        raise TypeError(f"canvas(after=) takes a matcher of this constraint, not {type(after).__name__}")
+    check_type(after, Matcher, "canvas(after=) takes a matcher of this constraint")
     if after._automaton is not constraint._automaton:
         raise ValueError("canvas(after=) takes a matcher of this constraint; this one is of another")
     if isinstance(after, FilteredMatcher):

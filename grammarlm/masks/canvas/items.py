@@ -15,7 +15,6 @@ import numpy as np
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.layout.items import END
 from grammarlm.masks.machines.items.index import ItemIndex, Node
-from grammarlm.masks.machines.items.threads import OneItem
 
 from .classes import STOP, TokenClasses, classes_of
 from .protocol import MASKED, Draw, Passes
@@ -33,7 +32,7 @@ class ItemsView:
 
     def __init__(self, automaton: Automaton):
         program: ItemsProgram = automaton.program
-        if not isinstance(program.reader, OneItem):
+        if program.reader.most > 1:
             raise UnsupportedFeature(
                 "a canvas over gl.TokenList: lists of items have no view for canvases yet; gl.Tokens has"
             )
@@ -49,7 +48,7 @@ class ItemsView:
         node: Node | None = self._index.root
         if after is not None:
             threads = after._head[1].terms[after._head[2]]  # one: a list of items has no canvas
-            node = None if after.is_finished else next(iter(threads))[1]
+            node = None if after.is_finished else next(iter(threads))[2]
         return ItemsGrid(self._index, self._classes, node, length, room, check)
 
 

@@ -52,6 +52,7 @@ class CsrAutomaton:
         self._matcher = constraint.matcher()
         self._start: Place = self._matcher._head[1:3]
         self.tables = CsrTables(constraint.vocab.words, constraint.vocab.stop_ids, room or Room())
+        self.csr, self.patches = self.tables.csr, self.tables.patches
         self.clear()
 
     def clear(self) -> None:
@@ -61,6 +62,11 @@ class CsrAutomaton:
         self._places: list[Place | None] = [None] * FIRST
         self._waiting: dict[Hashable, tuple[Place, list[tuple[int, np.ndarray | None]]]] = {}
         self.start = self.number(self._start)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the states, edges and rows made so far."""
+        return self.tables.nbytes
 
     def place(self, state: int) -> Place | None:
         """Where a text in this state stands in the constraint; None in DEAD, FINISHED and MISS."""
@@ -114,14 +120,14 @@ class CsrAutomaton:
     @property
     def is_complete(self) -> bool:
         """Is every edge there?"""
-        csr, used = self.tables.csr, self.tables.states
+        csr, used = self.csr, self.tables.states
         if (csr.default[FIRST:used] == MISS).any():
             return False
         lists = zip(csr.first[FIRST:used].tolist(), csr.count[FIRST:used].tolist(), strict=True)
         return not any((csr.targets[first : first + count] == MISS).any() for first, count in lists)
 
     def _complete_state(self, state: int) -> None:
-        csr = self.tables.csr
+        csr = self.csr
         listed = slice(int(csr.first[state]), int(csr.first[state] + csr.count[state]))
         for token in csr.tokens[listed][csr.targets[listed] == MISS].tolist():
             self.follow(state, token)
@@ -167,21 +173,16 @@ class CsrAutomaton:
         epoch, here = place
         after = epoch.targets(here, ids)
         groups = [(epoch.key(target), target, ids[after == target]) for target in np.unique(after).tolist()]
-        default = max(groups, key=lambda g: len(g[2]), default=None)
-        base = 0
-        if default is not None:
-            row = self._base_row(default[2])
-            if row is None:
-                default = None
-            else:
-                base = row
+        largest = max(groups, key=lambda g: len(g[2]), default=None)
+        base = None if largest is None else self._base_row(largest[2])
+        default = None if base is None else largest
         listed = [g for g in groups if g is not default]
         tokens = np.concatenate([stops, *(g[2] for g in listed)])
         known_targets = [self._numbers.get(g[0], MISS) for g in listed]
         targets = np.repeat([FINISHED, *known_targets], [len(stops), *(len(g[2]) for g in listed)]).astype(np.int32)
         order = np.argsort(tokens)
         by_default = DEAD if default is None else self._numbers.get(default[0], MISS)
-        state = self.tables.add_state(base, by_default, tokens[order], targets[order])
+        state = self.tables.add_state(base or 0, by_default, tokens[order], targets[order])
         for key, target, own in groups:
             if key not in self._numbers:
                 self._waiting.setdefault(key, ((epoch, target), []))[1].append(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -36,10 +36,14 @@ class FixedAutomaton:
     csr: Csr
     start: int
     is_complete = True
+    patches: ClassVar[list[tuple[str, int, int]]] = []  # nothing is written
 
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.csr)
+
+    def complete(self) -> bool:
+        return True
 
 
 def fixed(automaton: CsrAutomaton | FixedAutomaton) -> FixedAutomaton:
@@ -112,25 +116,18 @@ def from_scipy(matrix: Any, start: int, vocab: Vocabulary) -> FixedAutomaton:
     sparse = _scipy()
     matrix = sparse.csr_matrix(matrix, copy=True)
     matrix.sum_duplicates()
-    states = matrix.shape[0]
-    base, default = np.zeros((2, states), np.int32)
-    base[DEAD : DEAD + 1] = 1
-    first, count = matrix.indptr[:-1].astype(np.int32), np.diff(matrix.indptr).astype(np.int32)
-    csr = Csr(
-        rows_without_base(vocab),
-        base,
-        default,
-        first,
-        count,
-        matrix.indices.astype(np.int32),
-        matrix.data.astype(np.int32),
-    )
+    csr = without_defaults(vocab, np.diff(matrix.indptr), matrix.indices, matrix.data)
     return checked(FixedAutomaton(vocab, csr, int(start)))
 
 
-def rows_without_base(vocab: Vocabulary) -> np.ndarray:
-    """Base rows of an automaton without default edges: none, and the stop ids, which are the mask of DEAD."""
-    return np.stack([np.zeros(vocab.words, np.int32), token_facts(vocab).stop_row])
+def without_defaults(vocab: Vocabulary, count: np.ndarray, tokens: np.ndarray, targets: np.ndarray) -> Csr:
+    """An automaton without default edges: of each state the number of its edges, which are sorted by token. Its base rows are none,
+    and the stop ids, the mask of DEAD."""
+    rows = np.stack([np.zeros(vocab.words, np.int32), token_facts(vocab).stop_row])
+    base, default = np.zeros((2, len(count)), np.int32)
+    base[DEAD : DEAD + 1] = 1
+    first = np.cumsum(count) - count
+    return Csr(rows, base, default, *(array.astype(np.int32) for array in (first, count, tokens, targets)))
 
 
 def checked(automaton: FixedAutomaton) -> FixedAutomaton:
@@ -145,27 +142,21 @@ def checked(automaton: FixedAutomaton) -> FixedAutomaton:
     if csr.rows.shape[1] != vocab.words or not len(csr.rows) or not FIRST <= automaton.start < states:
         raise _damaged("its rows are not as wide as the vocabulary, or it has no start")
     beyond = np.unpackbits(csr.rows.view(np.uint8), axis=1, bitorder="little")[:, vocab.size :]
-    ends = csr.first.astype(np.int64) + csr.count
-    is_listed = np.zeros(edges + 1, np.int64)
+    first, count = csr.first.astype(np.int64), csr.count.astype(np.int64)
     if (
         _outside(csr.base, len(csr.rows)) or _outside(csr.default, states) or _outside(csr.targets, states)
-        or _outside(csr.first, edges + 1) or _outside(csr.count, edges + 1) or (ends > edges).any() or beyond.any()
+        or _outside(first, edges + 1) or _outside(count, edges + 1) or (first + count > edges).any() or beyond.any()
+        or count.sum() > edges
     ):  # fmt: skip
         raise _damaged("something in it points beyond its arrays")
-    np.add.at(is_listed, csr.first, 1)
-    np.add.at(is_listed, ends, -1)
-    used = np.cumsum(is_listed)[:-1] > 0
-    if _outside(csr.tokens[used], vocab.size):
+    owner = np.repeat(np.arange(states), count)
+    listed = np.arange(len(owner)) + np.repeat(first - (np.cumsum(count) - count), count)
+    tokens, targets = csr.tokens[listed], csr.targets[listed]
+    if _outside(tokens, vocab.size):
         raise _damaged("a token is beyond the vocabulary")
-    rises = np.diff(csr.tokens.astype(np.int64)) > 0
-    inner = np.zeros(edges + 1, np.int64)  # entries that have a successor in the same list
-    lists = csr.count > 1
-    np.add.at(inner, csr.first[lists], 1)
-    np.add.at(inner, ends[lists] - 1, -1)
-    if not rises[np.cumsum(inner)[: edges - 1 if edges else 0] > 0].all():
+    if ((tokens[1:] <= tokens[:-1]) & (owner[1:] == owner[:-1])).any():
         raise _damaged("the tokens of a state are not sorted")
-    misses = (csr.default[FIRST:] == MISS).any() or (np.isin(csr.targets[used], [MISS])).sum() > csr.count[MISS]
-    if misses:
+    if (csr.default[FIRST:] == MISS).any() or ((targets == MISS) & (owner != MISS)).any():
         raise _damaged("it has edges that were never made")
     return automaton
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
+from grammarlm.layout.csr import FINISHED, FIRST, MISS, Csr
 from grammarlm.layout.items import END
 from grammarlm.masks.machines.items.index import ItemIndex
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .fixed import FixedAutomaton, rows_without_base
+from .fixed import FixedAutomaton, without_defaults
 
 LEAF = FIRST  # the state after an item that has no continuation
 START = FIRST + 1
@@ -82,8 +82,4 @@ def _sorted(
 ) -> Csr:
     parent, token, target = (np.concatenate(parts).astype(np.int32) for parts in (parents, tokens, targets))
     order = np.lexsort((token, parent))
-    count = np.bincount(parent, minlength=states).astype(np.int32)
-    first = np.concatenate([[0], np.cumsum(count[:-1])]).astype(np.int32)
-    base, default = np.zeros((2, states), np.int32)
-    base[DEAD] = 1
-    return Csr(rows_without_base(vocab), base, default, first, count, token[order], target[order])
+    return without_defaults(vocab, np.bincount(parent, minlength=states), token[order], target[order])

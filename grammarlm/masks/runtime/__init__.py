@@ -1,1 +1,1 @@
-"""What every machine runs under: limits and their clock, locks, the size of a description, the garbage collector."""
+"""What every machine runs under: limits and their clock, locks, the size of a description."""

@@ -1,12 +1,9 @@
-"""Grammars as bytes and back, without pickle: a description is its kind's name and its fields.
+"""Grammars as JSON and back, without pickle: a description is its kind's name and its fields, in one flat list of values.
 
-    value = N | T | F                                       None, True, False
-          | i number | n number                             0, 1, 2, ...; -1, -2, ...
-          | d 8 bytes                                       a float
-          | s length bytes | b length bytes                 a string in UTF-8, bytes
-          | ( count value ...                               a tuple
-          | G length name value ...                         a grammar or a part of one: its kind's name, its fields in
-                                                            their order
+    null, true, 17, 1.5, "text"     itself
+    {"bytes": "oIE="}               bytes, in base64
+    {"tuple": 2}                    a tuple: so many of the values that follow
+    {"grammar": "Regex"}            a grammar or a part of one: its kind's name; its fields follow in their order
 
 Only the kinds of the registry and INNER are read, and only with fields of the types that their classes declare.
 """
@@ -15,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import struct
 import types
 import typing
 from typing import Any
@@ -24,7 +20,7 @@ from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.grammars import compose, registry
 from grammarlm.grammars.cfg.indent import Indent
 
-from .sealed import SealedReader, number
+from .sealed import as_json, bytes_as_text, text_as_bytes, unreadable
 
 DEEPEST = 2_000  # nested tuples and grammars
 LARGEST = 1 << 28  # bytes
@@ -60,18 +56,18 @@ def _fields(name: str) -> dict[str, object]:
 
 
 def encode(value: object, *, is_brief: bool = False) -> bytes:
-    """Bytes of a grammar, or of plain values. Brief ones identify a grammar, but cannot be read."""
-    out = bytearray()
+    """JSON of a grammar, or of plain values. Brief text identifies a grammar, but cannot be read."""
+    flat: list[object] = []
     stack = [(value, 0)]
     while stack:
         value, depth = stack.pop()
-        if depth > DEEPEST or (len(out) > LARGEST and not is_brief):
-            raise LimitExceeded(f"the grammar is nested deeper than {DEEPEST} levels, or larger than {LARGEST:,} bytes")
+        if depth > DEEPEST:
+            raise _too_large()
         inner: list[object] = []
         if isinstance(value, tuple):
-            out += b"(" + number(len(value))
+            flat.append({"tuple": len(value)})
             if set(map(type, value)) == {str}:  # perhaps millions
-                out += b"".join(map(_scalar, value))
+                flat += value
             else:
                 inner = list(value)
         elif isinstance(value, (compose.Grammar, Indent)):
@@ -80,36 +76,27 @@ def encode(value: object, *, is_brief: bool = False) -> bytes:
                 raise UnsupportedFeature(
                     f"grammars of the kind {name} cannot be saved: they are none of grammarlm's own"
                 )
-            out += b"G" + _string(name.encode())
+            flat.append({"grammar": name})
             if is_brief and hasattr(value, "digest"):  # perhaps millions of items
-                out += b"b" + _string(value.digest)
+                flat.append({"bytes": bytes_as_text(value.digest)})
                 continue
             saved = getattr(value, "saved", None)
             inner = saved() if saved else [getattr(value, field) for field in fields_of(type(value))]
+        elif isinstance(value, bytes):
+            flat.append({"bytes": bytes_as_text(value)})
+        elif value is None or isinstance(value, (bool, int, float, str)):
+            flat.append(value)
         else:
-            out += _scalar(value)
+            raise UnsupportedFeature(f"a grammar with a {type(value).__name__} in it cannot be saved")
         stack += [(v, depth + 1) for v in reversed(inner)]
-    return bytes(out)
+    text = as_json(flat)
+    if len(text) > LARGEST and not is_brief:
+        raise _too_large()
+    return text
 
 
-def _scalar(value: object) -> bytes:
-    if value is None:
-        return b"N"
-    if isinstance(value, bool):
-        return b"T" if value else b"F"
-    if isinstance(value, int):
-        return b"i" + number(value) if value >= 0 else b"n" + number(-1 - value)
-    if isinstance(value, float):
-        return b"d" + struct.pack("<d", value)
-    if isinstance(value, str):
-        return b"s" + _string(value.encode("utf-8", "surrogatepass"))
-    if isinstance(value, bytes):
-        return b"b" + _string(value)
-    raise UnsupportedFeature(f"a grammar with a {type(value).__name__} in it cannot be saved")
-
-
-def _string(data: bytes) -> bytes:
-    return number(len(data)) + data
+def _too_large() -> LimitExceeded:
+    return LimitExceeded(f"the grammar is nested deeper than {DEEPEST} levels, or larger than {LARGEST:,} bytes")
 
 
 class _Open:
@@ -119,81 +106,60 @@ class _Open:
         self.kind, self.count, self.values = kind, count, list[object]()
 
 
-def decode(reader: SealedReader) -> object:
-    """The decoded value; GrammarError where the content is not one."""
-    opened: list[_Open] = []
-    while True:
-        value = _read(reader)
+def decode(flat: object, what: str) -> object:
+    """The value that a list of values stands for; GrammarError where it is none."""
+    whole = _Open(None, 1)
+    opened = [whole]
+    for each in flat if isinstance(flat, list) else ():
+        if whole.values:
+            raise unreadable(what, "something follows its end")
+        value = _marked(each, what) if isinstance(each, (dict, list)) else each
         if isinstance(value, _Open):
-            if len(opened) == DEEPEST:
-                raise reader.error(f"it is nested deeper than {DEEPEST} levels")
+            if len(opened) > DEEPEST:
+                raise unreadable(what, f"it is nested deeper than {DEEPEST} levels")
             opened.append(value)
-        elif opened:
+        else:
             opened[-1].values.append(value)
-        while opened and len(opened[-1].values) == opened[-1].count:
-            value = _close(opened.pop(), reader)
-            if opened:
-                opened[-1].values.append(value)
-        if not opened:
-            break
-    if reader.left:
-        raise reader.error("something follows its end")
-    return value
+        while len(opened) > 1 and len(opened[-1].values) == opened[-1].count:
+            done = _close(opened.pop(), what)
+            opened[-1].values.append(done)
+    if not whole.values:
+        raise unreadable(what, "it ends too early")
+    return whole.values[0]
 
 
-def _read(reader: SealedReader) -> object:
-    """A value, or the beginning of one."""
-    tag = reader.take(1)
-    if tag in _CONSTANTS:
-        return _CONSTANTS[tag]
-    if tag == b"i":
-        return reader.number()
-    if tag == b"n":
-        return -1 - reader.number()
-    if tag == b"d":
-        return struct.unpack("<d", reader.take(8))[0]
-    if tag == b"b":
-        return reader.string()
-    if tag == b"s":
-        return _text(reader)
-    if tag == b"(":
-        count = reader.number()
-        if count > reader.left:
-            raise reader.error("a tuple has more items than there are bytes")
-        return _Open(None, count)
-    if tag == b"G":
-        name = _text(reader)
-        kind = kind_of(name)
-        if kind is None:
-            raise reader.error(f"this grammarlm knows no grammars of the kind {name!r:.40}")
-        return _Open(kind, len(fields_of(kind)))
-    raise reader.error(f"{tag!r} begins no value")
+def _marked(each: object, what: str) -> object:
+    """Bytes, or the beginning of a tuple or a grammar."""
+    match each:
+        case {"bytes": str(text), **more} if not more:
+            try:
+                return text_as_bytes(text)
+            except ValueError as error:
+                raise unreadable(what, str(error)) from None
+        case {"tuple": int(count), **more} if not more:
+            return _Open(None, count)
+        case {"grammar": str(name), **more} if not more:
+            kind = kind_of(name)
+            if kind is None:
+                raise unreadable(what, f"this grammarlm knows no grammars of the kind {name!r:.40}")
+            return _Open(kind, len(fields_of(kind)))
+    raise unreadable(what, f"{each!r:.40} begins no value")
 
 
-_CONSTANTS = {b"N": None, b"T": True, b"F": False}
-
-
-def _text(reader: SealedReader) -> str:
-    try:
-        return reader.string().decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        raise reader.error("a string is not UTF-8") from None
-
-
-def _close(done: _Open, reader: SealedReader) -> object:
+def _close(done: _Open, what: str) -> object:
     if done.kind is None:
         return tuple(done.values)
     fields: dict[str, Any] = dict(zip(fields_of(done.kind), done.values, strict=True))
     for field, hint in fields_of(done.kind).items():
         if not _fits(fields[field], hint):
-            raise reader.error(f"{done.kind.__name__}.{field} is no {hint}")
+            raise unreadable(what, f"{done.kind.__name__}.{field} is no {hint}")
     if issubclass(done.kind, compose.Combination) and len(fields["parts"]) < 2:
-        raise reader.error("a combination has fewer than two parts")
+        raise unreadable(what, "a combination has fewer than two parts")
     try:
         make: Any = getattr(done.kind, "from_saved", done.kind)
         return make(**fields)
     except (TypeError, ValueError) as error:
-        raise reader.error(f"{done.kind.__name__}: {error}") from error
+        raise unreadable(what, f"{done.kind.__name__}: {error}") from error
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -2,6 +2,8 @@
 
 It contains no states, so a snapshot is valid in any process and any epoch. Each step must be accepted again, which
 makes a forged one harmless.
+
+    [fingerprint, budget or null, [step, ...]]      a step: a token's id, or bytes as text
 """
 
 from __future__ import annotations
@@ -9,23 +11,15 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from grammarlm.errors import GrammarError
+from grammarlm.masks.matcher_like import MatcherLike
 from grammarlm.masks.trail import Head, steps_of
 
-from .sealed import number, seal, unseal
+from .sealed import as_json, bytes_as_text, seal, text_as_bytes, unreadable, unseal
 
-_MAGIC, _VERSION, _WHAT = b"grammarlm matcher\n", 1, "snapshot"
-
-
-class Reads(Protocol):
-    @property
-    def is_finished(self) -> bool: ...
-
-    def advance(self, token: int) -> bool: ...
-
-    def advance_bytes(self, data: bytes) -> bool: ...
+_MAGIC, _VERSION, _WHAT = b"grammarlm matcher\n", 2, "snapshot"
 
 
-Matcher_co = TypeVar("Matcher_co", bound=Reads, covariant=True)
+Matcher_co = TypeVar("Matcher_co", bound=MatcherLike, covariant=True)
 
 
 class Constraint(Protocol[Matcher_co]):
@@ -36,31 +30,28 @@ class Constraint(Protocol[Matcher_co]):
 
 
 def take(fingerprint: bytes, head: Head, budget: int | None) -> bytes:
-    """The budget (0: none, else one more), how many steps, and each: a token as twice its id, bytes as twice their length + 1."""
-    steps = steps_of(head)
-    out = [fingerprint, number(0 if budget is None else budget + 1), number(len(steps))]
-    for step in steps:
-        out += [number(2 * step)] if isinstance(step, int) else [number(2 * len(step) + 1), step]
-    return seal(_MAGIC, _VERSION, b"".join(out))
+    steps = [bytes_as_text(step) if isinstance(step, bytes) else step for step in steps_of(head)]
+    return seal(_MAGIC, _VERSION, as_json([fingerprint.hex(), budget, steps]))
 
 
 def restore(constraint: Constraint[Matcher_co], data: bytes) -> Matcher_co:
-    reader = unseal(_MAGIC, _VERSION, data, _WHAT)
-    if reader.take(len(constraint.fingerprint)) != constraint.fingerprint:
+    content = unseal(_MAGIC, _VERSION, data, _WHAT)
+    if not isinstance(content, list) or len(content) != 3 or not isinstance(content[2], list):
+        raise unreadable(_WHAT, "it is no fingerprint, budget and steps")
+    fingerprint, budget, steps = content
+    if fingerprint != constraint.fingerprint.hex():
         raise GrammarError("the snapshot was taken with another grammar or another vocabulary")
-    budget = reader.number()
     try:
-        matcher = constraint.matcher(max_tokens=None if budget == 0 else budget - 1)
-    except ValueError as error:
-        raise reader.error(str(error)) from error
-    for _ in range(reader.number()):
-        step = reader.number()
-        if step & 1:
-            accepted = not matcher.is_finished and matcher.advance_bytes(reader.take(step >> 1))
-        else:
-            accepted = matcher.advance(step >> 1)
-        if not accepted:
-            raise reader.error("a step is not accepted")
-    if reader.left:
-        raise reader.error("something follows its end")
+        matcher = constraint.matcher(max_tokens=budget)
+        for step in steps:
+            if not (_read_bytes(matcher, step) if isinstance(step, str) else matcher.advance(step)):
+                raise unreadable(_WHAT, "a step is not accepted")
+    except GrammarError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise unreadable(_WHAT, str(error)) from error
     return matcher
+
+
+def _read_bytes(matcher: MatcherLike, step: str) -> bool:
+    return not matcher.is_finished and matcher.advance_bytes(text_as_bytes(step))

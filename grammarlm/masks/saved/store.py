@@ -18,9 +18,9 @@ from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .codec import decode, encode
-from .sealed import seal, unseal
+from .sealed import seal, unreadable, unseal
 
-_MAGIC, _VERSION, _WHAT = b"grammarlm constraint\n", 2, "saved constraint"
+_MAGIC, _VERSION, _WHAT = b"grammarlm constraint\n", 3, "saved constraint"
 _CANONICAL = ("canonical_only", True)
 
 
@@ -35,10 +35,9 @@ def load(data: bytes, vocab: Vocabulary) -> tuple[Grammar, Limits, bool]:
 
     GrammarError where the bytes are damaged, or made with another vocabulary.
     """
-    reader = unseal(_MAGIC, _VERSION, data, _WHAT)
-    value = decode(reader)
+    value = decode(unseal(_MAGIC, _VERSION, data, _WHAT), _WHAT)
     if not isinstance(value, tuple) or len(value) != 3 or not isinstance(value[2], Grammar):
-        raise reader.error("it is no fingerprint, settings and grammar")
+        raise unreadable(_WHAT, "it is no fingerprint, settings and grammar")
     fingerprint, settings, grammar = value
     if fingerprint != vocab.fingerprint:
         raise GrammarError(
@@ -49,11 +48,11 @@ def load(data: bytes, vocab: Vocabulary) -> tuple[Grammar, Limits, bool]:
         settings = settings[:-1]
     names = [f.name for f in dataclasses.fields(Limits)]
     if not isinstance(settings, tuple) or [p[0] for p in settings if isinstance(p, tuple) and len(p) == 2] != names:
-        raise reader.error("its settings are not those of gl.Limits")
+        raise unreadable(_WHAT, "its settings are not those of gl.Limits")
     try:
         return grammar, Limits(**dict(settings)), canonical_only
     except ValueError as error:
-        raise reader.error(str(error)) from error
+        raise unreadable(_WHAT, str(error)) from error
 
 
 def fingerprint(grammar: Grammar, vocab: Vocabulary, canonical_only: bool) -> bytes:

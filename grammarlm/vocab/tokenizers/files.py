@@ -4,13 +4,12 @@ Neither transformers nor tokenizers is imported for it. The files next to a toke
 are read, too; the table is cached on disk under the hash of all these bytes.
 """
 
-import contextlib
-import gc
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from grammarlm.collector import PATIENT
 from grammarlm.errors import TokenizerError
 from grammarlm.files import read_file
 from grammarlm.vocab import table_cache
@@ -56,22 +55,10 @@ def read_path(path: Path) -> tuple[TokenTable, Encoder]:
     key = _content_hash(files)
     table = table_cache.load(key)
     if table is None:
-        with _no_garbage_collection():
+        with PATIENT:  # half a million merges are as many lists, and no garbage
             table = _read_json(files, path.name) if is_json else read_model(files[path.name], path.name)[0]
         table_cache.save(key, table)
     return table, FileEncoder(path)
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Half a million merges make as many lists: the garbage collector, which finds nothing, would take most of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _content_hash(files: dict[str, bytes]) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 import grammarlm as gl
+from grammarlm.collector import PATIENCE, PATIENT
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import NOTHING, Term
 from grammarlm.masks.machines.json.languages import LanguageStates
-from grammarlm.masks.runtime.collector import PATIENCE, PATIENT
 
 pytestmark = pytest.mark.usefixtures("only_new_objects")
 VOCAB = gl.Vocabulary([b"a", b"b", b"(", b")", b"ab", b"<end>"], stop_ids=[5])

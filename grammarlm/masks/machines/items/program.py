@@ -15,7 +15,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .index import ItemIndex
 from .separator import Separator
-from .threads import ItemList, OneItem, Thread
+from .threads import ItemList, Thread
 
 
 class ItemsProgram(ProgramDefaults):
@@ -37,9 +37,9 @@ class ItemsProgram(ProgramDefaults):
         self.reader = self._reader(grammar, items.facts.longest)
         self.start: frozenset[Thread] = frozenset([self.reader.start])
 
-    def _reader(self, grammar: Tokens | TokenList, longest: int) -> OneItem | ItemList:
+    def _reader(self, grammar: Tokens | TokenList, longest: int) -> ItemList:
         if isinstance(grammar, Tokens):
-            return OneItem(self.index, longest)
+            return ItemList(self.index, longest, (1, 1), False, Separator("", self.vocab, self.clock.check))
         if self.index.is_end(self.index.root):
             raise UnsupportedFeature("a TokenList of items one of which has no tokens; leave the empty item out")
         separator = Separator(grammar.separator, self.vocab, self.clock.check)

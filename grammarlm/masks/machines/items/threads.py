@@ -1,13 +1,6 @@
-"""How a text of items is read: one item, or a list of them.
+"""How a text of items is read: a list of them, of which one item alone is the shortest.
 
 A **thread** is one way to read the tokens so far, as a tuple; a text stands in a set of threads, nearly always in one.
-The methods of a reader:
-
-    ids(thread)             the tokens that it can read, text and special ones alike
-    after(thread, token)    the threads after one of them
-    accepts(thread)         may the text end here?
-    end(thread)             tokens that end the text, as few as are known
-    longest                 upper bound on the tokens that end the text from any thread
 
 Every thread can be completed: a set of items has no dead ends, and a list enters a node only while an item below it is
 left.
@@ -32,33 +25,11 @@ Thread = tuple[Any, ...]
 Before = Any  # the items before in a list: their paths, or their number where items may repeat
 
 
-class OneItem:
-    """Texts that are one item. A thread: (the item's tokens so far, their node)."""
-
-    def __init__(self, index: ItemIndex, longest: int):
-        self.index, self.longest = index, longest
-        self.start: Thread = ((), index.root)
-
-    def ids(self, thread: Thread) -> np.ndarray:
-        return self.index.children(thread[1])
-
-    def after(self, thread: Thread, token: int) -> Iterator[Thread]:
-        child = self.index.child(thread[1], token)
-        if child is not None:
-            yield (*thread[0], token), child
-
-    def accepts(self, thread: Thread) -> bool:
-        return self.index.is_end(thread[1])
-
-    def end(self, thread: Thread) -> list[int]:
-        return nearest(self.index, thread[0], thread[1], frozenset())
-
-
 IN_ITEM = -1  # in place of an offset in the separator
 
 
 class ItemList:
-    """Texts that are several items. A thread: (the items before, this one's tokens so far, their node, offset in a
+    """Texts that are one item or several. A thread: (the items before, this one's tokens so far, their node, offset in a
     separator).
 
     The items before are a set of paths, or their number where items may repeat.
@@ -75,15 +46,19 @@ class ItemList:
                 f"a list of at least {self.fewest} different items, but the set has only {self.most}; lower `fewest`, or "
                 "let items repeat (distinct=False)"
             )
-        self.longest = self.fewest * (longest + len(separator))
+        self.longest = self.fewest * (
+            longest + len(separator)
+        )  # upper bound on the tokens that end the text, from any thread
 
-    # ------------------------------------------------------------------ the interface of a reader
+    # ------------------------------------------------------------------ what the machine asks
 
     def ids(self, thread: Thread) -> np.ndarray:
+        """The tokens that it can read, text and special ones alike."""
         found = [self._ids(t) for t in self._continued(thread)]
         return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
     def after(self, thread: Thread, token: int) -> Iterator[Thread]:
+        """The threads after one of them."""
         for before, path, node, offset in self._continued(thread):
             if offset == IN_ITEM:
                 child = self.index.child(node, token)
@@ -94,10 +69,12 @@ class ItemList:
                 yield (before, (), self.index.root, IN_ITEM) if is_over else (before, (), None, reached)
 
     def accepts(self, thread: Thread) -> bool:
+        """May the text end here?"""
         before, path, node, offset = thread
         return offset == IN_ITEM and self._ends(before, path, node) and self._number(before) + 1 >= self.fewest
 
     def end(self, thread: Thread) -> list[int]:
+        """Tokens that end the text, as few as are known."""
         before, path, node, offset = thread
         tokens: list[int] = []
         while True:

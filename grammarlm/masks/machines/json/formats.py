@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from grammarlm.cache import cache_folder, log_read, sources_digest, write_atomically
+from grammarlm.cache import cache_folder, load_arrays, save_arrays, sources_digest
 from grammarlm.grammars.json_schema.strings import formats
 from grammarlm.grammars.json_schema.strings.languages import Languages
 
@@ -52,23 +52,17 @@ class FormatAutomata:
 
 @cache
 def format_automata() -> FormatAutomata:
-    """Read from disk where the file is sound: it has a checksum, and says what it was made for."""
+    """Read from disk where the file is sound."""
     names = tuple(sorted(formats.FORMATS - LEFT_OUT - set(formats.REFUSED) | {formats.LABELS}))
     fingerprint = _fingerprint()
-    path = cache_folder("formats") / f"{fingerprint}.npz"
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = (stored[name].astype(np.int32) for name in ARRAYS)
-            found = FormatAutomata(names, *arrays)
-            if not (str(stored["fingerprint"]) == fingerprint and _is_sound(found)):
-                raise ValueError("another's, or unsound")
-        log_read(path)
-        return found
-    except Exception as error:  # missing, cut short or damaged: numpy's reader raises almost anything
-        log_read(path, error)
+    path = cache_folder("formats") / fingerprint
+    stored = load_arrays(path, fingerprint)
+    if stored is not None and len(stored) == len(ARRAYS):
+        found = FormatAutomata(names, *(array.astype(np.int32) for array in stored))
+        if _is_sound(found):
+            return found
     found = _smallest(*_explored(names), names)
-    kept = {name: getattr(found, name).astype(np.int16) for name in ARRAYS}
-    write_atomically(path, lambda file: np.savez(file, fingerprint=np.array(fingerprint), **kept))
+    save_arrays(path, fingerprint, (getattr(found, name).astype(np.int16) for name in ARRAYS))
     return found
 
 

@@ -14,13 +14,13 @@ from itertools import count
 
 import numpy as np
 
+from grammarlm.collector import PATIENT
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.layout.json import BARRIER, COUNT_BIT, TOO_MANY, WIDEST, At, Frame, Kind, Store, Want
 from grammarlm.layout.json_calls import FILL, FORGET, KEY_WORDS, MISSING_MOST, MOVE, PLACE, READ, REHASH
 from grammarlm.masks.machines.json.vocabulary.arena import CROSSED, NOTED, PENDING
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS, JsonTables
-from grammarlm.masks.runtime.collector import PATIENT
 
 from .languages import NO_STATES
 from .program import SchemaProgram

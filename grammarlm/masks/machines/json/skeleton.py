@@ -10,7 +10,6 @@ the values.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import cast
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from grammarlm.masks.machines.json.vocabulary.blanks import BLANK_BYTES
 from grammarlm.masks.matcher import Matcher
-from grammarlm.masks.token_facts import token_facts
+from grammarlm.masks.token_facts import allowed_bytes, token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .epoch import JsonEpoch
@@ -43,14 +42,14 @@ def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> b
 
 def may_be_forced(mask: np.ndarray, vocab: Vocabulary) -> bool:
     """Does a mask leave one next byte, not counting white space? A fast check; the answer is mostly no."""
-    return len([byte for byte in _bytes_of(mask, single_bytes(vocab)) if byte not in BLANK_BYTES]) == 1
+    found = np.flatnonzero(allowed_bytes(mask, token_facts(vocab).byte_tokens)).tolist()
+    return len([byte for byte in found if byte not in BLANK_BYTES]) == 1
 
 
 def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
-    tokens = single_bytes(epoch.program.vocab)
     found = bytearray()
     while len(found) < limit and not epoch.accepting[state]:
-        next_bytes = _bytes_of(epoch.row(state), tokens)
+        next_bytes: list[int] = np.flatnonzero(epoch.next_bytes(state)).tolist()
         if epoch.stands_between(state):
             is_free = any(byte in BLANK_BYTES for byte in next_bytes)
             next_bytes = [byte for byte in next_bytes if byte not in BLANK_BYTES]
@@ -68,16 +67,3 @@ def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
         state = epoch.after_bytes(state, bytes(next_bytes))
         found += bytes(next_bytes)
     return bytes(found)
-
-
-def _bytes_of(mask: np.ndarray, tokens: np.ndarray) -> list[int]:
-    """The bytes that may come next. In JSON texts each byte is a token."""
-    bits = mask[tokens >> 5] >> (tokens & 31) & 1
-    found: list[int] = np.flatnonzero((bits != 0) & (tokens >= 0)).tolist()
-    return found
-
-
-@functools.lru_cache(maxsize=8)
-def single_bytes(vocab: Vocabulary) -> np.ndarray:
-    """For each byte a token that is this byte alone, -1 where there is none."""
-    return np.array(token_facts(vocab).byte_tokens)

@@ -21,6 +21,7 @@ import numpy as np
 from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.shared_rows import SharedRows
+from grammarlm.masks.token_facts import tokens_at
 
 from .forests import (
     MOST_CLOSERS,
@@ -39,7 +40,6 @@ from .reader import Parts, PartsReader, Place
 from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, json_lasts, sieves_of
 
 NO_NODES = np.zeros(0, np.int64)
-MOST_TOKENS = 1 << 16  # tokens in the cache of `may_cross`
 FEW_WANTED = 8  # tokens not yet allowed are rare if at most one in so many is
 FEWEST_NODES, FEW_NODES, MANY_NODES = 1 << 6, 1 << 9, 1 << 14
 KEY_BYTES = 300  # approximate size of a cached row's key and entry, besides row and nodes
@@ -57,9 +57,9 @@ class Borders:
         self._key_bytes = 0
         self._shared_rows = SharedRows()
         self._room = program.limits.max_bytes // 8
-        self._may_cross: dict[tuple[int, int], bool] = {}  # by part and token
         self.times_forgotten = 0  # how often cached rows were dropped: their other users drop them, too
         self.rims = [self._rim(part) for part in range(len(program.automata))]
+        self._crossing = [None if rim is None else self._sieves.crossing(rim) for rim in self.rims]
         for rim in dict.fromkeys(self.rims):  # made ahead: most of what the first masks need
             if rim is not None:
                 program.clock.check()
@@ -103,13 +103,8 @@ class Borders:
 
     def may_cross(self, part: int, token: int) -> bool:
         """Can a token cross the end of a part? Decided by single bytes, so a yes may be wrong, a no never is."""
-        found = self._may_cross.get((part, token))
-        if found is None:
-            rim = self.rims[part]
-            if len(self._may_cross) >= MOST_TOKENS:
-                self._may_cross.clear()
-            found = self._may_cross[part, token] = rim is not None and rim.may_cross(self._program.text_of(token))
-        return found
+        tokens = self._crossing[part]
+        return tokens is not None and bool(tokens[token >> 5] >> (token & 31) & 1)
 
     def _make_room(self, nbytes: int) -> None:
         """Clears the caches where they would take too much; they are refilled on demand."""
@@ -204,7 +199,7 @@ class Borders:
 
     def _made_row(self, part: int, ends: np.ndarray) -> np.ndarray:
         program, trie = self._program, self._trie
-        found = np.zeros(program.vocab.words * 32 + 1, np.uint8)
+        alive = np.zeros(len(trie.byte), bool)
         row = np.zeros(program.vocab.words + 1, np.int32)
         waiting, seen = [(part, ends)], dict[int, np.ndarray]()
         while waiting:
@@ -223,13 +218,11 @@ class Borders:
                 program.clock.check()
                 for place in to_walk:
                     epoch, at, states = self._walked(place, forest)
-                    alive = forest.node[at]
-                    found[trie.token[alive]] = 1
-                    ended = self._ended(place[0], epoch, alive, states)
+                    alive[forest.node[at]] = True
+                    ended = self._ended(place[0], epoch, forest.node[at], states)
                     if len(ended):
                         waiting.append((place[0], ended))
-        found[trie.twins[:, 0]] |= found[trie.twins[:, 1]]
-        return np.packbits(found[:-1], bitorder="little").view(np.int32) | row[:-1]
+        return tokens_at(program.vocab, alive) | row[:-1]
 
     def _rests(self, part: int, ends: np.ndarray) -> Iterator[Forest]:
         """The remainders of tokens after the end of a part at these nodes, filtered by their first bytes."""
@@ -242,7 +235,7 @@ class Borders:
             is_end = np.zeros(len(self._trie.byte), bool)
             is_end[ends] = True
             for piece in pieces(self._trie, starts[is_end[self._paths.parent[starts]]]):
-                yield trees(self._trie, piece)[0]
+                yield trees(self._trie, piece)
 
     def _ends_below(self, place: Place, nodes: np.ndarray) -> list[tuple[int, np.ndarray]]:
         """The splits below nodes at which a regular part may end that begins at them; none where no token crosses its end."""

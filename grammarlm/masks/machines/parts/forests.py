@@ -68,20 +68,15 @@ class Paths:
 def paths_of(vocab: Vocabulary) -> Paths:
     trie = vocab.trie
     parent = trie.parent
-    closers = np.isin(trie.byte, CLOSERS).astype(np.int32)
-    quotes = (trie.byte == QUOTE).astype(np.int32)
-    above = parent.copy()
-    while (has := above >= 0).any():  # pointer jumping: each round reaches twice as far up
-        closers[has], quotes[has] = closers[has] + closers[above[has]], quotes[has] + quotes[above[has]]
-        above[has] = above[above[has]]
-    # The nearest node, from here upwards, that is not white space.
-    solid = np.where(np.isin(trie.byte, WHITE), parent, np.arange(len(parent)))
-    while (changes := (solid >= 0) & (solid[solid] != solid)).any():
-        solid[changes] = solid[solid[changes]]
-    last = np.where(solid >= 0, trie.byte[solid].astype(np.int16), -1).astype(np.int16)
-    closers = np.minimum(closers, MOST_CLOSERS)
+    closers, quote = np.isin(trie.byte, CLOSERS).astype(np.uint8), trie.byte == QUOTE
+    last = np.where(np.isin(trie.byte, WHITE), np.int16(-1), trie.byte.astype(np.int16))
+    for nodes in trie.levels[1:]:
+        above = parent[nodes]
+        closers[nodes] = np.minimum(closers[nodes] + closers[above], MOST_CLOSERS)
+        quote[nodes] |= quote[above]
+        last[nodes] = np.where(last[nodes] < 0, last[above], last[nodes])
     text_row = pack_ids(vocab.text_ids, vocab.words)
-    return Paths(parent, closers.astype(np.uint8), quotes > 0, last, _nodes_of_tokens(vocab), text_row)
+    return Paths(parent, closers, quote, last, _nodes_of_tokens(vocab), text_row)
 
 
 def _nodes_of_tokens(vocab: Vocabulary) -> np.ndarray:
@@ -98,11 +93,9 @@ def below(trie: ByteTrie, nodes: np.ndarray) -> Forest:
     return _forest(trie, nodes + 1, trie.end[nodes], trie.depth[nodes])
 
 
-def trees(trie: ByteTrie, nodes: np.ndarray) -> tuple[Forest, np.ndarray]:
-    """The trees with these top nodes, and for each node of the forest the number of its tree."""
-    return _forest(trie, nodes, trie.end[nodes], trie.depth[nodes] - 1), np.repeat(
-        np.arange(len(nodes)), trie.end[nodes] - nodes
-    )
+def trees(trie: ByteTrie, nodes: np.ndarray) -> Forest:
+    """The trees with these top nodes."""
+    return _forest(trie, nodes, trie.end[nodes], trie.depth[nodes] - 1)
 
 
 def whole(trie: ByteTrie) -> Forest:

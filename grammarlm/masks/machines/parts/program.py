@@ -67,7 +67,7 @@ class PartsProgram(ProgramDefaults):
         self._compile_parts(compile_part)
         self.machines = list({id(automaton): automaton for automaton in self.automata}.values())
         self.clock: Clock = _Clocks(limits, self.machines)
-        self.byte_tokens = self.facts.byte_tokens
+        self.byte_tokens: list[int] = self.facts.byte_tokens.tolist()
         here = weakref.proxy(self)  # what holds its owner would wait for the garbage collector
         self.borders = Borders(here, PartsReader(here))
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from grammarlm.masks.runtime.shared_lock import TABLES, shared_lock
+from grammarlm.masks.token_facts import tokens_at
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .forests import MOST_CLOSERS, WHITE, Forest, Paths, narrowed, paths_of, whole
+from .forests import MOST_CLOSERS, Forest, Paths, narrowed, paths_of, whole
 
 MOST_BYTES = 32 << 20  # of all sieves of a vocabulary
 DIGITS = range(0x30, 0x3A)
@@ -60,16 +60,6 @@ class Rim:
     lasts: (
         bytes | None
     )  # may the part end with it, before white space? None: the part is not JSON, and any byte may be its last
-
-    def may_cross(self, data: bytes) -> bool:
-        """Can a token cross the border?"""
-        last = -1
-        for byte, following in pairwise(data):
-            if byte not in WHITE:
-                last = byte
-            if self.firsts[following] and (self.lasts is None or last < 0 or self.lasts[last]):
-                return True
-        return False
 
 
 def json_lasts(firsts: np.ndarray) -> bytes:
@@ -113,7 +103,7 @@ class Sieves:
     IS_SHARED = True  # not counted as a constraint's (object_sizes.py)
 
     def __init__(self, vocab: Vocabulary):
-        self._trie, self._paths = vocab.trie, paths_of(vocab)
+        self._vocab, self._trie, self._paths = vocab, vocab.trie, paths_of(vocab)
         self._known: dict[Hashable, Any] = {}
         self._nbytes = 0
         self._lock = shared_lock(TABLES)
@@ -123,12 +113,30 @@ class Sieves:
 
         def make() -> np.ndarray:
             found = np.zeros(len(self._trie.byte), bool)
-            found[self._paths.parent[self.starts(rim.firsts)]] = True
-            if rim.lasts is not None:
-                found &= np.append(np.frombuffer(rim.lasts, bool), True)[self._paths.last]
+            found[self._paths.parent[self._begins(rim)]] = True
             return found
 
         return self._kept(rim, make)
+
+    def crossing(self, rim: Rim) -> np.ndarray:
+        """int32 [W]: the tokens that may cross the border, those at and below what may begin after a split. A yes may be wrong, a
+        no never is."""
+
+        def make() -> np.ndarray:
+            begins, steps = self._begins(rim), np.zeros(len(self._trie.byte) + 1, np.int32)
+            steps[begins] = 1
+            np.subtract.at(steps, self._trie.end[begins], 1)
+            return tokens_at(self._vocab, np.cumsum(steps[:-1]) > 0)
+
+        return self._kept((rim, "crossing"), make)
+
+    def _begins(self, rim: Rim) -> np.ndarray:
+        """The nodes where what follows may begin, each below a split."""
+        starts = self.starts(rim.firsts)
+        if rim.lasts is None:
+            return starts
+        may_end = np.append(np.frombuffer(rim.lasts, bool), True)  # or white space alone
+        return starts[may_end[self._paths.last[self._paths.parent[starts]]]]
 
     def starts(self, firsts: bytes) -> np.ndarray:
         """The nodes of these bytes, except those right below the root."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.layout.table import DEAD
+from grammarlm.masks.token_facts import tokens_at
 
 if TYPE_CHECKING:
     from .program import RegularProgram
@@ -51,13 +52,8 @@ class DenseRows:
             return None
         facts = self._program.facts
         trees = [(first, end) for first, end in facts.trees[differs[best, class_of]].tolist() if first < end]
-        row[:-1] = self._models[best][1] & ~facts.stop_row & ~self._tokens_in(trees)
-        return trees
-
-    def _tokens_in(self, trees: list[Tree]) -> np.ndarray:
-        vocab = self._program.vocab
-        trie, bits = vocab.trie, np.zeros(vocab.words * 32 + 1, np.uint8)
+        left_over = np.zeros(len(self._program.vocab.trie.byte), bool)
         for first, end in trees:
-            bits[trie.token[first:end]] = 1
-        bits[trie.twins[:, 0]] = bits[trie.twins[:, 1]]
-        return np.packbits(bits[:-1], bitorder="little").view(np.int32)
+            left_over[first:end] = True
+        row[:-1] = self._models[best][1] & ~facts.stop_row & ~tokens_at(self._program.vocab, left_over)
+        return trees

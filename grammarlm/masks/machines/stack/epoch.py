@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from grammarlm.collector import PATIENT
 from grammarlm.kernels import entries
 from grammarlm.layout.stack_calls import ADVANCE
 from grammarlm.masks.protocol import FINISHED, ByState, EpochDefaults
-from grammarlm.masks.runtime.collector import PATIENT
 
 from .arena import StackArena
 from .configs import StackConfigs

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from grammarlm.collector import PATIENT
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import Term
@@ -16,7 +17,6 @@ from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import LR_BASE, Field
 from grammarlm.layout.stack_calls import ADVANCE_BYTES, ADVANCE_COLUMN
-from grammarlm.masks.runtime.collector import PATIENT
 
 from .arena import FIRST_REAL, StackArena
 from .language import Move

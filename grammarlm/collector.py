@@ -1,7 +1,7 @@
-"""Delays Python's cyclic garbage collector while a grammar is compiled, and while states of lexers and languages are
-made.
+"""Delays Python's cyclic garbage collector while a tokenizer is read or a grammar compiled, and while states of lexers and
+languages are made.
 
-Both make thousands of small objects, most of which stay. That triggers full collections of all objects of the process:
+All make thousands of small objects, most of which stay. That triggers full collections of all objects of the process:
 200 ms and more where torch and a tokenizer are loaded, twenty times the compile itself. What a compile drops is in no
 cycles, so nothing is lost by waiting. The collector is not switched off but gets a much higher threshold, so that the
 objects of a hostile grammar are still collected; and at the end the new objects are.
