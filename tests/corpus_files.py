@@ -1,6 +1,7 @@
-"""The cases of a file in tests/corpus, and other TOML files."""
+"""The tables of a file in tests/corpus, and other TOML files."""
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,5 +15,10 @@ def read_toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text("utf-8"))
 
 
+@cache
+def tables(name: str) -> dict[str, Any]:
+    return read_toml(Path(__file__).parent / "corpus" / f"{name}.toml")
+
+
 def corpus(name: str) -> list[dict[str, Any]]:
-    return read_toml(Path(__file__).parent / "corpus" / f"{name}.toml")["case"]
+    return tables(name)["case"]

@@ -16,9 +16,8 @@ from importlib.resources import files
 from typing import Any
 
 import grammarlm as gl
-from tests.corpus_files import corpus
+from tests.corpus_files import corpus, tables
 from tests.fuzz_schemas import LITERALS, PATHS, mutated_schema, odd, schema_seeds, some_options
-from tests.grammars.lark.valid_lark import VALID
 from tests.hostile import BLOCKS, CASES
 from tests.oracles.random_grammars import RandomGrammars
 from tests.oracles.random_lark import RandomLark
@@ -103,7 +102,7 @@ def seeds() -> list[Input]:
     """The corpora of the tests."""
     rng = random.Random("seeds")
     found = [("Regex", case["pattern"]) for case in corpus("regex")]
-    found += [("Lark", text) for text in VALID.values()]
+    found += [("Lark", text) for text in tables("lark_texts")["valid"].values()]
     found += [(case["kind"], case["text"]) for case in CASES.values() if "text" in case]
     for number in range(60):
         rules = RandomGrammars(f"fuzz {number}").grammar().rules

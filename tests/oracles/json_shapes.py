@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from grammarlm.grammars.json_schema.nodes.normalise import Normalised, normalise
 from grammarlm.grammars.json_schema.numbers.numbers import exact
 from grammarlm.grammars.json_schema.shapes.shapes import (
     ArrayShape,
@@ -20,6 +21,18 @@ from grammarlm.grammars.json_schema.shapes.shapes import (
 )
 from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.oracles.json_values import identity
+
+
+def read(schema: Any, **options: Any) -> Normalised:
+    return normalise(schema, languages=Languages(), **options)
+
+
+def check(schema: Any, valid: list[Any], invalid: list[Any], **options: Any) -> Normalised:
+    """What a schema comes down to, where its root admits the valid values and none of the invalid ones."""
+    n = read(schema, **options)
+    assert [value for value in valid if not admits(n.root, value, n.languages)] == []
+    assert [value for value in invalid if admits(n.root, value, n.languages)] == []
+    return n
 
 
 def admits(node: Node, value: Any, languages: Languages) -> bool:

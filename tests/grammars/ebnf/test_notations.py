@@ -13,6 +13,7 @@ from grammarlm.grammars.cfg.rules import Alternatives, Call, Chars, Repeat, Rule
 from tests.corpus_files import read_toml
 from tests.oracles.cfg_oracle import CfgOracle
 from tests.oracles.random_sentences import PatternSampler
+from tests.texts import BYTES
 
 CORPUS = read_toml(Path(__file__).parents[2] / "corpus" / "notations.toml")
 KINDS = {"gbnf": gl.Gbnf, "ebnf": gl.Ebnf}
@@ -54,6 +55,12 @@ def test_errors_say_what_and_where(kind: str, text: str, position: int, words: s
     where = f"line {before.count(chr(10)) + 1}, column {position - before.rfind(chr(10))} of the {kind.upper()} text:"
     assert where in str(caught.value)
     assert str(caught.value).endswith("^")
+
+
+@pytest.mark.parametrize("text", ['root ::= "a" root', "root ::= [^\\u0000-\\U0010FFFF]"])
+def test_a_rule_without_a_text_is_named(text: str) -> None:
+    with pytest.raises(gl.UnsatisfiableGrammar, match="no text follows 'root'"):
+        gl.compile(gl.Gbnf(text), BYTES)
 
 
 def test_half_a_surrogate_pair() -> None:

@@ -73,6 +73,8 @@ def test_a_schema_that_holds_itself_has_a_digest() -> None:
     schema["items"] = schema
     assert gl.JsonSchema(schema) != gl.JsonSchema({"title": "a"})
     assert len(repr(gl.JsonSchema(schema))) < 200
+    with pytest.raises(gl.LimitExceeded, match="or in themselves"):
+        written(schema)
 
 
 def random_value(rng: random.Random, depth: int) -> Any:

@@ -12,6 +12,7 @@ import pytest
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS, KNOWN, format_term
 from grammarlm.grammars.json_schema.strings.languages import Languages
+from tests.corpus_files import tables
 from tests.real_data import SUITE, needs_data
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -26,32 +27,12 @@ LEFT_OUT = {  # valid, but in no language of ours: CHECKED says so
 }
 
 LANGUAGES = Languages()
+NEARLY = tables("json_schema")["nearly"]
+BY_HAND = tables("json_schema")["formats"]
 
 
 def conforms(name, text):
     return LANGUAGES.has(frozenset({("format", name, True)}), text)
-
-
-# Seeds to mutate: what a checker accepts, or nearly.
-SEEDS = {
-    "date": ["2024-02-29", "1999-12-31", "0400-02-29", "2100-02-28"],
-    "time": ["12:30:45Z", "23:59:59.123+05:45", "00:00:00-12:00"],
-    "date-time": ["2024-02-29T12:30:45Z", "1999-12-31t23:59:59.5+05:30"],
-    "duration": ["P1Y2M3DT4H5M6S", "P3W", "PT36H", "P1M", "PT5M"],
-    "email": ["joe.bloggs@example.com", '"a b"@x.org', "x@[127.0.0.1]", "x@[IPv6:1::2]"],
-    "idn-email": ["joe@example.com", "δοκιμή@παράδειγμα.com"],
-    "hostname": ["www.example-1.com", "localhost", "a.b.c", "x-1", "xn--9n2bp8q.xn--9t4b11yi5a"],
-    "ipv4": ["127.0.0.1", "255.249.199.99", "8.8.8.8"],
-    "ipv6": ["2001:db8::1", "::", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "1::", "1:2:3:4:5:6:9.8.7.6"],
-    "uri": ["http://user:pw@example.com:80/a/b?c=d#e", "urn:isbn:12", "ftp://[::1]/x%20y", "mailto:a@b"],
-    "uri-reference": ["http://example.com/a", "//h/p?q", "../a/b#c", "a%41b", "?x", "./a:b"],
-    "iri": ["http://exämple.com/ä?ö#ü", "urn:x", "http://[2001:db8::1]/π"],
-    "iri-reference": ["/ä/b", "http://é/", "#ü", "ä:b"],
-    "uri-template": ["http://x/{a}/{+b:3,c*}", "{?q,r}", "a%20b"],
-    "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380"],
-    "json-pointer": ["/a/b~0c/~1", "", "/"],
-    "relative-json-pointer": ["0", "12/a/b", "3#", "0/~0"],
-}
 
 
 def mutated(rng, text, letters):
@@ -87,16 +68,16 @@ def deviates(name, text):
     return False
 
 
-@pytest.mark.parametrize("name", sorted(SEEDS))
+@pytest.mark.parametrize("name", sorted(NEARLY))
 def test_agrees_with_the_checker(name):
     checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
     if name not in checker.checkers:
         pytest.skip("its package is not installed")
     rng = random.Random(name)
-    letters = sorted(set("".join(SEEDS[name]))) + list("0Zz-:/.~%é৪ \n")
+    letters = sorted(set("".join(NEARLY[name]))) + list("0Zz-:/.~%é৪ \n")
     accepted = 0
     for _ in range(300 if name.startswith("iri") else 2000):  # rfc3987_syntax takes milliseconds
-        text = mutated(rng, rng.choice(SEEDS[name]), letters)
+        text = mutated(rng, rng.choice(NEARLY[name]), letters)
         ours, theirs = conforms(name, text), checker.conforms(text, name)
         accepted += ours
         if name in LOOSER:
@@ -132,24 +113,6 @@ def test_leap_seconds_are_those_of_utc():
                     assert conforms("time", text) == (utc == 23 * 60 + 59), text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2016-12-31T23:59:60Z", True),
-        ("2015-06-30T23:59:60.5+00:00", True),
-        ("2017-01-01T05:29:60+05:30", True),
-        ("2016-12-31T05:29:60+05:30", False),
-        ("2016-12-31T15:59:60-08:00", True),
-        ("2016-03-31T23:59:60Z", False),
-        ("2016-12-30T23:59:60Z", False),
-        ("0000-02-29T00:00:00Z", True),
-        ("2016-12-31T23:59:60", False),
-    ],
-)
-def test_leap_seconds_have_their_days(text, expected):
-    assert conforms("date-time", text) == expected
-
-
 def test_addresses_are_those_of_ipaddress():
     rng = random.Random(7)
     for _ in range(3000):
@@ -162,39 +125,11 @@ def test_addresses_are_those_of_ipaddress():
         assert conforms("ipv6", text) == expected, text
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("hostname", "a" * 63 + ".b", True),
-        ("hostname", "a" * 64 + ".b", False),
-        ("hostname", ".".join(["a" * 62] * 4) + ".a", True),
-        ("hostname", ".".join(["a" * 62] * 4) + ".ab", False),
-        ("hostname", "x-n", True),
-        ("hostname", "xn-1.xn", True),
-        ("hostname", "XN--a", True),
-        ("hostname", "xn--4gbwdl.xn--wgbh1c", True),
-        ("hostname", "a.xn--p1ai.com", True),
-        ("hostname", "xn--p1ai-", False),
-        ("hostname", "xn--" + "a" * 59, True),
-        ("hostname", "xn--" + "a" * 60, False),
-        ("email", "a@xn--p1ai.com", True),
-        ("hostname", "ab--c", True),
-        ("hostname", "x" + "a" * 62, True),
-        ("hostname", "x-" + "a" * 61, True),
-        ("hostname", "xn-" + "a" * 60, True),
-        ("hostname", "xn-" + "a" * 61, False),
-        ("email", "x@[IPv6:1:2:3:4:5:6::7]", False),
-        ("email", "x@[IPv6:1:2:3:4:5::7]", True),
-        ("email", "x@[IPv6:1:2::1.2.3.4]", True),
-        ("email", "x@[1.2.3.004]", True),
-        ("email", '"\\""@x', True),
-        ("idn-email", "ü@-ü", False),
-        ("uri-template", "{=a}", True),
-        ("unheard-of", "anything", True),
-    ],
-)
-def test_by_hand(name, text, expected):
-    assert conforms(name, text) == expected
+@pytest.mark.parametrize("name", BY_HAND)
+def test_by_hand(name):
+    conforming, others = BY_HAND[name]
+    assert [text for text in conforming if not conforms(name, text)] == []
+    assert [text for text in others if conforms(name, text)] == []
 
 
 def test_what_each_format_checks_is_said() -> None:
@@ -214,33 +149,6 @@ def test_a_hostname_is_the_domain_of_an_address() -> None:
 def test_refused_by_name(name):
     with pytest.raises(UnsupportedFeature, match=name):
         conforms(name, "")
-
-
-VALID_EXPRESSIONS = [
-    r"([abc])+\s+$",
-    "",
-    "a|",
-    "(?<=a+)b(?!c|d)",
-    "[][^][-a-z-][a-zA-Z0-9-_]",
-    "[a-я][A-龥][!-~][ a]",
-    r"[\x20\x7E\u0400][\-\b\d]",
-    r"\cA\x41\u0041\u{1F600}\p{Lu}\P{Script=Greek}",
-    "a{2}b{2,}c{2,3}d{9,10}e{10,99}f{99,100}g{12,13}h{100,200}i{200,255}",
-    "a*?b+?c??d{1,2}?",
-    "((((((((x))))))))",
-    "/ ~!@#%&_=:;\"'<>,`-é🐲",
-]
-BROKEN_EXPRESSIONS = [
-    "(", ")", "[", "a)", "(a", "*", "a**", "(?=a)*", "a{2,1}", "a{20,3}", "a{", "a}", "]", "{1}", "^*", "\\",
-    r"\a", r"\_", r"\1", r"\k<n>", r"\x4", r"\u{110000}", r"\c1", r"\p{Nope}",
-    "[z-a]", "[я-а]", "[b-\x61]".replace("\x61", r"\x61"), r"[\x7e-\x20]", r"[\w-a]", r"[a-\d]", r"[\u4e00-\u4d00]",
-    "(?i)a", "(?P<n>a)", "(?#c)", "(?>a)", "(?<1>a)", "(?<n>a)", "(((((((((x)))))))))",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("texts", "expected"), [(VALID_EXPRESSIONS, True), (BROKEN_EXPRESSIONS, False)])
-def test_regex(texts, expected):
-    assert [t for t in texts if conforms("regex", t) != expected] == []
 
 
 def test_what_lacks_the_format_regex_is_refused():

@@ -14,6 +14,7 @@ from grammarlm.grammars.json_schema.nodes.normalise import normalise
 from grammarlm.grammars.json_schema.report import keyword_reports
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, KNOWN
 from grammarlm.grammars.json_schema.strings.languages import Languages
+from tests.corpus_files import tables
 
 VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256], special_ids=[256])
 
@@ -85,60 +86,13 @@ def test_other_documents_are_in_it() -> None:
     assert found == {"/$ref": "enforced", "urn:a#/minLength": "enforced"}
 
 
-# A schema, and what its report warns of: pointer and status, and a word of the note.
-WARNED: dict[str, tuple[Any, list[tuple[str, str, str]]]] = {
-    "a slip": ({"type": "string", "maxLenght": 3}, [("/maxLenght", "unknown", "'maxLength'")]),
-    "another way to write it": ({"max_length": 3, "MinItems": 1}, [("/max_length", "unknown", "'maxLength'"),
-                                                                  ("/MinItems", "unknown", "'minItems'")]),
-    "a slip in a map": ({"propertes": {"a": {}}}, [("/propertes", "unknown", "'properties'")]),
-    "nobody's": ({"zzz": 1}, [("/zzz", "unknown", "no draft has it")]),
-    "a property outside properties": (
-        {"type": "object", "qty": {"type": "integer"}}, [("/qty", "unknown", '"properties"')]),
-    "deep": ({"items": {"anyOf": [True, {"minimun": 1}]}}, [("/items/anyOf/1/minimun", "unknown", "'minimum'")]),
-    "an escaped key": ({"a/b~": 1}, [("/a~1b~0", "unknown", "")]),
-    "a format": ({"format": "uuid4"}, [("/format", "unknown", "'uuid'")]),
-    "a format of draft 3": ({"format": "host-name"}, [("/format", "unknown", "'hostname'")]),
-    "a format with a slip": ({"format": "datetime"}, [("/format", "unknown", "'date-time'")]),
-    "draft 3": ({"divisibleBy": 2, "extends": {}, "disallow": "null"}, [
-        ("/divisibleBy", "unknown", "multipleOf"), ("/extends", "unknown", "allOf"), ("/disallow", "unknown", '"not"')]),
-    "required of draft 3": (
-        {"properties": {"a": {"required": True}}}, [("/properties/a/required", "unread", "around it")]),
-    "a type of draft 3": ({"type": "any"}, [("/type", "unread", "leave it out")]),
-    "an address of another type": ({"$id": 3}, [("/$id", "unread", "a string is expected")]),
-    "what is wrong where nothing is read": (
-        {"type": "null", "minItems": -1, "$defs": {"a": {"required": "b"}}},
-        [("/minItems", "unread", "not negative is expected"), ("/$defs/a/required", "unread", "a list of names is expected")]),
-    "nullable": ({"type": "string", "nullable": True}, [("/nullable", "unknown", '"null"')]),
-    "next to a reference": (
-        {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {
-            "a": {"$ref": "#/definitions/a", "title": "A", "maxLength": 3}}, "definitions": {"a": {"type": "string"}}},
-        [("/properties/a/maxLength", "unread", "allOf")]),
-    "a draft that is not known": (
-        {"$schema": "http://json-schema.org/draft-03/schema#"}, [("/$schema", "unread", "2020-12")]),
-    "alone": ({"then": {}, "maxContains": 3, "exclusiveMinimum": True}, [
-        ("/then", "unread", "'if'"), ("/maxContains", "unread", "'contains'"), ("/exclusiveMinimum", "unread", "'minimum'")]),
-    "if without branches": ({"if": {"const": 1}}, [("/if", "unread", "'then'")]),
-    "if without branches, for what is unevaluated": ({"if": {"prefixItems": [True]}, "unevaluatedItems": False}, []),
-    "additionalItems": ({"items": {}, "additionalItems": False}, [("/additionalItems", "unread", "one schema")]),
-    "two lists of items": (
-        {"prefixItems": [True], "items": [False]}, [("/items", "unread", "'prefixItems'")]),
-    "where a reference leads": (
-        {"$ref": "#/components/schemas/a", "components": {"schemas": {"a": {"minLenght": 1}}}},
-        [("/components/schemas/a/minLenght", "unknown", "'minLength'")]),
-    "in data": ({"default": {"maxLenght": 1}, "enum": [{"a": 1}], "x-mine": {"zzz": 1}, "properties": {"maxLenght": True}}, []),
-    "annotations": (
-        {"title": "", "description": "", "examples": [], "$comment": "", "readOnly": True, "writeOnly": True, "deprecated": True,
-         "contentMediaType": "text/plain", "contentEncoding": "base64", "contentSchema": {}, "$defs": {}, "example": 1,
-         "xml": {}, "externalDocs": {}, "discriminator": {"propertyName": "a"}, "nullable": False, "$id": "urn:a", "$anchor": "b"},
-        []),
-    "formats of OpenAPI": ({"anyOf": [{"format": name} for name in sorted(KNOWN)]}, []),
-}  # fmt: skip
+WARNED = tables("json_schema")["warned"]
 
 
 @pytest.mark.parametrize("name", WARNED)
 def test_what_an_author_may_not_know(name: str) -> None:
     schema, expected = WARNED[name]
-    report = gl.compile(gl.JsonSchema(schema), VOCAB).report
+    report = gl.compile(gl.JsonSchema(json.loads(schema)), VOCAB).report
     lines = [line for line in report.keywords() if line.status in ("unread", "unknown")]
     assert [(line.pointer, line.status) for line in lines] == [(pointer, status) for pointer, status, _ in expected]
     assert all(word in line.note for line, (_, _, word) in zip(lines, expected, strict=True))
@@ -157,7 +111,7 @@ def test_neighbours_that_the_declared_draft_does_not_read_count_for_nothing():
 @pytest.mark.parametrize("as_text", [False, True])
 def test_refused_on_request(name: str, as_text: bool) -> None:
     schema, expected = WARNED[name]
-    grammar = gl.JsonSchema(json.dumps(schema) if as_text else schema, unknown="refuse")
+    grammar = gl.JsonSchema(schema if as_text else json.loads(schema), unknown="refuse")
     unknown = [pointer for pointer, status, _ in expected if status == "unknown"]
     if not unknown:
         gl.compile(grammar, VOCAB)
@@ -191,6 +145,11 @@ def test_schemas_in_very_many_places_are_refused_in_no_time() -> None:
         schema = {"properties": {"a": schema, "b": schema}}
     with pytest.raises(gl.GrammarError):
         gl.compile(gl.JsonSchema(schema, unknown="refuse"), VOCAB)
+
+
+def test_formats_of_openapi_are_nothing_unknown() -> None:
+    schema = {"anyOf": [{"format": name} for name in sorted(KNOWN)]}
+    assert gl.compile(gl.JsonSchema(schema, unknown="refuse"), VOCAB).report.warnings == ()
 
 
 @pytest.mark.parametrize("name", sorted(CHECKED))

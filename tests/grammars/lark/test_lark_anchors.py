@@ -11,43 +11,12 @@ import lark
 import pytest
 
 import grammarlm as gl
+from tests.corpus_files import tables
+from tests.texts import BYTES
 
-VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256])
 TEXTS = ["".join(text) for size in range(6) for text in itertools.product("ab\n", repeat=size)]
 
-FIRST = [
-    "start: /^a+/",
-    "start: /^a/ /b+/",
-    r"start: /\Aa/ | /b^a/ | /a^/",
-    r"start: /\ba\b/ /\nb/",
-    r"start: /(?<!a)(?<!\n)b/ /a/",
-    r"start: start /\n/ | /^[ab]/",
-    r"start: /a\n^b/m | /b\n\Ab/m | /a\n(^b|^)/m",
-    r"start: /(?:^|\n)a/ /b/",
-    r"start: /^ab$/m /\na/",
-    "start: first /b/\nfirst: /^a/ | /^b/",
-    "start: A B\nA: /^/ (/a/ | /b^/)\nB: /b/",
-]
-LATER = [
-    'start: "a"* /^b/',
-    'start: "a" /^b/ | /b/ /a/',
-    'start: first? /^b/\nfirst: "a"',
-    'start: start /^b/ | "a"',
-    "start: (A | B)+\nA: /^a|b/\nB: /^b|a/",
-    'start: (/^a+/ | /a/ /b/)+ "b"',
-    'start: "b" (/^a/ | /(?:^|a)b/)*',
-    r'start: /(?:^b|a)\b/ (/^a/ | "a" | /\n/)*',
-    'start: "b" /^a/?\n%ignore "\\n"',
-    "start: T+\nT: /^(a|ab)(b|$)/ | /^b/ | /ba/",
-    'start: x /^b/\nx: | "a"',
-    'start: "ab" A | "b"\nA: /^a/',
-]
-REFUSED = [
-    'start: /^b/\n%ignore "a"',
-    'start: "a" /^b/m',
-    'start: "b"\n%ignore /^a/',
-    r'start: "b" /\ba/',
-]
+ANCHORS = tables("lark_texts")["anchors"]
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +44,7 @@ def assert_same(text: str) -> int:
     begun = {t[:size] for t in expected for size in range(len(t) + 1)}
     if not expected:  # none at all, or longer ones
         return 0
-    constraint = gl.compile(gl.Lark(text), VOCAB)
+    constraint = gl.compile(gl.Lark(text), BYTES)
     for t in TEXTS:
         matcher = constraint.matcher()
         taken = matcher.advance_bytes(t.encode())
@@ -86,21 +55,16 @@ def assert_same(text: str) -> int:
 
 def test_an_anchor_that_never_holds() -> None:
     with pytest.raises(gl.UnsatisfiableGrammar):
-        gl.compile(gl.Lark("start: /a^b/"), VOCAB)
+        gl.compile(gl.Lark("start: /a^b/"), BYTES)
 
 
-@pytest.mark.parametrize("text", FIRST)
-def test_what_stands_before_the_first_lexeme_is_known(text: str) -> None:
+@pytest.mark.parametrize("text", [*ANCHORS["first"], *ANCHORS["later"]])
+def test_an_anchor_holds_at_the_start_of_the_text_alone(text: str) -> None:
+    """What stands before the first lexeme is known; before a later one `^` does not hold, wherever that begins."""
     assert assert_same(text)
 
 
-@pytest.mark.parametrize("text", LATER)
-def test_a_later_lexeme_is_not_at_the_start_of_the_text(text: str) -> None:
-    """There `^` does not hold, wherever the lexeme begins."""
-    assert assert_same(text)
-
-
-@pytest.mark.parametrize("text", LATER)
+@pytest.mark.parametrize("text", ANCHORS["later"])
 def test_masks_of_tokens_over_several_lexemes(text: str) -> None:
     """A token is allowed iff one of the short texts goes on with it; no grammar here needs long ones."""
     tokens = [*(bytes([b]) for b in range(256)), b"<eos>", b"ab", b"ba", b"aa", b"bb", b"\nb", b"a\n", b"bab"]
@@ -119,11 +83,11 @@ def test_masks_of_tokens_over_several_lexemes(text: str) -> None:
                 assert bool(mask[0, token >> 5] >> (token & 31) & 1) == (after in begun), after
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", ANCHORS["refused"])
 def test_elsewhere_it_is_not(text: str) -> None:
     stock(text)
     with pytest.raises(gl.UnsupportedFeature, match="other lexemes may stand"):
-        gl.compile(gl.Lark(text), VOCAB)
+        gl.compile(gl.Lark(text), BYTES)
 
 
 def piece(rng: random.Random) -> str:

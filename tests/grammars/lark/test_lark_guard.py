@@ -6,24 +6,30 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import lark
 import pytest
 from lark.common import ParserConf
 from lark.exceptions import GrammarError as LarkGrammarError
 from lark.load_grammar import load_grammar
 from lark.parsers.lalr_analysis import LALR_Analyzer
 
+import grammarlm as gl
 from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
 from grammarlm.grammars.lark.load.budget import Budget
 from grammarlm.grammars.lark.load.definitions import read_scope
 from grammarlm.grammars.lark.load.rules import assemble
 from grammarlm.grammars.lark.loading import read_parts
 from grammarlm.grammars.lark.text import read_lark
+from tests.corpus_files import tables
+from tests.counts import tiers
 from tests.grammars.lark.hostile_lark import HOSTILE
 from tests.grammars.lark.lark_texts import RandomText
-from tests.grammars.lark.valid_lark import LETTERS
 from tests.oracles.lark_loader import load_with_lark
+from tests.texts import BYTES, accepts
 
 ROOT = Path(__file__).parents[3]
+LETTERS = 'A: "a"\nB: "b"\nC: "c"\nD: /d+/\n'
+LARK = tables("lark_texts")
 
 
 def lark_rules(text: str, start: str = "start") -> list:
@@ -46,59 +52,42 @@ def counted_symbols(text: str) -> int:
     return budget.symbols
 
 
-BROKEN = [
-    ('start: ("a"\n', 8, "')' is missing"),
-    ('start: ["a" | ("b")\n', 8, "']' is missing"),
-    ('start: "a")\n', 11, "found ')'"),
-    ('start: ("a"]\n', 12, "found ']'"),
-    ('start: ("a"\n)\n', 8, "')' is missing"),
-    ('start: "a\n', 8, "string is not closed"),
-    (r'start: "a\"' + "\n", 8, "string is not closed"),
-    ("start: /a\n", 8, "regular expression is not closed"),
-    ('start "a"\n', 7, "expected ':'"),
-    ("start: a\n", 8, "rule a is used but not defined"),
-    ("start: A\n", 8, "terminal A is used but not defined"),
-    ('start: f{"a"}\n', 8, "template f is used but not defined"),
-    ('a: "a"\n', 1, "no rule 'start'"),
-    ("start{x}: x\n%declare y\n", 1, "start is a template"),
-    ('start: "a"\nstart: "b"\n', 1, "start is defined twice"),
-    ('start: A\nA: "a"\n%declare B A\n', 12, "A is defined twice"),
-    ('start: A\nA: "a" B\nB: A | "b"\n', 1, "uses itself"),
-    ('start: A\nA: "a" b\nb: "b"\n', 8, "terminal A uses rule b"),
-    ('start: "a"??\n', 12, "found '?'"),
-    ('start: "a" + + "b"\n', 14, "found '+'"),
-    ("start: | * \n", 10, "found '*'"),
-    ('start: "a" ~ 3..2\n', 12, "bad range 3..2"),
-    ('start: "a" ~ -3..2\n', 12, "bad range -3..2"),
-    ('start: "a" ~ x\n', 14, "expected a number, found 'x'"),
-    ('start: "a" -> B\n', 15, "a name in small letters"),
-    ('start: "a" -> b "c"\n', 17, "after an alias"),
-    ('start: f{"a", "b"}\nf{x}: x\n', 8, "f takes 1 arguments, 2 are given"),
-    ("start: f{}\nf{x}: x\n", 10, "found '}'"),
-    ('start: f{"a" "b"}\nf{x}: x\n', 14, "expected ',' or '}'"),
-    ('?_start: "a"\n', 2, "no modifier"),
-    ("%import common\nstart: INT\n", 1, "nothing is imported"),
-    ('%override start: "a"\n', 11, "start is not defined before"),
-    ('%extend start: "a"\n', 9, "start is not defined before"),
-    ("%ignore\nstart: $\n", 8, "unexpected character '$'"),
-    ("%declare\n", 9, "expected a name"),
-    ('start: "a" \\', 13, "found the end"),
-    ('start: "a"..\n', 13, "last character of the range"),
-]
-
-
-@pytest.mark.parametrize(("text", "column", "message"), BROKEN, ids=[repr(text) for text, *_ in BROKEN])
-def test_mistakes_are_shown_in_their_place(text: str, column: int, message: str) -> None:
+@pytest.mark.parametrize(("text", "words", "place"), LARK["mistakes"])
+def test_mistakes_are_shown_in_their_place(text: str, words: str, place: str) -> None:
     with pytest.raises(GrammarError) as caught:
-        check_lark(text)
+        gl.compile(gl.Lark(text), BYTES)
+    message, position = str(caught.value), caught.value.position
     assert type(caught.value) is GrammarError
-    assert message in str(caught.value)
-    position = caught.value.position
-    assert position is not None
-    assert position - text.rfind("\n", 0, position) == column
-    line, mark = str(caught.value).split("\n")[-2:]
-    assert text[position : position + 1] in {"", "\n", line[mark.index("^") : mark.index("^") + 1]}
+    assert words in message
+    assert (f", at {place} of the grammar:" in message) is bool(place)
+    if position is not None:
+        line, mark = message.split("\n")[-2:]
+        assert text[position : position + 1] in {"", "\n", line[mark.index("^") : mark.index("^") + 1]}
     assert lark_refuses(text)
+
+
+def test_half_a_surrogate_pair_is_shown() -> None:
+    with pytest.raises(GrammarError, match=r"a lone surrogate, which no text in UTF-8 has, at line 1, column 9"):
+        gl.compile(gl.Lark('start: "\ud800"'), BYTES)
+    assert lark_refuses('start: "\ud800"')
+
+
+@pytest.mark.parametrize("text", LARK["empty_lexemes"]["refused"])
+def test_terminals_that_may_be_empty_are_refused_where_lark_does(text: str) -> None:
+    for parser in ("lalr", "earley"):
+        with pytest.raises(lark.exceptions.LarkError, match="zero-width"):
+            lark.Lark(text, parser=parser)
+    with pytest.raises(GrammarError, match=r"may match the empty text.* in lark neither"):
+        gl.compile(gl.Lark(text), BYTES)
+
+
+@pytest.mark.parametrize(("text", "texts"), LARK["empty_lexemes"]["taken"])
+def test_and_taken_where_lark_takes_them(text: str, texts: list[str]) -> None:
+    """Where a terminal that may be empty is no lexeme of its own."""
+    parser, constraint = lark.Lark(text, parser="lalr"), gl.compile(gl.Lark(text), BYTES)
+    for probe in texts:
+        parser.parse(probe)
+        assert accepts(constraint, probe)
 
 
 @pytest.mark.parametrize(
@@ -142,22 +131,7 @@ def lark_refuses(text: str) -> bool:
     return False
 
 
-SIZED = [
-    "(A | B) (C | D)",
-    "A? B? C? D?",
-    "[A B] [C] [D [A]]",
-    "A~2..3 (A | B)~3",
-    "(A B | C)~0..4 D",
-    "A~60",
-    "(A | B C)~51..77",
-    "A~0..1000",
-    "(A? B)+ (C | D A)*",
-    "((A | B) (C | D) | A)? D",
-    "(A (B (C D | A)? | D)+)~2",
-]
-
-
-@pytest.mark.parametrize("body", SIZED)
+@pytest.mark.parametrize("body", LARK["sized"])
 def test_sizes_are_those_that_lark_makes(body: str) -> None:
     """Exactly, placeholders included."""
     text = f"start: {body}\n{LETTERS}"
@@ -166,7 +140,7 @@ def test_sizes_are_those_that_lark_makes(body: str) -> None:
     assert made == counted_symbols(text)
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(40, marks=pytest.mark.proof)])
+@tiers("count", 20, 40)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_grammars_pass_and_sizes_bound_what_lark_makes(seed: int, count: int) -> None:
     supply = RandomText(str(seed))
@@ -207,6 +181,8 @@ from grammarlm.errors import GrammarError
 from grammarlm.grammars.lark.lalr_states import construct, numbered
 from grammarlm.grammars.lark.loading import load
 from grammarlm.kernels import entries
+from tests.corpus_files import tables
+from tests.counts import tiers
 from tests.grammars.lark.hostile_lark import HOSTILE
 
 def outcome(text):

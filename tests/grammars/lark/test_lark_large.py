@@ -2,32 +2,25 @@
 
 import re
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.regular import ordered
+from tests.corpus_files import tables
 
 VOCAB = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>", b"ab", b"abab", b"bc", b" a"], stop_ids=[256])
-TAKEN = {
-    "alone": r"start: /(ab){2,50000}c/",
-    "before another": "start: A B\nA: /(ab){2,50000}c/\nB: /[xy]+/",
-    "as far as it goes": "start: A B\nA: /(ab){2,50000}/\nB: /[axy]+/",
-    "with spaces": 'start: (A | B)+\nA: /[a-z]{2,50000}/\nB: /[0-9]{1,30000}/\n%ignore " "',
-    "lazy": 'start: "a" A*\nA: /(a|b){2,50000}?c/',
-    "counts in counts": r"start: /([a-z]{1,10}-){2,50000}c/",
-    "just as many": r"start: /a{30000}b/",
-}
+LARGE = tables("lark_texts")["large"]
 
 
-@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("name", LARGE)
 def test_is_taken(name: str) -> None:
-    matcher = gl.compile(gl.Lark(TAKEN[name]), VOCAB).matcher()
-    mask = np.zeros((1, -(-VOCAB.size // 32)), np.int32)
-    for token in b"aaaa" if name == "just as many" else b"aab" if name == "lazy" else b"abab":
+    text, begins = LARGE[name]
+    matcher = gl.compile(gl.Lark(text), VOCAB).matcher()
+    mask = gl.allocate_mask(1, VOCAB.size)
+    for token in begins.encode():
         assert matcher.fill_mask(mask)
-        if name != "counts in counts":
-            assert matcher.advance(token), bytes([token])
+        assert matcher.advance(token), bytes([token])
+    assert matcher.fill_mask(mask)
 
 
 def test_the_count_is_kept() -> None:
@@ -50,6 +43,6 @@ def test_what_cannot_be_told_is_refused_when_it_is_compiled(monkeypatch: pytest.
 
 def test_positions_that_texts_come_to_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ordered, "MOST_MADE", 3_000)
-    matcher = gl.compile(gl.Lark(TAKEN["alone"]), VOCAB).matcher()
+    matcher = gl.compile(gl.Lark(LARGE["alone"][0]), VOCAB).matcher()
     with pytest.raises(gl.LimitExceeded, match="positions were visited"):
         matcher.advance_bytes(b"ab" * 5_000)

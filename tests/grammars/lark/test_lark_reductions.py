@@ -11,19 +11,15 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.lark.reductions import LONGEST
+from tests.corpus_files import tables
+from tests.counts import tiers
+from tests.texts import BYTES
 
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 ENDLESS = {
-    "a list of nothing": 'start: "a" y* x\nx: "b" |\ny.2:',
-    "nothing, behind nothing": 'start: "a" x\nx: n x "c" | "b" |\nn.2:',
+    **tables("lark_texts")["endless"],
     "two to the forty": 'start: "x" a0 "y"\n' + "".join(f"a{i}: a{i + 1} a{i + 1}\n" for i in range(40)) + "a40:",
 }
-ENDING = {
-    "left recursion": 'start: e\ne: e "+" t | t\nt: t "*" f | f\nf: "(" e ")" | "1"',
-    "nothing before itself, shifted": 'start: n start "b" | "c"\nn:',
-    "nothing, ten times": "start: " + "n " * 10 + '"a"\nn:',
-    "a list of something": 'start: "a" y* "b"\ny: "c" | "d"',
-}
+ENDING = tables("lark_texts")["ending"]
 
 
 def is_endless(text: str, terminals: int, most: int) -> bool:
@@ -88,18 +84,8 @@ def draw(rng: random.Random) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_random_rules(seed: int) -> None:
-    assert check_random_rules(seed, 200) > 20
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("seed", range(2, 8))
-def test_many_random_rules(seed: int, record_property) -> None:
-    record_property("cases", check_random_rules(seed, 2000))
-
-
-def check_random_rules(seed: int, count: int) -> int:
+@tiers(("seed", "count"), (0, 200), (1, 200), *((seed, 2000) for seed in range(2, 8)))
+def test_random_rules(seed: int, count: int, record_property) -> None:
     rng, compared = random.Random(seed), 0
     for _ in range(count):
         text = draw(rng)
@@ -117,4 +103,5 @@ def check_random_rules(seed: int, count: int) -> int:
         compared += 1
         if is_endless(text, 2, 2 * LONGEST):
             assert refused, text
-    return compared
+    record_property("cases", compared)
+    assert compared > count // 10

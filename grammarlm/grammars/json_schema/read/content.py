@@ -81,14 +81,11 @@ def written(schema: Any) -> str:
             return json.dumps(schema, separators=(",", ":"), allow_nan=False)
         except (TypeError, ValueError, RecursionError):  # numbers that `json` does not write, no JSON, or very deep
             pass
-    parts: list[str] = []
-    for piece in _pieces(schema, _strict, _key):
-        parts.append(piece)
-        if len(parts) > MOST_PARTS and not is_tree:
-            raise LimitExceeded(
-                f"the schema has more than {MOST_PARTS:,} places when it is written out: parts of it stand in several"
-            )
-    return "".join(parts)
+    if not is_tree and _piece_count(schema) > MOST_PARTS:
+        raise LimitExceeded(
+            f"the schema has more than {MOST_PARTS:,} places when it is written out: parts of it stand in several, or in themselves"
+        )
+    return "".join(_pieces(schema, _strict, _key))
 
 
 def shown(schema: Any, longest: int) -> str:
@@ -114,6 +111,23 @@ def _is_tree(schema: Any) -> bool:
             return False
         waiting += below
     return True
+
+
+def _piece_count(schema: Any) -> int:
+    """How many pieces the text has, or one more than may be, where a part stands in itself. Looks at each dict and list once."""
+    counts: dict[int, int] = {}
+    waiting: list[Any] = [schema] if isinstance(schema, NESTED) else []
+    while waiting:
+        here = waiting[-1]
+        nested = [below for below in (here.values() if isinstance(here, dict) else here) if isinstance(below, NESTED)]
+        if id(here) not in counts:
+            counts[id(here)] = MOST_PARTS + 1  # while parts of it are counted
+            waiting += [below for below in nested if id(below) not in counts]
+        else:
+            waiting.pop()
+            own = 2 * max(len(here), 1) + 1 - len(nested)
+            counts[id(here)] = min(own + sum([counts[id(below)] for below in nested]), MOST_PARTS + 1)
+    return counts.get(id(schema), 1)
 
 
 class _Raw(str):

@@ -20,6 +20,7 @@ from grammarlm.grammars.json_schema.nodes.by_type import (
 from grammarlm.grammars.json_schema.nodes.case_limits import check_alternatives
 from grammarlm.grammars.json_schema.nodes.rules import branches
 from grammarlm.grammars.json_schema.read.keywords import COMBINE, REFERENCE
+from grammarlm.grammars.json_schema.strings.strings import is_text
 from grammarlm.layout.json import INLINE
 
 from .obligations import without_obligations
@@ -150,7 +151,9 @@ def _final_object(shape: ObjectShape, queue: list[Node], ranks: dict[str, int] |
     if shape.others is not ANY_OTHERS:
         others = tuple([(language, _keep(node, queue)) for language, node in shape.others if node.satisfiable])
     implied = shape.implied
-    bounded = shape.maximum is not None or (bool(implied) and not all(x.satisfiable for x in shape.properties.values()))
+    bounded = shape.maximum is not None or (
+        bool(implied) and not all(node.satisfiable and is_text(name) for name, node in shape.properties.items())
+    )
     properties: dict[str, Node] = {}
     declared: Iterable[tuple[str, Node]] = shape.properties.items()
     if ranks:
