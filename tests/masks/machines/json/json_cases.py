@@ -90,3 +90,5 @@ CASES = {
         **ANY,
     ),
 }
+SOME = ["declared", "patterns of keys", "prefixItems", "anyOf", "enum", "bounds", "recursion", "lengths", "flexible"]
+SOME += ["more than 62 keys"]
