@@ -17,8 +17,15 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 @cache
 def tables(name: str) -> dict[str, Any]:
+    """All of a file in tests/corpus."""
     return read_toml(Path(__file__).parent / "corpus" / f"{name}.toml")
 
 
 def corpus(name: str) -> list[dict[str, Any]]:
-    return tables(name)["case"]
+    found: list[dict[str, Any]] = tables(name)["case"]
+    return found
+
+
+def raw(text: str) -> bytes:
+    """Bytes that a file has as the characters of their numbers."""
+    return text.encode("latin-1")

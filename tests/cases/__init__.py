@@ -50,6 +50,13 @@ NAMES = (
     "TokenList",
     "Indent",
 )
+
+
+def grammar_of(expression: str, **others: Any) -> Any:
+    """What an expression over grammarlm's names, and others, makes."""
+    return eval(expression, {"__builtins__": {}}, {name: getattr(gl, name) for name in NAMES} | others)
+
+
 VERDICTS = ("accepted", "unfinished", "refused")
 
 
@@ -71,7 +78,7 @@ class Case:
     def made(self) -> Any:
         """The grammar that it describes."""
         if self.notation in EXPRESSIONS:
-            return eval(self.grammar, {"__builtins__": {}}, {name: getattr(gl, name) for name in NAMES})
+            return grammar_of(str(self.grammar))
         return CONSTRUCTORS[self.notation](self.grammar, **json.loads(self.options))
 
     def texts(self, verdict: str) -> list[bytes]:

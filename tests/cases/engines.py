@@ -170,10 +170,12 @@ def fill_canvas(subject: Subject) -> None:
     """A row of a text's tokens can be completed iff it is one that is spelled as canvases fill it in; so it can where some are
     masked, and then they may stand there."""
     rng, filled = random.Random(subject.case.name), subject.constraint.as_filled
-    rows = [(verdict, list(subject.cuts(data))[-1]) for verdict in VERDICTS for data in subject.case.texts(verdict)]
-    length = max(len(tokens) for _, tokens in rows) + 1
+    rows = [
+        (verdict, list(subject.cuts(data))[-1], data) for verdict in VERDICTS for data in subject.case.texts(verdict)
+    ]
+    length = max(len(tokens) for _, tokens, _ in rows) + 1
     canvas, stops = subject.constraint.canvas(length), [subject.vocab.stop_ids[0]] * length
-    for verdict, tokens in rows:
+    for verdict, tokens, _ in rows:
         matcher = filled.matcher()
         if verdict == "accepted" and not (all(map(matcher.advance, tokens)) and matcher.is_accepting):
             verdict = "spelled otherwise"  # noqa: PLW2901
@@ -186,6 +188,12 @@ def fill_canvas(subject: Subject) -> None:
                 assert allowed.test(place, [whole[place]]).all(), (whole, masked, place)
         elif verdict == "refused":
             assert not canvas.is_completable([*tokens, -1, -1, *stops][:length]), tokens
+        for _ in range(4):  # one token for others: as a matcher reads it
+            at, other = rng.randrange(len(tokens) + 1), rng.choice(list(subject.cuts(rng.choice(rows)[2]))[-1] or stops)
+            changed = [*tokens[:at], other, *tokens[at + 1 :]][:length]
+            matcher = filled.matcher()
+            is_read = all(map(matcher.advance, changed)) and (matcher.is_accepting or matcher.is_finished)
+            assert canvas.is_completable((changed + stops)[:length]) is is_read, changed
 
 
 def stay_on_a_device(subject: Subject) -> None:

@@ -142,23 +142,21 @@ def assert_reaches_the_end(
         fork.rollback(1)
 
 
-def budgeted_text(
-    constraint: Any, max_tokens: int, begin: list[int], token_list: TokenList, rng: random.Random
-) -> bytes:
+def budgeted_text(constraint: Any, max_tokens: int, begin: list[int], rng: random.Random) -> bytes:
     """A random text of at most `max_tokens` tokens that begins with the given ones; its masks see to its end."""
-    matcher, vocab = constraint.matcher(max_tokens=max_tokens), token_list.vocabulary()
+    matcher, vocab = constraint.matcher(max_tokens=max_tokens), constraint.vocab
     for token in begin:
         assert matcher.advance(token) is True, (begin, max_tokens)
     tokens = list(begin)
     while not matcher.is_finished:
         allowed = sorted(allowed_ids(matcher, vocab))
         assert allowed, ("an empty mask within a budget", tokens, max_tokens)
-        texts = [token for token in allowed if token not in token_list.stop_ids]
+        texts = [token for token in allowed if token not in vocab.stop_ids]
         token = rng.choice(texts if texts and (len(texts) == len(allowed) or rng.random() < 0.9) else allowed)
         assert matcher.advance(token) is True, (tokens, token)
         tokens += [token] if token in texts else []
         assert len(tokens) <= max_tokens, ("more tokens than the budget has", tokens, max_tokens)
-    return b"".join(token_list.tokens[token] for token in tokens)
+    return b"".join(map(vocab.token_bytes, tokens))
 
 
 def least_budget(constraint: Any, tokens: list[int]) -> int:
@@ -170,13 +168,11 @@ def least_budget(constraint: Any, tokens: list[int]) -> int:
     return needed
 
 
-def assert_budgets_finish(
-    constraint: Any, is_complete: Callable[[bytes], bool], token_list: TokenList, rng: random.Random
-) -> None:
+def assert_budgets_finish(constraint: Any, is_complete: Callable[[bytes], bool], rng: random.Random) -> None:
     """Walks with the least budget or somewhat more end in time, with a text of the language."""
     least = least_budget(constraint, [])
     for more in (0, 2, 15):
-        text = budgeted_text(constraint, least + more, [], token_list, rng)
+        text = budgeted_text(constraint, least + more, [], rng)
         assert is_complete(text), (text, least + more)
 
 

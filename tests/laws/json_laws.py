@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import grammarlm as gl
+from tests.corpus_files import raw, tables
 from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
 from tests.oracles.json_spellings import (
@@ -30,56 +31,7 @@ from tests.oracles.json_spellings import (
 from tests.oracles.random_json_instances import near
 from tests.oracles.random_json_schemas import written
 
-_PIECES = [
-    *(
-        b'{"',
-        b'":',
-        b'","',
-        b'": "',
-        b'", "',
-        b'"}',
-        b"[{",
-        b"}]",
-        b"[[",
-        b"]]",
-        b"],",
-        b'["',
-        b'"]',
-        b", ",
-        b": ",
-        b"\n  ",
-    ),
-    *(
-        b"true",
-        b"fal",
-        b"se",
-        b"nul",
-        b"null",
-        b"-1",
-        b"10",
-        b"0.5",
-        b"1.0",
-        b"e1",
-        b"12",
-        b'\\"',
-        b"\\u",
-        b"\\u00",
-        b"\\ud83d",
-    ),
-    *(
-        b"ab",
-        b"ba",
-        b"aa",
-        b'a"',
-        b'"a',
-        "é".encode(),
-        "é".encode()[1:] + b'"',
-        "😀".encode()[:3],
-        b"\r\n",
-        b" \t",
-        b"    ",
-    ),
-]
+_PIECES = [raw(piece) for piece in tables("json_texts")["walked"]]
 WALKED = gl.Vocabulary([bytes([byte]) for byte in range(256)] + _PIECES + [b"</s>"], stop_ids=[256 + len(_PIECES)])
 _CLOSING = [b'"', b"}", b"]", b",", b":"]  # in the order in which they bring a text to its end
 _LATE, _LONGEST = 60, 500  # tokens, for walks without a budget

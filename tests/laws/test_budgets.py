@@ -13,28 +13,16 @@ import grammarlm as gl
 from tests.counts import tiers
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
-from tests.mask_bits import ids_of
-from tests.oracles.automata import Automaton, TokenOracle
+from tests.masks.machines.stack.stack_examples import REGULAR
+from tests.oracles.any_grammar import automaton_of
+from tests.oracles.automata import TokenOracle
 from tests.oracles.random_regex import RandomRegex, build
-from tests.oracles.regex_oracle import Oracle, Texts, TooManyStates
+from tests.oracles.regex_oracle import Oracle, TooManyStates
 
 VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
 COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
 SPARE = (0, 2, 15, 80)
-WORDS = ["ab", "abba", "a", "1_1", "a1b1", "été", "b1a", "😀"]
-
-CASES: dict[str, tuple[gl.Regex | gl.Choices, Automaton]] = {
-    "repeats": (gl.Regex(r"(ab|b1)*_?a{3,9}"), Oracle(r"(ab|b1)*_?a{3,9}")),
-    "choices": (gl.Choices(WORDS), Texts(word.encode() for word in WORDS)),
-    "a long detour": (gl.Regex(r"a|b{1,3}(1{40}|a)"), Oracle(r"a|b{1,3}(1{40}|a)")),
-    "brackets": (gl.Regex(r"(?:a(?:b(?:1_?)*Z)*-)*"), Oracle(r"(?:a(?:b(?:1_?)*Z)*-)*")),
-    "an intersection": (
-        gl.Regex(r"[ab1_]{4,20}") & gl.Regex(r".*a.*b.*"),
-        Oracle(r"[ab1_]{4,20}") & Oracle(r".*a.*b.*"),
-    ),
-    "looking around": (gl.Regex(r"(?:\w+\b ?){2,5}(?=1)\d+"), Oracle(r"(?:\w+\b ?){2,5}(?=1)\d+")),
-    "characters": (gl.Regex(r"[é€😀]{2,6}a?"), Oracle(r"[é€😀]{2,6}a?")),
-}
+CASES = {name: (grammar, automaton_of(grammar)) for name, grammar in REGULAR.items()}
 
 
 def constraint_of(case: str, name: str) -> gl.Constraint | None:
@@ -55,34 +43,6 @@ def fewest_tokens(oracle: TokenOracle, state: object) -> int:
         assert layer, "no tokens end the text"
         seen |= layer
     raise AssertionError("unreachable")
-
-
-def check_falling(matcher: gl.Matcher, vocab: gl.Vocabulary) -> None:
-    """min_tokens_left is less after some token, and again, down to the end."""
-    while (left := matcher.min_tokens_left) > 0:
-        after = []
-        for token in sorted(allowed_ids(matcher, vocab) - set(vocab.stop_ids)):
-            fork = matcher.fork()
-            assert fork.advance(token)
-            after.append((fork.min_tokens_left, token))
-        assert min(after)[0] <= left - 1
-        assert matcher.advance(min(after)[1])
-    assert matcher.is_accepting
-
-
-FALLING = [
-    (gl.Regex(".{2}[ab]{2}[ab]*"), [b"a", b"b", b"ab"]),
-    (gl.Text(until="aé"), [b"a", b"\xa9", b"\xc3", "éaé".encode()]),
-    (gl.Regex(".a?[aé]{2}"), [b"a", b"\xa9", b"\xc3", "éa".encode()]),
-    (gl.Regex("(ab|ba){3}b?"), [b"a", b"b", b"ab", b"abb", b"bab"]),
-    (gl.Gbnf('root ::= "a" root "b" | "ab" "b"? | "bb"'), [b"a", b"b", b"ab", b"bbb"]),
-]
-
-
-@pytest.mark.parametrize(("grammar", "tokens"), FALLING)
-def test_the_bound_falls_to_the_end(grammar: gl.Regex, tokens: list[bytes]) -> None:
-    vocab = gl.Vocabulary([*tokens, b"</s>"], stop_ids=[len(tokens)])
-    check_falling(gl.compile(grammar, vocab).matcher(), vocab)
 
 
 def check_walk(matcher: gl.Matcher, oracle: TokenOracle, vocab: gl.Vocabulary, budget: int, rng: random.Random) -> int:
@@ -163,50 +123,6 @@ def check_random(seed: str, name: str, patterns: int) -> int:
 @tiers("seed, count, least", ("few", 13, 4), ("many", 600, 150))
 def test_walks_of_random_patterns_end_within_their_budget(name: str, seed: str, count: int, least: int) -> None:
     assert check_random(seed, name, count) >= least
-
-
-@pytest.mark.parametrize("name", VOCABULARIES)
-@pytest.mark.parametrize("case", CASES)
-def test_a_token_is_allowed_iff_the_rest_is_enough(case: str, name: str) -> None:
-    """What is enough after a token is asked of a matcher without a budget."""
-    constraint, vocab = constraint_of(case, name), COMPILED[name]
-    if constraint is None:
-        return
-    plain, rng = constraint.matcher(), random.Random(f"{case} {name}")
-    for budget in (plain.min_tokens_left, plain.min_tokens_left + 3):
-        narrow, wide = constraint.matcher(max_tokens=budget), constraint.matcher()
-        for left in range(budget, -1, -1):
-            expected = set()
-            for token in allowed_ids(wide, vocab):
-                after = wide.fork()
-                assert after.advance(token)
-                if token in vocab.stop_ids or after.min_tokens_left < left:
-                    expected.add(token)
-            assert allowed_ids(narrow, vocab) == expected, (case, left)
-            texts = sorted(expected - set(vocab.stop_ids))
-            if not texts:
-                break
-            token = rng.choice(texts)
-            assert narrow.advance(token)
-            assert wide.advance(token)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_budget_that_is_far_away_changes_no_mask(case: str) -> None:
-    constraint, vocab = constraint_of(case, "merged pairs"), COMPILED["merged pairs"]
-    assert constraint is not None
-    far, plain, rng = constraint.matcher(max_tokens=10**6), constraint.matcher(), random.Random(case)
-    mask = gl.allocate_mask(2, vocab.size)
-    for _ in range(25):
-        assert far.fill_mask(mask, 0) == plain.fill_mask(mask, 1)
-        assert (mask[0] == mask[1]).all()
-        ids = ids_of(mask[1])
-        token = rng.choice(ids)
-        assert far.advance(token)
-        assert plain.advance(token)
-        assert far.is_finished == plain.is_finished
-        if plain.is_finished:
-            break
 
 
 def longest_matches(data: bytes, tokens: dict[bytes, int]) -> int:

@@ -10,9 +10,7 @@ import pytest
 
 import grammarlm as gl
 from tests.counts import record_counts, tiers
-from tests.laws.cfg_laws import (
-    assert_budgets_finish,
-)
+from tests.laws.cfg_laws import assert_budgets_finish
 from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
 from tests.laws.random_cfg_laws import MACHINES, check_many, check_threads
 from tests.laws.vocabularies import TokenList
@@ -22,7 +20,7 @@ from tests.oracles.cfg_oracle import CfgOracle
 def spend(constraint: Any, oracle: CfgOracle, token_list: TokenList, rng: random.Random, steps: int) -> None:
     """The law of budgets, a few times."""
     for _ in range(steps):
-        assert_budgets_finish(constraint, oracle.is_complete, token_list, rng)
+        assert_budgets_finish(constraint, oracle.is_complete, rng)
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)

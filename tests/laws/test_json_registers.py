@@ -20,8 +20,7 @@ from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
 from tests.counts import record_counts, tiers
 from tests.internals import epoch_of
 from tests.laws.laws import allowed_ids
-from tests.masks.machines.json.json_cases import ANY, CASES, Case, case
-from tests.masks.machines.json.json_trials import IDS, LONGEST, taken_ids
+from tests.masks.machines.json.json_cases import ANY, CASES, IDS, LONGEST, Case, case, taken_ids
 from tests.real_data import SMALL_AND_LARGE
 
 Row = tuple[int, ...]

@@ -26,6 +26,7 @@ from tests.laws.lark_examples import HAND_WRITTEN
 from tests.laws.lark_mask_laws import NAMES, check, check_many, judged_mask
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import TokenList
+from tests.masks.machines.stack.test_stack_liveness import GRAMMARS, masks_allow_the_viable_bytes
 from tests.oracles.lark_oracle import LarkOracle, Witnesses
 
 
@@ -35,14 +36,14 @@ def spend(constraint: Any, witnesses: Witnesses, token_list: TokenList, rng: ran
     That holds above all for tokens which are allowed though no completion was found here: there the matcher must know one.
     """
     counts, matcher, vocab, tokens = Counter[str](), constraint.matcher(), token_list.vocabulary(), list[int]()
-    assert_budgets_finish(constraint, lambda data: witnesses.oracle.accepts(data.decode()), token_list, rng)
+    assert_budgets_finish(constraint, lambda data: witnesses.oracle.accepts(data.decode()), rng)
     for _ in range(steps):
         text = b"".join(token_list.tokens[token] for token in tokens)
         allowed = allowed_ids(matcher, vocab) - set(token_list.stop_ids)
         unproved = sorted(allowed - judged_mask(witnesses, text, token_list)[0])
         for token in rng.sample(unproved, min(4, len(unproved))):
             begin = [*tokens, token]
-            finished = budgeted_text(constraint, least_budget(constraint, begin), begin, token_list, rng)
+            finished = budgeted_text(constraint, least_budget(constraint, begin), begin, rng)
             assert witnesses.oracle.accepts(finished.decode()), (text, token_list.tokens[token], finished)
         counts += Counter({"allowed, finished by the matcher alone": len(unproved)})
         if not allowed:
@@ -78,33 +79,13 @@ def test_masks_of_hand_written_grammars(grammar: str, names: list[str], steps: i
         assert outcomes["walked"] or (steps > 4 and outcomes["looks around"]), (name, outcomes)
 
 
-# Grammars whose every viable beginning needs at most this many characters of the alphabet: there a beginning that no
-# short text begins with is dead, whatever made it so, the cuts of the lexer included.
-BOUNDED = [
-    ('start: A "b" | A "a" "c"\nA: /a+/', "abc", 2, 6),
-    ('start: (KEY | NAME "=")*\nKEY: "if"\nNAME: /[if]+/', "if=", 2, 6),
-    ('start: FLOAT ".." | INT "." INT\nINT: /1+/\nFLOAT: /1+\\.1*/', "1.", 4, 7),
-    ('start: A B? "!"\nA: /a.*?b/\nB: /b+/', "ab!", 3, 6),
-    ('start: x "b" "c" | y "b" "d"\nx: A\ny: A "b"\nA: /ab?/', "abcd", 3, 6),
+DEAD_ENDS = [
+    ("shorter lexeme before its own letter", 6),
+    ("keyword or assignment", 6),
+    ("ends of numbers", 7),
+    ("lazy then greedy", 6),
+    ("one name too few for LALR", 6),
 ]
-
-
-@pytest.mark.parametrize(("grammar", "alphabet", "completion", "longest"), BOUNDED)
-def test_dead_ends_of_the_lexer(grammar: str, alphabet: str, completion: int, longest: int) -> None:
-    """Each beginning that is short enough to be judged is read iff it is viable."""
-    beginnings = LarkOracle(grammar).prefixes(alphabet, longest, completion)
-    vocab = VOCABULARIES["bytes"].vocabulary()
-    matcher, queue, counts = gl.compile(gl.Lark(grammar), vocab).matcher(), [""], Counter[str]()
-    for text in queue:
-        allowed = matcher.advance_bytes(text.encode())
-        verdict = beginnings.verdict(text)
-        counts[verdict] += 1
-        assert verdict == "unknown" or allowed is (verdict == "viable"), (text, verdict)
-        matcher.reset()
-        queue += [text + character for character in alphabet] if len(text) < longest - completion else []
-    assert counts["dead"]
-    assert counts["viable"]
-    assert not counts["unknown"]
 
 
 @pytest.fixture
@@ -114,10 +95,12 @@ def every_terminal_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trust, "_refuse_what_is_too_large", lambda trust: None)
 
 
-@pytest.mark.parametrize(("grammar", "alphabet", "completion", "longest"), BOUNDED)
+@pytest.mark.parametrize(("name", "longest"), DEAD_ENDS)
 @pytest.mark.usefixtures("every_terminal_is_large")
-def test_dead_ends_of_large_terminals(grammar: str, alphabet: str, completion: int, longest: int) -> None:
-    test_dead_ends_of_the_lexer(grammar, alphabet, completion, longest)
+def test_dead_ends_of_large_terminals(name: str, longest: int) -> None:
+    text, alphabet, needed = GRAMMARS[name]
+    constraint = gl.compile(gl.Lark(text), VOCABULARIES["bytes"].vocabulary())
+    masks_allow_the_viable_bytes(constraint, text, alphabet, needed, longest)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -132,20 +115,3 @@ def test_eight_threads(grammar: str) -> None:
     text = HAND_WRITTEN[grammar][0]
     vocab = VOCABULARIES["pieces"].vocabulary()
     assert_threads_agree(lambda: gl.compile(gl.Lark(text), vocab), vocab, grammar, 20)
-
-
-@pytest.mark.parametrize(
-    "grammar",
-    [
-        'start: A "a"\nA: /a+/',
-        'start: start "a"',
-        'start: A start\nA: "a"',
-        'start: "a" x\nx: "b" x | y\ny: x "c"',
-        'start: start\n%ignore " "',
-        'start: (A | B) "!"\nA: /a.*/\nB: /b.*/',
-    ],
-)
-def test_a_grammar_without_texts_is_unsatisfiable(grammar: str) -> None:
-    """Be it that rules never end, or that the lexer never cuts a text as the rules have it."""
-    with pytest.raises(gl.UnsatisfiableGrammar):
-        gl.compile(gl.Lark(grammar), VOCABULARIES["bytes"].vocabulary())

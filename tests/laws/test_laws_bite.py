@@ -199,6 +199,7 @@ class SlowConstraint:
         budgeted: type[BudgetedMatcher] = BudgetedMatcher,
     ):
         self._kind = kind
+        self.vocab = token_list.vocabulary()
         self._budgeted = budgeted
         self._token_oracle = bounds(oracle, token_list)[bound]
         self._size = token_list.size
@@ -247,7 +248,7 @@ def test_a_budget_that_is_overdrawn_is_caught() -> None:
         constraint = SlowConstraint(SlowMatcher, oracle, token_list, budgeted=budgeted)
         for seed in range(10):
             try:
-                assert_budgets_finish(constraint, oracle.is_complete, token_list, random.Random(seed))
+                assert_budgets_finish(constraint, oracle.is_complete, random.Random(seed))
             except AssertionError:
                 assert budgeted is OverdrawsItsBudget
                 caught += 1

@@ -53,21 +53,6 @@ def expected(constraint, paths, budget):
     return rows + [np.zeros_like(rows[0]) if p is None else row_of(replayed(constraint, p, budget)) for p in paths]
 
 
-@pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda each: type(each).__name__)
-def test_rows_are_those_of_a_replay(grammar):
-    constraint, rng = gl.compile(grammar, VOCAB), random.Random(1)
-    for number in range(12):
-        least = constraint.matcher().min_tokens_left
-        budget = (None, least + rng.randint(0, 6), least + rng.randint(7, 60))[number % 3]
-        matcher, tokens, parents, paths = drawn(constraint, rng, 30, budget)
-        mask = gl.allocate_mask(33, VOCAB.size)
-        mask[:] = POISON
-        gl.fill_tree(matcher, np.array(tokens), parents, mask)
-        assert (mask[31:] == POISON).all()
-        assert np.array_equal(mask[:31], expected(constraint, paths, budget))
-        assert np.array_equal(row_of(matcher), row_of(constraint.matcher(budget)))
-
-
 def test_several_trees_come_one_after_another():
     rng, constraints = random.Random(2), [gl.compile(grammar, VOCAB) for grammar in GRAMMARS]
     made = [drawn(constraint, rng, rng.randint(0, 9), None) for constraint in constraints]

@@ -7,8 +7,6 @@ import pytest
 import grammarlm as gl
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
-from tests.oracles.random_regex import RandomRegex, build
-from tests.oracles.regex_oracle import Oracle, TooManyStates
 
 VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
 COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
@@ -87,33 +85,6 @@ def test_a_budget_forces_what_a_grammar_leaves_open() -> None:
     assert roomy.forced_tokens() == []
     assert narrow.forced_tokens() == [3]
     assert narrow.forced_bytes() == b"abb"
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_bytes_of_random_patterns(seed: int) -> None:
-    """Where every byte is a token, a byte must come iff it is the only one that the oracle can finish, and the text may not end."""
-    vocab, drawn, rng, lengths = COMPILED["every byte"], RandomRegex(f"forced {seed}"), random.Random(seed), []
-    for _ in range(15):
-        expression = drawn.expression()
-        try:
-            oracle = build(expression, Oracle)
-            matcher = gl.compile(build(expression, gl.Regex), vocab).matcher()
-            state = oracle.start
-            for _ in range(3):
-                expected, here = b"", state
-                while not oracle.accepts(here) and len(expected) < 12:
-                    alive = [b for b in range(256) if oracle.completable_bytes(oracle.step(here, b))]
-                    if len(alive) != 1:
-                        break
-                    expected, here = expected + bytes(alive), oracle.step(here, alive[0])
-                assert matcher.forced_bytes(limit=12) == expected
-                lengths.append(len(expected))
-                token = rng.choice([97, 98, 49, *b"_1 \n"])
-                if matcher.advance(token):
-                    state = oracle.step(state, token)
-        except (TooManyStates, gl.GrammarError):
-            continue
-    assert max(lengths) > 0
 
 
 def test_tokens_up_to_a_limit_and_a_stop_id() -> None:

@@ -10,7 +10,8 @@ A row is in the language iff it is the tokens of a text, then, unless these fill
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -35,6 +36,7 @@ class Case:
     size: int | None = None
     by_ids: bool = False
     alphabet: bytes = bytes(range(256))  # of texts; it saves time, no more
+    is_part: bool = False  # texts have other bytes, too: what these spell is not looked at
     known: dict[int, np.ndarray] = field(default_factory=dict)
     ends: dict[tuple[Any, int], list[tuple[int, ...]]] = field(default_factory=dict)
 
@@ -257,6 +259,15 @@ def assert_drawn(times: int, draws: int, p: float, what: object) -> None:
     far = np.log(2e10)
     most = np.sqrt(2 * draws * p * (1 - p) * far + (far / 3) ** 2) + far / 3
     assert abs(times - draws * p) <= most, (what, times, draws, p)
+
+
+def check_drawn(drawn: Iterable[Sequence[int]], left: np.ndarray, sums: np.ndarray, what: object) -> None:
+    """Rows that were drawn come as often as the softmax of their scores says, and no others."""
+    law = Counter(tuple(map(int, row)) for row in drawn)
+    want = dict(zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True))
+    assert set(law) <= {row for row, p in want.items() if p}, what
+    for row, p in want.items():
+        assert_drawn(law[row], law.total(), p, (what, row))
 
 
 def check_edges(case: Case, length: int, count: int) -> int:

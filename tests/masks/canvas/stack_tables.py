@@ -1,6 +1,8 @@
 """Small pushdown tables, and what they mean, by following every (control, stack)."""
 
+import functools
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -73,6 +75,52 @@ def can_end(table: StackTable, places: frozenset[Start], left: int, known: dict)
             and any(can_end(table, following(table, places, k), left - 1, known) for k in range(FIRST, table.classes))
         )
     return known[key]
+
+
+def is_completable(table: StackTable, row: list[int], starts: list[Start], room: int) -> bool:
+    """Of rows too long to be enumerated: by where each symbol may be gone again. For tables without circles of micro points."""
+
+    last = len(row) + room + 1  # nothing follows a stop id after the row
+
+    def steps(control: int, at: int) -> Iterator[tuple[int, int]]:
+        given = row[at] if at < len(row) else -1
+        for token_class in [given] if given >= 0 else range(STOP, table.classes):
+            after = last if token_class == STOP and at >= len(row) else at + 1
+            if at < after <= last - (token_class != STOP):
+                edges = (table.edges[edge] for edge in table.edges_by_class[token_class])
+                yield from ((point, after) for here, point in edges if here == control)
+
+    @functools.cache
+    def popped(symbol: int, point: int, at: int) -> frozenset[tuple[int, int]]:
+        """From a point with the symbol on top: the points, and tokens read, at which it is gone."""
+        if point < table.controls:
+            return frozenset().union(*(popped(symbol, *after) for after in steps(point, at)))
+        if point < table.first_micro:
+            above, after = table.pushes[point - table.controls]
+            return frozenset().union(*(popped(symbol, *there) for there in popped(above, after, at)))
+        found = {(after, at) for here, asked, after in table.rules if (here, asked) == (point, symbol)}
+        stays = [after for here, asked, after in table.rules if (here, asked) == (point, ~symbol)]
+        return frozenset(found).union(*(popped(symbol, after, at) for after in stays))
+
+    @functools.cache
+    def ends(point: int, at: int) -> bool:
+        """From a point on the empty stack."""
+        if point == FINISHED and at >= len(row):
+            return True
+        if point < table.controls:
+            return any(ends(*after) for after in steps(point, at))
+        if point < table.first_micro:
+            above, after = table.pushes[point - table.controls]
+            return any(ends(*there) for there in popped(above, after, at))
+        return any(ends(after, at) for here, asked, after in table.rules if here == point and asked in (ROOT, ~ROOT))
+
+    for control, stack in starts:
+        there = {(control, 0)}
+        for symbol in reversed(stack):
+            there = set().union(*(popped(symbol, *place) for place in there))
+        if any(ends(*place) for place in there):
+            return True
+    return False
 
 
 def random_table(rng: np.random.Generator) -> StackTable:

@@ -2,27 +2,10 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-import grammarlm as gl
 from tests.masks.canvas.canvas_law import Case, fails, holes_of, ids_in
-from tests.masks.canvas.json_cases import by_schema
-
-BLANKS = {"compact": "", "any": r"[ \t\r\n]*"}  # by whitespace=
-
-
-def json_case(
-    schema: Any, extra: Sequence[bytes], alphabet: bytes = bytes(range(256)), whitespace: str = "compact",
-    order: tuple[str, ...] = (), **options: Any,
-) -> Case:  # fmt: skip
-    """All bytes and a few tokens more; `alphabet`: all bytes that a text can have, to say so saves time, no more."""
-    tokens = [b"?", *(bytes([b]) for b in range(256)), *extra, b"."]
-    accepts = by_schema(schema, order, BLANKS[whitespace])
-    grammar = gl.JsonSchema(schema, whitespace=whitespace, spelling="plain", **options)
-    return Case(grammar, tokens, lru_cache(None)(accepts), lambda data: not data.strip(alphabet), alphabet=alphabet)
 
 
 def row_of(case: Case, length: int, *pieces: bytes | None) -> list[int]:
@@ -35,8 +18,7 @@ def row_of(case: Case, length: int, *pieces: bytes | None) -> list[int]:
 def completions(case: Case, partial: list[int]) -> np.ndarray:
     """All rows of the language with these tokens; oracle and matcher agree on each."""
     stops, found = set(case.stop_ids), []
-    texts = [token for token in range(len(case.tokens)) if token not in stops and case.begins(case.tokens[token])]
-    candidates = [*(token for token in texts if token not in case.special), *case.stop_ids]
+    candidates = [*sorted(tried(case) - stops - set(case.special)), *case.stop_ids]
     holes = holes_of(partial)
     for chosen in itertools.product(candidates, repeat=len(holes)):
         row = list(partial)
@@ -50,6 +32,11 @@ def completions(case: Case, partial: list[int]) -> np.ndarray:
     return np.array(found, int).reshape(-1, len(partial))
 
 
+def tried(case: Case) -> set[int]:
+    """The tokens that texts may have."""
+    return {*case.stop_ids, *(token for token, spelled in enumerate(case.tokens) if case.begins(spelled))}
+
+
 def is_read(case: Case, row: list[int]) -> bool:
     matcher = case.constraint.matcher()
     return all(matcher.is_finished or matcher.advance(token) for token in row) and (
@@ -58,18 +45,49 @@ def is_read(case: Case, row: list[int]) -> bool:
 
 
 def check_partial(
-    case: Case, partial: list[int], complete: Callable[[Case, list[int]], np.ndarray] = completions
+    case: Case,
+    partial: list[int],
+    complete: Callable[[Case, list[int]], np.ndarray] = completions,
+    begun: Sequence[int] = (),
+    canvas: object = None,
 ) -> bool:
-    """All answers about one row; returns whether it can be completed."""
-    canvas, left = case.constraint.canvas(len(partial)), complete(case, partial)
+    """All answers about one row behind what a matcher has read; returns whether it can be completed."""
+    if canvas is None:
+        canvas = canvas_behind(case, len(partial), begun)
+    left = complete(case, [*begun, *partial])[:, len(begun) :]
     assert canvas.is_completable(partial) == (len(left) > 0), partial
     allowed, rng = canvas.allowed(partial), np.random.default_rng(0)
+    asked = tried(case) if case.is_part else set(range(case.width))
     for at in holes_of(partial):
-        assert ids_in(allowed.row(at)) == set(left[:, at].tolist()), (partial, at)
+        assert ids_in(allowed.row(at)) & asked == set(left[:, at].tolist()), (partial, at)
+    if len(left) and not holes_of(partial) and complete is completions:
+        for at in [at for at, token in enumerate(partial) if token not in case.stop_ids]:
+            others = completions(case, [*begun, *partial[:at], -1, *partial[at + 1 :]])[:, len(begun) + at]
+            assert ids_in(allowed.row(at)) & asked == set(others.tolist()), (partial, at)
     logits = rng.standard_normal((len(partial), case.width)).astype(np.float32)
     if not len(left):
         assert fails(canvas.fill, partial, logits)
-    else:
+    elif not case.is_part:  # else it may be filled with what is not tried
         assert (left == canvas.fill(partial, logits)).all(1).any()
         assert (left == canvas.sample(partial, logits, seed=1)).all(1).any()
     return len(left) > 0
+
+
+def canvas_behind(case: Case, length: int, begun: Sequence[int]) -> object:
+    if not begun:
+        return case.constraint.canvas(length)
+    matcher = case.constraint.matcher()
+    assert all(map(matcher.advance, begun)), begun
+    return case.constraint.canvas(length, after=matcher)
+
+
+def check_steps(case: Case, partial: list[int]) -> None:
+    """The masked tokens of a row that can be completed, given one after another on one canvas."""
+    canvas = case.constraint.canvas(len(partial))
+    while len(holes := holes_of(partial)) > 1:
+        left = completions(case, partial)
+        if not len(left):
+            return
+        partial = list(partial)
+        partial[holes[0]] = int(left[len(left) // 2, holes[0]])
+        check_partial(case, partial, canvas=canvas)

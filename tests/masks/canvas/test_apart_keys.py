@@ -4,12 +4,13 @@ import random
 import re
 
 import numpy as np
-import pytest
 
 import grammarlm as gl
+from tests.counts import tiers
+from tests.masks.canvas.canvas_cases import Schema, json_case
 from tests.masks.canvas.canvas_law import Case, check_fills, check_rows, fails
-from tests.masks.canvas.json_cases import by_schema
-from tests.masks.canvas.substituted import json_case, row_of
+from tests.masks.canvas.substituted import row_of
+from tests.oracles.any_grammar import accepts_of
 
 FLAT = re.compile(rb'\{("[abcx]*":[12](,"[abcx]*":[12])*)?\}')
 ENDS = b"", b"}", b"1}", b":1}", b'":1}', b'"a":1}', b"{}"
@@ -24,8 +25,8 @@ def begins(data: bytes) -> bool:
 
 def flat_case(schema: dict) -> Case:
     tokens = [b"?", *(bytes([b]) for b in range(256)), *PIECES, b"."]
-    grammar = gl.JsonSchema(schema, whitespace="compact", spelling="plain", property_order="any")
-    return Case(grammar, tokens, by_schema(schema), begins, alphabet=b'{}",:12abcx')
+    grammar = Schema(schema, property_order="any")
+    return Case(grammar, tokens, accepts_of(grammar), begins, alphabet=b'{}",:12abcx')
 
 
 def random_schema(random: random.Random) -> dict:
@@ -56,21 +57,16 @@ def check(schema: dict, length: int, count: int) -> None:
     check_fills(case, length, count)
 
 
-@pytest.mark.parametrize(("keys", "length"), [("^[ab]*$", 7), ("^a*$", 6)])
-def test_two_keys_of_a_few_letters(keys: str, length: int) -> None:
-    value = {"const": 1}
-    check(
-        {"type": "object", "minProperties": 2, "propertyNames": {"pattern": keys}, "additionalProperties": value},
-        length,
-        4,
-    )
+@tiers("seeds, count", (range(2), 4), *((range(at, at + 10), 12) for at in range(0, 60, 10)))
+def test_keys_of_a_few_letters(seeds: range, count: int) -> None:
+    for seed in seeds:
+        chosen = random.Random(seed)
+        check(random_schema(chosen), chosen.randrange(4, 8), count)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("seed", range(60))
-def test_keys_of_a_few_letters(seed: int) -> None:
-    chosen = random.Random(seed)
-    check(random_schema(chosen), chosen.randrange(4, 8), 12)
+def test_two_keys_of_a_few_letters() -> None:
+    two = {"type": "object", "minProperties": 2, "propertyNames": {"pattern": "^a*$"}}
+    check({**two, "additionalProperties": {"const": 1}}, 6, 4)
 
 
 INTEGERS = {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}}

@@ -1,97 +1,15 @@
-"""Canvases of the regular machine against enumeration: tokens of several bytes, tokens that split a character, special ids,
-several stop ids, a vocabulary wider than its tokens."""
-
-import re
+"""What canvases take and say, beside their laws: seeds, logits, arguments, explanations, limits."""
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
-from tests.masks.canvas.canvas_law import Case, check_edges, check_fills, check_law, check_rows
-
-
-def by_re(pattern: str):
-    compiled = re.compile(pattern)
-
-    def accepts(data: bytes) -> bool:
-        try:
-            return compiled.fullmatch(data.decode()) is not None
-        except UnicodeDecodeError:
-            return False
-
-    return accepts
-
-
-WORDS = ["red", "reddish", "rare", "r"]
-CASES = {
-    "several bytes, one id twice": (
-        Case(gl.Regex("(ab|c)*d"), [b"?", b"a", b"b", b"c", b"d", b"ab", b"bc", b"cab", b"cd", b"ab", b"."], by_re("(ab|c)*d")),
-        (1, 4),
-    ),
-    "split characters, two stop ids, wider": (
-        Case(
-            gl.Regex("[éa]{1,3}日?"),
-            [b"?", b"\xc3", b"\xa9", b"\xc3\xa9", b"a", b"a\xc3", b"\xa9a", b"\xe6\x97", b"\xa5", b".", b".."],
-            by_re("[éa]{1,3}日?"),
-            stops=2,
-            size=40,
-        ),
-        (3, 4),
-    ),
-    "counted": (
-        Case(gl.Regex("(ab){3}c?|(abc){2}"), [b"?", b"a", b"b", b"c", b"ab", b"bc", b"abca", b"."], by_re("(ab){3}c?|(abc){2}"),
-             lambda data: b"abababc".startswith(data) or b"abcabc".startswith(data)),
-        (3, 7),
-    ),
-    "a special id with a text's bytes": (
-        Case(gl.Regex("a{2,5}b?"), [b"a", b"a", b"aa", b"b", b"ab", b"."], by_re("a{2,5}b?"), lambda d: not d.strip(b"ab")),
-        (2, 6),
-    ),
-    "choices": (
-        Case(gl.Choices(WORDS), [b"?", b"r", b"e", b"d", b"re", b"dish", b"s", b"a", b"are", b"."], lambda d: d.decode() in WORDS,
-             lambda data: any(word.encode().startswith(data) for word in WORDS)),
-        (3, 8),
-    ),
-    "intersection and difference": (
-        Case(gl.Regex("[ab]*") & gl.Regex("(..)*") - gl.Regex(".*aa.*"), [b"?", b"a", b"b", b"ab", b"ba", b"bb", b"."],
-             lambda d: len(d) % 2 == 0 and b"aa" not in d),
-        (3, 5),
-    ),
-    "bytes that no token spells": (
-        Case(gl.Regex("a*(xb|x)"), [b"?", b"a", b"aa", b"xb", b"b", b"."], by_re("a*xb"), by_re("a*x?b?")),
-        (3, 4),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.proof)])
-def test_rows_and_commits(name: str, count: int) -> None:
-    case, lengths = CASES[name]
-    impossible = sum(check_rows(case, length, count) for length in lengths)
-    assert 0 < impossible < count * len(lengths)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_best_fills(name: str) -> None:
-    case, lengths = CASES[name]
-    assert sum(check_fills(case, length, 40) for length in lengths)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_law_of_samples(name: str) -> None:
-    case, lengths = CASES[name]
-    assert sum(check_law(case, length, 20) for length in lengths) > 3
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_between_texts(name: str) -> None:
-    case, lengths = CASES[name]
-    assert check_edges(case, max(lengths), 12) > 2
+from tests.masks.canvas.canvas_cases import canvas_case
+from tests.masks.canvas.canvas_law import Case
 
 
 def canvas(length: int = 4) -> gl.Constraint:
-    return CASES["several bytes, one id twice"][0].constraint.canvas(length)
+    return canvas_case("regular: several bytes, one id twice").constraint.canvas(length)
 
 
 def test_equal_seeds_give_equal_rows() -> None:
@@ -118,7 +36,7 @@ def test_a_token_of_minus_infinity_is_taken_where_no_other_can_be() -> None:
 
 
 def test_what_is_wrong_is_refused() -> None:
-    case = CASES["several bytes, one id twice"][0]
+    case = canvas_case("regular: several bytes, one id twice")
     row = [-1] * 4
     for call, message in (
         (lambda: canvas().allowed([-1] * 3), "has 3 tokens"),
@@ -133,7 +51,7 @@ def test_what_is_wrong_is_refused() -> None:
         (lambda: canvas().commit(row, [0], [-1]), "the id -1"),
         (lambda: canvas(0), "1 to 65536, not 0"),
         (lambda: case.constraint.canvas(4, room=-1), "0 to 65536, not -1"),
-        (lambda: case.constraint.canvas(4, after=CASES["choices"][0].constraint.matcher()), "of another"),
+        (lambda: case.constraint.canvas(4, after=canvas_case("regular: choices").constraint.matcher()), "of another"),
         (lambda: case.constraint.canvas(4, after=case.constraint.matcher(max_tokens=9)), "max_tokens"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -166,9 +84,3 @@ def test_too_many_states_are_refused_by_name() -> None:
     constraint = gl.compile(gl.Regex("a{0,90}b"), vocab, limits=gl.Limits(max_states=40))
     with pytest.raises(gl.LimitExceeded, match="max_states"):
         constraint.canvas(4)
-
-
-def test_families_without_a_view_are_refused_by_name() -> None:
-    vocab = gl.Vocabulary([b"a", b"b", b"."], [2])
-    with pytest.raises(gl.UnsupportedFeature, match=r"a canvas over Tokens\(2 items\) beside other grammars"):
-        gl.compile(gl.Regex("a") + gl.Tokens([[0, 1], [1]]), vocab).canvas(4)

@@ -13,10 +13,10 @@ from grammarlm.masks.canvas.stack.contexts import Contexts
 from grammarlm.masks.canvas.stack.heights import height_of
 from grammarlm.masks.canvas.stack.passes import StackPasses
 from grammarlm.masks.canvas.stack.table import StackTable
-from tests.masks.canvas.canvas_law import assert_drawn, matching
+from tests.counts import tiers
+from tests.masks.canvas.canvas_law import check_drawn, matching
 from tests.masks.canvas.stack_tables import all_rows, grid_of, random_single_table, random_starts, random_table
 
-DRAWS = 1000
 Stack = tuple[int, ...]
 
 
@@ -72,7 +72,7 @@ def known_stacks(table: StackTable) -> list[set[Stack] | None]:
     return [None, {()}, {(), *one}, {(), *one, *((a, b) for (a,) in one for (b,) in one)}]
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 20), pytest.param(20, 1500, marks=pytest.mark.proof)])
+@tiers("first, count", (0, 20), (20, 1500))
 def test_the_best_completion_is_found_by_search(first: int, count: int) -> None:
     tried = 0
     for rng, passes, left in some_rows(first, count):
@@ -87,7 +87,7 @@ def test_the_best_completion_is_found_by_search(first: int, count: int) -> None:
     assert tried > count
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 1500, marks=pytest.mark.proof)])
+@tiers("first, count", (0, 40), (40, 1500))
 def test_no_completions_have_more_than_the_bound(first: int, count: int) -> None:
     loose, tighter = 0, 0
     for rng, passes, left in some_rows(first, count, random_single_table):
@@ -103,40 +103,33 @@ def test_no_completions_have_more_than_the_bound(first: int, count: int) -> None
     assert tighter, "to know more of stacks brought nothing"
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 40), pytest.param(40, 600, marks=pytest.mark.proof)])
-def test_tries_have_the_law_of_rows_where_these_have_several_derivations(first: int, count: int) -> None:
+@tiers("first, count, draws", (0, 40, 400), (40, 600, 1000))
+def test_tries_have_the_law_of_rows_where_these_have_several_derivations(first: int, count: int, draws: int) -> None:
     compared, given_up = 0, 0
     for rng, passes, left in some_rows(first, count):
         grid = passes.grid
-        if not 2 <= len(left) <= 12:
-            continue
-        if grid.table.is_deterministic and len(grid.starts) == 1:
+        if not 2 <= len(left) <= 12 or (grid.table.is_deterministic and len(grid.starts) == 1):
             continue
         scores = rng.standard_normal((len(passes.row), grid.table.classes))
-        sums, draw = sums_of(passes, left, scores), SoftmaxDraw(rng)
+        draw, found = SoftmaxDraw(rng), list[tuple[int, ...]]()
         guides = [led(passes, scores, True, known) for known in known_stacks(grid.table)]
-        law = Counter[tuple[int, ...]]()
-        for turn in range(DRAWS):
-            guide = guides[turn % len(guides)]
-            found = guide.drawn(draw, is_single=False, check=lambda: None)
-            if found is None:
+        for turn in range(draws):
+            row = guides[turn % len(guides)].drawn(draw, is_single=False, check=lambda: None)
+            if row is None:  # too many tries ended early: values of all places would be asked
                 break
-            law[tuple(found.tolist())] += 1
-            found[:] = passes.row  # where the guide writes
-        if found is None:  # too many tries ended early: values of all places would be asked
+            found.append(tuple(row.tolist()))
+            row[:] = passes.row  # where the guide writes
+        if len(found) < draws:
             given_up += 1
             continue
-        want = dict(zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True))
-        assert set(law) <= set(want)
-        for row, p in want.items():
-            assert_drawn(law[row], DRAWS, p, passes.row)
+        check_drawn(found, left, sums_of(passes, left, scores), passes.row)
         compared += 1
     assert compared > 10
     assert given_up <= compared // 20
 
 
-@pytest.mark.parametrize(("first", "count"), [(20, 20), pytest.param(40, 600, marks=pytest.mark.proof)])
-def test_samples_by_tries_have_the_law_of_rows(first: int, count: int) -> None:
+@tiers("first, count, draws", (20, 20, 300), (40, 600, 1000))
+def test_samples_by_tries_have_the_law_of_rows(first: int, count: int, draws: int) -> None:
     compared, failed = 0, 0
     for rng, passes, left in some_rows(first, count, random_single_table):
         grid = passes.grid
@@ -150,20 +143,18 @@ def test_samples_by_tries_have_the_law_of_rows(first: int, count: int) -> None:
             with pytest.raises(ValueError, match="probability 0"):
                 passes.sample(scores, SoftmaxDraw(rng))
             continue
-        want = dict(zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True))
         draw, guide = SoftmaxDraw(rng), led(passes, scores, is_sum=True)
         failed += guide.bound > np.logaddexp.reduce(sums) + 1e-3
-        law = Counter(tuple(passes.sample(scores, draw).tolist()) for _ in range(DRAWS))
-        assert set(law) <= {row for row, p in want.items() if p}
-        for row, p in want.items():
-            assert_drawn(law[row], DRAWS, p, passes.row)
+        check_drawn((passes.sample(scores, draw) for _ in range(draws)), left, sums, passes.row)
         compared += 1
     assert compared > min(15, 3 * count // 8)
     assert failed > min(3, count // 20), "all tries succeeded"
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 8), pytest.param(8, 600, marks=pytest.mark.proof)])
-def test_bounds_come_to_know_what_led_them_astray(monkeypatch: pytest.MonkeyPatch, first: int, count: int) -> None:
+@tiers("first, count, draws", (0, 8, 300), (8, 600, 1000))
+def test_bounds_come_to_know_what_led_them_astray(
+    monkeypatch: pytest.MonkeyPatch, first: int, count: int, draws: int
+) -> None:
     """The law of samples and the best where each round of tries, and each search, is too short for the bounds before."""
     monkeypatch.setattr(guided, "FEW_PLACES", 3)
     monkeypatch.setattr(guided, "ROUNDS", 400 * (1,))
@@ -179,21 +170,15 @@ def test_bounds_come_to_know_what_led_them_astray(monkeypatch: pytest.MonkeyPatc
     compared = 0
     for seed, make in ((first, random_single_table), (first + 5000, random_table)):
         for rng, passes, left in some_rows(seed, count, make):
-            grid = passes.grid
             if not 2 <= len(left) <= 12:
                 continue
-            scores = rng.standard_normal((len(passes.row), grid.table.classes)) * 2
-            sums = sums_of(passes, left, scores)
+            scores = rng.standard_normal((len(passes.row), passes.grid.table.classes)) * 2
+            sums, draw = sums_of(passes, left, scores), SoftmaxDraw(rng)
             assert sums_of(passes, passes.best(scores)[None], scores)[0] == pytest.approx(sums.max())
-            draw, law = SoftmaxDraw(rng), Counter[tuple[int, ...]]()
-            for _ in range(DRAWS):
-                law[tuple(passes.sample(scores, draw).tolist())] += 1
-            for row, p in zip(map(tuple, left.tolist()), np.exp(sums - np.logaddexp.reduce(sums)), strict=True):
-                assert_drawn(law[row], DRAWS, p, passes.row)
-            assert set(law) <= set(map(tuple, left.tolist()))
+            check_drawn((passes.sample(scores, draw) for _ in range(draws)), left, sums, passes.row)
             compared += 1
     assert compared > count // 3
-    assert sum(times for stacks, times in known.items() if stacks > 1) > count, known
+    assert sum(times for stacks, times in known.items() if stacks > 1) > count // 2, known
 
 
 def test_what_is_not_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,13 +196,6 @@ def test_what_is_not_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
             given_up += 1
         assert (left == passes.sample(scores, SoftmaxDraw(rng))).all(1).any()
     assert given_up > 10
-
-
-def test_equal_seeds_give_equal_samples() -> None:
-    for _, passes, _ in some_rows(5, 3):
-        scores = np.zeros((len(passes.row), passes.grid.table.classes))
-        first, second = (passes.sample(scores, SoftmaxDraw(np.random.default_rng(7))) for _ in range(2))
-        assert (first == second).all()
 
 
 def test_a_row_of_which_all_is_given() -> None:

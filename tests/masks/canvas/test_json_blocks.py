@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.internals import canvas_states
+from tests.masks.canvas.canvas_cases import json_case
 from tests.masks.canvas.canvas_law import Case, ids_in
-from tests.masks.canvas.substituted import completions, json_case
+from tests.masks.canvas.substituted import completions
 
 TREE = {"type": "object", "properties": {"n": {"type": "integer"}, "in": {"$ref": "#"}}, "required": ["n"],
         "additionalProperties": False}  # fmt: skip
@@ -25,19 +26,6 @@ TEXTS: dict[str, tuple[Any, list[bytes], bytes]] = {  # a schema, the tokens of 
     "objects in objects": (NESTED, [b'{"', b"a", b'":', b"[", b'{"', b"b", b'":', b'{"', b"c", b'":', b'"', b"yy", b'"', b"}",
                                     b',"', b"q", b'":', b"true", b"}", b"]", b"}"], b"xz\\nu0"),
 }  # fmt: skip
-
-FREE = {"type": "object", "additionalProperties": {"anyOf": [{"type": "boolean"}, {"$ref": "#"}]}}
-KEYS = [b'{"', b'":', b'"ab', b"ab", b'ab"', b'ab":', b'"ab"', b',"ab', b',"', b"true", b"{}", b'{"ab', b'{"ab":', b'"a"', b'"b"',
-        b'a"', b'a":', b'{"a":', b'{"b":']  # fmt: skip
-BEGUN = [
-    b'{"ab":true',
-    b'{"ab":true,',
-    b'{"ab":true,"',
-    b'{"ab":true,"a',
-    b'{"ab":{"b":true,"ab":',
-    b'{"ab":true,"b":{',
-    b'{"ab"',
-]
 
 
 def case_of(name: str) -> tuple[Case, list[int]]:
@@ -75,22 +63,3 @@ def test_no_beginning_needs_states_of_its_own(name: str) -> None:
         assert matcher.advance(token)
         case.constraint.canvas(4, after=matcher, room=9).allowed([-1] * 4)
         assert canvas_states(case.constraint) == states, token
-
-
-@pytest.mark.parametrize("begun", BEGUN, ids=lambda begun: begun.decode())
-@pytest.mark.parametrize("ends", [(b":", b"true", b"}"), (b'":', b"true", b"}")], ids=b"".join)
-def test_keys_that_an_object_has_before_the_block(begun: bytes, ends: tuple[bytes, ...]) -> None:
-    """A masked token may spell such a key, with or without its quotes."""
-    case = json_case(FREE, KEYS, b'{"ab:,}\\')
-    ids = {spelled: token for token, spelled in enumerate(case.tokens) if token}
-    tried = {*case.stop_ids, *(token for token, spelled in enumerate(case.tokens) if case.begins(spelled))}
-    matcher = case.constraint.matcher()
-    text = [ids[bytes([byte])] for byte in begun]
-    assert all(map(matcher.advance, text))
-    for holes in (1, 2):
-        row = [*[-1] * holes, *(ids[end] for end in ends), *case.stop_ids[:1]]
-        found = completions(case, text + row)[:, len(text) :]
-        canvas = case.constraint.canvas(len(row), after=matcher)
-        assert canvas.is_completable(row) == (len(found) > 0)
-        for position in range(holes):
-            assert ids_in(canvas.allowed(row).row(position)) & tried == set(found[:, position].tolist()), position

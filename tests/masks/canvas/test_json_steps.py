@@ -9,19 +9,21 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.json.duplicate_keys.bounds import Bounds
+from tests.counts import tiers
+from tests.masks.canvas.canvas_cases import json_case
 from tests.masks.canvas.canvas_law import Case, holes_of, ids_in
-from tests.masks.canvas.substituted import completions, json_case, row_of
+from tests.masks.canvas.substituted import completions, row_of
 
 PIECES = [b'{"', b'":', b',"', b'"}', b'":1', b'":{}', b'{"a":', b"true", b"12", b"},", b'"ab', b'":1,"', b'},{"', b'{"a":1,',
           b"]]", b"}}", b"\\n"]  # fmt: skip
 OPEN: dict[str, Any] = {"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "number"}]}}
 LIST: dict[str, Any] = {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "number"}}}
-SCHEMAS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
-    (OPEN, ()),
-    (LIST, ()),
-    ({"type": "object", "properties": {"a": {"type": "object"}, "b": {}}}, ("a", "b")),
-    ({"type": "object", "additionalProperties": {"type": "array"}, "maxProperties": 3}, ()),
-    ({"type": "object", "propertyNames": {"pattern": "^[ab]*$"}, "additionalProperties": {"type": "number"}}, ()),
+SCHEMAS: list[dict[str, Any]] = [
+    OPEN,
+    LIST,
+    {"type": "object", "properties": {"a": {"type": "object"}, "b": {}}},
+    {"type": "object", "additionalProperties": {"type": "array"}, "maxProperties": 3},
+    {"type": "object", "propertyNames": {"pattern": "^[ab]*$"}, "additionalProperties": {"type": "number"}},
 ]
 TEXTS = [
     (b'{"', b"a", b'":', b'{"', b"b", b'":1', b"}", b',"', b"b", b'":1', b"}"),
@@ -32,7 +34,6 @@ TEXTS = [
     (b'{"a":', b'{"', b"a", b'":{}', b"}", b',"', b"b", b'":1', b"}"),
     (b'{"', b"a", b'":', b"[", b'{"', b"a", b'":1', b"}", b",", b'{"', b"a", b'":1', b"}", b"]", b"}"),
 ]
-FEW, MANY = 4, 150
 MASKED_AT_FIRST, LOOKED_AT = 5, 2  # holes: a row with no more than these is held against all ways of filling it in
 
 
@@ -61,12 +62,11 @@ def check_row(canvas: Any, case: Case, partial: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("more", [0, 24], ids=["short", "long"])
-@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.proof)])
+@tiers("count", 4, 150)
 def test_rows_with_one_more_token_each(count: int, more: int) -> None:
     rng, completable = random.Random(7 + more), 0
     for number in range(count):
-        schema, declared = SCHEMAS[number % len(SCHEMAS)]
-        case = json_case(schema, PIECES, order=declared)
+        case = json_case(SCHEMAS[number % len(SCHEMAS)], PIECES)
         texts = [text for text in TEXTS if case.accepts(b"".join(text))]
         row = row_of(case, 0, *rng.choice(texts or TEXTS))
         length, canvas = len(row), case.constraint.canvas(len(row) + more)
@@ -105,7 +105,7 @@ def test_a_row_that_was_not_asked_before_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("more", [0, 24], ids=["short", "long"])
-@pytest.mark.parametrize("count", [3, pytest.param(5, marks=pytest.mark.proof)])
+@tiers("count", 2, 5)
 def test_rows_in_turn_that_are_alike_beside_a_masked_token(count: int, more: int) -> None:
     """What a token makes with the tokens beside it is kept; which of these keys the row has elsewhere is that of each row."""
     case = json_case({"type": "object"}, PIECES)

@@ -10,12 +10,19 @@ import pytest
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack import set_store
 from grammarlm.masks.canvas.stack.grammars.table_maker import TableMaker
-from grammarlm.masks.canvas.stack.sets import StackSets, points_of, runs_of
-from grammarlm.masks.canvas.stack.symbols import ROOT, on_top, stays
+from grammarlm.masks.canvas.stack.sets import StackSets
 from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.protocol import FINISHED
-from tests.masks.canvas.stack_tables import BEGIN, all_rows, following, grid_of, random_starts, random_table
-from tests.oracles.stack_nodes import ReferencePasses
+from tests.counts import tiers
+from tests.masks.canvas.stack_tables import (
+    BEGIN,
+    all_rows,
+    following,
+    grid_of,
+    is_completable,
+    random_starts,
+    random_table,
+)
 
 Place = tuple[int, tuple[int, ...]]
 
@@ -62,7 +69,7 @@ def state_of(sets: StackSets, places: set[Place]) -> int:
 
 
 @pytest.mark.parametrize("kind", ["all stacks", "admitted", "given edges"])
-@pytest.mark.parametrize(("first", "count"), [(0, 25), pytest.param(25, 2000, marks=pytest.mark.proof)])
+@tiers("first, count", (0, 25), (25, 2000))
 def test_states_are_the_stacks_that_rows_lead_to(first: int, count: int, kind: str) -> None:
     """Forward: the state of all (control, stack) that plain enumeration finds has the very number. Backward: a place is in the
     state iff some completion of the rest leads to the end; that of points is looked at through the classes."""
@@ -99,39 +106,8 @@ def ends_within(table: StackTable, places: set[Place], row: list[int]) -> bool:
     return any(control == FINISHED and not stack for control, stack in places | after(table, places, STOP))
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 25), pytest.param(25, 1000, marks=pytest.mark.proof)])
-def test_states_of_few_symbols(first: int, count: int) -> None:
-    """Where stacks of more symbols are left out at each boundary: those of the others that plain enumeration finds."""
-    left_out = 0
-    for seed, rng, table in acyclic_tables(first, count):
-        starts, sets, height = random_starts(table, rng), table.sets, 1 + seed % 3
-        sets.admit(starts)
-        places, row = low(set(starts), height), rng.integers(STOP, table.classes, 5).astype(np.int32)
-        row[rng.random(5) < 0.7] = -1
-        states = sets.forward(state_of(sets, places), row, height=height)
-        before, _ = sets.backward(row, sets.end(0), height=height)
-        for i, token_class in enumerate(row.tolist()):
-            ends = [low_ends(table, {place}, row[i:].tolist(), height) for place in sorted(places)]
-            assert [sets.meet(state_of(sets, {place}), int(before[i])) for place in sorted(places)] == ends, (seed, i)
-            every = after(table, places, token_class)
-            places = low(every, height)
-            left_out += len(every) - len(places)
-            assert int(states[i + 1]) == state_of(sets, places), (seed, i)
-    assert left_out > count
-
-
-def low(places: set[Place], height: int) -> set[Place]:
-    return {(control, stack) for control, stack in places if len(stack) <= height}
-
-
-def low_ends(table: StackTable, places: set[Place], row: list[int], height: int) -> bool:
-    for token_class in row:
-        places = low(after(table, places, token_class), height)
-    return any(control == FINISHED and not stack for control, stack in places | after(table, places, STOP))
-
-
 @pytest.mark.parametrize("kind", ["common points", "rest"])
-@pytest.mark.parametrize(("first", "count"), [(0, 12), pytest.param(12, 300, marks=pytest.mark.proof)])
+@tiers("first, count", (0, 12), (12, 300))
 def test_states_of_many_controls(first: int, count: int, kind: str, monkeypatch) -> None:
     """Edges to the points that most controls lead to are bits, the rest stand apart: the state of what plain enumeration finds has
     the very number."""
@@ -164,43 +140,6 @@ def wide_table(rng: np.random.Generator) -> StackTable:
         if rng.random() < 0.2:
             maker.end(control, ())
     return maker.table(classes)
-
-
-def feasible(table: StackTable, starts: list[Place]) -> tuple[list[int], list[int]]:
-    """By point the symbols that can be on top, by symbol those that it can stand on, as bits: rule by rule until nothing is new."""
-    tops, belows = [0] * table.points, [0] * table.symbols
-    for control, stack in starts:
-        tops[control] |= 1 << (ROOT, *stack)[-1]
-        for above, under in zip(stack, (ROOT, *stack), strict=False):
-            belows[above] |= 1 << under
-    known = None
-    while known != (tops, belows):
-        known = list(tops), list(belows)
-        for control, point in table.edges:
-            tops[point] |= tops[control]
-        for push, (symbol, after) in enumerate(table.pushes, table.controls):
-            belows[symbol] |= tops[push]
-            tops[after] |= bool(tops[push]) << symbol
-        for point, symbol, after in table.rules:
-            if tops[point] >> on_top(symbol) & 1:
-                tops[after] |= 1 << on_top(symbol) if stays(symbol) else belows[symbol]
-    return tops, belows
-
-
-def test_symbols_that_something_leads_to() -> None:
-    """From the places admitted so far; what none of them leads to is what the sets leave out."""
-    left_out = 0
-    for seed, rng, table in acyclic_tables(0, 60):
-        sets, every = table.sets, list[Place]()
-        for _ in range(2):
-            starts = random_starts(table, rng)
-            every += starts
-            sets.admit(starts)
-            tops, belows = feasible(table, every)
-            assert sets.tops[:, 0].tolist() == tops, seed
-            assert sets.belows[:, 0].tolist() == belows, seed
-        left_out += sum(bits.bit_count() < table.symbols for bits in tops)
-    assert left_out > 100
 
 
 def test_a_place_that_nothing_led_to_is_admitted_later() -> None:
@@ -243,10 +182,10 @@ def test_rows_that_begin_at_one_place_after_another() -> None:
     assert min(kept, forgotten) > 10
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 10), pytest.param(10, 300, marks=pytest.mark.proof)])
+@tiers("first, count", (0, 10), (10, 300))
 def test_long_rows_of_several_regions(first: int, count: int) -> None:
     """Rows longer than enumeration goes, with runs of masked tokens before, between and after given ones, from stacks deeper than
-    the room closes or not: each class of each position is put in its place, and the passes of the reference are asked."""
+    the room closes or not: each class of each position is put in its place."""
     impossible = 0
     for seed, rng, table in acyclic_tables(first, count):
         length, room = int(rng.integers(8, 14)), int(rng.integers(0, 9))
@@ -256,13 +195,13 @@ def test_long_rows_of_several_regions(first: int, count: int) -> None:
         row = whole.some(rng.random((length, table.classes))) if whole.is_completable else whole.row.copy()
         row[np.repeat(rng.random(length) < 0.7, rng.integers(1, 4, length))[:length]] = -1
         passes = grid.passes(row, None)
+        assert passes.is_completable == is_completable(table, row.tolist(), starts, room)
         for i in range(length):
             for k in range(STOP, table.classes):
-                put = row.copy()
+                put = row.tolist()
                 put[i] = k
-                expected = passes.is_completable and ReferencePasses(grid, put).is_completable
+                expected = passes.is_completable and is_completable(table, put, starts, room)
                 assert passes.classes_at(i)[k] == expected, (seed, row, i, k)
-        assert passes.is_completable == ReferencePasses(grid, row).is_completable
         impossible += not passes.is_completable
     assert 0 < impossible < count
 
@@ -311,33 +250,3 @@ def test_small_arrays_grow(monkeypatch) -> None:
             rows = [sets.classes(int(s), int(n)).tolist() for s, n in zip(states, inner, strict=False)]
             found.append((sets.meet(int(states[0]), int(before[0])), rows))
         assert found[0] == found[1], seed
-
-
-def test_a_walk_takes_the_best_class_that_leads_on() -> None:
-    walked = 0
-    for seed, rng, table in acyclic_tables(0, 60):
-        starts, length = random_starts(table, rng), 4
-        grid, row = grid_of(table, length, starts), np.full(length, -1, np.int32)
-        row[int(rng.integers(length))] = int(rng.integers(FIRST, table.classes))
-        passes, scores = grid.passes(row, None), rng.random((length, table.classes))
-        if not passes.is_completable:
-            continue
-        walked += 1
-        found = passes.some(scores)
-        assert grid.passes(found, None).is_completable, seed
-        assert (found == row)[row >= 0].all()
-    assert walked > 10
-
-
-def test_patterns_are_runs_of_points_with_equal_sets():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        points = np.flatnonzero(rng.random(40) < rng.choice([0.1, 0.5, 0.9]))
-        numbers = rng.integers(1, 4, len(points))
-        words = runs_of(points, numbers)
-        runs = list(zip(words[::3], words[1::3], words[2::3], strict=True))
-        assert [(point, number) for first, end, number in runs for point in range(first, end)] == list(
-            zip(points.tolist(), numbers.tolist(), strict=True)
-        )
-        assert all(end < first or number != other for (_, end, number), (first, _, other) in itertools.pairwise(runs))
-        assert [found.tolist() for found in points_of(words)] == [points.tolist(), numbers.tolist()]

@@ -14,6 +14,7 @@ from tests.counts import tiers
 from tests.internals import SNAPSHOT_MAGIC, SNAPSHOT_VERSION
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
+from tests.laws.promises import wander
 from tests.masks.saved.damaged_files import damaged
 
 VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
@@ -21,53 +22,7 @@ COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.i
 GRAMMARS = {
     "a regex": gl.Regex(r"(?:ab|b1)*_?a{3,90}"),
     "everything": gl.Regex(r"(?s).*"),
-    "an expression": (gl.Regex(r"[ab1_é ]{4,90}") & gl.Regex(r"[^Z]*")) - "abab",
 }
-
-
-def wander(matcher: gl.Matcher, vocab: gl.Vocabulary, steps: int, rng: random.Random) -> list[set[int]]:
-    """Tokens, bytes and sometimes a stop id; the mask before and after each step."""
-    masks = [allowed_ids(matcher, vocab)]
-    for _ in range(steps):
-        token = rng.choice(sorted(masks[-1]))
-        is_text = token not in vocab.stop_ids
-        if is_text and rng.random() < 0.3:
-            data = vocab.token_bytes(token)
-            read = matcher.advance_bytes(data[: rng.randint(0, len(data))])
-        else:
-            read = (is_text or rng.random() < 0.2) and matcher.advance(token)
-        if read:
-            masks.append(allowed_ids(matcher, vocab))
-        if matcher.is_finished:
-            break
-    return masks
-
-
-@pytest.mark.parametrize("name", VOCABULARIES)
-@pytest.mark.parametrize("kind", GRAMMARS)
-def test_a_restored_matcher_is_the_same(kind: str, name: str) -> None:
-    vocab = COMPILED[name]
-    constraint = gl.compile(GRAMMARS[kind], vocab, limits=gl.Limits(max_states=200))
-    other = gl.compile(GRAMMARS[kind], vocab)
-    for seed in range(6):
-        rng = random.Random(f"{kind} {name} {seed}")
-        budget = None if seed % 2 else constraint.matcher().min_tokens_left + rng.choice([1, 6, 1000])
-        matcher = constraint.matcher(budget)
-        masks = wander(matcher, vocab, 12, rng)
-        for home in (constraint, other):
-            restored = home.restore(matcher.snapshot())
-            assert restored.snapshot() == matcher.snapshot()
-            assert restored.is_finished == matcher.is_finished
-            assert restored.is_accepting == matcher.is_accepting
-            for mask in reversed(masks):
-                assert allowed_ids(restored, vocab) == mask
-                if mask is not masks[0]:
-                    restored.rollback(1)
-            with pytest.raises(ValueError, match="only 0 steps"):
-                restored.rollback(1)
-        restored.reset()
-        assert allowed_ids(restored, vocab) == masks[0]
-        assert allowed_ids(matcher, vocab) == masks[-1]
 
 
 def test_another_process_restores_it() -> None:
@@ -98,8 +53,7 @@ CONSTRAINT = gl.compile(GRAMMARS["a regex"], COMPILED["every byte"])
 
 def taken(budget: int | None = None) -> bytes:
     matcher = CONSTRAINT.matcher(budget)
-    wander(matcher, COMPILED["every byte"], 12, random.Random(f"taken {budget}"))
-    return matcher.snapshot()
+    return wander(matcher, COMPILED["every byte"], 12, random.Random(f"taken {budget}")).snapshot()
 
 
 def check_damage(count: int) -> None:

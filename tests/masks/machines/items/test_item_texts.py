@@ -6,7 +6,6 @@ A text is a tuple of segments: bytes, which any tokens may spell, and tuples of 
 import itertools
 import random
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
@@ -248,27 +247,6 @@ def test_bytes_follow_the_items_that_they_spell():
     assert allowed_ids(beside, VOCAB) == {44, ITEMS[0]}
     assert beside.advance_bytes(b", rest")
     assert beside.is_accepting
-
-
-def test_forks_rollbacks_forced_tokens_and_trees():
-    constraint = gl.compile(gl.Tokens(SET), VOCAB)
-    matcher = constraint.matcher()
-    assert matcher.validate([ITEMS[0], ITEMS[3], ITEMS[1], STOP, STOP]) == 4
-    assert matcher.advance(ITEMS[0])
-    fork = matcher.fork()
-    assert fork.advance(ITEMS[3])
-    assert fork.forced_tokens() == [ITEMS[1]]
-    assert fork.forced_bytes() == b""
-    assert matcher.advance(STOP)
-    assert matcher.is_finished
-    matcher.rollback(2)
-    assert allowed_ids(matcher, VOCAB) == {ITEMS[0], A, B}
-    assert gl.compile(gl.Tokens([[A, AB, B]]), VOCAB).matcher().forced_bytes() == b"aabb"
-    mask = gl.allocate_mask(4, VOCAB.size)
-    gl.fill_tree(matcher, [A, AB, STOP], [-1, 0, 0], mask)
-    assert [np.unpackbits(row.view(np.uint8)).sum() for row in mask] == [3, 1, 1, 0]
-    gl.fill_masks([fork, None, matcher], mask, threads=2)
-    assert [np.unpackbits(row.view(np.uint8)).sum() for row in mask[[0, 2]]] == [1, 3]
 
 
 def test_explanations_name_tokens():

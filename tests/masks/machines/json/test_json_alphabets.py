@@ -1,5 +1,7 @@
 """What is taken at once below a node of the vocabulary's trie: sets of bytes against a plain count, masks against `regex`."""
 
+import json
+
 import numpy as np
 import pytest
 import regex
@@ -15,28 +17,15 @@ from grammarlm.layout.json_strings import (
 )
 from grammarlm.masks.machines.json import languages
 from grammarlm.masks.machines.json.vocabulary.alphabets import CLASSES, alphabets
+from tests.corpus_files import raw, tables
 from tests.internals import program_of
 
 SIGNS = [chr(c) for c in range(0x20, 0x7F)]
 FOREIGN = [
     *"\x7f\x85\u00a0éßÿıΩж\u07ff\u0800\u1680\u169f\u2000\u200b\u2028\u2029\u202f\u205f\u2060€\u3000\u3042\ud7ff\ue000\ufeff\uffff\U00010000😀\U0010ffff"
 ]
-BROKEN = [
-    *(
-        b"\x80",
-        b"\xbf",
-        b"\xc3",
-        b"\xe2",
-        b"\xe2\x80",
-        b"\xf0\x9f\x98",
-        b"\xe2\x28",
-        b"\xed\xa0\x80",
-        b"\xc0\x80",
-        b"\xf5",
-        b"\xff",
-    ),
-    *(b"a\x80", b"a\xe2\x80", b"a\xe2\x80\xa8", b"a\xc2", b"a\xed\xa0\x80b", b"\xa8b", b"ab\xf4\x90"),
-]
+TOLD_APART = tables("json_texts")["told_apart"]
+BROKEN = [raw(token) for token in TOLD_APART["broken"]]  # that are no characters, or begin or end within one
 
 
 @pytest.fixture(scope="module")
@@ -97,60 +86,22 @@ def test_classes_are_of_one_kind():
     assert all(CLASSES[ord(a)] != CLASSES[ord(b)] for a, b in ("fg", "FG", "01", "a-", "-_", " !"))
 
 
-LINE = r"[^\n\r\u2028\u2029]"
-NOT_BLANK = r"[^\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
-PATTERNS = [  # ECMA-262's, and what `regex` calls the same
-    (r"^[a-zA-Z0-9_-]+$", r"[a-zA-Z0-9_-]+"),
-    (r"^[^/]+/[^/]+$", r"[^/]+/[^/]+"),
-    (r"^\S+$", NOT_BLANK + "+"),
-    (r"^.+@.+$", f"{LINE}+@{LINE}+"),
-    (r"^[a-z][a-z0-9_]*$", r"[a-z][a-z0-9_]*"),
-    (r"^\d+.*$", f"[0-9]+{LINE}*"),
-    (r"^[^é]*$", r"[^é]*"),
-    (r"^[a-f]*[^a-f]*$", r"[a-f]*[^a-f]*"),
-    (r"^[\u2000-\u2fff]*x?$", r"[\u2000-\u2fff]*x?"),
-    (r"^[^\u00a0-\uffff]*$", r"[^\u00a0-\uffff]*"),
-    (r"^[a-z0-9/]{1,300}$", r"[a-z0-9/]{1,300}"),
-    (r"^[a-f0-9][^#]{2,250}[a-z]$", r"[a-f0-9][^#]{2,250}[a-z]"),
-    (r"^[A-Za-z0-9]{8}-[a-z]{2}$", r"[A-Za-z0-9]{8}-[a-z]{2}"),
-    (r"^[a-z]{2,5}[0-9]+$", r"[a-z]{2,5}[0-9]+"),
-    (r"^[A-Z][a-z]+(-[A-Z][a-z]+)*$", r"[A-Z][a-z]+(-[A-Z][a-z]+)*"),
-    (r"^([a-z]{3}[A-Z]{3}){2}$", r"([a-z]{3}[A-Z]{3}){2}"),
-    (r"^[a-z0-9]{2}[a-z]{2}$", r"[a-z0-9]{2}[a-z]{2}"),
-    (r"^[a-z]{2}[a-z0-9]{3}_*$", r"[a-z]{2}[a-z0-9]{3}_*"),
-    (r"^[a-zé/]{1,30}$", r"[a-zé/]{1,30}"),
-    (r"^[a-z]{28}$", r"[a-z]{28}"),
-    (r"^(a[a-z]|[a-z]9)+$", r"(a[a-z]|[a-z]9)+"),
-    (r"^\u20ac*\w*[\u0000-\ud7ff]*#$", r"\u20ac*[a-zA-Z0-9_]*[\u0000-\ud7ff]*#"),
-]
-
-
-LONGER_THAN_NINE = {"^[A-Za-z0-9]{8}-[a-z]{2}$": 11, "^([a-z]{3}[A-Z]{3}){2}$": 12, "^[a-z]{28}$": 28}
-
-
+PATTERNS = tables("json_texts")["alphabet"]  # of ECMA-262, and what `regex` calls the same
 LENGTHS = [{"maxLength": 400}, {"maxLength": 9}, {"minLength": 4, "maxLength": 20}, {"minLength": 3}]
 AHEAD = [0, languages.MADE_AHEAD]
-EACH = [(*case, {}, AHEAD[(i // 4 + 1) % 2]) for i, case in enumerate(PATTERNS)]
-EACH += [(*case, LENGTHS[i % 4], AHEAD[i // 4 % 2]) for i, case in enumerate(PATTERNS)]
-REST = [(*case, more, ahead) for case in PATTERNS for more in ({}, *LENGTHS) for ahead in AHEAD]
+EACH = [(case, {}, AHEAD[(i // 4 + 1) % 2]) for i, case in enumerate(PATTERNS)]
+EACH += [(case, LENGTHS[i % 4], AHEAD[i // 4 % 2]) for i, case in enumerate(PATTERNS)]
+REST = [(case, more, ahead) for case in PATTERNS for more in ({}, *LENGTHS) for ahead in AHEAD]
 
 
-@pytest.mark.parametrize(("pattern", "same", "more", "ahead"), EACH)
-def test_masks_of_patterns(vocab, pattern, same, more, ahead, monkeypatch):
-    check_pattern(vocab, pattern, same, more, ahead, monkeypatch)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize(("pattern", "same", "more", "ahead"), REST)
-def test_masks_of_patterns_of_all_lengths(vocab, pattern, same, more, ahead, monkeypatch):
-    check_pattern(vocab, pattern, same, more, ahead, monkeypatch)
-
-
-def check_pattern(vocab, pattern, same, more, ahead, monkeypatch):
+@pytest.mark.parametrize(
+    ("case", "more", "ahead"), [*EACH, *(pytest.param(*each, marks=pytest.mark.proof) for each in REST)]
+)
+def test_masks_of_patterns(vocab, case, more, ahead, monkeypatch):
     """As strings and as keys, after the prefixes of a few texts; walks wait for each state, or have most of them."""
-    same = regex.compile(same)
+    pattern, same = case["pattern"], regex.compile(case["same"])
     monkeypatch.setattr(languages, "MADE_AHEAD", ahead)
-    if pattern in LONGER_THAN_NINE and more.get("maxLength", 1000) < LONGER_THAN_NINE[pattern]:
+    if more.get("maxLength", 1000) < case.get("length", 0):
         with pytest.raises(gl.UnsatisfiableGrammar):
             gl.compile(gl.JsonSchema({"type": "string", "pattern": pattern, **more}), vocab)
         return
@@ -194,34 +145,10 @@ def check(vocab, schema, begin, text, same, more) -> int:
     return vocab.size
 
 
-ENDS = [
-    b'":1',
-    b'":n',
-    b'": null',
-    b'":"',
-    b'a":1',
-    b'a":n',
-    'é":1'.encode(),
-    'é":n'.encode(),
-    b'\\u0061":1',
-    b'\\n":n',
-    b'9":',
-    b'"',
-]
-KEYS = [
-    {"patternProperties": {"[0-9a-f]{3}": {"type": "null"}}, "additionalProperties": {"type": "number"}},
-    {
-        "patternProperties": {"^[a-f]+$": {"type": "null"}, "é": {"type": "string"}},
-        "additionalProperties": {"type": "number"},
-    },
-    {"patternProperties": {"^a": {"type": "null"}, "^b": {"type": "string"}, "9$": {}}},
-    {"patternProperties": {"^a": {"type": "null"}, "^b": False}},
-    {"properties": {"abc": {"type": "number"}, "é": {"type": "null"}}, "patternProperties": {"b": {"type": "null"}}},
-    {"patternProperties": {"a": {"type": "null"}}, "propertyNames": {"pattern": "^[^x]*$"}},
-]
+ENDS = [raw(token) for token in TOLD_APART["ends"]]  # of a key, with what follows it
 
 
-@pytest.mark.parametrize("schema", KEYS, ids=[", ".join(schema["patternProperties"]) for schema in KEYS])
+@pytest.mark.parametrize("schema", TOLD_APART["schemas"])
 @pytest.mark.parametrize("ahead", [0, languages.MADE_AHEAD], ids=["lacking", "made ahead"])
 def test_keys_are_told_apart_where_they_end(schema, ahead, monkeypatch):
     """Where any key may come, only what closes it is looked at: what can be read is allowed, within characters, too."""
@@ -229,7 +156,7 @@ def test_keys_are_told_apart_where_they_end(schema, ahead, monkeypatch):
     texts = {*SIGNS, *FOREIGN, "abc", "def", "12a", "a9", "bé", "xyz"}
     tokens = sorted({text.encode() for text in texts} | {bytes([b]) for b in range(256)} | {*BROKEN, *ENDS})
     vocab = gl.Vocabulary([*tokens, b"</s>"], stop_ids=[len(tokens)], special_ids=[len(tokens)])
-    constraint = gl.compile(gl.JsonSchema({"type": "object", **schema}), vocab)
+    constraint = gl.compile(gl.JsonSchema({"type": "object", **json.loads(schema)}), vocab)
     mask = gl.allocate_mask(1, vocab.size)
     for begin in ("", "a", "ab", "12", "b", "é", "\\", "\\u00", "\\u00e9", "0af", "ab9"):
         for cut in (b"", b"\xc3", b"\xe2\x80"):

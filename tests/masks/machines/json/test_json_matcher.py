@@ -1,4 +1,4 @@
-"""What a matcher of JSON schemas promises: going back, forks, bytes, batches, trees, threads, little memory, shared rows.
+"""Matchers of JSON schemas, beside what all promise: explanations, batches, threads, little memory, shared rows, long texts.
 
 The masks themselves are tried out in test_json_masks.py.
 """
@@ -16,24 +16,10 @@ import grammarlm as gl
 from grammarlm.layout.json import Store
 from tests.internals import epoch_of
 from tests.laws.laws import allowed_ids
-from tests.masks.machines.json.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, case, vocabulary
+from tests.masks.machines.json.json_cases import ANY, CASES, LONGEST, SOME, STOP, TOKENS, VOCAB, case
 from tests.real_data import FOLDER, needs_data
 
-VOCAB = vocabulary()
 IDS = {text: token for token, text in reversed(list(enumerate(TOKENS[:STOP])))}
-LONGEST = max(map(len, IDS))
-SOME = [
-    "declared",
-    "patterns of keys",
-    "prefixItems",
-    "anyOf",
-    "enum",
-    "bounds",
-    "recursion",
-    "lengths",
-    "flexible",
-    "more than 62 keys",
-]
 LITTLE = gl.Limits(max_bytes=1 << 17)
 
 
@@ -66,81 +52,6 @@ def masks_along(constraint: gl.Constraint, path: list[int]) -> list[bytes]:
         seen.append(row(matcher))
         assert matcher.advance(token)
     return [*seen, row(matcher)]
-
-
-@pytest.mark.parametrize("name", SOME)
-def test_going_back_and_forks(name: str) -> None:
-    for path in paths(name):
-        expected = masks_along(CASES[name].compiled(), path)
-        matcher, forks = CASES[name].compiled().matcher(), []
-        for token in path:
-            forks.append(matcher.fork())
-            assert matcher.advance(token)
-        assert matcher.advance(OTHER_STOP)
-        assert matcher.is_finished
-        assert allowed_ids(matcher, VOCAB) == {STOP, OTHER_STOP}
-        assert not any(matcher.advance(token) for token in range(VOCAB.size))
-        matcher.rollback(1)
-        for place in reversed(range(len(path))):
-            assert row(matcher) == expected[place + 1]
-            matcher.rollback(1)
-        assert row(matcher) == expected[0]
-        with pytest.raises(ValueError, match="rollback"):
-            matcher.rollback(1)
-        for place, fork in enumerate(forks):  # each from its own place to the end, the others unmoved
-            assert row(fork) == expected[place]
-            assert fork.validate([*path[place:], STOP, STOP]) == len(path) - place + 1
-            assert all(fork.advance(token) for token in path[place:])
-            assert row(fork) == expected[-1]
-            assert fork.is_accepting
-            fork.reset()
-            assert row(fork) == expected[0]
-
-
-@pytest.mark.parametrize("name", SOME)
-def test_bytes_are_tokens(name: str) -> None:
-    """A text read at once, in pieces or byte by byte leads to the same mask; what cannot follow changes nothing."""
-    for text in CASES[name].texts:
-        data, rng = text.encode(), random.Random(text)
-        one, other, single = (CASES[name].compiled().matcher() for _ in range(3))
-        at = 0
-        while at < len(data):
-            end = rng.randint(at + 1, len(data))
-            assert one.advance_bytes(data[at:end])
-            assert all(other.advance(byte) for byte in data[at:end])
-            assert all(single.advance_bytes(bytes([byte])) for byte in data[at:end])
-            before = row(one)
-            assert before == row(other) == row(single)
-            for wrong in (b"\xff", b"\x00", data[at:end] + b"\x01"):
-                assert not one.advance_bytes(wrong)
-            assert one.advance_bytes(b"")
-            one.rollback(1)
-            assert row(one) == before
-            at = end
-        assert one.is_accepting
-        assert other.is_accepting
-
-
-def test_snapshots() -> None:
-    for name in SOME:
-        constraint = CASES[name].compiled()
-        for path in paths(name):
-            matcher = constraint.matcher()
-            for token in [*path, STOP]:
-                again = constraint.restore(matcher.snapshot())
-                assert row(again) == row(matcher)
-                assert again.is_accepting is matcher.is_accepting
-                assert matcher.advance(token)
-                assert again.advance(token)
-            assert constraint.restore(matcher.snapshot()).is_finished
-
-
-def test_saved_constraints() -> None:
-    for name in SOME:
-        constraint = CASES[name].compiled()
-        again = gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB)
-        for path in paths(name):
-            assert masks_along(again, path) == masks_along(constraint, path)
 
 
 def test_reasons() -> None:
@@ -185,43 +96,6 @@ def test_a_batch_is_its_rows(threads: int | None) -> None:
     gl.fill_masks(many, mask, threads=threads)
     for place, matcher in enumerate(many):
         assert mask[place].tobytes() == (row(matcher) if matcher else b"\xff" * mask[place].nbytes)
-
-
-@pytest.mark.parametrize("name", SOME)
-def test_a_tree_is_its_branches(name: str) -> None:
-    """Nodes from two texts and some that are refused; each row is that of the path replayed."""
-    rng, constraint, tokens, parents = random.Random(name), CASES[name].compiled(), [], []
-    for path in paths(name):
-        parent = -1
-        for token in path[:8]:
-            tokens += [token, rng.randrange(VOCAB.size)]
-            parents += [parent, parent]
-            parent = len(tokens) - 2
-    matcher = constraint.matcher()
-    mask = gl.allocate_mask(len(tokens) + 1, VOCAB.size)
-    gl.fill_tree(matcher, tokens, parents, mask)
-    assert mask[0].tobytes() == row(constraint.matcher()) == row(matcher)
-    for node in range(len(tokens)):
-        path, at = [], node
-        while at >= 0:
-            path.insert(0, tokens[at])
-            at = parents[at]
-        again = constraint.matcher()
-        taken = all(again.advance(token) for token in path)
-        assert mask[node + 1].tobytes() == (row(again) if taken else bytes(mask[node + 1].nbytes)), path
-
-
-def test_two_texts_turn_by_turn() -> None:
-    for name in SOME:
-        alone = [masks_along(CASES[name].compile(), path) for path in paths(name)]
-        constraint = CASES[name].compile()
-        matchers = [constraint.matcher() for _ in alone]
-        for place in range(max(map(len, alone))):
-            for matcher, path, expected in zip(matchers, paths(name), alone, strict=True):
-                if place < len(expected):
-                    assert row(matcher) == expected[place]
-                if place < len(path):
-                    assert matcher.advance(path[place])
 
 
 @pytest.mark.parametrize("name", [*SOME, "declared, any order", "any object", "contains"])

@@ -164,31 +164,6 @@ def test_many_masks(name, record_property):
     record_property("cases", sum(check_masks(name, 10, seed) for seed in range(1, 11)))
 
 
-def test_what_matchers_do():
-    constraint = gl.compile(GRAMMARS["calls"], VOCAB)
-    matcher = constraint.matcher()
-    for token in (b"think", b"<k>", b'["a"', b"]", b"</"):
-        assert matcher.advance(TOKENS.index(token))
-    fork, saved = matcher.fork(), matcher.snapshot()
-    assert matcher.advance_bytes(b"k>ab")
-    assert matcher.is_accepting
-    assert not fork.is_accepting
-    assert (
-        allowed(constraint.restore(saved))
-        == allowed(fork)
-        == {TOKENS.index(b"k"), TOKENS.index(b"k>")} | {t for t in allowed(fork) if TOKENS[t].startswith(b"k>")}
-    )
-    assert fork.forced_bytes() == b"k>"
-    matcher.rollback(1)
-    assert allowed(matcher) == allowed(fork)
-    assert "expected 'k'" in matcher.explain(TOKENS.index(b"ab"))
-    matcher.reset()
-    assert matcher.validate([TOKENS.index(b"think"), TOKENS.index(b"<k>"), TOKENS.index(b"<k>")]) == 2
-    again = gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB)
-    assert again.fingerprint == constraint.fingerprint
-    assert allowed(again.matcher()) == allowed(matcher)
-
-
 def test_the_report_speaks_of_all_parts():
     report = gl.compile(ORDER + gl.Regex(" ") + WORDS, VOCAB).report
     assert {line.keyword for line in report.keywords()} >= {"properties", "maxItems", "enum"}

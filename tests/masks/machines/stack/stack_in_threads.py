@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[4]
 THREADS = 8
 LITTLE = 4 << 20
 LEAST = 1 << 14
-GRAMMARS: dict[str, Callable[[], Any]] = {name: describe for name, (describe, _) in CASES.items()}
+GRAMMARS: dict[str, Callable[[], Any]] = {name: (lambda name=name: CASES[name]) for name in CASES}
 GRAMMARS |= {name: (lambda name=name: gl.Lark.library(name)) for name in ("json", "sqlite", "c", "go", "html", "yaml")}
 GRAMMARS["python"] = gl.Lark.python
 GRAMMARS["no two b in a row"] = lambda: gl.Gbnf(r'root ::= [ab]* "(" root ")" | "a"') & gl.Regex("(?s)(?!.*bb).*")

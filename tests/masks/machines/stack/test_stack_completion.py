@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from tests.corpus_files import raw
 from tests.internals import epoch_of, state_of
 from tests.laws.cfg_laws import single_bytes, spelling_tokens
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.laws import allowed_ids
+from tests.masks.machines.stack.stack_examples import TABLES
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle, ShortestTexts
 from tests.oracles.lark_oracle import LarkOracle
@@ -78,33 +80,7 @@ def test_no_text_is_shorter(name: str, notation: str) -> None:
     assert refused <= 2
 
 
-LEXED = {
-    "names and keywords": (
-        'start: ("if" NAME "then" start "fi" | NAME "=" NAME ";")+\nNAME: /[a-z]+/\n%ignore " "\n',
-        [b"", b"i", b"if", b"if ", b"if x", b"if xthen", b"if x then a", b"a=b;i", b"fi"],
-    ),
-    "numbers": (
-        'start: NUMBER ("," NUMBER)* | NUMBER NUMBER "!"\nNUMBER: /[0-9]+(\\.[0-9]+)?/\n%ignore / +/\n',
-        [b"", b"1.", b"1 ", b"1 2", b"12,3.", b"1.5 2."],
-    ),
-    "comments": (
-        'start: "{" (NAME start)* "}" | "let" NAME NAME\nNAME: /[a-z]+/\n%ignore /\\/\\*([^*]|\\*[^\\/])*\\*\\//\n%ignore "\\n"\n',
-        [b"", b"{a", b"{a{", b"let", b"le", b"{a /*", b"{a/* *", b"let/**/x", b"letx"],
-    ),
-    "strings": (
-        'start: pair+\npair: STRING ":" (STRING | "[" STRING* "]")\nSTRING: /"([^"\\\\\\n]|\\\\.)*"/\n%ignore " "\n',
-        [b"", b'"', b'"a\\', b'"a": [', b'"a": ["x" "', b'"a":"b"'],
-    ),
-    "left and right recursion": (
-        'start: e\n?e: e "+" t | t\n?t: f "^" t | f\nf: "(" e ")" | "-" f | NAME | NAME "(" e ("," e)* ")"\nNAME: /[a-z]+/\n',
-        [b"", b"(", b"((a+b)^", b"f(a,(b", b"-", b"a+"],
-    ),
-    "not LALR": ('start: a "c" "d" | b "c" "e"\na: "q"\nb: "q"\n%ignore " "\n', [b"", b"q", b"q c", b"qc "]),
-    "blanks are asked for": (
-        'start: A A B | "x" start "x"\nA: /a+/\nB: /b+|a+b/\n%ignore /[ \\t]+/\n',
-        [b"", b"a", b"aa ", b"xxa a", b"x"],
-    ),
-}
+LEXED = {case["name"]: (case["grammar"], [raw(text) for text in case["beginnings"]]) for case in TABLES["completed"]}
 
 
 @pytest.mark.parametrize("case", LEXED)

@@ -16,7 +16,7 @@ from tests.internals import GRAMMAR_MAGIC, GRAMMAR_VERSION
 from tests.laws import vocabularies
 from tests.laws.cfg_laws import CfgTokenOracle, bounds, budgeted_text
 from tests.laws.laws import allowed_ids
-from tests.masks.machines.stack.stack_examples import ARITHMETIC, C_LIKE, KEYWORDS, TWO_AHEAD
+from tests.masks.machines.stack.stack_examples import CASES
 from tests.masks.saved.damaged_files import damaged
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle
@@ -35,10 +35,7 @@ GRAMMARS: dict[str, Grammar] = {
     "ebnf": gl.Ebnf('main ::= "x" | "[" main ("," main)* "]" | Regex("b+a?")', start="main"),
     "gbnf beside others": gl.Gbnf('root ::= "(" root ")" | "1"') + gl.Regex("a+|b") | gl.Choices(["ab", "é"]),
     "gbnf within limits": gl.Gbnf('root ::= "a" root "b" | "1"') & gl.Regex("(a|b|1){0,9}"),
-    "arithmetic": gl.Lark(ARITHMETIC),
-    "c-like": gl.Lark(C_LIKE),
-    "keywords": gl.Lark(KEYWORDS),
-    "not LALR": gl.Lark(TWO_AHEAD),
+    **{name: CASES[name] for name in ("arithmetic", "c-like", "keywords", "not LALR")},
     "indented": gl.Lark(INDENTED, indent=gl.Indent()),
 }
 # lark takes ten times as long to read a grammar as the readers of the package take.
@@ -117,7 +114,7 @@ def check_laws(constraint: gl.Constraint, rng: random.Random) -> str:
         if token in VOCAB.stop_ids:
             break
         assert matcher.advance(token)
-    texts = [budgeted_text(again, again.matcher().min_tokens_left + more, [], TOKENS, rng) for more in (0, 4)]
+    texts = [budgeted_text(again, again.matcher().min_tokens_left + more, [], rng) for more in (0, 4)]
     for text in texts:
         reader = constraint.matcher()
         assert reader.advance_bytes(text), text

@@ -163,7 +163,7 @@ def test_a_text_of_many_ways_ends_within_its_budget() -> None:
     assert 2 ** (40 // 2) > WIDEST > WIDE
     assert matcher.min_tokens_left == 20
     for more in range(3):
-        text = budgeted_text(constraint, 60 + more, letters, VOCABULARIES["bytes"], random.Random(more))
+        text = budgeted_text(constraint, 60 + more, letters, random.Random(more))
         assert weight(text) == 0
         assert can_be_read(text)
 
@@ -173,11 +173,24 @@ TANGLED = 'root ::= "b" | root x "aa" | root\nx ::= z\nz ::= ("" | "ba"){2,} | z
 LONG = b"babaabbaabaabbababbbbaabbabaabbbaaababbbaaababaabbabbabaabbaabaababababaabaababbbaaababababababbbaab"
 
 
-def test_unions_are_remembered_from_letter_to_letter() -> None:
+LETTERS = b"a" * 40  # read in as many ways as there are texts
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text"),
+    [
+        (gl.Ebnf(TANGLED), LONG),
+        (gl.Gbnf('root ::= "a" root "b" | "aa" root "c" | "a"'), LETTERS),
+        (gl.Gbnf('root ::= root root | "a" root "b" | "a"'), LETTERS),
+        (gl.Gbnf('root ::= x x | "a" | root root\nx ::= "a" x | root'), LETTERS),
+    ],
+    ids=str,
+)
+def test_unions_are_remembered_from_letter_to_letter(grammar: "gl.Gbnf | gl.Ebnf", text: bytes) -> None:
     """Were they not, the work would double with each letter, and there is a limit to that."""
-    matcher, oracle = gl.compile(gl.Ebnf(TANGLED), BYTES).matcher(), CfgOracle(gl.Ebnf(TANGLED).rules(lambda: None))
+    matcher, oracle = gl.compile(grammar, BYTES).matcher(), CfgOracle(grammar.rules(lambda: None))
     state, tokens = oracle.start, VOCABULARIES["bytes"].tokens[:256]
-    for place, byte in enumerate(LONG):
+    for place, byte in enumerate(text):
         if place % 10 == 0:
             assert allowed_ids(matcher, BYTES) - {STOP} == {
                 token for token, data in enumerate(tokens) if oracle.read(state, data) is not None

@@ -1,17 +1,15 @@
 """What every constraint offers, for items that must differ: forks, snapshots, saving, batches, parts, explanations, full epochs."""
 
 import json
-import pickle
 import random
 import tracemalloc
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
 from tests.laws.json_laws import accepts
 from tests.laws.laws import allowed_ids
-from tests.masks.machines.json.distinct.distinct_cases import SCHEMAS, VOCAB, array
+from tests.masks.machines.json.distinct.distinct_cases import SCHEMAS, VOCAB
 from tests.oracles.json_spellings import usual_spellings
 from tests.real_data import MASKBENCH, SUITE, needs_data, real_vocabulary
 
@@ -26,41 +24,6 @@ def begun(schema: object = SCHEMAS["objects that need a key"]) -> gl.Matcher:
     return matcher
 
 
-def test_forks_rollbacks_and_snapshots_know_the_items() -> None:
-    matcher = begun()
-    fork, copy = matcher.fork(), pickle.loads(pickle.dumps(matcher))
-    for other in (matcher, fork, copy):
-        assert not other.advance_bytes(b"}")
-        assert other.advance_bytes(b"0}]")
-        assert other.is_accepting
-        other.rollback(1)
-        assert not other.advance_bytes(b"}")
-        assert allowed_ids(other, VOCAB) == allowed_ids(matcher, VOCAB)
-
-
-def test_a_saved_constraint_refuses_the_same() -> None:
-    constraint = gl.compile(gl.JsonSchema(SCHEMAS["anything"]), VOCAB)
-    saved = gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB)
-    assert not accepts(saved.matcher(), b"[{},{}]")
-    assert accepts(saved.matcher(), b"[{},[]]")
-
-
-def test_a_batch_has_the_masks_of_its_matchers() -> None:
-    matchers = [
-        begun(),
-        gl.compile(gl.JsonSchema(SCHEMAS["anything"]), VOCAB).matcher(),
-        None,
-        begun(SCHEMAS["objects"]),
-    ]
-    mask = gl.allocate_mask(len(matchers), VOCAB.size)
-    gl.fill_masks(matchers, mask)
-    for row, matcher in enumerate(matchers):
-        alone = gl.allocate_mask(1, VOCAB.size)
-        if matcher is not None:
-            matcher.fill_mask(alone)
-            assert np.array_equal(alone[0], mask[row])
-
-
 def test_refusals_say_why() -> None:
     matcher = begun(SCHEMAS["objects"])
     assert "uniqueItems" in matcher.explain(ord("}"))
@@ -68,8 +31,10 @@ def test_refusals_say_why() -> None:
 
 
 def test_what_must_come_is_forced() -> None:
-    schema = array({"type": "array", "items": {"const": "x"}}, minItems=2, maxItems=2)
-    matcher = gl.compile(gl.JsonSchema(schema, whitespace="compact", spelling="plain"), VOCAB).matcher()
+    schema = {"items": {"type": "array", "items": {"const": "x"}}, "minItems": 2, "maxItems": 2}
+    matcher = gl.compile(
+        gl.JsonSchema({"type": "array", "uniqueItems": True, **schema}, whitespace="compact", spelling="plain"), VOCAB
+    ).matcher()
     assert matcher.advance_bytes(b"[[],[")
     assert matcher.forced_bytes() == b'"x"'
 
@@ -131,7 +96,8 @@ LONG_TEXTS = {
 def test_memory_and_work_grow_with_the_text(name: str, count: int) -> None:
     """Each step kept a copy of what had been read, and asked every earlier item whether it could come again: 3,000 items took 75
     seconds, a string of 100,000 bytes gigabytes."""
-    constraint = gl.compile(gl.JsonSchema(array({"type": ["object", "array"]}), property_order="any"), BYTES)
+    schema = {"type": "array", "uniqueItems": True, "items": {"type": ["object", "array"]}}
+    constraint = gl.compile(gl.JsonSchema(schema, property_order="any"), BYTES)
     matcher, text = constraint.matcher(), LONG_TEXTS[name](count)
     tracemalloc.start()
     try:

@@ -4,37 +4,17 @@ each against an oracle that shares no code."""
 import itertools
 import json
 import random
-from collections import Counter
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 import grammarlm as gl
+from tests.corpus_files import raw
+from tests.laws.cfg_laws import budgeted_text
 from tests.laws.json_laws import accepts, check_schema, check_walks, check_whole_masks, compiled
-from tests.laws.laws import allowed_ids
-from tests.masks.machines.json.distinct.distinct_cases import OPTIONS, REFUSED, SCHEMAS, VOCAB, array
-
-SPELLINGS: list[tuple[dict[str, Any], list[str], list[str]]] = [  # a schema, texts of it, and others
-    (
-        SCHEMAS["anything"],
-        ["[{},[]]", "[[1],[1,1]]", '["1",1,[1]]', '[{"a":1},{"a":2}]', '[{"a":1},{"b":1}]', "[[0],[[0]]]"],
-        [
-            "[{},{}]",
-            "[[1],[1.0]]",
-            '[{"a":1,"b":[]},{"b":[],"a":1}]',
-            '[{"a":1},{"\\u0061":10e-1}]',
-            '[{"a":"\\n"},{"a":"\\u000A"}]',
-        ],
-    ),
-    (
-        array({"type": "object"}),
-        ['[{"a":true},{"a":1}]', '[{"a":"1"},{"a":1}]', '[{"a":null},{}]'],
-        ['[{"a":0},{"a":-0.0}]', '[{"a":{"b":[1,2]}} , {"a" : { "b":[1.00, 20E-1] }}]', "[{} ,\n{\t}]"],
-    ),
-    (SCHEMAS["arrays"], ["[[1,2],[2,1]]", "[[],[0]]"], ["[[1,2],[1,2]]", "[[],[ ]]", "[[100],[1e2]]"]),
-    (SCHEMAS["differ or are few"], ["[{},{}]", "[{},[]]", '[{},{"a":1},{"b":1}]'], ['[{},{"a":1},{}]', "[{},{},{}]"]),
-]
+from tests.laws.promises import SPARE, check_promises, some_token_goes_nearer_to_the_end, wander
+from tests.masks.machines.json.distinct.distinct_cases import OPTIONS, REFUSED, SCHEMAS, TABLES, VOCAB
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(8, marks=pytest.mark.proof)])
@@ -47,38 +27,22 @@ def test_texts_and_walks_agree_with_the_oracle(name: str, count: int) -> None:
         assert check_walks(SCHEMAS[name], rng, VOCAB, count, **options)["compiled"]
 
 
-@pytest.mark.parametrize(("schema", "valid", "invalid"), SPELLINGS)
-def test_items_are_equal_in_any_spelling(schema: dict[str, Any], valid: list[str], invalid: list[str]) -> None:
+@pytest.mark.parametrize("case", TABLES["equal_items"], ids=lambda case: case["schema"])
+def test_items_are_equal_in_any_spelling(case: dict[str, Any]) -> None:
+    schema = json.loads(case["schema"])
     matcher, validator = compiled(schema, VOCAB).matcher(), Draft202012Validator(schema)
-    for text in valid + invalid:
-        assert validator.is_valid(json.loads(text)) is (text in valid)
-        assert accepts(matcher, text.encode()) is (text in valid), text
-
-
-# Small schemas over a few tokens: every mask on the way to every short text.
-WHOLE: dict[str, tuple[Any, list[bytes], int]] = {
-    "open": (array({"type": "object"}), [b"[", b"{", b"}", b'"a":1', b",", b"]", b"},{", b"{},{}"], 6),
-    "keys of a pattern": (
-        array({"type": "object", "patternProperties": {"^x": {"const": 1}}, "additionalProperties": False}),
-        [b"[", b"{", b"}", b'"x":1', b'"xx":1', b",", b"]", b"},{"],
-        6,
-    ),
-    "arrays": (
-        array({"type": "array", "items": {"const": True}}),
-        [b"[", b"]", b"true", b",", b"],[", b"[],[]", b"]]"],
-        7,
-    ),
-    "any": ({"type": "array", "uniqueItems": True}, [b"[", b"]", b"1", b",", b"{}", b"[],[]", b"],"], 7),
-}
+    for text in case["accepted"] + case["refused"]:
+        assert validator.is_valid(json.loads(text)) is (text in case["accepted"])
+        assert accepts(matcher, text.encode()) is (text in case["accepted"]), text
 
 
 @pytest.mark.parametrize("most", [4, pytest.param(7, marks=pytest.mark.proof)])
-@pytest.mark.parametrize("name", WHOLE)
-def test_whole_masks(name: str, most: int) -> None:
-    schema, pieces, longest = WHOLE[name]
-    outcomes: Counter[str] = check_whole_masks(
-        schema, pieces, min(most, longest), random.Random(name), whitespace="compact"
-    )
+@pytest.mark.parametrize("case", TABLES["whole"], ids=lambda case: case["name"])
+def test_whole_masks(case: dict[str, Any], most: int) -> None:
+    """Small schemas over a few tokens: every mask on the way to every short text."""
+    pieces, longest = [raw(piece) for piece in case["pieces"]], min(most, case["longest"])
+    rng = random.Random(case["name"])
+    outcomes = check_whole_masks(json.loads(case["schema"]), pieces, longest, rng, whitespace="compact")
     assert outcomes["bits"] > 50
 
 
@@ -102,41 +66,12 @@ def test_items_that_can_be_used_up_are_refused_by_name(name: str) -> None:
 
 @pytest.mark.parametrize("count", [1, pytest.param(10, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_every_state_can_be_ended(name: str, count: int) -> None:
-    """From each state of random walks: the mask is what advance takes, and the completion ends in a valid text."""
-    validator, rng = Draft202012Validator(SCHEMAS[name]), random.Random(name)
-    constraint = compiled(SCHEMAS[name], VOCAB)
-    for _ in range(count):
-        matcher, text = constraint.matcher(), b""
-        for _ in range(14 if count > 1 else 8):
-            allowed = allowed_ids(matcher, VOCAB) - set(VOCAB.stop_ids)
-            taken = {token for token in range(VOCAB.stop_ids[0]) if matcher.fork().advance(token)}
-            assert taken == allowed, text
-            end = ended(constraint, text)
-            assert validator.is_valid(json.loads(end)), end
-            if not allowed:
-                break
-            token = rng.choice(
-                [t for t in sorted(allowed) if VOCAB.token_bytes(t)[:1] not in b" \n\t\r"] or sorted(allowed)
-            )
-            assert matcher.advance(token)
-            text += VOCAB.token_bytes(token)
-
-
-def ended(constraint: gl.Constraint, text: bytes) -> bytes:
-    """A text that begins so, by a budget of what is needed."""
-    least = constraint.matcher()
-    assert least.advance_bytes(text)
-    most = least.min_tokens_left
-    matcher = constraint.matcher(max_tokens=len(text) + most + 40)
-    assert matcher.advance_bytes(text)
-    rng = random.Random(text)
-    closing = [VOCAB.token_bytes(t) for t in range(256)]
-    while not matcher.is_accepting:
-        allowed = sorted(allowed_ids(matcher, VOCAB))
-        assert allowed, text
-        best = [t for t in allowed if closing[t : t + 1] and closing[t] in (b"}", b"]", b'"')] or allowed
-        token = rng.choice(best if rng.random() < 0.9 else allowed)
-        assert matcher.advance(token), text
-        text += VOCAB.token_bytes(token)
-    return text
+def test_every_text_can_be_ended(name: str, count: int) -> None:
+    validator, constraint = Draft202012Validator(SCHEMAS[name]), compiled(SCHEMAS[name], VOCAB)
+    for seed in range(count):
+        rng = random.Random(f"{name} {seed}")
+        check_promises(constraint, rng)
+        for more in SPARE:
+            text = budgeted_text(constraint, constraint.matcher().min_tokens_left + more, [], rng)
+            assert validator.is_valid(json.loads(text)), text
+        some_token_goes_nearer_to_the_end(wander(constraint.matcher(), VOCAB, 8, rng), VOCAB)
