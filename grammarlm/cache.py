@@ -6,16 +6,12 @@ Files are keyed by content and written to a temporary name first, so two process
 import contextlib
 import functools
 import hashlib
-import io
 import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from .notices import warn
 from .version import version
@@ -23,7 +19,6 @@ from .version import version
 LOGGER = logging.getLogger("grammarlm.cache")
 PACKAGE = Path(__file__).parent
 UNWRITABLE: set[str] = set()  # cache folders that this process has warned about
-DIGEST = 32  # bytes before the arrays of a file
 
 
 @dataclass
@@ -87,36 +82,6 @@ def write_atomically(path: Path, content: bytes) -> bool:
                 os.unlink(temporary)
         tell_unwritable(error)
         return False
-
-
-def save_arrays(path: Path, key: str, arrays: Iterable[np.ndarray]) -> bool:
-    """Writes arrays, after a digest of the key and of all of them. False where writing fails."""
-    content = io.BytesIO()
-    for array in arrays:
-        np.save(content, array, allow_pickle=False)
-    return write_atomically(path, keyed_digest(key, content.getvalue()) + content.getvalue())
-
-
-def load_arrays(path: Path, key: str) -> list[np.ndarray] | None:
-    """What `save_arrays` wrote under this key; None where the file is missing, damaged or another's."""
-    try:
-        stored = path.read_bytes()
-        content, arrays = io.BytesIO(stored[DIGEST:]), []
-        if stored[:DIGEST] != keyed_digest(key, content.getvalue()):
-            raise ValueError("its digest is another")
-        while content.tell() < len(stored) - DIGEST:
-            arrays.append(np.load(content, allow_pickle=False))
-    except Exception as error:  # numpy's reader raises almost anything where somebody else wrote the file
-        log_read(path, error)
-        return None
-    log_read(path)
-    return arrays
-
-
-def keyed_digest(key: str, content: bytes) -> bytes:
-    digest = hashlib.blake2b(f"{key}\n".encode(), digest_size=DIGEST)
-    digest.update(content)
-    return digest.digest()
 
 
 def log_read(path: Path, error: Exception | None = None) -> None:

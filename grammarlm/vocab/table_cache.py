@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from grammarlm.cache import cache_folder, load_arrays, save_arrays
+from grammarlm.array_files import load_arrays, save_arrays
+from grammarlm.cache import cache_folder
 
 from .token_table import LARGEST_ID, TokenTable
 

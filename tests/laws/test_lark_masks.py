@@ -26,7 +26,7 @@ from tests.laws.lark_examples import HAND_WRITTEN
 from tests.laws.lark_mask_laws import NAMES, check, check_many, judged_mask
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import TokenList
-from tests.masks.machines.stack.test_stack_liveness import GRAMMARS, masks_allow_the_viable_bytes
+from tests.masks.machines.stack.viable_bytes import GRAMMARS, masks_allow_the_viable_bytes
 from tests.oracles.lark_oracle import LarkOracle, Witnesses
 
 

@@ -15,9 +15,9 @@ from tests.laws import cfg_vocabularies, vocabularies
 from tests.laws.json_laws import WALKED
 from tests.laws.promises import Accepts, check_budgets, check_promises, some_token_goes_nearer_to_the_end
 from tests.masks.machines.json import json_cases
+from tests.masks.machines.machine_examples import EXAMPLES
 from tests.masks.machines.stack import stack_examples
 from tests.masks.machines.stack.stack_examples import CASES, COMPILED, TABLES, made
-from tests.masks.machines.test_protocol import EXAMPLES
 from tests.oracles.any_grammar import accepts_of
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle

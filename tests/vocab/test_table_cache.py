@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.cache import keyed_digest, save_arrays, write_atomically
+from grammarlm.array_files import keyed_digest, save_arrays
+from grammarlm.cache import write_atomically
 from grammarlm.vocab import table_cache
 from grammarlm.vocab.token_table import TokenTable
 

@@ -16,7 +16,8 @@ from functools import cache
 
 import numpy as np
 
-from grammarlm.cache import cache_folder, load_arrays, save_arrays, sources_digest
+from grammarlm.array_files import load_arrays, save_arrays
+from grammarlm.cache import cache_folder, sources_digest
 
 
 def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tuple[int, ...]]:

@@ -16,57 +16,8 @@ from grammarlm.masks.runtime.limits import Clock
 from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.masks.token_facts import pack_ids, token_facts
 
+from .machine_examples import EXAMPLES, STOP, VOCAB
 from .machine_law import check_full, check_language, check_machine
-
-BYTES = [bytes([b]) for b in range(256)]
-TOKENS = [
-    *BYTES,
-    b"ab",
-    b"abc",
-    b"12",
-    b'{"',
-    b'":',
-    b'"}',
-    b"}}",
-    b"((",
-    b"))",
-    b", ",
-    b"true",
-    b"",
-    b"<item>",
-    b"</s>",
-]
-STOP, ITEM = len(TOKENS) - 1, len(TOKENS) - 2
-VOCAB = gl.Vocabulary(TOKENS, stop_ids=[STOP], special_ids=[STOP, ITEM], size=len(TOKENS) + 5)
-FEW = gl.Vocabulary([b"a", b"b", b"ab", b"cc", b"</s>"], stop_ids=[4], special_ids=[4])
-RECORD = {
-    "type": "object",
-    "properties": {"a": {"type": "integer"}, "b": {"type": "string", "maxLength": 3}},
-    "required": ["a"],
-}
-NESTED = {
-    "type": "array",
-    "items": {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "null"}, "maxItems": 2}]},
-}
-
-EXAMPLES = [
-    ("regular", gl.Regex("(ab)*c{2,3}|12"), VOCAB),
-    ("regular", gl.Choices(["abc", "abd", "x"]) + gl.Text(until="}}"), VOCAB),
-    ("regular", gl.Regex("(a|b)*cc"), FEW),
-    ("stack", gl.Lark('start: "(" start ")" start | "ab"?'), VOCAB),
-    ("stack", gl.Gbnf('root ::= "a" root "b" | "12"'), VOCAB),
-    ("stack", gl.Gbnf('root ::= "a" root "b" | "cc" | "ab"'), FEW),
-    ("stack", gl.Token("<item>") + gl.Gbnf('root ::= "(" root ")" | "a"'), VOCAB),
-    ("json", gl.JsonSchema(RECORD), VOCAB),
-    ("json", gl.JsonSchema(NESTED, whitespace="compact"), VOCAB),
-    ("json", gl.JsonSchema({"enum": [{"a": 1}, "ab", 12]}), VOCAB),
-    ("json", gl.JsonSchema({"type": "array", "uniqueItems": True, "items": RECORD}), VOCAB),
-    ("json", gl.JsonSchema({"type": "array", "uniqueItems": True, "items": {"type": ["array", "null"]}}), VOCAB),
-    ("items", gl.Tokens([[97, 98], [97, ITEM], [256]]), VOCAB),
-    ("items", gl.TokenList(gl.Tokens([[97], [98, 99]]), separator=", ", fewest=1, most=3), VOCAB),
-    ("parts", gl.Regex("ab*") + gl.JsonSchema({"type": "boolean"}) + "}}", VOCAB),
-    ("parts", "abc" + gl.Tokens([[97, 98], [ITEM]]), VOCAB),
-]
 
 
 @pytest.mark.parametrize(("machine", "grammar", "vocab"), EXAMPLES, ids=lambda value: repr(value)[:40])

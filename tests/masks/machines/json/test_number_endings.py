@@ -1,7 +1,6 @@
 """What ends a number near the end of a budget: it is there, it is short, and it is computed in a few steps."""
 
 import random
-import time
 from collections import Counter
 from itertools import product
 from typing import Any
@@ -141,13 +140,13 @@ def test_masks_near_the_end_of_a_budget_take_few_steps(multiple: int, monkeypatc
 
     monkeypatch.setattr(NumberEndings, "shortest", counted)
     assert constraint.matcher().min_tokens_left <= 7
-    matcher, rng, begun = constraint.matcher(max_tokens=9), random.Random(1), time.thread_time()
+    matcher, rng = constraint.matcher(max_tokens=9), random.Random(1)
     digits = [token for token in range(WALKED.size) if WALKED.token_bytes(token).isdigit()]
     while allowed := sorted(allowed_ids(matcher, WALKED) & set(digits)):
         matcher.advance(rng.choice(allowed))
         counts["masks"] += 1
     assert counts["masks"] >= 3
-    assert time.thread_time() - begun < 1e-3 * counts["looks"] + 0.05 * counts["masks"], counts
+    assert counts["looks"] < 50 * counts["masks"], counts
 
 
 def test_different_numbers_are_found_one_after_the_other() -> None:

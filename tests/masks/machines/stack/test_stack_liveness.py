@@ -19,40 +19,24 @@ from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.layout import stack as layout
 from grammarlm.masks.machines.stack.program import Thread
 from tests.internals import program_of
-from tests.laws.laws import allowed_ids
 from tests.masks.machines.stack import stack_examples
 from tests.masks.machines.stack.stack_examples import TABLES
+from tests.masks.machines.stack.viable_bytes import (
+    BYTES,
+    GRAMMARS,
+    LONGEST,
+    STOP,
+    allowed,
+    beginnings,
+    masks_allow_the_viable_bytes,
+)
 from tests.oracles.cfg_oracle import CfgOracle
 from tests.oracles.lark_oracle import LarkOracle
-
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
-STOP = 256
-
-# Beginnings of 7 characters, less so many as complete any viable one at most, are judged.
-GRAMMARS = {case["name"]: (case["grammar"], case["alphabet"], case["needed"]) for case in TABLES["alive"]}
-LONGEST = 7
 
 
 @cache
 def constraint(text: str) -> gl.Constraint:
     return gl.compile(gl.Lark(text), BYTES)
-
-
-@cache
-def beginnings(text: str, alphabet: str, longest: int = LONGEST) -> tuple[frozenset[str], frozenset[str]]:
-    """All texts up to that length that lark accepts, and all their beginnings: every string is tried."""
-    oracle = LarkOracle(text)
-    strings = ("".join(s) for n in range(longest + 1) for s in itertools.product(alphabet, repeat=n))
-    accepted = (
-        frozenset(filter(oracle.accepts, strings))
-        if len(alphabet) <= 4
-        else frozenset(oracle.enumerate_language(alphabet, longest))
-    )
-    return accepted, frozenset(t[:end] for t in accepted for end in range(len(t) + 1))
-
-
-def allowed(matcher: gl.Matcher) -> set[int]:
-    return allowed_ids(matcher, BYTES)
 
 
 ARE_LONG = ("star in comments", "brackets and names")  # shorter texts do not tell their beginnings apart
@@ -67,25 +51,6 @@ ARE_LONG = ("star in comments", "brackets and names")  # shorter texts do not te
 )
 def test_masks_allow_the_viable_bytes(name: str, longest: int) -> None:
     masks_allow_the_viable_bytes(constraint(GRAMMARS[name][0]), *GRAMMARS[name], longest)
-
-
-def masks_allow_the_viable_bytes(
-    constraint: gl.Constraint, text: str, alphabet: str, needed: int, longest: int
-) -> None:
-    accepted, viable = beginnings(text, alphabet, longest)
-    matcher, tried = constraint.matcher(), 0
-    for beginning in sorted(viable, key=len):
-        if len(beginning) + 1 + needed > longest:
-            break
-        assert matcher.advance_bytes(beginning.encode()) is True, beginning
-        following = allowed(matcher)
-        expected = {ord(character) for character in alphabet if beginning + character in viable}
-        assert {t for t in following if t != STOP and chr(t) in alphabet} == expected, beginning
-        assert (STOP in following) is (beginning in accepted), beginning
-        assert following, beginning
-        matcher.reset()
-        tried += 1
-    assert tried > 1
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
