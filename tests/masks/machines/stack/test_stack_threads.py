@@ -25,7 +25,7 @@ def test_eight_threads_with_4_mb(grammar: str) -> None:
 
 @pytest.mark.parametrize("grammar", ["nested", "no two b in a row"])
 def test_eight_threads_with_little_memory(grammar: str) -> None:
-    assert in_a_child(grammar, "merged", 30, None)["generations that a thread met"] > 1
+    assert in_a_child(grammar, "merged", 100, None)["generations that a thread met"] > 1
 
 
 @pytest.mark.proof
