@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import grammarlm as gl
 from grammarlm.cli import main
 
 
@@ -13,6 +14,20 @@ from grammarlm.cli import main
 def model_folder(model, tokenizer, tmp_path_factory):
     path = tmp_path_factory.mktemp("model")
     model.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module", name="masked_folder")
+def folder_of_a_masked_model(tmp_path_factory):
+    import torch
+    import transformers
+
+    path = tmp_path_factory.mktemp("bert")
+    tokenizer = gl.load_tiny()[1]
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(path)
     tokenizer.save_pretrained(path)
     return str(path)
 

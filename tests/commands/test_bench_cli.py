@@ -8,46 +8,11 @@ import pytest
 from grammarlm.bench import engines
 from grammarlm.bench.verdicts.figures import Figures, Ratios, Times
 from grammarlm.bench.verdicts.record import Verdicts
-from tests.commands.bench_cases import SCRIPTED, case_of, write_cases
+from tests.commands.bench_cases import SCRIPTED, case_of, scripted_cases, write_cases
 from tests.commands.command_line import call
 
 pytest.importorskip("transformers")
-
-
-CASES = {
-    "right": case_of({"allows": ['"a"', '"ab"']}, ("a", True), ("ab", True), ("b", False), ("abc", False)),
-    "accepts": case_of({"allows": ['"a"']}, ("a", False)),
-    "rejects": case_of({"allows": ['"a"']}, ("a", True), ("b", True), ([1], True)),
-    "both": case_of({"allows": ['"a"']}, ("b", True), ("a", False)),
-    "not the end": case_of({"allows": ["12"]}, (12, True), (1, True)),
-    "refuse": case_of({"does": "refuse"}, ("a", True)),
-    "rightly unsatisfiable": case_of({"does": "unsatisfiable"}, ("a", False)),
-    "wrongly unsatisfiable": case_of({"does": "unsatisfiable"}, ("a", False), ("b", True)),
-    "unsatisfiable without tests": case_of({"does": "unsatisfiable"}),
-    "compiles": case_of({}),
-    "hang": case_of({"does": "hang"}, ("a", True)),
-    "die": case_of({"does": "die"}, ("a", True)),
-    "eat": case_of({"does": "eat"}, ("a", True)),
-    "fault": case_of({"does": "fault"}, ("a", True)),
-    "fail in masks": case_of({"does": "fail in masks"}, ("a", True)),
-}
-OUTCOMES = {
-    "right": {"passing"},
-    "accepts": {"wrongly accepts"},
-    "rejects": {"wrongly rejects"},
-    "both": {"wrongly accepts", "wrongly rejects"},
-    "not the end": {"wrongly rejects"},
-    "refuse": {"refused"},
-    "rightly unsatisfiable": {"passing"},
-    "wrongly unsatisfiable": {"refused"},
-    "unsatisfiable without tests": {"refused"},
-    "compiles": {"passing"},
-    "hang": {"timeout"},
-    "die": {"crash"},
-    "eat": {"crash"},
-    "fault": {"crash"},
-    "fail in masks": {"crash"},
-}
+CASES, OUTCOMES = scripted_cases("maskbench")
 
 
 @pytest.fixture
@@ -135,27 +100,6 @@ def test_a_file_that_is_no_case_is_a_row(capsys, scripted, tmp_path, text, messa
     assert code == 0
     assert "| broken | 1 (50.00%) |" in re.sub(" +", " ", printed)
     assert f"broken: {folder / 'bad.json'}: {message}" in (out / "failing.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (("maskbench",), 2, "usage: grammarlm bench maskbench"),
-        ((), 2, "usage: grammarlm bench"),
-        (("maskbench", "{}", "--engines", "outline"), 2, "there are grammarlm, llguidance"),
-        (("maskbench", "{}", "--every", "0"), 2, "positive number"),
-        (("maskbench", "{}", "--limit", "soon"), 2, "--limit"),
-        (("maskbench", "{}/none"), 1, "there is no such folder"),
-        (("maskbench", "{}"), 1, "there are no .json files"),
-        (("maskbench", "{}", "--tokenizer", "{}"), 1, "there is no tokenizer.json"),
-        (("maskbench", "{}", "--engines", "no_such.module:Engine"), 1, "it takes MODULE:CLASS"),
-    ],
-)
-def test_wrong_usage_and_wrong_input(capsys, tmp_path, arguments, code, message) -> None:
-    found, out, err = call(capsys, "bench", *(argument.format(tmp_path) for argument in arguments))
-    assert (found, out) == (code, "")
-    assert message in err
-    assert "Traceback" not in err
 
 
 def test_a_missing_package_is_named(capsys, monkeypatch, tmp_path) -> None:

@@ -13,8 +13,9 @@ from grammarlm.bench.cases import Case
 from grammarlm.bench.generation.figures import Figures
 from grammarlm.bench.generation.record import Generated, Output
 from grammarlm.bench.generation.validation import VALID, Validate
-from tests.commands.bench_cases import SCRIPTED, case_of, records_of, write_cases
+from tests.commands.bench_cases import SCRIPTED, case_of, records_of, scripted_cases, write_cases
 from tests.commands.command_line import call
+from tests.corpus_files import tables
 
 pytest.importorskip("transformers")
 pytest.importorskip("jsonschema")
@@ -62,27 +63,7 @@ def test_a_scripted_model_under_the_real_engine(capsys, tmp_path) -> None:
     assert "let through, invalid (instance 1)" in failing or "invalid, let through (instance 1)" in failing
 
 
-CASES = {
-    "Github_easy---right": case_of({"allows": ['"a"', '"ab"']}, ("a", True), ("b", False)),
-    "Github_easy---over": case_of({"allows": ['"a"']}, ("b", True)),
-    "Github_easy---under": case_of({"allows": ['"a"', '"b"'], "enum": ["a"]}, ("b", False)),
-    "Github_hard---refuse": case_of({"does": "refuse"}, ("a", True)),
-    "Github_hard---hang": case_of({"does": "hang"}, ("a", True)),
-    "Github_hard---die": case_of({"does": "die"}, ("a", True)),
-    "Github_hard---eat": case_of({"does": "eat"}, ("a", True)),
-    "Github_hard---fail": case_of({"does": "fail in masks"}, ("a", True)),
-}
-OUTCOMES = {
-    "Github_easy---right": {"passing"},
-    "Github_easy---over": {"not reproduced"},
-    "Github_easy---under": {"let through", "invalid"},
-    "Github_hard---refuse": {"refused"},
-    "Github_hard---hang": {"timeout"},
-    "Github_hard---die": {"crash"},
-    "Github_hard---eat": {"crash"},
-    "Github_hard---fail": {"crash"},
-    "Github_ultra---broken": {"broken"},
-}
+CASES, OUTCOMES = scripted_cases("jsonschemabench")
 
 
 @pytest.fixture
@@ -107,7 +88,10 @@ def test_every_outcome_is_a_row(capsys, monkeypatch, scripted, tmp_path) -> None
     code, printed, _ = run(capsys, folder, out, *more)
     assert code == 0
     found = records_of(out / "scripted.jsonl")
-    assert {name: record.outcomes() for name, record in found.items()} == OUTCOMES
+    assert {name: record.outcomes() for name, record in found.items()} == {
+        **OUTCOMES,
+        "Github_ultra---broken": {"broken"},
+    }
     assert "SIGSEGV" in str(found["Github_hard---die"].crash)
     assert found["Github_hard---fail"].is_declared  # it was compiled
     assert "- starts badly: not measured: starts badly: the engine does not start" in printed
@@ -135,23 +119,6 @@ def test_the_embedded_model_with_examples(capsys, tmp_path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("more", "code", "message"),
-    [
-        (("--model", "/no/model"), 1, "there is no"),
-        (("--engines", "nobody"), 2, "there are grammarlm"),
-        (("--samples", "0"), 2, "positive number"),
-        (("--split", "/no/file"), 1, "/no/file"),
-    ],
-)
-def test_wrong_usage(capsys, tmp_path, more, code, message) -> None:
-    folder = write_cases(tmp_path / "data", REAL)
-    found, out, err = call(capsys, "bench", "jsonschemabench", str(folder), "--out", str(tmp_path / "out"), *more)
-    assert (found, out) == (code, "")
-    assert message in err
-    assert "Traceback" not in err
-
-
 def test_schemas_as_published(capsys, tmp_path) -> None:
     """Folders of bare schemas, and a file that names a part of them; no labels, so a scripted model has nothing to write."""
     for name in ("a", "b"):
@@ -169,29 +136,9 @@ def test_schemas_as_published(capsys, tmp_path) -> None:
 # ---------------------------------------------------------------- the parts
 
 
-@pytest.mark.parametrize(
-    ("schema", "text", "verdict"),
-    [
-        (PERSON, '{"name": "Ada", "age": 3}', "valid"),
-        (PERSON, '{"name": "Ada"}', "invalid at $: 'age' is a required property"),
-        (PERSON, '{"name": "Ada"', "not JSON"),
-        ({"format": "ipv4"}, '"1.2.3.256"', "invalid"),
-        ({"format": "uuid"}, '"nothing"', "invalid"),
-        ({"format": "date-time"}, '"2024-02-30T00:00:00Z"', "invalid"),
-        ({"format": "time"}, '"10:02:02-02:52"', "valid"),
-        ({"format": "time"}, '"10:02:02"', "invalid"),
-        ({"format": "date"}, '"0000-02-29"', "valid"),
-        ({"format": "date"}, '"0001-02-29"', "invalid"),
-        ({"format": "date-time"}, '"2024-12-31T23:59:60.5Z"', "valid"),
-        ({"format": "date-time"}, '"2024-12-31T23:60:60Z"', "invalid"),
-        ({"$schema": "http://json-schema.org/draft-04/schema#", "format": "color"}, '"none of it"', "valid"),
-        ({"$schema": "http://json-schema.org/draft-04/schema#", "exclusiveMinimum": True}, "2", "valid"),
-        ({"$ref": "http://nowhere.example/a.json"}, "1", "cannot be judged"),
-        ({"pattern": "("}, '"a"', "cannot be judged"),
-    ],
-)
-def test_verdicts(schema: Any, text: str, verdict: str) -> None:
-    found = Validate({}).run(Case("", content={"schema": schema}, texts=[text]), lambda record: None)
+@pytest.mark.parametrize(("schema", "text", "verdict"), tables("commands")["verdicts"])
+def test_verdicts(schema: str, text: str, verdict: str) -> None:
+    found = Validate({}).run(Case("", content={"schema": json.loads(schema)}, texts=[text]), lambda record: None)
     assert found.verdicts[0].startswith(verdict)
 
 

@@ -28,23 +28,6 @@ def test_a_report(capsys) -> None:
     assert "max_ms=10000" in out
 
 
-@pytest.mark.parametrize(
-    ("regex", "text", "message"),
-    [
-        ("(ab\n)+c", "ab\nabx", "--text, line 2, column 3 (byte 5 of 6): it is 'x'; expected '\\n'\nabx\n  ^\n"),
-        (
-            "a+b",
-            "aaa",
-            "--text, line 1, column 4 (byte 3 of 3): the text may not end here; expected 'a', 'b'\naaa\n   ^\n",
-        ),
-        ("aé+b", "aèb", "--text, line 1, column 2 (byte 2 of 4): it is 0xa8; expected 0xa9\naèb\n ^\n"),
-        ("é", "ée", "--text, line 1, column 2 (byte 2 of 3): it is 'e'; expected nothing\née\n ^\n"),
-    ],
-)
-def test_a_refused_text(capsys, regex, text, message) -> None:
-    assert call(capsys, "check", "--regex", regex, "--text", text) == (1, "", f"grammarlm: {message}")
-
-
 def test_texts_from_files_and_stdin(capsys, monkeypatch, tmp_path) -> None:
     file = tmp_path / "text"
     file.write_text("aab")
@@ -55,36 +38,6 @@ def test_texts_from_files_and_stdin(capsys, monkeypatch, tmp_path) -> None:
     grammar.write_text('start: "a" start "b" | "c"')
     assert call(capsys, "check", "--lark", str(grammar), "--text", "aacbb")[0] == 0
     assert call(capsys, "check", "--lark", str(grammar), "--text", "aacb")[0] == 1
-
-
-@pytest.mark.parametrize("command", ["check", "inspect"])
-def test_wrong_usage_and_wrong_input(capsys, monkeypatch, tmp_path, command) -> None:
-    for arguments in (
-        (),
-        ("--regex", "a", "--lark", "b"),
-        ("--regex", "a", "x", "y"),
-        ("--regex", "a", "x", "--text", "y"),
-        ("-", "-"),
-        ("{}", "--formats", "some"),
-    ):
-        code, out, err = call(capsys, command, *arguments)
-        assert (code, out) == (2, ""), arguments
-        assert f"usage: grammarlm {command}" in err
-    latin = tmp_path / "latin.lark"
-    latin.write_bytes(b'start: "\xe9"')
-    monkeypatch.setattr(sys, "stdin", None)
-    for arguments, message in (
-        (("--regex", "(a"), "line 1, column 1"),
-        (("--lark", str(tmp_path / "none")), "No such file"),
-        (("--lark", str(latin)), "the file is no UTF-8"),
-        (("--regex", "a", str(tmp_path / "none")), "No such file"),
-        (("--regex", "a", "-"), "stdin is closed"),
-        (("--regex", "a", "--text", "b"), "it is 'b'; expected 'a'\nb\n^\n"),
-    ):
-        code, out, err = call(capsys, command, *arguments)
-        assert (code, out) == (1, ""), arguments
-        assert message in err
-        assert err.startswith("grammarlm: ")
 
 
 def test_what_is_allowed_after_a_beginning(capsys) -> None:
@@ -127,16 +80,3 @@ def test_schemas(capsys, monkeypatch, tmp_path) -> None:
     assert call(capsys, "check", "-", "--text", '{"name": "Ada"}')[0] == 0
     assert call(capsys, "check", '{"format": "ipv4"}', "--text", '"x"')[0] == 1
     assert call(capsys, "check", '{"format": "ipv4"}', "--text", '"x"', "--formats", "annotation")[0] == 0
-
-
-def test_schemas_at_fault(capsys) -> None:
-    for schema, message in (
-        ('{"type": ', "line 1"),
-        ('{"type": "text"}', "/type"),
-        ('{"type": "integer", "minimum": 2, "maximum": 1}', "no value satisfies"),
-        ('{"$ref": "http://example.invalid/a"}', "example.invalid"),
-    ):
-        code, out, err = call(capsys, "check", schema)
-        assert (code, out) == (1, ""), schema
-        assert message in err
-        assert "Traceback" not in err

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from grammarlm.commands import jsonl
-from tests.commands.command_line import call_generate, model_folder, write  # noqa: F401
-from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
+from tests.commands.command_line import call_generate, write
 
 pytest.importorskip("torch")
 
@@ -198,7 +197,7 @@ def test_a_row_that_fails_takes_no_other_with_it(capsys, given, monkeypatch) -> 
 
     ask = generate.generate
 
-    def failing(model: Any, prompts: Any, **options: Any) -> Any:  # noqa: F811
+    def failing(model: Any, prompts: Any, **options: Any) -> Any:
         if "a hat" in prompts:
             raise RuntimeError("no memory for a hat")
         return ask(model, prompts, **options)
