@@ -5,8 +5,6 @@ import json
 import re
 import sys
 
-import pytest
-
 import grammarlm as gl
 from grammarlm.commands.refusal import bytes_alone, refused
 from tests.commands.command_line import call

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-import grammarlm as gl
 from grammarlm.decoding.systems import SAMPLERS
 from tests.commands.command_line import call, write
 
