@@ -304,6 +304,8 @@ class _Search(TerminalTexts):
             return False
         assert self.rivals is not None
         others, here = self.of.get(terminal, set()), self.rivals[terminal]
+        if any(self.lexer.terminals[of].ignored for of in others):  # a keyword of it is ignored with it
+            return False
         but = sum(1 << of for of in others)
         if not self.is_clear(terminal, here, but, text + gap):
             return False
