@@ -27,6 +27,15 @@ from grammarlm.grammars.regular.terms import Term
 class Grammar:
     """A description of a language."""
 
+    @property
+    def operands(self) -> tuple[Grammar, ...]:
+        """The grammars that this one is made of."""
+        return ()
+
+    def with_operands(self, operands: tuple[Grammar, ...]) -> Grammar:
+        """The same grammar, made of others."""
+        return self
+
     def language(self, algebra: Algebra) -> Term:
         """The byte strings of the language as a term; raises GrammarError where the description is invalid."""
         raise NotImplementedError(f"{type(self).__name__} has no language(algebra)")
@@ -126,6 +135,13 @@ class Combination(Grammar):
         self._sides, self._is_listed = tuple(found), True
         return self._sides
 
+    @property
+    def operands(self) -> tuple[Grammar, ...]:
+        return self.parts
+
+    def with_operands(self, operands: tuple[Grammar, ...]) -> Grammar:
+        return type(self)(operands)
+
     def saved(self) -> list[Any]:
         return [self.parts]
 
@@ -185,6 +201,15 @@ class Difference(Combination):
 
     def join(self, terms: list[Term], algebra: Algebra) -> Term:
         return algebra.both([terms[0], *(algebra.without(t) for t in terms[1:])])
+
+
+def as_grammar(part: Grammar | str, taker: str) -> Grammar:
+    """A part of another grammar: a string stands for itself; TypeError for anything else."""
+    if isinstance(part, str):
+        return Literal(part)
+    if not isinstance(part, Grammar):
+        check_grammar(part, taker)
+    return part
 
 
 def encode(text: str) -> bytes:

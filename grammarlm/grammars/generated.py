@@ -9,35 +9,38 @@ from __future__ import annotations
 
 from grammarlm.grammars.json_schema.schema import JsonSchema
 
-from .compose import Combination, Grammar
+from .compose import Grammar
+from .derived import Derived
 
 
 def as_generated(grammar: Grammar) -> Grammar:
     """The same grammar with its schemas' defaults for generation; the grammar itself if nothing changes."""
-    return _spelled(grammar, "natural")
+    return spelled(grammar, "natural")
 
 
 def as_filled(grammar: Grammar) -> Grammar:
     """The same with its schemas' defaults for canvases."""
-    return _spelled(grammar, "any")
+    return spelled(grammar, "any")
 
 
-def _spelled(grammar: Grammar, whitespace: str) -> Grammar:
+def spelled(grammar: Grammar, whitespace: str) -> Grammar:
     try:
-        return _as_generated(grammar, whitespace, {})
+        return _spelled(grammar, whitespace, {})
     except RecursionError:  # also too deep for compile, which reports it
         return grammar
 
 
-def _as_generated(grammar: Grammar, whitespace: str, made: dict[int, Grammar]) -> Grammar:
+def _spelled(grammar: Grammar, whitespace: str, made: dict[int, Grammar]) -> Grammar:
     """`made`: results by id, since one part may occur in 2^60 places."""
     if isinstance(grammar, JsonSchema):
         return grammar.as_generated(whitespace)
-    if not isinstance(grammar, Combination):
+    if isinstance(grammar, Derived):
+        return grammar.spelled(whitespace)
+    if not grammar.operands:
         return grammar
     known = made.get(id(grammar))
     if known is None:
-        parts = tuple(_as_generated(part, whitespace, made) for part in grammar.parts)
-        is_same = all(part is before for part, before in zip(parts, grammar.parts, strict=True))
-        known = made[id(grammar)] = grammar if is_same else type(grammar)(parts)
+        operands = tuple(_spelled(part, whitespace, made) for part in grammar.operands)
+        is_same = all(part is before for part, before in zip(operands, grammar.operands, strict=True))
+        known = made[id(grammar)] = grammar if is_same else grammar.with_operands(operands)
     return known

@@ -6,6 +6,7 @@ Regular parts become terms as usual; readers give rules for the others; the oper
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from grammarlm.grammars.compose import Choice, Combination, Grammar, Sequence
 from grammarlm.grammars.items.special_token import Token
@@ -14,9 +15,11 @@ from grammarlm.grammars.lark.lalr_states import Construct
 from grammarlm.grammars.lark.parser import LarkParser, lexeme, rules_over_lexemes
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import Term
+from grammarlm.grammars.repeat import Repeat
 
 from .pushdown import Entrance, Foreign, Known, Pushdown
 from .rules import Alternatives, Call, Node, Rules
+from .rules import Repeat as Times
 from .rules import Sequence as InOrder
 from .rules import Token as NamedToken
 from .top_level import refuse_nested, split
@@ -29,10 +32,9 @@ def needs_stack(grammar: Grammar) -> bool:
     waiting = [grammar]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Combination):
-            waiting += part.parts
-        elif isinstance(part, (Lark, Token)) or hasattr(part, "rules"):
+        if isinstance(part, (Lark, Token)) or hasattr(part, "rules"):
             return True
+        waiting += part.operands
     return False
 
 
@@ -43,12 +45,13 @@ class Assembly:
         self,
         grammar: Grammar,
         algebra: Algebra,
-        token_id: Callable[[str | int, int], int],
+        token_id: Callable[[str | int, int], int | None],
         construct: Construct,
         max_depth: int,
         tick: Callable[[], None],
     ):
-        """`token_id` maps a special token's name and its position in the grammar to its id; `construct`: see `read_lark`."""
+        """`token_id` maps a special token's name and its position in the grammar to its id, None: it is text; `construct`: see
+        `read_lark`."""
         self.algebra, self.construct, self.max_depth, self.tick = algebra, construct, max_depth, tick
         self.machine = Pushdown(algebra, tick, token_id)
         self.parsers: list[LarkParser] = []
@@ -68,6 +71,8 @@ class Assembly:
             return InOrder(nodes) if isinstance(part, Sequence) else Alternatives(nodes)  # type: ignore[arg-type]
         if isinstance(part, Combination):
             raise refuse_nested(part)
+        if isinstance(part, Repeat):
+            return self._repeat(part)
         if isinstance(part, Token):
             return NamedToken(part.name, 0)
         if part in self._entrances:  # the same grammar twice
@@ -86,6 +91,15 @@ class Assembly:
             rules = part.rules(self.tick)  # type: ignore[attr-defined]
         self.machine.add_rules(self._parts, rules.bodies)
         return Call((self._parts, rules.start), 0)  # type: ignore[arg-type]
+
+    def _repeat(self, part: Repeat) -> Node:
+        body: Any = self._node_of(part.part)
+        if part.separator is None:
+            return Times(body, part.min, part.max)
+        further = InOrder((self._node_of(part.separator), body))  # type: ignore[arg-type]
+        most = None if part.max is None else max(part.max - 1, 0)
+        some = InOrder((body, Times(further, max(part.min - 1, 0), most)))
+        return Times(some, min(part.min, 1), 0 if part.max == 0 else 1)
 
     def _rules_over_lexemes(self, parser: LarkParser) -> Rules:
         assert parser.productions is not None

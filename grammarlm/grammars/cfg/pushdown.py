@@ -93,7 +93,7 @@ class RuleFacts:
 class Pushdown:
     """The rules of all parts of a grammar; `solve` turns them into terms."""
 
-    def __init__(self, algebra: Algebra, tick: Callable[[], None], token_id: Callable[[str | int, int], int]):
+    def __init__(self, algebra: Algebra, tick: Callable[[], None], token_id: Callable[[str | int, int], int | None]):
         self.algebra, self.tick, self.token_id = algebra, tick, token_id
         self.rules: dict[Key, RuleFacts] = {}
         self.foreign: dict[Key, object] = {}
@@ -314,7 +314,7 @@ class Pushdown:
             elif kind is Foreign:
                 values.append(self._call(node.key))
             elif kind is Token:
-                values.append(self._call(("token", self._token(node))))
+                values.append(self._token(node))
             else:
                 values.append(self._term_of_leaf(node))
         facts.term = values[-1]
@@ -328,11 +328,13 @@ class Pushdown:
         others = [term for part, term in zip(node.parts, terms, strict=True) if type(part) is not Text]
         return self.algebra.alt([self.algebra.words(words), *others])
 
-    def _token(self, node: Token) -> int:
+    def _token(self, node: Token) -> Term:
         """The token's id: one letter, whatever names it has."""
         token = self.token_id(node.name, node.position)
+        if token is None:
+            return self.algebra.word(str(node.name).encode(errors="replace"))
         self.tokens[token] = None
-        return token
+        return self._call(("token", token))
 
     def _called(self, facts: RuleFacts) -> Term:
         if facts.derives == NO_TEXT:

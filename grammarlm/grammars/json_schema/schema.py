@@ -15,7 +15,7 @@ import json
 import marshal
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature, brief, caret, shorten, suggesting
@@ -38,6 +38,7 @@ SPELLINGS = ("any", "plain")
 EXTRAS = ("allow", "forbid")
 UNKNOWN = ("warn", "refuse")
 SMALL = 1 << 16  # most bytes of a small schema
+MOST_REMEMBERED = 1 << 14  # most bytes of a schema whose digest is kept
 
 
 class JsonSchema(Grammar):
@@ -166,17 +167,18 @@ class JsonSchema(Grammar):
     def digest(self) -> bytes:
         """Equal for equivalent grammars, whether given as text or dicts; the same in any process."""
         source, registry = self._source, self._registry or {}
+        options = tuple(getattr(self, name) for name in self.SAVED if name not in ("schema", "registry"))
+        is_plain = self._registry is None and self.extra != "forbid" and isinstance(source, (str, bytes))
+        if is_plain and len(source) <= MOST_REMEMBERED:
+            return _digest_of(source, options)
         try:
-            if self.extra == "forbid" or self.python_type is not None:
-                schema = self.document()
-            else:
-                schema = parsed(source) if isinstance(source, str) else thawed(source)
+            is_ours = self.extra == "forbid" or self.python_type is not None
+            schema = self.document() if is_ours else _content_of(source)
         except GrammarError:  # no JSON, or nested too deeply: compile reports it
             schema = str(source)
         documents = [[uri, digest_of(thawed(registry[uri]))] for uri in sorted(registry)]
         known = None if self._registry is None else documents
-        options = [getattr(self, name) for name in self.SAVED if name not in ("schema", "registry")]
-        return bytes.fromhex(digest_of([schema, known, options]))
+        return bytes.fromhex(digest_of([schema, known, list(options)]))
 
     def language(self, algebra: Algebra) -> Term:
         raise UnsupportedFeature(
@@ -218,6 +220,20 @@ class JsonSchema(Grammar):
         return f"JsonSchema({brief(kind, 120) if kind is not None else shown(thawed(source), 120)})"
 
 
+def _content_of(source: Any) -> Any:
+    """The schema; its text where that is no JSON, or nested too deeply: compile reports it."""
+    try:
+        return parsed(source) if isinstance(source, str) else thawed(source)
+    except GrammarError:
+        return str(source)
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(source: str | bytes, options: tuple[Any, ...]) -> bytes:
+    """Of a schema without documents: a server gets the same ones with each request."""
+    return bytes.fromhex(digest_of([_content_of(source), None, list(options)]))
+
+
 def checked_order(given: Any) -> str | tuple[str, ...]:
     """A value of property_order."""
     if isinstance(given, str) and given in ORDERS:
@@ -250,18 +266,19 @@ def thawed(value: Any) -> Any:
     return marshal.loads(value) if isinstance(value, bytes) else copied(value)
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str, what: str = "schema") -> Any:
     """JSON text as Python data; fractions keep all their digits, and so do whole numbers that Python's int() refuses."""
     try:
         return json.loads(text, parse_float=_decimal, parse_int=_whole, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise GrammarError(
-            f"the schema is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n"
-            f"{caret(text, error.pos)}{_path_hint(text)}",
+            f"the {what} is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n"
+            f"{caret(text, error.pos)}{_path_hint(text) if what == 'schema' else ''}",
             position=error.pos,
         ) from None
     except RecursionError:
-        raise LimitExceeded("the schema's JSON text is nested too deeply; hand it in as a dict") from None
+        instead = "hand it in as a dict" if what == "schema" else "flatten it"
+        raise LimitExceeded(f"the {what}'s JSON text is nested too deeply; {instead}") from None
 
 
 def _path_hint(text: str) -> str:
