@@ -30,9 +30,11 @@ def allocate_mask(batch: int, size: int) -> np.ndarray:
 def ids_of(row: np.ndarray) -> np.ndarray:
     """The ids that a row allows, in order."""
     words = np.flatnonzero(row)
-    bits = np.unpackbits(row[words].view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
-    at, bit = np.nonzero(bits)
-    return words[at] * 32 + bit
+    if 2 * len(words) > len(row):
+        return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little").view(bool))
+    at = np.flatnonzero(np.unpackbits(row[words].view(np.uint8), bitorder="little").view(bool))
+    found: np.ndarray = words[at >> 5] * 32 + (at & 31)
+    return found
 
 
 def only_bit(row: np.ndarray) -> int | None:

@@ -109,6 +109,9 @@ class Bordered(Protocol):
 
     has_table: bool = False  # are transitions in a table that kernels walk (machines/regular/epoch.py)?
     writes_json: bool = False  # are its texts JSON values? Then `closing` says how far they are from their end
+    has_tags: bool = (
+        False  # are its texts parts with fixed texts between them, so that it pays to look for what is forced?
+    )
 
     def next_bytes(self: Epoch, state: int) -> np.ndarray:
         """bool [256]: which bytes can come next; read from the row where each byte is a token."""

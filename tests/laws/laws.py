@@ -136,7 +136,8 @@ def choose_bytes(token_oracle: TokenOracle, here: Position, rng: random.Random) 
     """The bytes of a few allowed tokens, sometimes cut: mostly acceptable, sometimes inside a character."""
     data, state = b"", here.state
     for _ in range(rng.randint(1, 3)):
-        moves = {t: s for t, s in token_oracle.moves(state).items() if token_oracle.completable(s)}
+        after = ((t, s) for t, s in token_oracle.moves(state).items() if t in token_oracle.texts)
+        moves = {token: target for token, target in after if token_oracle.completable(target)}
         if not moves:
             break
         token = rng.choice(sorted(moves))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.explain import shown
+from grammarlm.masks.messages.explain import shown
 from tests.internals import epoch_of
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids

@@ -38,6 +38,7 @@ class CompletionCosts:
         self._last: tuple[int, list[int] | None] | None = (
             None  # a state and its plan: a step asks for it, and then its row
         )
+        self._looked_at: tuple[int, np.ndarray, np.ndarray] | None = None  # a state, its tokens, and U after each
 
     def fewest(self, epoch: Epoch, state: int) -> int:
         """U: this many tokens are enough to end the text; INFINITE where they are too many to be written down."""
@@ -84,18 +85,24 @@ class CompletionCosts:
             self.most_after[state] = _limit(epoch, state)
         if left > self.most_after[state]:
             return epoch.row(state)
-        ids, targets = tokens_and_targets(epoch, state)
-        enough = np.zeros(int(targets.max(initial=0)) + 1, np.int64)
-        enough[targets] = 1
-        for target in np.flatnonzero(enough).tolist():
-            enough[target] = self.fewest(epoch, target)
-        needed = enough[targets]
+        if self._looked_at is None or self._looked_at[0] != state:  # near its end a text often stays in one state
+            ids, targets = tokens_and_targets(epoch, state)
+            self._looked_at = state, ids, self._needed(epoch, targets)
+        _, ids, needed = self._looked_at
         self.most_after[state] = int(needed.max(initial=0))
         if left > self.most_after[state]:
             return epoch.row(state)
         facts = epoch.program.facts
         row = pack_ids(ids[needed < left], len(facts.stop_row))
         return row | facts.stop_row if epoch.accepting[state] else row
+
+    def _needed(self, epoch: Epoch, targets: np.ndarray) -> np.ndarray:
+        """U of each state."""
+        enough = np.zeros(int(targets.max(initial=0)) + 1, np.int64)
+        enough[targets] = 1
+        for target in np.flatnonzero(enough).tolist():
+            enough[target] = self.fewest(epoch, target)
+        return enough[targets]
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
         """After so many steps, whatever they read, `left` tokens are still enough; 0 where it is not known. Asked where the program

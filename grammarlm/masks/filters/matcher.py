@@ -97,6 +97,11 @@ class FilteredMatcher(Matcher):
         is_narrowed = self._constraint._canonical is not None or not self._is_far()
         return None if is_narrowed else super()._known_row()
 
+    def _fill_known(self, array: np.ndarray, row: int) -> bool | None:
+        if self._constraint._canonical is None and (self._head[4][2] > 0 or self._is_far()):
+            return super()._fill_known(array, row)
+        return None
+
     def _row(self) -> np.ndarray:
         bits = self._affordable_row()
         narrowed = self._canonical_of(bits)

@@ -16,8 +16,8 @@ from grammarlm.grammars.cfg.assembly import needs_stack
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import ITEMS, has_parts
-from grammarlm.masks import empty_parts
 from grammarlm.masks.automaton import Automaton
+from grammarlm.masks.messages import empty_parts
 from grammarlm.masks.report import Report
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.token_facts import ALL_BYTES, token_facts

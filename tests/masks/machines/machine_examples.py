@@ -50,4 +50,6 @@ EXAMPLES = [
     ("items", gl.TokenList(gl.Tokens([[97], [98, 99]]), separator=", ", fewest=1, most=3), VOCAB),
     ("parts", gl.Regex("ab*") + gl.JsonSchema({"type": "boolean"}) + "}}", VOCAB),
     ("parts", "abc" + gl.Tokens([[97, 98], [ITEM]]), VOCAB),
+    ("parts", gl.Repeat(gl.JsonSchema({"type": "boolean"}), 1, 3, ", "), VOCAB),
+    ("parts", gl.Repeat(gl.Text(until="((") + gl.JsonSchema({"enum": [12, "ab"]})) + "))", VOCAB),
 ]

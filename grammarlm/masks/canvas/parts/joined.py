@@ -12,11 +12,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from grammarlm.grammars.part_graph import PartGraph
 from grammarlm.layout.json_canvas import NONE, PUSH, SPECIAL, STEP
 from grammarlm.masks.canvas.json.tables.automaton import ByteTable
 
 Rows = tuple[tuple[int, int, int], ...]  # (operation, symbol, state) of each way
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Which parts follow one another."""
+
+    firsts: tuple[int, ...]
+    lasts: tuple[int, ...]
+    follow: list[tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +53,7 @@ class Joined(Table):
     starts: tuple[int, ...]  # where those of the whole do
 
 
-def joined(parts: Sequence[Part], graph: PartGraph, ends: Sequence[int], check: Callable[[], None]) -> Joined:
+def joined(parts: Sequence[Part], graph: Links, ends: Sequence[int], check: Callable[[], None]) -> Joined:
     """One table of the states of all parts; `graph` says which parts follow one another, `ends` what states accept in which a part
     may end."""
     first = [0, *np.cumsum([len(part.table.accepts) for part in parts]).tolist()]
@@ -75,7 +83,7 @@ def joined(parts: Sequence[Part], graph: PartGraph, ends: Sequence[int], check: 
     )
 
 
-def entered(graph: PartGraph, parts: Iterable[int], is_empty: Sequence[bool]) -> list[int]:
+def entered(graph: Links, parts: Iterable[int], is_empty: Sequence[bool]) -> list[int]:
     """These parts, and those that follow the empty ones among them."""
     found, waiting = dict[int, None](), list(parts)
     while waiting:

@@ -14,7 +14,6 @@ import numpy as np
 
 from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars.json_schema.schema import JsonSchema
-from grammarlm.grammars.part_graph import PartGraph
 from grammarlm.masks.canvas.json.grid import JsonGrid
 from grammarlm.masks.canvas.json.rows import JsonRows
 from grammarlm.masks.canvas.json.tables.automaton import byte_automaton
@@ -28,7 +27,7 @@ from grammarlm.masks.machines.registry import machine_of
 from grammarlm.masks.runtime.limits import Clock
 
 from .crossed import Crossed, Ruled, crossed, joined_machine
-from .joined import Joined, entered, joined
+from .joined import Joined, Links, entered, joined
 from .machines import Exit, Machines
 from .machines import Place as InMachine
 from .nodes import NodeVocabulary
@@ -62,9 +61,15 @@ class PartsView(UnrolledView):
     def __init__(self, automaton: Automaton):
         super().__init__(automaton)
         program: PartsProgram = automaton.program
-        self._program, self._graph, self._automata = program, program.graph, program.automata
-        names = [machine_of(part).name for part in self._graph.parts]
-        for part, name in zip(self._graph.parts, names, strict=True):
+        self._program, self._automata = program, program.automata
+        if program.graph.has_conditions:
+            raise UnsupportedFeature(
+                "a canvas over a text with parts that are counted: Repeat(min=, max=) around a schema, Text(max_tokens=), or many "
+                "alternatives that begin with words; leave the bounds out"
+            )
+        self._graph = Links(program.graph.firsts, program.graph.lasts, program.graph.follow)
+        names = [machine_of(part).name for part in program.graph.parts]
+        for part, name in zip(program.graph.parts, names, strict=True):
             if name not in (*JOINED, RULED):
                 raise UnsupportedFeature(
                     f"a canvas over {brief(part, 80)} beside other grammars: the {name} machine has canvases of its own alone"
@@ -73,7 +78,9 @@ class PartsView(UnrolledView):
         self._ruled = [number for number, name in enumerate(names) if name == RULED]
         self._is_empty = [self._accepts_nothing(part) for part in self._automata]
         schemas = {
-            id(a): a for a, part in zip(self._automata, self._graph.parts, strict=True) if isinstance(part, JsonSchema)
+            id(a): a
+            for a, part in zip(self._automata, program.graph.parts, strict=True)
+            if isinstance(part, JsonSchema)
         }
         self._schemas = {number: JsonView(schema) for number, schema in schemas.items()}
         found = list(self._schemas.values())
@@ -90,16 +97,15 @@ class PartsView(UnrolledView):
     # ------------------------------------------------------------------ the graph
 
     @cached_property
-    def _plain_graph(self) -> PartGraph:
+    def _plain_graph(self) -> Links:
         """Of the parts without rules alone."""
         number = {part: at for at, part in enumerate(self._plain)}
 
         def kept(parts: Iterable[int]) -> tuple[int, ...]:
             return tuple(number[part] for part in parts if part in number)
 
-        parts = [self._graph.parts[part] for part in self._plain]
         follow = [kept(self._graph.follow[part]) for part in self._plain]
-        return PartGraph(parts, kept(self._graph.firsts), kept(self._graph.lasts), follow)
+        return Links(kept(self._graph.firsts), kept(self._graph.lasts), follow)
 
     def _leaving(self, part: int) -> Leaving:
         """What the end of a part without rules leads to beside other such parts."""
@@ -253,11 +259,12 @@ class PartsView(UnrolledView):
         epoch, state = matcher._head[1:3]
         implied = {
             (after, self._automata[after].program.start)
-            for part, inner, place in epoch.places[state]
+            for part, inner, place, _ in epoch.places[state]
             if inner.accepting[place]
             for after in entered(self._graph, self._graph.follow[part], self._is_empty)
         }
-        return [place for place in dict.fromkeys(epoch.terms[state]) if place not in implied]
+        standing = dict.fromkeys((part, term) for part, term, _ in epoch.terms[state])
+        return [place for place in standing if place not in implied]
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> TokenGrid:
         return JsonGrid(JsonRows(self, length, after, room, check))

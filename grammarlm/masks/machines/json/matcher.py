@@ -10,8 +10,8 @@ import numpy as np
 
 from grammarlm.layout.json_calls import ADVANCE, FILL, FULL_STORE, NODES
 from grammarlm.masks.filters.matcher import FilteredMatcher
-from grammarlm.masks.mask_array import as_integer, as_mask
-from grammarlm.masks.matcher import Matcher, Target, checked
+from grammarlm.masks.mask_array import as_integer
+from grammarlm.masks.matcher import Matcher, checked
 from grammarlm.masks.protocol import FINISHED, row_of
 from grammarlm.masks.trail import STRIDE
 
@@ -40,6 +40,14 @@ class JsonMatcher(Matcher):
             self._fill_slowly(array, row, found)
         return self._everything is None or not np.array_equal(array[row], self._everything)
 
+    def _fill_known(self, array: np.ndarray, row: int) -> bool | None:
+        """As Matcher's: the kernel says whether something is missing."""
+        _, _, _, address, row_bytes = self._target
+        _, epoch, state, _, _, _ = self._head
+        if state == FINISHED or not row_bytes or epoch.kernel(_FILL, state, address + row * row_bytes, 0):
+            return super()._fill_known(array, row)
+        return self._everything is None or not np.array_equal(array[row], self._everything)
+
     def _fill_nodes(self, tokens: list[int], parents: list[int], array: np.ndarray) -> list[bool] | None:
         """As Matcher's: one call of the kernel for all nodes, and no trail."""
         _, _, _, address, row_bytes = self._take(array)
@@ -56,12 +64,6 @@ class JsonMatcher(Matcher):
         if self._everything is None:
             return [True] * (count + 1)
         return (array[: count + 1] != self._everything).any(axis=1).tolist()
-
-    def _take(self, mask: np.ndarray) -> Target:
-        array = as_mask(mask, self._words)
-        row_bytes = array.strides[0] if array.strides[1] == 4 else 0  # 0: a row is not contiguous
-        self._target = target = mask, array, len(array), array.ctypes.data, row_bytes
-        return target
 
     def _fill_slowly(self, array: np.ndarray, row: int, found: int) -> None:
         try:

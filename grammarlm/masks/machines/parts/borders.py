@@ -13,12 +13,13 @@ The result of 2 depends on the nodes and on what follows, not on where the text 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
 from grammarlm.masks.automaton import Automaton
+from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.shared_rows import SharedRows
 from grammarlm.masks.token_facts import tokens_at
@@ -36,7 +37,7 @@ from .forests import (
     walked,
     walked_pieces,
 )
-from .reader import Parts, PartsReader, Place
+from .reader import Parts, PartsReader, Place, Tally
 from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, json_lasts, sieves_of
 
 NO_NODES = np.zeros(0, np.int64)
@@ -53,7 +54,7 @@ class Borders:
         self._program, self._reader = program, reader
         self._trie, self._paths, self._sieves = program.vocab.trie, paths_of(program.vocab), sieves_of(program.vocab)
         self._firsts: dict[int, np.ndarray] = {}  # by automaton
-        self._rows: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}  # by what follows and nodes
+        self._rows: dict[Hashable, np.ndarray] = {}  # by what follows and nodes
         self._key_bytes = 0
         self._shared_rows = SharedRows()
         self._room = program.limits.max_bytes // 8
@@ -77,20 +78,41 @@ class Borders:
     def _rim(self, part: int) -> Rim | None:
         """The bytes at a border; None where no token crosses it."""
         program = self._program
-        if not program.graph.follow[part] or program.has_items[part]:
+        if not program.graph.edges[part] or program.has_items[part]:
             return None
         firsts = np.zeros(256, bool)
-        for follower, _, _ in self._places_behind(program.graph.follow[part]):
+        for follower in self._followers(part):
             firsts |= self._first_bytes(program.automata[follower])
         automaton = program.automata[part]
         lasts = json_lasts(self._first_bytes(automaton)) if automaton.epoch.writes_json else None
         return Rim(firsts.tobytes(), lasts)
 
-    def _places_behind(self, follow: tuple[int, ...]) -> list[Place]:
-        """Where the rest of a token may begin after a part has ended: not in items, which are whole tokens."""
+    def _followers(self, part: int) -> set[int]:
+        """The parts in which the rest of a token may begin, whatever was counted: not items, which are whole tokens."""
+        found, waiting = set[int](), [part]
+        while waiting:
+            for edge in self._program.graph.edges[waiting.pop()]:
+                if edge.part not in found:
+                    found.add(edge.part)
+                    epoch, state = self._program.automata[edge.part].renew(
+                        self._program.automata[edge.part].program.start
+                    )
+                    waiting += [edge.part] if epoch.accepting[state] else []
+        return {follower for follower in found if not self._program.has_items[follower]}
+
+    def _places_behind(self, part: int, tally: Tally) -> list[Place]:
+        """Where the rest of a token may begin after a part has ended."""
         found: dict[Place, None] = {}
-        self._reader.enter(follow, found)
+        self._reader.go_on(part, tally, found)
         return [place for place in found if not self._program.has_items[place[0]]]
+
+    def coarse(self, part: int, tally: Tally) -> Tally:
+        """The same for all tallies between which no token of the vocabulary makes a difference by what it counts."""
+        if not tally.counts:
+            return tally
+        steps, loops = self._program.facts.deepest, self._program.graph.loops[part]
+        counts = tuple(loop.coarse(turns, steps) for turns, loop in zip(tally.counts, loops, strict=True))
+        return tally._replace(counts=counts)
 
     def _first_bytes(self, automaton: Automaton) -> np.ndarray:
         """The bytes that an automaton's texts begin with."""
@@ -121,7 +143,7 @@ class Borders:
 
         A regular part's crossing does not depend on `known`.
         """
-        part, epoch, state = place
+        part, epoch, state, tally = place
         rim = self.rims[part]
         if rim is None:
             return None
@@ -132,7 +154,19 @@ class Borders:
             count = len(sieve.forest.node)
             is_left_out = self._useless(own, known, count > FEW_NODES) if count > FEWEST_NODES else none_left_out
             ends = self._ends(place, sieve, is_left_out)
-        return self._row_behind(part, ends) if len(ends) else None
+        if not len(ends):
+            return None
+        if part in self._program.graph.words:
+            rows = [self._row_behind(part, ended, nodes) for ended, nodes in self._words_at(tally, ends)]
+            return np.bitwise_or.reduce(rows) if rows else None
+        return self._row_behind(part, tally, ends)
+
+    def _words_at(self, tally: Tally, ends: np.ndarray) -> list[tuple[Tally, np.ndarray]]:
+        """The nodes at which words end, by the word."""
+        found: dict[bytes, list[int]] = {}
+        for node in ends.tolist():
+            found.setdefault(tally.read + self._paths.bytes_to(self._trie, node), []).append(node)
+        return [(tally._replace(read=word), np.array(nodes)) for word, nodes in found.items()]
 
     def _regular_ends(self, place: Place, sieve: Sieve, known: np.ndarray) -> np.ndarray:
         wanted = self._paths.text_row & ~known
@@ -187,29 +221,30 @@ class Borders:
         )
         return epoch, at, states
 
-    def _row_behind(self, part: int, ends: np.ndarray) -> np.ndarray:
+    def _row_behind(self, part: int, tally: Tally, ends: np.ndarray) -> np.ndarray:
         """The tokens below nodes whose remainders can be read where the part ends at the node."""
-        key = self._program.graph.follow[part], ends.tobytes()
+        behind = self._reader.behind(part, self.coarse(part, tally))
+        key = behind, ends.tobytes()
         if key not in self._rows:
-            made = self._made_row(part, ends)
+            made = self._made_row(part, tally, ends)
             self._make_room(made.nbytes + len(key[1]))
             self._rows[key] = self._shared_rows.shared(made)
             self._key_bytes += len(key[1]) + KEY_BYTES
         return self._rows[key]
 
-    def _made_row(self, part: int, ends: np.ndarray) -> np.ndarray:
+    def _made_row(self, part: int, tally: Tally, ends: np.ndarray) -> np.ndarray:
         program, trie = self._program, self._trie
         alive = np.zeros(len(trie.byte), bool)
         row = np.zeros(program.vocab.words + 1, np.int32)
-        waiting, seen = [(part, ends)], dict[int, np.ndarray]()
+        waiting, seen = [(part, tally, ends)], dict[tuple[int, Tally], np.ndarray]()
         while waiting:
-            part, nodes = waiting.pop()
-            seen_here = seen.setdefault(part, np.zeros(len(trie.byte), bool))
+            part, tally, nodes = waiting.pop()
+            seen_here = seen.setdefault((part, tally), np.zeros(len(trie.byte), bool))
             nodes = nodes[~seen_here[nodes]]
             seen_here[nodes] = True
             to_walk = []
-            for place in self._places_behind(program.graph.follow[part]):
-                if len(nodes) <= FEW_ENDS and place[1].has_table:
+            for place in self._places_behind(part, tally):
+                if len(nodes) <= FEW_ENDS and place[1].has_table and place[3].left is None:
                     self._reader.inside(place, _below(nodes, row))
                     waiting += self._ends_below(place, nodes)
                 else:
@@ -218,11 +253,39 @@ class Borders:
                 program.clock.check()
                 for place in to_walk:
                     epoch, at, states = self._walked(place, forest)
+                    left = place[3].left
+                    if left is not None:  # the token counts
+                        in_time = self._in_time(place, epoch, states, left - 1)
+                        at, states = at[in_time], states[in_time]
                     alive[forest.node[at]] = True
-                    ended = self._ended(place[0], epoch, forest.node[at], states)
-                    if len(ended):
-                        waiting.append((place[0], ended))
+                    waiting += self._going_on(place, nodes, self._ended(place[0], epoch, forest.node[at], states))
         return tokens_at(program.vocab, alive) | row[:-1]
+
+    def _in_time(self, place: Place, epoch: Epoch, states: np.ndarray, left: int) -> np.ndarray:
+        """Can the part be ended with so many tokens?"""
+        kinds, of = np.unique(states, return_inverse=True)
+        fewest = [
+            self._reader.inside(
+                (place[0], epoch, state, place[3]), lambda inner, at: costs_of(inner).falling(inner, at)
+            )[1]
+            for state in kinds.tolist()
+        ]
+        return (np.array(fewest, np.int64) <= left)[of]
+
+    def _going_on(self, place: Place, begun: np.ndarray, ended: np.ndarray) -> list[tuple[int, Tally, np.ndarray]]:
+        """The ends of a part that begins at some nodes, with what was counted."""
+        part, _, _, tally = place
+        if not len(ended):
+            return []
+        if part not in self._program.graph.words:
+            return [(part, tally, ended)]
+        found: dict[bytes, list[int]] = {}
+        for node in ended.tolist():
+            for above in self._paths.ancestors(node):
+                if begun[np.searchsorted(begun, above) % len(begun)] == above:
+                    word = self._paths.bytes_to(self._trie, node)[int(self._trie.depth[above]) :]
+                    found.setdefault(word, []).append(node)
+        return [(part, tally._replace(read=word), np.array(nodes)) for word, nodes in found.items()]
 
     def _rests(self, part: int, ends: np.ndarray) -> Iterator[Forest]:
         """The remainders of tokens after the end of a part at these nodes, filtered by their first bytes."""
@@ -237,7 +300,7 @@ class Borders:
             for piece in pieces(self._trie, starts[is_end[self._paths.parent[starts]]]):
                 yield trees(self._trie, piece)
 
-    def _ends_below(self, place: Place, nodes: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    def _ends_below(self, place: Place, nodes: np.ndarray) -> list[tuple[int, Tally, np.ndarray]]:
         """The splits below nodes at which a regular part may end that begins at them; none where no token crosses its end."""
         rim = self.rims[place[0]]
         if rim is None:
@@ -249,8 +312,7 @@ class Borders:
         epoch, (at, states) = self._reader.inside(
             place, lambda epoch, state: walked_pieces(epoch, state, forest, pieces)
         )
-        ended = self._ended(place[0], epoch, forest.node[at], states)
-        return [(place[0], ended)] if len(ended) else []
+        return self._going_on(place, nodes, self._ended(place[0], epoch, forest.node[at], states))
 
     def _ended(self, part: int, epoch: Epoch, nodes: np.ndarray, states: np.ndarray) -> np.ndarray:
         """Of nodes and the states there, the splits at which the part may end, sorted and distinct."""

@@ -63,6 +63,15 @@ class Paths:
     node_of: np.ndarray  # int32: the node of each token
     text_row: np.ndarray  # int32 [W]: all tokens that are text
 
+    def ancestors(self, node: int) -> Iterator[int]:
+        """The nodes above, the lowest first."""
+        while (node := int(self.parent[node])) != ROOT:
+            yield node
+
+    def bytes_to(self, trie: ByteTrie, node: int) -> bytes:
+        """The bytes on the path to a node."""
+        return bytes(trie.byte[[node, *self.ancestors(node)]][::-1])
+
 
 @lru_cache(maxsize=2)
 def paths_of(vocab: Vocabulary) -> Paths:

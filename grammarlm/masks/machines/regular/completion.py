@@ -41,6 +41,7 @@ from grammarlm.grammars.regular.terms import (
 from grammarlm.grammars.regular.utf8 import Edges
 
 LONGEST = 1 << 20  # bytes; a longer shortest text is not written down: the language then has no completion
+MOST_EXPLORED = 512  # terms that are looked at for a ceiling
 NEVER = float("inf")  # the distance to the end where there is none
 Spelled = Any  # bytes; in a subclass whatever it spells letters as
 
@@ -71,8 +72,23 @@ class Completions:
         """Upper bound on the shortest completion, in bytes, from every term that bytes lead to. None where only a
         search could decide."""
         if term not in self._ceilings:
-            self._ceilings[term] = self._ceiling(term)
+            found = self._ceiling(term)
+            self._ceilings[term] = self._explored(term) if found is None else found
         return self._ceilings[term]
+
+    def _explored(self, term: Term) -> int | None:
+        """The ceiling by a look at each term that bytes lead to, where they are few."""
+        seen = {term: None}
+        waiting = [term]
+        while waiting:
+            for _, target in self._algebra.edges(waiting.pop()):
+                if target not in seen:
+                    if len(seen) == MOST_EXPLORED:
+                        return None
+                    seen[target] = None
+                    waiting.append(target)
+        distances = [distance for each in seen if (distance := self._distance(each)) < NEVER]
+        return int(max(distances, default=0))
 
     def _ceiling(self, term: Term) -> int | None:
         kind, parts = term.kind, term.parts

@@ -24,8 +24,11 @@ class NamedTokens:
         found.pop("", None)
         return found
 
-    def id_of(self, name: str | int, position: int) -> int:
-        """The id that a grammar means by a text or an id; GrammarError where it is not a special token, or a stop id."""
+    def id_of(self, name: str | int, position: int) -> int | None:
+        """The id that a grammar means by a text or an id; GrammarError where it is not a special token, or a stop id. None where
+        the vocabulary has no tokens for names: the name is text."""
+        if self.vocab.names_are_text:
+            return None
         token = name if isinstance(name, int) else self._called(name, position)
         if not 0 <= token < self.vocab.size:
             raise GrammarError(

@@ -226,14 +226,6 @@ def test_all_empty_sides_are_told_of():
         gl.compile(NUMBER + (gl.Regex("a") + gl.Regex("(?!)")), VOCAB)
 
 
-def test_budgets_are_refused_by_name():
-    constraint = gl.compile(GRAMMARS["thinking"], VOCAB)
-    with pytest.raises(gl.UnsupportedFeature, match="a budget of tokens"):
-        constraint.matcher(max_tokens=50)
-    with pytest.raises(gl.UnsupportedFeature, match="a budget of tokens"):
-        _ = constraint.matcher().min_tokens_left
-
-
 def test_a_text_that_can_be_read_in_too_many_ways(monkeypatch):
     monkeypatch.setattr(parts_reader, "MANY", 8)
     monkeypatch.setattr(parts_reader, "WIDEST", 20)

@@ -333,6 +333,8 @@ class TokenVectors:
                 effect = int(self.vectors[vector][0])
                 if not self._waits_here[effect]:
                     need, vector = need._replace(into=SOME), self._number(np.array([effect], np.int32), ONE_STATE)
+            if vector == NOWHERE:  # the one state reads no further, whatever the states that it might have led to do
+                return
             key = need.move, need.into, vector
             if key not in self._lasts:
                 number = self._scope_of[vector]

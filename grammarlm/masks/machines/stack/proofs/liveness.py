@@ -18,9 +18,8 @@ forbidden until another is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.cfg.pushdown import Entrance
@@ -30,74 +29,10 @@ from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 from grammarlm.layout.stack import CALL, ENTER, POP
 from grammarlm.masks.machines.stack.language import StackLanguage, Thread
 
+from .goals import ALIVE, At, Ended, Found, Goal, InRule, OnTop, Outcome, Reduced, Under
 from .lexing import UNDECIDED, AnyLexeme, Lexing
 
 Stack = TypeVar("Stack", bound=Hashable)  # any representation of stacks
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class At:
-    """Where the lexer stands: its state, its context (the start state), the border, and which terminals may not come
-    next (as bits). Equal ones are one object, whose hash costs nothing."""
-
-    state: LexerState
-    start: LexerState
-    border: Term
-    forbidden: int
-
-
-class Reduced(NamedTuple):
-    """A rule for `nonterminal` is complete, and `more` LR states are still to be popped."""
-
-    more: int
-    nonterminal: int
-    at: At
-
-
-class Ended(NamedTuple):
-    """The LR parser's text has ended; its first state is still on the stack."""
-
-    border: Term
-
-
-class Alive(NamedTuple):
-    """It can be finished on every stack: the rest of the text is under a trusted border."""
-
-
-class InRule(NamedTuple):
-    """A state of a rule, or of a lexeme that is a frame of its own, or the entrance of an LR parser. Outcomes: borders."""
-
-    state: object
-    border: Term
-
-
-class OnTop(NamedTuple):
-    """An LR state on top of the stack. Outcomes: Reduced, Ended; of a parser's first state: borders."""
-
-    state: int
-    at: At
-
-
-class Under(NamedTuple):
-    """An LR state that an outcome from above has reached."""
-
-    state: int
-    outcome: Outcome
-
-
-ALIVE = Alive()
-Goal = InRule | OnTop | Under
-Outcome = Any  # by the kind of goal
-
-
-class Found:
-    """The outcomes of a goal so far, and to which goals they pass, and how."""
-
-    __slots__ = ("goal", "outcomes", "users")
-
-    def __init__(self, goal: Goal):
-        self.goal, self.outcomes = goal, set[Outcome]()
-        self.users: list[tuple[Found, object]] = []
 
 
 class Trusting(Protocol):
