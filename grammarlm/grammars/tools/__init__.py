@@ -1,0 +1,1 @@
+"""Calls of tools: how a model family writes them."""

@@ -1,0 +1,1 @@
+"""Arguments of calls that are written one by one, as entries."""

@@ -1,0 +1,1 @@
+"""Formats learned from chat templates."""
