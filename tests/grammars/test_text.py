@@ -108,6 +108,38 @@ def test_masks_without_strings(banned: list[str]) -> None:
     assert_masks(gl.Ban(banned), vocab, lambda d: may_begin_without(d, banned), is_utf8, rng, 60)
 
 
+@pytest.mark.parametrize(("markers", "banned"), [
+    (["</think>"], ["<think>", "nk<"]),
+    (["aab"], ["ba"]),
+    (["ab", "é"], ["ab"]),
+    ([], ["é<", "aa"]),
+])  # fmt: skip
+def test_masks_up_to_a_marker_without_strings(markers: list[str], banned: list[str]) -> None:
+    """A text ends with a marker, if there are some, and contains none of the others, as a whole."""
+    rng = random.Random(f"{markers} without {banned}")
+    vocab = vocabulary(*pieces_of(rng, [*markers, *banned, "a", "é<", "x"], 80), *markers, *banned)
+    lost = {marker for marker in markers if any(text in marker for text in banned)}
+    left = [marker for marker in markers if marker not in lost]  # the others end no text
+
+    def viable(data: bytes) -> bool:
+        end = first_end(data, markers)
+        return may_begin_without(data, banned) and (end is None or (end == len(data) and first_end(data, left) == end))
+
+    def complete(data: bytes) -> bool:
+        return is_utf8(data) and viable(data) and (not markers or first_end(data, markers) == len(data))
+
+    assert_masks(gl.Text(until=markers or None, excludes=banned), vocab, viable, complete, rng, 60)
+
+
+def test_excluded_strings_are_part_of_the_description() -> None:
+    assert gl.Text(excludes="ab") == gl.Text(excludes=["ab"]) != gl.Text()
+    assert repr(gl.Text(excludes=["ab"], max_chars=3)) == "Text(max_chars=3, excludes=('ab',))"
+    with pytest.raises(gl.GrammarError, match=r"Text\(excludes=...\) holds an empty string"):
+        gl.compile(gl.Text(excludes=["a", ""]), vocabulary("a"))
+    with pytest.raises(TypeError, match=r"Text\(excludes=...\) takes"):
+        gl.Text(excludes=[1])  # type: ignore[list-item]
+
+
 def test_any_text_is_utf8() -> None:
     rng = random.Random("any")
     vocab = vocabulary(

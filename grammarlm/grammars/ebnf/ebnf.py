@@ -8,10 +8,11 @@ r"""EBNF in xgrammar's notation.
     ''')
 
 `"text"`, `[a-z]`, `[^a-z]`, `[^]` (any character), `( )`, `|`, `* + ? {m} {m,} {m,n}`, `#` to the end of the line, `Token(1, 2)`
-(one token with any of these ids) and `Regex("...")`. A rule begins on a line of its own and ends where the next one begins; an
-empty alternative is written `""`. A look-ahead `(= ...)` at the end of a rule is xgrammar's hint to itself about what follows: it
-changes no text and no mask there, so it is checked and dropped. TagDispatch, TokenTagDispatch, ExcludeToken, Substring and rule
-options such as name[lazy] are refused, and so is any Regex() that xgrammar and Python read differently (macros.py).
+(one token with any of these ids), `Regex("...")` and `TagDispatch(...)` (dispatch.py). A rule begins on a line of its own and ends
+where the next one begins; an empty alternative is written `""`. A look-ahead `(= ...)` at the end of a rule is xgrammar's hint to
+itself about what follows: it changes no text and no mask there, so it is checked and dropped. TokenTagDispatch, ExcludeToken,
+Substring and rule options such as name[lazy] are refused, and so is any Regex() that xgrammar and Python read differently
+(macros.py).
 
 When not to use it: for grammars written for llama.cpp there is Gbnf, which reads escapes, line breaks and tokens as llama.cpp does.
 """
@@ -80,7 +81,7 @@ class _Reader(RuleReader):
     def macro_or_name(self, token: str, at: int) -> None:
         name = self.name_of(token)
         if name in MACROS and not self.is_head(token):
-            self.parts.append(read_macro(self, name, token, at))
+            self.parts.append(read_macro(self, self.calls, name, token, at))
         else:
             self.name(token, at)
 

@@ -1,4 +1,4 @@
-r"""The macros of xgrammar's EBNF: Token(1, 2) and Regex("..."). The others are recognised and refused.
+r"""The macros of xgrammar's EBNF: Token(1, 2), Regex("...") and TagDispatch(...). The others are recognised and refused.
 
 A Regex() is passed on in the syntax of Python's `re`. xgrammar reads regular expressions differently (it ignores anchors in the
 middle of a pattern, `a++` is no possessive repeat, `{` needs a number). So only what both read alike, or what can be rewritten for
@@ -16,24 +16,23 @@ from __future__ import annotations
 import re
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.cfg.rules import Alternatives, Node, Pattern, Token
+from grammarlm.grammars.cfg.rules import Alternatives, Call, Node, Pattern, Token
 from grammarlm.grammars.regular.charset import LAST
 
+from .dispatch import DISPATCH_CALL, STRING, read_dispatch
 from .scanner import COMMENT, LAST_TOKEN, SPACE, Scanner
 
 MACROS = {"TagDispatch", "Token", "TokenTagDispatch", "ExcludeToken", "Regex", "Substring"}
 
-_STRING = r'"[^"\\\r\n]*(?:\\[^\r\n][^"\\\r\n]*)*"'
-
 # A call with its arguments as one token, for a reader's verbose pattern.
-MACRO_CALL = rf"""(?:Token|Regex) {SPACE} \( (?: [^()"\#] | {_STRING} | {COMMENT}[\r\n] )* \)"""
+MACRO_CALL = rf"""(?:Token|Regex) {SPACE} \( (?: [^()"\#] | {STRING} | {COMMENT}[\r\n] )* \) | {DISPATCH_CALL}"""
 
 _IDS = re.compile(rf"Token{SPACE}\({SPACE}([0-9]+{SPACE}(?:,{SPACE}[0-9]+{SPACE})*)\)")
 _REGEX = re.compile(
-    rf"Regex{SPACE}\({SPACE}({_STRING}){SPACE}"
-    rf"((?:,{SPACE}(?:flags{SPACE}={SPACE}{_STRING}|json_string{SPACE}={SPACE}(?:true|false)){SPACE})*)\)"
+    rf"Regex{SPACE}\({SPACE}({STRING}){SPACE}"
+    rf"((?:,{SPACE}(?:flags{SPACE}={SPACE}{STRING}|json_string{SPACE}={SPACE}(?:true|false)){SPACE})*)\)"
 )
-_OPTION = re.compile(rf",{SPACE}(flags|json_string){SPACE}={SPACE}({_STRING}|true|false){SPACE}")
+_OPTION = re.compile(rf",{SPACE}(flags|json_string){SPACE}={SPACE}({STRING}|true|false){SPACE}")
 
 _HEX = "[0-9a-fA-F]"
 _BRACED = re.compile(rf"\\u\{{({_HEX}{{1,6}})\}}|\\(e)|\\c([a-zA-Z])|\\.", re.DOTALL)
@@ -66,13 +65,16 @@ _REASONS = (
 )
 
 
-def read_macro(scanner: Scanner, name: str, token: str, at: int) -> Node:
+def read_macro(scanner: Scanner, calls: list[Call], name: str, token: str, at: int) -> Node:
     """The node of a macro; `token` is the whole call, or the name alone if no call was found."""
+    if name == "TagDispatch":
+        return read_dispatch(scanner, calls, token, at)
     if name == "Token":
         return _token(scanner, token, at)
     if name == "Regex":
         return _regex(scanner, token, at)
-    raise scanner.error(f"{name}() is not supported", at, UnsupportedFeature)
+    instead = "; gl.StructuralTag has token_dispatch" if name == "TokenTagDispatch" else ""
+    raise scanner.error(f"{name}() is not supported{instead}", at, UnsupportedFeature)
 
 
 def _token(scanner: Scanner, token: str, at: int) -> Node:
@@ -98,12 +100,24 @@ def _regex(scanner: Scanner, token: str, at: int) -> Node:
             letters = _flags(scanner, scanner.string(value, at + option.start(2)), at)
         else:
             is_json = value == "true"
-    pattern = scanner.string(call.group(1), at + call.start(1))
+    pattern = _in_python(scanner, scanner.string(call.group(1), at + call.start(1)), letters, at)
+    return Pattern(f"{JSON_CHARACTERS}(?:{pattern})" if is_json else pattern, at)
+
+
+def _in_python(scanner: Scanner, pattern: str, letters: str, at: int) -> str:
     if pattern.startswith(IGNORE_CASE):
         pattern, letters = pattern[len(IGNORE_CASE) :], "".join(sorted({*letters, "i"}))
     pattern = _common(scanner, pattern, at)
-    pattern = f"(?{letters}:{pattern})" if letters else pattern
-    return Pattern(f"{JSON_CHARACTERS}(?:{pattern})" if is_json else pattern, at)
+    return f"(?{letters}:{pattern})" if letters else pattern
+
+
+class _Alone(Scanner):
+    NOTATION = "pattern"
+
+
+def python_pattern(pattern: str) -> str:
+    """A pattern as xgrammar reads it, without flags, in Python's syntax; UnsupportedFeature where the two read it differently."""
+    return _in_python(_Alone(pattern, lambda: None), pattern, "s", 0)
 
 
 def _flags(scanner: Scanner, flags: str, at: int) -> str:
