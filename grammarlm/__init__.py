@@ -16,7 +16,7 @@ _HOME = {
     "DeviceAutomaton": "device.automaton",
     "DeviceItems": "retrieval.device_items",
     "DeviceLoop": "device.loop",
-    "Event": "decoding.events",
+    "Event": "decoding.answers.events",
     "ItemSet": "retrieval.item_set",
     "Indent": "grammars.cfg.indent",
     "Limits": "masks.runtime.limits",
@@ -40,11 +40,13 @@ _HOME = {
     "Result": "decoding.result",
     "SchemaWarning": "errors",
     "TokenizerError": "errors",
+    "ToolFormat": "grammars.tools.tool_format",
     "UnsatisfiableGrammar": "errors",
     "UnsupportedFeature": "errors",
     "Vocabulary": "vocab.vocabulary",
     "apply_mask_": "decoding.logits.apply_mask",
     "load_tiny": "models.tiny",
+    "response_format": "grammars.response_format",
     "stream": "decoding.stream",
 }
 

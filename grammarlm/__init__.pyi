@@ -5,6 +5,7 @@ from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import Unpack
 
+from .decoding.answers.events import Event as Event
 from .decoding.argument_types import (
     AnyGrammar,
     Choice,
@@ -20,7 +21,6 @@ from .decoding.argument_types import (
 )
 from .decoding.diffusion.holes import Hole as Hole
 from .decoding.diffusion.infill import infill as infill
-from .decoding.events import Event as Event
 from .decoding.generator import Generator as Generator
 from .decoding.logits.apply_mask import apply_mask_ as apply_mask_
 from .decoding.result import Result as Result
@@ -35,8 +35,10 @@ from .errors import SchemaWarning as SchemaWarning
 from .errors import TokenizerError as TokenizerError
 from .errors import UnsatisfiableGrammar as UnsatisfiableGrammar
 from .errors import UnsupportedFeature as UnsupportedFeature
+from .grammars.capture import Capture as Capture
 from .grammars.cfg.indent import Indent as Indent
 from .grammars.choices import Choices as Choices
+from .grammars.derived import Marked as Marked
 from .grammars.ebnf.ebnf import Ebnf as Ebnf
 from .grammars.ebnf.gbnf import Gbnf as Gbnf
 from .grammars.items.special_token import Token as Token
@@ -45,8 +47,13 @@ from .grammars.items.tokens import Tokens as Tokens
 from .grammars.json_schema.schema import JsonSchema as JsonSchema
 from .grammars.lark.grammar import Lark as Lark
 from .grammars.regular.regex import Regex as Regex
+from .grammars.repeat import Repeat as Repeat
+from .grammars.response_format import response_format as response_format
+from .grammars.structural_tag.grammar import StructuralTag as StructuralTag
 from .grammars.text import Ban as Ban
 from .grammars.text import Text as Text
+from .grammars.tools.tool_format import ToolFormat as ToolFormat
+from .grammars.tools.tools import Tools as Tools
 from .integrations.transformers import LogitsProcessor as LogitsProcessor
 from .masks.batch import fill_masks as fill_masks
 from .masks.compiler import Compiler as Compiler

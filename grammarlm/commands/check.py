@@ -32,14 +32,15 @@ def add_check(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from grammarlm.grammars.lark.grammar import Lark
     from grammarlm.masks.constraint import compile
-    from grammarlm.masks.unknown_words import check_unknown
+    from grammarlm.masks.messages.unknown_words import check_unknown
+    from grammarlm.vocab.byte_vocabulary import byte_vocabulary
 
-    from .refusal import bytes_alone, refused
+    from .refusal import refused
 
     grammar, text, name = read_arguments(options)
     load_kernels(grammar)
     start = perf_counter()
-    constraint = compile(grammar, bytes_alone())
+    constraint = compile(grammar, byte_vocabulary())
     took = perf_counter() - start
     if text is not None or options.unknown == "refuse":  # the report has them
         check_unknown(constraint, options.unknown)
@@ -58,12 +59,14 @@ def run(options: argparse.Namespace) -> int:
 
 def load_kernels(grammar: Grammar) -> None:
     """Compiles a trivial grammar of the same kind first, so that loading kernels is not part of the reported time."""
+    from grammarlm.grammars.json_schema.schema import JsonSchema  # type: ignore[attr-defined]
+    from grammarlm.grammars.text import Text
     from grammarlm.masks.constraint import compile
-
-    from .refusal import bytes_alone
+    from grammarlm.vocab.byte_vocabulary import byte_vocabulary
 
     kind: Any = type(grammar)
-    compile(kind(KINDS[kind.__name__].example), bytes_alone())
+    example = KINDS[kind.__name__].example
+    compile(kind(example) if example else Text() + JsonSchema(True), byte_vocabulary())
 
 
 def collisions_of(grammar: Lark) -> str:

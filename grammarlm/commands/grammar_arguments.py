@@ -26,6 +26,11 @@ def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> N
         metavar="FILE",
         help=f"instead of a schema: a grammar in a file, by its suffix: {', '.join(suffixes())}",
     )
+    other.add_argument(
+        "--response-format",
+        metavar="FILE",
+        help="instead of a schema: a file with what a request to a server says about its answer, a structural tag for instance",
+    )
     parser.add_argument("--text", metavar="TEXT", help=f"{text_help}, on the line instead of in a file")
     parser.add_argument(
         "--property-order", choices=("any", "schema"), default="any", help="of a schema's properties (any)"
@@ -38,7 +43,8 @@ def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> N
     )
     add_unknown(parser)
     parser.set_defaults(usage_error=parser.error)
-    parser.usage = f"%(prog)s [options] (SCHEMA | --regex R | --lark FILE | --grammar FILE) [{text} | --text TEXT]"
+    grammar = "SCHEMA | --regex R | --lark FILE | --grammar FILE | --response-format FILE"
+    parser.usage = f"%(prog)s [options] ({grammar}) [{text} | --text TEXT]"
 
 
 def add_unknown(parser: argparse.ArgumentParser) -> None:
@@ -53,9 +59,9 @@ def add_unknown(parser: argparse.ArgumentParser) -> None:
 def read_arguments(options: argparse.Namespace) -> tuple[Grammar, bytes | None, str]:
     """The grammar, the text or None, and the text's name."""
     given = list(options.given)
-    needs_schema = options.regex is None and options.lark is None and options.grammar is None
+    needs_schema = (options.regex, options.lark, options.grammar, options.response_format) == (None,) * 4
     if needs_schema and not given:
-        options.usage_error("give a SCHEMA, --regex, --lark or --grammar")
+        options.usage_error("give a SCHEMA, --regex, --lark, --grammar or --response-format")
     schema = given.pop(0) if needs_schema else None
     if len(given) > 1 or (given and options.text is not None):
         options.usage_error(f"one text at a time: {' '.join(given)}")
@@ -81,6 +87,10 @@ def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
         return Lark(text)
     if options.grammar is not None:
         return grammar_in(options.grammar)
+    if options.response_format is not None:
+        from grammarlm.grammars.response_format import response_format
+
+        return response_format(text_of_schema(options.response_format))
     from grammarlm.grammars.json_schema.schema import JsonSchema  # type: ignore[attr-defined]
 
     return JsonSchema(text_of_schema(schema or "-"), property_order=options.property_order, formats=options.formats)

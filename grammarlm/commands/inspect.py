@@ -26,15 +26,16 @@ def add_inspect(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from grammarlm.masks.constraint import compile
-    from grammarlm.masks.explain import shown
-    from grammarlm.masks.unknown_words import check_unknown
+    from grammarlm.masks.messages.explain import shown
+    from grammarlm.masks.messages.unknown_words import check_unknown
+    from grammarlm.vocab.byte_vocabulary import STOP, byte_vocabulary
 
-    from .refusal import STOP, bytes_alone, refused
+    from .refusal import refused
 
     grammar, prefix, name = read_arguments(options)
     prefix = b"" if prefix is None else prefix
     vocab = load_vocabulary(options.tokenizer)
-    constraint = compile(grammar, bytes_alone())
+    constraint = compile(grammar, byte_vocabulary())
     check_unknown(constraint, options.unknown)
     by_bytes = constraint.matcher()
     wrong = refused(by_bytes, prefix, name, whole=False)
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"{name}: no tokens of this tokenizer end a text that begins so; try another --tokenizer")
     print(f"after     {prefix.decode(errors='replace')!r:.200}")
     print(f"may end   {'yes' if by_bytes.is_accepting else 'no'}")
-    print(f"bytes     {shown(set(allowed(by_bytes, bytes_alone())) - {STOP})}")
+    print(f"bytes     {shown(set(allowed(by_bytes, byte_vocabulary())) - {STOP})}")
     must = by_bytes.forced_bytes(limit=200)
     print(f"must come {must.decode(errors='replace')!r}" if must else "must come nothing in particular")
     show_tokens(matcher, vocab, options.tokens)

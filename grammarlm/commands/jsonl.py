@@ -120,7 +120,7 @@ def prompt_of(line: dict[str, Any]) -> str:
 
 def own_grammar(line: dict[str, Any]) -> Grammar | None:
     """The line's own grammar. Its schema is never a file name: a line cannot make this program read a file."""
-    from grammarlm.decoding.answer_format import read_format
+    from grammarlm.decoding.answers.answer_format import read_format
 
     given = {name: line[name] for name in OWN if line.get(name) is not None}
     for name, value in given.items():

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import caret
-from grammarlm.vocab.vocabulary import Vocabulary
+from grammarlm.vocab.byte_vocabulary import STOP
 
 if TYPE_CHECKING:
     from grammarlm.masks.matcher import Matcher
-
-STOP = 256
-
-
-@cache
-def bytes_alone() -> Vocabulary:
-    """A vocabulary with one token for each byte: id and byte are the same number."""
-    return Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[STOP])
 
 
 def refused(matcher: Matcher, text: bytes, name: str, *, whole: bool) -> str | None:
     """None where the text is accepted (`whole`: and may end there), else where and why not, with a caret under the position.
 
-    The matcher's vocabulary is `bytes_alone`; the bytes read are not rolled back.
+    The matcher's vocabulary is `byte_vocabulary`; the bytes read are not rolled back.
     """
     read = next((at for at, byte in enumerate(text) if not matcher.advance(byte)), len(text))
     if read == len(text) and (matcher.is_accepting or not whole):

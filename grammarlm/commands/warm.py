@@ -60,9 +60,9 @@ def steps(tokenizer: str | None, grammars: dict[str, Grammar]) -> Iterator[tuple
     yield "kernels", load_kernels
     yield "formats", make_formats
     if tokenizer is None:
-        from .refusal import bytes_alone
+        from grammarlm.vocab.byte_vocabulary import byte_vocabulary
 
-        vocab = bytes_alone()
+        vocab = byte_vocabulary()
     else:
         from .inspect import load_vocabulary
 

@@ -10,11 +10,11 @@ from grammarlm.errors import brief
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.constraint import Constraint
 
-from .answer_format import filled_format, read_format
+from .answers.answer_format import filled_format, read_format
+from .answers.events import Event
 from .argument_types import Model, Prompts, Schema
 from .arguments import check_vocabulary
 from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
-from .events import Event
 from .generate import generate, method_for, method_of
 from .request import compile_format
 from .settings import check_names

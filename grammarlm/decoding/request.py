@@ -17,11 +17,11 @@ from grammarlm.decoding.speculative.drafting import Drafting
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.kernels import entries
 from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.messages.unknown_words import check_unknown
 from grammarlm.masks.runtime.limits import Limits
-from grammarlm.masks.unknown_words import check_unknown
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .answer_format import AnswerFormat, filled_format, read_format
+from .answers.answer_format import AnswerFormat, filled_format, read_format
 from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grammarlm.errors import brief
+
+if TYPE_CHECKING:
+    from grammarlm.grammars.tools.read import Call, Turn
 
 from .trace import TraceStep
 
@@ -64,13 +67,41 @@ class Population:
 
 
 @dataclass(frozen=True, repr=False)
+class Part:
+    """A named part of an answer: a `gl.Capture`.
+
+    `value`   the JSON value of a part that is one JsonSchema (an instance where the schema is a Python type), the item of one that
+              is Tokens; elsewhere the text
+    `span`    its place in the text, in bytes: (start, end)
+    `tokens`  the positions in the answer's `tokens` of all that have bytes of it; at its ends others may share them
+    `error`   why it has no value, as in a Result
+    """
+
+    name: str
+    text: str
+    value: Any
+    span: tuple[int, int]
+    tokens: range
+    error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Part({self.name!r}, {brief(self.value, 80)}, span={self.span})"
+
+
+@dataclass(frozen=True, repr=False)
 class Result:
-    """One answer.
+    """One answer. `out["name"]` is the value of the part with this name, a list where the grammar allows several of them.
 
     `text`            the answer. Cut in the middle of a character it ends with U+FFFD
-    `value`           what the text means: under a schema its JSON value (an instance where the schema is a Python type), elsewhere
-                      the text (its bytes where they are not UTF-8). None where the answer is not complete (its finish reason is
-                      neither "stop" nor "closed"), or where `error` says why
+    `value`           what the text means: under a schema its JSON value (an instance where the schema is a Python type), also where
+                      the grammar has this schema beside others, a list where it repeats it; of a grammar with other named parts
+                      what they stand for, by name; elsewhere the text (its bytes where they are not UTF-8). None where the answer
+                      is not complete (its finish reason is neither "stop" nor "closed"), or where `error` says why
+    `parts`           its named parts, in the order in which they begin; of an answer that was cut those that are certain. Which
+                      parts a text has that can be read in several ways: those that end first (masks/readings/ways.py)
+    `named`           their values by name
+    `turn`            under gl.Tools: what the answer says as a turn of an assistant; `calls`, `reasoning`, `content` and `message`
+                      are its own. Of an answer that was cut the calls that are complete
     `tokens`          its ids, without the stop id
     `logprobs`        for each token the log-probability in softmax(masked logits / temperature), at temperature 1 where
                       decoding is greedy. Top-k, top-p, min-p, typical-p and `where=` change which tokens can be drawn, not these
@@ -98,8 +129,44 @@ class Result:
     log_weight: float | None = None
     population: Population | None = None
     score: float | None = None
+    parts: list[Part] = field(default_factory=list)
+    named: dict[str, Any] = field(default_factory=dict)
+    turn: Turn | None = None
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Calls of tools, each with its name, arguments, id and text; `call()` runs the function."""
+        return () if self.turn is None else self.turn.calls
+
+    @property
+    def reasoning(self) -> str | None:
+        """The thought before the answer; None where it has none."""
+        return None if self.turn is None else self.turn.reasoning
+
+    @property
+    def content(self) -> str:
+        """The text without reasoning and calls."""
+        return self.text if self.turn is None else self.turn.content
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The answer as a message of the conversation, in the form that the chat template takes."""
+        return {"role": "assistant", "content": self.text} if self.turn is None else self.turn.message
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.named:
+            return self.named[name]
+        there = ", ".join(map(repr, self.named)) or "none"
+        failed = f"; {self.error}" if self.error else ""
+        raise KeyError(f"the answer has no part {name!r}; there is {there}{failed}")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.named
+
+    __iter__ = None  # it is no sequence
 
     def __repr__(self) -> str:
         own = {"text": self.text, "value": self.value, "error": self.error}
+        own |= {"parts": self.parts or None}
         shown = [f"{name}={brief(value, 80)}" for name, value in own.items() if value is not None]
         return f"Result({', '.join(shown)}, finish_reason={self.finish_reason!r}, {len(self.tokens)} tokens)"

@@ -20,11 +20,13 @@ from grammarlm.errors import GrammarError, UnsupportedFeature, unknown_argument
 from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.matcher import Matcher
+from grammarlm.masks.readings.ways import Ways
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .answer_format import DESCRIPTIONS, AnswerFormat
+from .answers.answer_format import DESCRIPTIONS, AnswerFormat
+from .answers.turns import tools_of
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
 from .arguments import MOST_ANSWERS, check_choice, check_integer
 from .predicate import Predicate
@@ -127,6 +129,11 @@ class AnswerSpec:
     @cached_property
     def stop_row(self) -> np.ndarray:
         return pack_ids(self.vocab.stop_ids, self.vocab.words)
+
+    @property
+    def ways(self) -> Ways | None:
+        """What the answers are read back along; None where they have no parts."""
+        return None if self.constraint is None or tools_of(self.form.grammar) else self.constraint.ways
 
     @cached_property
     def predicate(self) -> Predicate:

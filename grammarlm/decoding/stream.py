@@ -7,13 +7,14 @@
             save(event.value)                               # a whole item, long before the list is complete
     result = event.result                                   # of the last event: what generate() returns
 
-Each token becomes a delta of the text and, where the answer is JSON, the events that this delta completes
-(json_events.py). Parsing is incremental: each byte is read once, however long the answer gets.
+Each token becomes a delta of the text and the events that this delta completes: of JSON (json_events.py), and of named parts
+(parts.py). Parsing is incremental: each byte is read once, however long the answer gets.
 """
 
 from __future__ import annotations
 
 import codecs
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -22,12 +23,15 @@ from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.blends import Blended
 from grammarlm.decoding.methods.masked import start
 from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.masks.readings.reader import Begun, Told
 
+from .answers.events import Event
+from .answers.json_events import JsonEvents
+from .answers.parts import PartReader
+from .answers.turns import CallEvents, tools_of
 from .argument_types import Model, Prompts
 from .arguments import check_choice
-from .events import Event
 from .generate import method_of
-from .json_events import JsonEvents
 from .request import Request, prepare
 from .result import COMPLETE, Result
 from .settings import AnswerSpec, settings_of, with_settings
@@ -38,9 +42,10 @@ def stream(model: Model, prompt: Prompts, **settings: Any) -> Iterator[Event]:
     """The events of an answer while it is generated (events.py lists them), the last one with `.result`.
 
     Takes generate()'s arguments; invalid ones raise at once, not with the first event. The deltas of the text, concatenated, are
-    `result.text`. Where the answer is held to a JSON schema there are also events of keys, strings and values; elsewhere there are
-    deltas only. With several prompts or n > 1 the events of all answers come as the batch is decoded, `event.row` is the index of
-    the answer (n of the first prompt, n of the second, ...), and the last event's `.result` is the list.
+    `result.text`. Where the answer is held to a JSON schema there are also events of keys, strings and values; where its grammar
+    has named parts or tools, of these; elsewhere there are deltas only. With several prompts or n > 1 the events of all answers
+    come as the batch is decoded, `event.row` is the index of the answer (n of the first prompt, n of the second, ...), and the
+    last event's `.result` is the list.
 
     `method` is "masked" or a blend (blends.py): other methods choose among whole texts, which are known only at their end.
     `progress` has no effect.
@@ -67,7 +72,7 @@ def events(request: Request, decodings: Iterator[tuple[Request, Decoding]]) -> I
         specs = [spec for spec in batch.specs for _ in range(batch.n)]
         answers = [AnswerEvents(len(results) + at, spec) for at, spec in enumerate(specs)]
         for step in decoding:
-            yield from answers[step.row].more(step.data)
+            yield from answers[step.row].more(step.token, step.data)
         done = decoding.results()
         for one, result in zip(answers, done, strict=True):
             yield from one.end(is_complete=result.finish_reason in COMPLETE)
@@ -81,20 +86,65 @@ class AnswerEvents:
     def __init__(self, row: int, spec: AnswerSpec):
         self._row = row
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._reader = JsonEvents(row) if isinstance(spec.form.grammar, JsonSchema) else None
+        self._parts = None if spec.ways is None else PartReader(spec.ways)
+        self._names: list[tuple[str, int]] = []  # of the open parts, the innermost one last
+        self._counts = Counter[str]()
+        self._json = JsonEvents(row=row) if isinstance(spec.form.grammar, JsonSchema) else None
+        tools = tools_of(spec.form.grammar)
+        self._calls = None if tools is None else CallEvents(tools, spec.vocab)
 
-    def more(self, data: bytes) -> Iterator[Event]:
-        """The events of these further bytes."""
-        yield from self._delta(self._decoder.decode(data))
-        if self._reader is not None:
-            yield from self._reader.feed(data)
+    def more(self, token: int, data: bytes) -> Iterator[Event]:
+        """The events of a token, which adds these bytes."""
+        if self._parts is None:
+            yield from self._text(data)
+        else:
+            self._parts.feed(token, data)
+            yield from self._told(self._parts.told())
+        for call in self._calls.feed(token, data) if self._calls else ():
+            yield Event("call", value=call, **self._common)
 
     def end(self, is_complete: bool) -> Iterator[Event]:
         """The last events: a character that the answer was cut in, and a number that ends with the text."""
+        if self._parts is not None:
+            yield from self._told(self._parts.told(is_complete))
+            yield from self._delta(self._decoder.decode(self._parts.untold))
         yield from self._delta(self._decoder.decode(b"", final=True))
-        if self._reader is not None and is_complete:
-            yield from self._reader.finish()
+        if self._json is not None and is_complete:
+            yield from self._json.finish()
+
+    def _told(self, told: list[Told]) -> Iterator[Event]:
+        assert self._parts is not None
+        for one in told:
+            if isinstance(one, bytes):
+                yield from self._text(one)
+                continue
+            if isinstance(one, Begun):
+                if one.label.name is not None:
+                    self._names.append((one.label.name, self._counts[one.label.name]))
+                    self._counts[one.label.name] += 1
+                    yield Event("begin", **self._common)
+                if isinstance(one.label.value, JsonSchema):
+                    self._json = JsonEvents(**self._common)
+            part = self._parts.take(one)
+            if part is not None:
+                if self._json is not None:
+                    yield from self._json.finish()
+                    self._json = None
+                if part.name:
+                    yield Event("part", value=part, **self._common)
+                    self._names.pop()
+
+    @property
+    def _common(self) -> dict[str, Any]:
+        """The fields that say whose an event is."""
+        name, number = self._names[-1] if self._names else (None, 0)
+        return {"row": self._row, "part": name, "number": number}
+
+    def _text(self, data: bytes) -> Iterator[Event]:
+        yield from self._delta(self._decoder.decode(data))
+        if self._json is not None:
+            yield from self._json.feed(data)
 
     def _delta(self, text: str) -> Iterator[Event]:
         if text:
-            yield Event("text", text=text, row=self._row)
+            yield Event("text", text=text, **self._common)

@@ -23,13 +23,18 @@ class Kind(NamedTuple):
 
 KINDS = {
     "Ban": Kind(".text"),
+    "Capture": Kind(".capture"),
     "Choices": Kind(".choices"),
     "Ebnf": Kind(".ebnf.ebnf", ".ebnf", 'root ::= "a"'),
     "Gbnf": Kind(".ebnf.gbnf", ".gbnf", 'root ::= "a"'),
     "JsonSchema": Kind(".json_schema.schema", ".json", "true"),
     "Lark": Kind(".lark.grammar", ".lark", 'start: "a"'),
+    "Marked": Kind(".derived"),
     "Regex": Kind(".regular.regex", ".regex", "a", is_one_line=True),
+    "Repeat": Kind(".repeat"),
+    "StructuralTag": Kind(".structural_tag.grammar"),
     "Text": Kind(".text"),
+    "Tools": Kind(".tools.tools"),
     "Token": Kind(".items.special_token"),
     "TokenList": Kind(".items.token_list"),
     "Tokens": Kind(".items.tokens"),

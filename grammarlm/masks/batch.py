@@ -13,7 +13,7 @@ import numpy as np
 from grammarlm.errors import MaskError, check_type
 
 from .mask_array import as_integer, as_mask
-from .matcher import Matcher
+from .matcher import Matcher, Target
 
 # Seconds that one thread works before it starts workers: starting them and handing over costs half a millisecond.
 ALONE = 2e-3
@@ -44,17 +44,22 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     if len(matchers) > len(array):
         raise MaskError(f"the mask has {len(array)} rows, too few for {len(matchers)} matchers")
     needed = [False] * len(matchers)
+    target: Target | None = None
     missing: dict[int, list[int]] = {}  # rows by what one thread uses at a time: a matcher, or a constraint
     for row, matcher in enumerate(matchers):
         if matcher is None:
             array[row] = -1
-        elif matcher._words != words:
+            continue
+        if matcher._words != words:
             raise MaskError(f"matcher {row} has another vocabulary: its masks have {matcher._words} words, not {words}")
-        elif matcher._known_row() is None:
+        if matcher._target[0] is not array:
+            matcher._target = target = target or matcher._take(array)
+        known = matcher._fill_known(array, row)
+        if known is None:
             owner = matcher if matcher._rows_in_parallel else matcher._automaton
             missing.setdefault(id(owner), []).append(row)
         else:
-            needed[row] = matcher.fill_mask(array, row)
+            needed[row] = known
     errors: list[tuple[int, Exception]] = []
 
     def make(row: int) -> None:

@@ -17,12 +17,14 @@ from grammarlm.errors import (
     check_type,
     suggesting,
 )
+from grammarlm.grammars.capture import names_of, without_names
 from grammarlm.grammars.compose import Grammar, check_grammar
 from grammarlm.grammars.generated import as_filled, as_generated
+from grammarlm.grammars.lowering import lowered
 from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.machines.registry import automaton_of
-from grammarlm.masks.runtime.limits import Limits
+from grammarlm.masks.runtime.limits import Clock, Limits
 from grammarlm.masks.runtime.sizes import check_size
 from grammarlm.masks.saved import store
 from grammarlm.masks.saved.snapshot import restore
@@ -31,6 +33,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .automaton import Automaton
 from .compiled import Compiled
 from .matcher import Matcher
+from .messages.tool_errors import of_tool
 from .report import Report
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
     from .canvas.canvas import Canvas
     from .canvas.protocol import View
+    from .readings.ways import Ways
 
 
 LOGGER = logging.getLogger("grammarlm.masks")
@@ -102,6 +106,14 @@ class Constraint(Compiled):
             return self
         return compile(grammar, self.vocab, limits=self.report.limits, canonical_only=self._canonical is not None)
 
+    @cached_property
+    def ways(self) -> Ways | None:
+        """What a text is read back along: its named parts, its only schema. None where there is nothing to be found."""
+        from .readings.ways import Ways  # imported on first use: most texts have no parts
+
+        names = names_of(lowered(self.grammar, self.vocab, Clock(self.report.limits).check))
+        return None if names is None else Ways(names, self.vocab, self.report.limits)
+
     def restore(self, snapshot: bytes) -> Matcher:
         """The matcher of which `matcher.snapshot()` was taken, with its steps and its budget; GrammarError where it is damaged."""
         return restore(self, snapshot)
@@ -156,14 +168,22 @@ def compile(
     start = perf_counter()
     try:
         with PATIENT:
-            automaton, report = automaton_of(grammar, vocab, limits, canonical_only)
+            full = lowered(grammar, vocab, Clock(limits).check)
+            names_of(full)  # raises where what a name stands for cannot be read back
+            plain = without_names(full)
+            if plain is not grammar:
+                check_size(plain, limits)
+            automaton, report = automaton_of(plain, vocab, limits, canonical_only)
             closed = None if canonical is None else _closed_texts(automaton, report, canonical)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
-    except GrammarError as error:
+    except GrammarError as refusal:
+        error = of_tool(grammar, refusal, lambda part: automaton_of(part, vocab, limits, canonical_only))
         if LOGGER.isEnabledFor(logging.INFO):
             LOGGER.info("refused %s: %s: %s", brief(grammar, 100), type(error).__name__, error)
-        raise
+        if error is refusal:
+            raise
+        raise error from None
     if LOGGER.isEnabledFor(logging.DEBUG):
         LOGGER.debug("compiled %s in %.2f ms", brief(grammar, 100), (perf_counter() - start) * 1e3)
     return Constraint(automaton, report, grammar, canonical, closed)

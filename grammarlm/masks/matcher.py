@@ -27,8 +27,9 @@ from grammarlm.errors import GrammarError, LimitExceeded, MaskError, brief, chec
 from grammarlm.masks.filters.budget import INFINITE, costs_of
 from grammarlm.masks.saved import snapshot
 
-from . import explain, forced
+from . import forced
 from .mask_array import as_integer, as_mask
+from .messages import explain
 from .protocol import FINISHED, Epoch, row_of
 from .trail import FIRST_STEP, STRIDE, Budget, Head, Trail, back, before, first_head
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .compiled import Compiled
 
 # The caller's mask, checked once; the same as an array; its rows; the address of the first, and the bytes from each to the
-# next (machines/json/matcher.py).
+# next, 0 where a row is not contiguous.
 Target = tuple[object, np.ndarray, int, int, int]
 NO_TARGET: Target = (object(), np.empty((0, 0), np.int32), 0, 0, 0)
 Made = TypeVar("Made")
@@ -104,7 +105,8 @@ class Matcher:
     def _take(self, mask: np.ndarray) -> Target:
         """Another mask than in the call before."""
         array = as_mask(mask, self._words)
-        self._target = target = mask, array, len(array), 0, 0
+        row_bytes = array.strides[0] if array.strides[1] == 4 else 0
+        self._target = target = mask, array, len(array), array.ctypes.data, row_bytes
         return target
 
     def _fill_nodes(self, tokens: list[int], parents: list[int], array: np.ndarray) -> list[bool] | None:
@@ -114,6 +116,14 @@ class Matcher:
     def _known_row(self) -> np.ndarray | None:
         """The row of fill_mask if it is cached."""
         return self._head[1].rows[self._head[2]]
+
+    def _fill_known(self, array: np.ndarray, row: int) -> bool | None:
+        """As fill_mask where nothing has to be made; else None. The array has been taken, and has this row."""
+        bits = self._known_row()
+        if bits is None:
+            return None
+        array[row] = bits
+        return self._everything is None or not np.array_equal(bits, self._everything)
 
     def _row(self) -> np.ndarray:
         """The row of fill_mask, read only."""

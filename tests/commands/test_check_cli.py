@@ -6,7 +6,8 @@ import re
 import sys
 
 import grammarlm as gl
-from grammarlm.commands.refusal import bytes_alone, refused
+from grammarlm.commands.refusal import refused
+from grammarlm.vocab.byte_vocabulary import byte_vocabulary
 from tests.commands.command_line import call
 
 SCHEMA = {
@@ -52,8 +53,28 @@ def test_what_is_allowed_after_a_beginning(capsys) -> None:
     assert call(capsys, "inspect", "--regex", "abc")[1].startswith("after     ''\nmay end   no\n")
 
 
+def test_structural_tags(capsys, tmp_path) -> None:
+    """Special tokens are read by their names."""
+    schema = {"type": "json_schema", "json_schema": {"type": "integer"}}
+    tag = {"type": "tag", "begin": {"type": "token", "token": "<|call|>"}, "content": schema, "end": "<|end|>"}
+    asked = {"type": "token_triggered_tags", "trigger_tokens": ["<|call|>"], "tags": [tag], "at_least_one": True}
+    path = tmp_path / "tag.json"
+    path.write_text(json.dumps({"type": "structural_tag", "format": asked}))
+    code, out, err = call(capsys, "check", "--response-format", str(path))
+    assert (code, err) == (0, "")
+    assert "compiled in" in out
+    given = ("--response-format", str(path), "--text")
+    assert call(capsys, "check", *given, "<|call|>12<|end|>")[1] == "--text: accepted, 17 bytes\n"
+    code, _, err = call(capsys, "check", *given, '<|call|>"x"<|end|>')
+    assert (code, "column 9" in err) == (1, True)
+    code, _, err = call(capsys, "inspect", *given, "")  # which has a tokenizer
+    assert (code, "has no token '<|call|>'" in err) == (1, True)
+    path.write_text(json.dumps({"type": "structural_tag", "format": {**tag, "begin": "<call>"}}))
+    assert "must come '<call>'" in call(capsys, "inspect", *given, "")[1]
+
+
 def test_bytes_that_are_no_text() -> None:
-    matcher = gl.compile(gl.Regex(b"[\\x80-\\xff]{3}"), bytes_alone()).matcher()
+    matcher = gl.compile(gl.Regex(b"[\\x80-\\xff]{3}"), byte_vocabulary()).matcher()
     assert refused(matcher, b"\xff\xfe\xfd", "x", whole=True) is None
     matcher.reset()
     assert refused(matcher, b"\xff\xfea", "x", whole=True) == (

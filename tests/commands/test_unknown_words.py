@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from grammarlm.masks import unknown_words
+from grammarlm.masks.messages import unknown_words
 from tests.commands.command_line import call, model_folder, write  # noqa: F401
 
 pytest.importorskip("torch")

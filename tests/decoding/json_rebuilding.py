@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grammarlm.decoding.events import Event
+from grammarlm.decoding.answers.events import Event
 
 
 def rebuilt(events: list[Event]) -> Any:

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.answer_format import json_value, read_format
+from grammarlm.decoding.answers.answer_format import json_value, read_format
 from grammarlm.decoding.arguments import is_batch, per_prompt
 from grammarlm.kernels.reference.apply_mask import mask_bits
 

@@ -210,7 +210,7 @@ def nan_after_a_digit(ids):
 
 def test_a_reader_that_raises_anything():
     """The answer is complete, its value cannot be told: the others have theirs."""
-    from grammarlm.decoding.answer_format import AnswerFormat
+    from grammarlm.decoding.answers.answer_format import AnswerFormat
 
     for kind in (ValueError, KeyError, RuntimeError, RecursionError, Unprintable, AttributeError):
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grammarlm.decoding.events import Event
-from grammarlm.decoding.json_events import JsonEvents
+from grammarlm.decoding.answers.events import Event
+from grammarlm.decoding.answers.json_events import JsonEvents
 from tests.decoding.json_rebuilding import rebuilt
 from tests.oracles.json_spellings import spellings, usual_spellings
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.events import Event
+from grammarlm.decoding.answers.events import Event
 from tests.decoding.json_rebuilding import rebuilt
 from tests.decoding.random_models import random_model
 

@@ -11,7 +11,7 @@ import grammarlm as gl
 from grammarlm.grammars.json_schema import report
 from grammarlm.integrations import llama_cpp
 from grammarlm.integrations.serving.compiling import ServerCompiler
-from grammarlm.masks import unknown_words
+from grammarlm.masks.messages import unknown_words
 
 torch = pytest.importorskip("torch")
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.decoding.answer_format import AnswerFormat
+from grammarlm.decoding.answers.answer_format import AnswerFormat
+from grammarlm.decoding.answers.parts import answer_of
+from grammarlm.decoding.answers.turns import tools_of
 from grammarlm.decoding.result import Result, Stats
 from grammarlm.decoding.systems import DRIVERS, RULES
 from grammarlm.errors import LimitExceeded, brief, unknown_argument
@@ -198,11 +200,24 @@ class Filling:
         tokens = [int(run.row[at]) for at in kept]
         own = self.ended(tokens)
         self.check(tokens[:own])
-        text = b"".join(self.bytes_of(token) for token in tokens[:own]).decode(errors="replace")
-        value, error = form.value(text, tokens[:own])
+        data = b"".join(self.bytes_of(token) for token in tokens[:own])
+        ways = None if self.constraint is None or tools_of(form.grammar) else self.constraint.ways
+        found = answer_of(form, ways, self.vocab, data, tokens[:own], is_complete=True)
         stats = self.stats_of(run, own)
         logprobs = [run.log_p.get(int(at), 0.0) for at in kept]
-        return Result(text, value, tokens, logprobs, stats, "stop" if own < len(tokens) else "closed", error=error)
+        reason = "stop" if own < len(tokens) else "closed"
+        return Result(
+            data.decode(errors="replace"),
+            found.value,
+            tokens,
+            logprobs,
+            stats,
+            reason,
+            error=found.error,
+            parts=found.parts,
+            named=found.named,
+            turn=found.turn,
+        )
 
     def check(self, tokens: Sequence[int]) -> None:
         """The matcher is the arbiter: a view of the canvas may follow equal keys only so far."""

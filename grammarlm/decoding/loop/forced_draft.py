@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 
-from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.masks.filters import greedy
 
 from .cost import Cost, DraftPauses
@@ -70,7 +69,8 @@ def forced_draft(row: Row) -> list[int]:
     stats, spec, grammar = row.stats, row.spec, row.grammar
     if grammar.matcher is None or row.width is None or spec.settings.forced == "off" or grammar.healed_suffix:
         return []
-    if not isinstance(spec.form.grammar, JsonSchema) or grammar.matcher.is_narrowed:
+    epoch = grammar.matcher._automaton.epoch
+    if not (epoch.writes_json or epoch.has_tags) or grammar.matcher.is_narrowed:
         return []
     if stats.draft_tokens >= FEW and 2 * stats.accepted_tokens < stats.draft_tokens:
         return []

@@ -21,6 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
+from grammarlm.decoding.answers.parts import answer_of
 from grammarlm.decoding.failures import Ending, nothing_left
 from grammarlm.decoding.logits.sampling import draw, log_probability
 from grammarlm.decoding.readers.draft_tree import DraftTree
@@ -279,17 +280,18 @@ class Row:
     def result(self) -> Result:
         assert self.finish_reason
         data = b"".join(self.pieces)
-        text = data.decode(errors="replace")
-        value, error = None, self.error
-        if self.finish_reason in COMPLETE:
-            value, error = self.spec.form.value(text if text.encode() == data else data, self.tokens)
+        spec, is_complete = self.spec, self.finish_reason in COMPLETE
+        found = answer_of(spec.form, spec.ways, spec.vocab, data, self.tokens, is_complete)
         return Result(
-            text=text,
-            value=value,
+            text=data.decode(errors="replace"),
+            value=found.value,
             tokens=self.tokens,
             logprobs=self.logprobs,
             stats=self.stats,
             finish_reason=self.finish_reason,
             model_logprobs=self.model_logprobs,
-            error=error,
+            error=self.error or found.error,
+            parts=found.parts,
+            named=found.named,
+            turn=found.turn,
         )

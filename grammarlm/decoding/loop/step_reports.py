@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grammarlm.decoding.events import path_of
-from grammarlm.decoding.json_events import JsonEvents
+from grammarlm.decoding.answers.events import path_of
+from grammarlm.decoding.answers.json_events import JsonEvents
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.grammars.compose import Combination, Grammar, Literal
+from grammarlm.grammars.compose import Grammar, Literal
 from grammarlm.grammars.items.token_list import TokenList
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.grammars.json_schema.schema import JsonSchema
@@ -77,13 +77,13 @@ class _Size:
         while waiting:
             self._clock.tick()
             part, depth = waiting.pop()
-            if not isinstance(part, Combination):
+            if not part.operands:
                 self._add_plain(part)
                 continue
             if depth == DEEPEST:
                 raise LimitExceeded(f"the grammar has more than {DEEPEST} combinations within each other; flatten it")
-            self.count(0, len(part.parts))
-            waiting += [(inner, depth + 1) for inner in part.parts]
+            self.count(0, len(part.operands))
+            waiting += [(inner, depth + 1) for inner in part.operands]
 
     def _add_plain(self, part: Any) -> None:
         if isinstance(part, JsonSchema):
@@ -107,7 +107,7 @@ class _Size:
                 self.count(len(found))
                 if name == "text" and len(found) > SMALL and not isinstance(part, Literal):
                     self.count(0, sum(map(found.count, PIECES)) // 2)
-        for name in ("strings", "until"):
+        for name in ("strings", "until", "excludes"):
             if found := getattr(part, name, None):
                 self._add_strings((found,) if isinstance(found, str) else found)
 

@@ -20,6 +20,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
+from grammarlm.decoding.argument_types import Choice, Items, Pattern, Schema
+from grammarlm.decoding.failures import message_of
 from grammarlm.errors import brief
 from grammarlm.grammars.choices import Choices
 from grammarlm.grammars.compose import Grammar
@@ -30,9 +32,6 @@ from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.json_schema.types.python_types import is_python_type, reader_of
 from grammarlm.grammars.regular.regex import Regex
 from grammarlm.masks.constraint import Constraint
-
-from .argument_types import Choice, Items, Pattern, Schema
-from .failures import message_of
 
 DESCRIPTIONS = ("schema", "regex", "grammar", "choices", "items")
 Read = Callable[[str], Any]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from grammarlm.errors import shorten
+import numpy as np
 
-from .matcher_like import MatcherLike
-from .protocol import Epoch, row_of
+from grammarlm.errors import shorten
+from grammarlm.masks.matcher_like import MatcherLike
+from grammarlm.masks.protocol import Epoch, row_of
 
 
 def explain(matcher: MatcherLike, token: int) -> str:
@@ -59,7 +60,11 @@ def _expected(matcher: MatcherLike, read: bytes) -> str:
 
     def find(epoch: Epoch, state: int) -> tuple[set[int], list[int]]:
         after = epoch.after_bytes(state, read)
-        return {b for b in range(256) if epoch.after_bytes(after, bytes([b]))}, epoch.special_tokens(after)
+        alone = {b for b in range(256) if epoch.after_bytes(after, bytes([b]))}
+        first = set(
+            np.flatnonzero(epoch.next_bytes(after)).tolist()
+        )  # of longer tokens, where single bytes are too many
+        return alone or first, epoch.special_tokens(after)
 
     bytes_, tokens = matcher._made(find)
     vocab = matcher._constraint.vocab

@@ -36,9 +36,9 @@ Reading = Callable[[str, int], int]  # reads some of the text from a position; r
 class JsonEvents:
     """Parser of one JSON text. ValueError where the text is not JSON."""
 
-    def __init__(self, row: int = 0) -> None:
-        """`row`: the index of the answer, for its events."""
-        self._row = row
+    def __init__(self, **common: Any) -> None:
+        """`common`: fields of all its events."""
+        self._common = common
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._read: Reading = self._value
         self._open: list[tuple[dict | list, LinkedPath]] = []
@@ -80,7 +80,7 @@ class JsonEvents:
         return events
 
     def _tell(self, kind: str, **fields: Any) -> None:
-        self._events.append(Event(kind, linked_path=self._linked_path, row=self._row, **fields))
+        self._events.append(Event(kind, linked_path=self._linked_path, **self._common, **fields))
 
     def _refuse(self, text: str, at: int, expected: str) -> NoReturn:
         raise ValueError(f"no JSON: {text[at]!r} is character {self._position + at}; expected {expected}")

@@ -23,8 +23,7 @@ from grammarlm.grammars.json_schema.schema import UNKNOWN as UNKNOWN_WAYS
 
 if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.report import KeywordReport
-
-    from .constraint import Constraint
+    from grammarlm.masks.constraint import Constraint
 
 LOOKED_AT = 50_000  # keywords of a schema; what a warning costs is bounded
 NAMED = 3  # in a warning

@@ -1,0 +1,144 @@
+"""The parts of an answer: what the named parts of its grammar stand for.
+
+    grammar = gl.Capture("thought", gl.Text(until="</think>")) + gl.Capture("answer", gl.JsonSchema(Line))
+    out = gl.generate(model, prompt, grammar=grammar)
+    out["answer"]               # a Line; a list where the grammar allows several parts with this name
+    out.parts[0].text           # "... </think>"
+
+A text that can be read in several ways is read as masks/readings/ways.py says: in short, the parts that end first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from grammarlm.decoding.failures import message_of
+from grammarlm.decoding.result import Part
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.grammars.tools.read import Turn
+from grammarlm.masks.readings.reader import Begun, Ended, Reader, Told
+from grammarlm.masks.readings.ways import Ways
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .answer_format import AnswerFormat, of_grammar
+from .turns import tools_of, turn_of
+
+
+@dataclass
+class Answer:
+    """What was found in an answer; the fields are those of a Result."""
+
+    value: Any = None
+    error: str | None = None
+    parts: list[Part] = field(default_factory=list)
+    named: dict[str, Any] = field(default_factory=dict)
+    turn: Turn | None = None
+
+
+def answer_of(
+    form: AnswerFormat, ways: Ways | None, vocab: Vocabulary, data: bytes, tokens: Sequence[int], is_complete: bool
+) -> Answer:
+    """The value and the parts of an answer; of one that was cut the parts that are certain, and no value."""
+    if (tools := tools_of(form.grammar)) is not None:
+        try:
+            turn = turn_of(tools, vocab, data, tokens, is_complete)
+            return Answer(turn.value if is_complete else None, turn=turn)
+        except Exception as error:  # code of a caller's type
+            return Answer(error=message_of(error))
+    if ways is None:
+        return Answer(*form.value(shown(data), list(tokens))) if is_complete else Answer()
+    try:
+        reader = PartReader(ways)
+        before = sum(len(reader.bytes_of(token)) for token in tokens) - len(data)  # of the first token, in the prompt
+        for token in tokens:
+            reader.feed(token, reader.bytes_of(token)[before:])
+            before = 0
+        for told in reader.told(is_complete):
+            reader.take(told)
+        return reader.answer(is_complete)
+    except Exception as error:  # code of a caller's type, a limit
+        return Answer(error=message_of(error))
+
+
+def shown(data: bytes) -> str | bytes:
+    """The text, or its bytes where they are no UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
+
+
+@lru_cache(maxsize=256)
+def value_format(grammar: Grammar | None) -> AnswerFormat:
+    return AnswerFormat() if grammar is None else of_grammar(grammar)
+
+
+class PartReader:
+    """Reads one answer, and puts its parts together from what the reading tells."""
+
+    def __init__(self, ways: Ways):
+        self._ways, self._reader = ways, Reader(ways)
+        self._special = frozenset(ways.vocab.special_ids)
+        self._data = bytearray()
+        self._tokens: list[int] = []
+        self._parts: list[Part | None] = []  # in the order in which they begin
+        self._open: list[int] = []  # of these, those that have not ended
+        self._schemas: list[Part] = []
+
+    def bytes_of(self, token: int) -> bytes:
+        return b"" if token in self._special else self._ways.vocab.token_bytes(token)
+
+    def feed(self, token: int, data: bytes) -> None:
+        """Reads a token, or of the first one what is not in the prompt."""
+        is_whole = bool(self._tokens) or data == self.bytes_of(token)
+        self._reader.feed(token if is_whole else None, data)
+        self._tokens.append(token)
+        self._data += data
+
+    def told(self, is_complete: bool = False) -> list[Told]:
+        """What has become certain; all the rest where the text is complete."""
+        return self._reader.finish() if is_complete else self._reader.told()
+
+    @property
+    def untold(self) -> bytes:
+        return self._reader.untold
+
+    def take(self, told: Told) -> Part | None:
+        """Notes what was told; the part where one has ended."""
+        if isinstance(told, Begun):
+            self._open.append(len(self._parts))
+            self._parts.append(None)
+        if not isinstance(told, Ended):
+            return None
+        data = bytes(self._data[slice(*told.span)])
+        tokens = self._tokens[told.tokens.start : told.tokens.stop]
+        value, error = value_format(told.label.value).value(shown(data), tokens)
+        name = told.label.name or ""
+        part = Part(name, data.decode(errors="replace"), value, told.span, told.tokens, error)
+        self._parts[self._open.pop()] = part
+        if isinstance(told.label.value, JsonSchema):
+            self._schemas.append(part)
+        return part
+
+    def answer(self, is_complete: bool) -> Answer:
+        names = self._ways.names
+        parts = [part for part in self._parts if part is not None and part.name]
+        named: dict[str, Any] = {}
+        for part in parts:
+            if names.several[part.name]:
+                named.setdefault(part.name, []).append(part.value)
+            else:
+                named[part.name] = part.value
+        named |= {name: [] for name, several in names.several.items() if name and several and name not in named}
+        error = next((part.error for part in self._parts if part is not None and part.error), None)
+        value: Any = None
+        if is_complete:
+            value = named if named else shown(bytes(self._data))
+            if names.schemas == 1 and (self._schemas or names.several[None]):
+                values = [part.value for part in self._schemas]
+                value = values if names.several[None] else values[0]
+        return Answer(value, error, parts, named)

@@ -1,0 +1,74 @@
+"""What an answer under `gl.Tools` says: reasoning, content and calls, read from its tokens.
+
+    out = gl.generate(model, prompt, grammar=gl.Tools([get_weather], format="hermes"))
+    for call in out.calls:
+        messages.append({"role": "tool", "content": str(call.call()), "tool_call_id": call.id})
+
+Names of special tokens are told apart from their letters: a special token is read by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.derived import Specials
+from grammarlm.grammars.items.special_token import Token
+from grammarlm.grammars.lowering import specials_of
+from grammarlm.grammars.tools.read import Call, CallReader, Turn, read
+from grammarlm.grammars.tools.tools import Tools
+from grammarlm.vocab.vocabulary import Vocabulary
+
+Piece = str | Token
+
+
+def tools_of(grammar: Grammar | None) -> Tools | None:
+    return grammar if isinstance(grammar, Tools) else None
+
+
+def turn_of(tools: Tools, vocab: Vocabulary, data: bytes, tokens: Sequence[int], is_complete: bool) -> Turn:
+    """The turn that an answer is; of one that was cut its text and the calls that are complete. ValueError where it is none."""
+    specials, pieces = specials_of(vocab), list(pieces_of(vocab, data, tokens))
+    if is_complete:
+        return read(tools, pieces, specials)
+    reader = CallReader(tools, specials)
+    calls = [call for piece in pieces for call in reader.feed(piece)]
+    return Turn(None, data.decode(errors="replace"), tuple(calls), tools)
+
+
+def pieces_of(vocab: Vocabulary, data: bytes, tokens: Sequence[int]) -> Iterator[Piece]:
+    """Texts, and the special tokens between them; the beginning of the first token may be in the prompt."""
+    special = frozenset(vocab.special_ids)
+    text = b"".join(b"" if token in special else vocab.token_bytes(token) for token in tokens)
+    skipped, read = len(text) - len(data), bytearray()
+    for token in tokens:
+        if token not in special:
+            read += vocab.token_bytes(token)
+            continue
+        if read[skipped:]:
+            yield read[skipped:].decode(errors="replace")
+        skipped = max(0, skipped - len(read))
+        read.clear()
+        yield Token(vocab.token_bytes(token).decode(errors="replace"))
+    if read[skipped:]:
+        yield read[skipped:].decode(errors="replace")
+
+
+class CallEvents:
+    """The calls of an answer while it is written."""
+
+    def __init__(self, tools: Tools, vocab: Vocabulary):
+        self._vocab, self._special = vocab, frozenset(vocab.special_ids)
+        self._specials: Specials = specials_of(vocab)
+        self._reader, self._bytes = CallReader(tools, self._specials), b""
+
+    def feed(self, token: int, data: bytes) -> list[Call]:
+        """The calls that end with a token, which adds these bytes."""
+        if token in self._special:
+            return self._reader.feed(Token(self._vocab.token_bytes(token).decode(errors="replace")))
+        self._bytes += data
+        try:
+            text, self._bytes = self._bytes.decode(), b""
+        except UnicodeDecodeError as error:  # a character that the next tokens complete
+            text, self._bytes = self._bytes[: error.start].decode(), self._bytes[error.start :]
+        return self._reader.feed(text) if text else []

@@ -1,0 +1,1 @@
+"""How a finished text is read back along the named parts of its grammar."""
