@@ -22,7 +22,7 @@ import numpy as np
 from grammarlm.integrations.serving.served_row import ServedRow
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
-from grammarlm.masks.unknown_words import check_unknown
+from grammarlm.masks.messages.unknown_words import check_unknown
 from grammarlm.vocab.vocabulary import Vocabulary
 
 Processor = Any  # (input_ids, scores) -> scores

@@ -1,4 +1,4 @@
-"""SGLang's json_schema, regex and ebnf, served by grammarlm: a grammar backend in its public registry.
+"""SGLang's json_schema, regex, ebnf and structural_tag, served by grammarlm: a grammar backend in its public registry.
 
     pip install grammarlm-sglang        (plugins/grammarlm-sglang: the entry point that runs `register` in each process)
     sglang serve --model-path ... --grammar-backend grammarlm
@@ -23,6 +23,7 @@ if find_spec("sglang") is None:
 from sglang.srt.constrained.base_grammar_backend import (
     BaseGrammarBackend,
     BaseGrammarObject,
+    GrammarRow,
     GrammarStats,
     InvalidGrammarObject,
     register_grammar_backend,
@@ -36,15 +37,20 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .serving.compiling import warm_compiler
 from .serving.options import read_options
-from .serving.served_row import ServedRow
+from .serving.served_row import ServedRow, fill_rows
 
 if TYPE_CHECKING:
     from sglang.srt.server_args import ServerArgs
 
 NAME = "grammarlm"
 ANY_JSON = "$$ANY$$"  # SGLang's word for {"type": "json_object"}
-FORMS = {"json": "schema", "regex": "regex", "ebnf": "grammar", "full_assistant_ebnf": "grammar"}
-NO_TAGS = "structural_tag is not supported by grammarlm yet; use json_schema, regex or ebnf, or another grammar backend"
+FORMS = {
+    "json": "schema",
+    "regex": "regex",
+    "ebnf": "grammar",
+    "full_assistant_ebnf": "grammar",
+    "structural_tag": "structural_tag",
+}
 LOOKED_UP = 1 << 16  # characters of a grammar that the scheduler itself reads to see whether it is held
 
 
@@ -72,6 +78,18 @@ class RequestGrammar(BaseGrammarObject):
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         self.row.fill(vocab_mask.numpy(), idx)
+
+    @staticmethod
+    def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
+        """The rows of a step: those that stand beside each other in one call."""
+        if not all(isinstance(entry.grammar, RequestGrammar) for entry in entries):  # some are free to think
+            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
+            return
+        array, first = vocab_mask.numpy(), 0
+        for end in range(1, len(entries) + 1):
+            if end == len(entries) or entries[end].row != entries[end - 1].row + 1:
+                fill_rows([entry.grammar.row for entry in entries[first:end]], array[entries[first].row :])
+                first = end
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
@@ -146,7 +164,7 @@ class Backend(BaseGrammarBackend):
         return self._compiled("ebnf", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        return InvalidGrammarObject(NO_TAGS)
+        return self._compiled("structural_tag", key_string)
 
     def _compiled(self, kind: str, spec: str) -> BaseGrammarObject:
         try:
@@ -161,7 +179,7 @@ class Backend(BaseGrammarBackend):
 def grammar_of(kind: str, spec: str) -> Grammar:
     """ValueError where the text is no grammar of its kind."""
     if kind not in FORMS:
-        raise ValueError(NO_TAGS if kind == "structural_tag" else f"{kind} is no kind of grammar that grammarlm knows")
+        raise ValueError(f"{kind} is no kind of grammar that grammarlm knows")
     options: dict[str, Any] = {FORMS[kind]: True if kind == "json" and spec == ANY_JSON else spec}
     if FORMS[kind] == "grammar":
         options["notation"] = "ebnf"

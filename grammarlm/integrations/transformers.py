@@ -32,8 +32,8 @@ from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.matcher import Matcher
+from grammarlm.masks.messages.unknown_words import check_unknown
 from grammarlm.masks.token_facts import pack_ids
-from grammarlm.masks.unknown_words import check_unknown
 
 UNTOUCHED = -1  # mask row index of scores that are not masked
 

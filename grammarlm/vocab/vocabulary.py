@@ -37,6 +37,7 @@ class Vocabulary:
     """
 
     IS_SHARED = True  # not counted as a constraint's (object_sizes.py)
+    names_are_text = False  # are tokens that a grammar names read as the letters of their names (byte_vocabulary.py)?
 
     size: int
     stop_ids: tuple[int, ...]  # sorted

@@ -1,8 +1,9 @@
 """Is a request's grammar fine, and cheap enough? Asked where requests come in, which must not be held up.
 
 There is no tokenizer there, and hardly any time: a server validates requests on its event loop. The grammar is compiled over a
-vocabulary of the 256 bytes. That refuses nearly what compile over the model's vocabulary refuses, and its tables are tiny. Work and
-time are bounded there: the loop comes first. Verdicts are remembered, constraints are not.
+vocabulary of the 256 bytes, where names of special tokens are text. That refuses nearly what compile over the model's vocabulary
+refuses, and its tables are tiny. Work and time are bounded there: the loop comes first. Verdicts are remembered, constraints are
+not.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from grammarlm.grammars.lark.grammar import Lark
 from grammarlm.grammars.regular.regex import Regex
 from grammarlm.masks.constraint import compile
 from grammarlm.masks.runtime.limits import Limits
-from grammarlm.vocab.vocabulary import Vocabulary
+from grammarlm.vocab.byte_vocabulary import byte_vocabulary
 
 REMEMBERED = 8_192  # verdicts
 # On an event loop; the time is for steps that are slow. What is compiled in the background later is looked at in passing.
@@ -32,12 +33,6 @@ ELSEWHERE = Limits(max_ms=60_000)
 
 _verdicts: OrderedDict[bytes, str] = OrderedDict()
 _lock = threading.Lock()
-
-
-@cache
-def byte_vocabulary() -> Vocabulary:
-    """The 256 bytes, and one id that ends the text."""
-    return Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
 
 
 @cache

@@ -13,8 +13,8 @@ from grammarlm.kernels import entries
 from grammarlm.masks.compiler import Compiler, Key
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
+from grammarlm.masks.messages.unknown_words import tell
 from grammarlm.masks.runtime.limits import POLITE, Limits
-from grammarlm.masks.unknown_words import tell
 from grammarlm.vocab.vocabulary import Vocabulary
 
 LOGGER = logging.getLogger("grammarlm.serving")

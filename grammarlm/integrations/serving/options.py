@@ -3,10 +3,15 @@
     {"schema": {...}}                      with JsonSchema's options beside it: "whitespace", "extra", "property_order", ...
     {"regex": "..."} {"choices": [...]}
     {"grammar": "root ::= ..."}            GBNF where it has ::=, else Lark; "notation": "gbnf", "ebnf" or "lark" says which
+    {"response_format": {...}} {"structural_tag": {...}}                       what gl.response_format and gl.StructuralTag take
+    {"tools": [...], "tool_format": "hermes"}          OpenAI's tools, called as that family of models does; one of the above beside
+                                           it may come instead of calls. "tool_choice" and "parallel_tool_calls" are OpenAI's, too
+    "reasoning": true | 500                a thought comes first, of at most so many tokens; it needs the "tool_format", too
     "min_tokens": 5                        no end before, as far as the grammar has other tokens
     "close": true | false                  must the answer be complete within max_tokens? Absent: where so many are enough
 
-In one process the values may be Python's: a grammar object, a pydantic model as a schema. `on_the_wire` writes these as text.
+In one process the values may be Python's: a grammar object, a pydantic model as a schema, functions as tools. `on_the_wire` writes
+these as text.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,16 +30,29 @@ from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.generated import as_generated
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.regular.regex import Regex
+from grammarlm.grammars.response_format import response_format
+from grammarlm.grammars.structural_tag.grammar import StructuralTag
+from grammarlm.grammars.text import Text
+from grammarlm.grammars.tools.formats import names
+from grammarlm.grammars.tools.tool_format import ToolFormat
+from grammarlm.grammars.tools.tools import Tools
 from grammarlm.masks.saved import codec
 from grammarlm.masks.saved.sealed import bytes_as_text, seal, text_as_bytes, unseal
 
 KEY = "grammarlm"  # of a request's extra arguments
-FORMS = ("schema", "regex", "choices", "grammar")
+FORMS = ("schema", "regex", "choices", "grammar", "response_format", "structural_tag")
+TURN = ("tools", "reasoning")  # what makes it a turn of an assistant
 NOTATIONS = ("gbnf", "ebnf", "lark")
 SCHEMA_OPTIONS = tuple(
     name for name in inspect.signature(JsonSchema.__init__).parameters if name not in ("self", "schema")
 )
-KNOWN = (*FORMS, "notation", "start", "close", "min_tokens", *SCHEMA_OPTIONS)
+OWNERS = {  # what each option is an option of
+    **dict.fromkeys(SCHEMA_OPTIONS, ("schema",)),
+    **dict.fromkeys(("notation", "start"), ("grammar",)),
+    **dict.fromkeys(("tool_choice", "parallel_tool_calls"), ("tools",)),
+    "tool_format": TURN,
+}
+KNOWN = (*FORMS, *TURN, "close", "min_tokens", *OWNERS)
 LARGEST = 64 << 20  # characters of a request's options
 _SEALED, _MAGIC, _VERSION = "grammarlm:", b"grammarlm grammar\n", 2
 
@@ -48,8 +66,11 @@ class Options:
     min_tokens: int = 0  # no end before, as far as the grammar has other tokens
 
 
-def read_options(given: object) -> Options:
-    """The options of a request; ValueError with one sentence where they are wrong. Broken grammars are found by compile."""
+def read_options(given: object, known_format: Callable[[], ToolFormat] | None = None) -> Options:
+    """The options of a request; ValueError with one sentence where they are wrong. Broken grammars are found by compile.
+
+    `known_format`: how the model writes calls, where a request does not say.
+    """
     options = _as_dict(given)
     for name in options:
         if name not in KNOWN:
@@ -62,34 +83,33 @@ def read_options(given: object) -> Options:
     least = options.get("min_tokens", 0)
     if isinstance(least, bool) or not isinstance(least, int) or least < 0:
         raise ValueError(f"{KEY}: min_tokens is {brief(least)}; it takes a number of tokens")
-    forms = [name for name in FORMS if options.get(name) is not None]
+    options = {name: value for name, value in options.items() if value is not None}
+    forms = [name for name in FORMS if name in options]
     if len(forms) > 1:
         raise ValueError(f"{KEY} has {' and '.join(forms)}; an answer has one form: combine them in one grammar")
-    if not forms:  # the other options go along with a grammar that the request names elsewhere
-        return Options(None, close, least)
-    form = forms[0]
-    for name in options:
-        if name in ("close", "min_tokens"):
-            continue
-        owner = "schema" if name in SCHEMA_OPTIONS else "grammar" if name in ("notation", "start") else form
-        if owner != form and options[name] is not None:
-            raise ValueError(f"{KEY}: {name} is an option of {owner!r}, which is not given")
-    return Options(_grammar(form, options), close, least)
+    is_turn = any(options.get(name, False) is not False for name in TURN)
+    for name, owners in OWNERS.items():
+        # those of a form, alone, go along with a grammar that the request names elsewhere
+        is_bound = forms or is_turn or "tools" in owners
+        if name in options and is_bound and not any(owner in options for owner in owners):
+            raise ValueError(f"{KEY}: {name} is an option of {' or '.join(map(repr, owners))}, which is not given")
+    grammar = _grammar(forms[0], options) if forms else None
+    if is_turn:
+        grammar = _turn(options, grammar, known_format)
+    return Options(grammar, close, least)
 
 
 def on_the_wire(given: object) -> object:
     """The same options without Python's objects, for another process."""
     if not isinstance(given, Mapping):
         return given
-    schema, grammar = given.get("schema"), given.get("grammar")
-    if schema is None or isinstance(schema, (dict, bool, str)):
-        if not isinstance(grammar, Grammar):
-            return given
-        return {**given, "grammar": sealed(grammar)}
-    kept = {name: value for name, value in given.items() if name != "schema" and name not in SCHEMA_OPTIONS}
-    made = read_options(given).grammar
-    assert made is not None
-    return {**kept, "grammar": sealed(made)}
+    try:
+        json.dumps(given)
+        return given
+    except (TypeError, ValueError, RecursionError):
+        grammar = read_options(given).grammar
+    kept = {name: given[name] for name in ("close", "min_tokens") if name in given}
+    return kept if grammar is None else {**kept, "grammar": sealed(grammar)}
 
 
 def sealed(grammar: Grammar) -> str:
@@ -135,6 +155,10 @@ def _grammar(form: str, options: Mapping[str, Any]) -> Grammar:
             if isinstance(value, Mapping):
                 raise TypeError("it takes a list of strings, not an object")
             return Choices(value)
+        if form == "response_format":
+            return as_generated(response_format(value))
+        if form == "structural_tag":
+            return as_generated(StructuralTag(value))
         if isinstance(value, Grammar):
             return as_generated(value)
         if not isinstance(value, str):
@@ -142,6 +166,33 @@ def _grammar(form: str, options: Mapping[str, Any]) -> Grammar:
         return _noted(value, options.get("notation"), options.get("start"))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(shorten(f"{KEY}: {form}: {error}")) from None
+
+
+def _turn(options: Mapping[str, Any], answer: Grammar | None, known_format: Callable[[], ToolFormat] | None) -> Grammar:
+    """A turn of an assistant, in which the answer may come instead of calls."""
+    form: Any = options.get("tool_format")
+    try:
+        if isinstance(answer, StructuralTag):
+            raise TypeError("a structural tag says itself how calls are written; leave one of them out")
+        if form is None and known_format is None:
+            raise TypeError(f"tool_format is needed, which says how the model writes calls: {', '.join(names())}")
+        if form is not None and not isinstance(form, (str, ToolFormat)):
+            raise TypeError(f"tool_format is {brief(form)}; it takes {', '.join(names())}")
+        parallel = options.get("parallel_tool_calls", True)
+        if not isinstance(parallel, bool):
+            raise TypeError(f"parallel_tool_calls is {brief(parallel)}; it takes true or false")
+        return as_generated(
+            Tools(
+                options.get("tools", ()),
+                format=known_format() if form is None else form,  # type: ignore[misc]
+                calls=options.get("tool_choice", "any"),
+                parallel=parallel,
+                reasoning=options.get("reasoning"),
+                answer=None if answer == Text() else answer,
+            )
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(shorten(f"{KEY}: {'tools' if 'tools' in options else 'reasoning'}: {error}")) from None
 
 
 def _noted(text: str, notation: object, start: object) -> Grammar:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from grammarlm.errors import GrammarError, LimitExceeded
+from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.matcher import Matcher
 from grammarlm.masks.token_facts import pack_ids
@@ -139,6 +140,21 @@ class ServedRow:
                 self._matcher.rollback(count - beyond)
             except Exception as error:
                 self.fail(error)
+
+
+def fill_rows(rows: Sequence[ServedRow | None], mask: np.ndarray) -> None:
+    """Writes row i of the mask for the next token of rows[i], all in one call. None: every bit is set."""
+    again = [
+        (at, row)
+        for at, row in enumerate(rows)
+        if row is not None and (row._own or row._after_end or row._matcher is None or row.taken < row._least)
+    ]
+    try:
+        fill_masks([None if row is None else row._matcher for row in rows], mask)
+    except Exception:  # of one row, and it is not said of which
+        again = [(at, row) for at, row in enumerate(rows) if row is not None]
+    for at, row in again:  # stop ids of its own, no end yet, or nothing but the end
+        row.fill(mask, at)
 
 
 def bug_of(error: Exception | str) -> Exception | None:

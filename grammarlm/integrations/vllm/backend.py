@@ -7,7 +7,7 @@ back. It has no registry of backends; plugin.py puts this one in its place.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 from grammarlm.integrations.serving.options import Options, read_options
-from grammarlm.integrations.serving.served_row import ServedRow
+from grammarlm.integrations.serving.served_row import ServedRow, fill_rows
 from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.mask_array import allocate_mask
 
 from . import params as requests
 from .engine import Engine
@@ -28,8 +29,6 @@ from .engine import Engine
 if TYPE_CHECKING:
     from vllm.sampling_params import StructuredOutputsParams
     from vllm.v1.request import Request
-
-NO_TAGS = "structural_tag is not supported by grammarlm yet; use json, regex, choice or grammar, or another backend"
 
 
 def options_for(kind: StructuredOutputOptions, spec: str, more: dict[str, Any] | None = None) -> Options:
@@ -43,9 +42,7 @@ def options_for(kind: StructuredOutputOptions, spec: str, more: dict[str, Any] |
         return read_options({**more, "regex": spec})
     if kind == StructuredOutputOptions.CHOICE:
         return read_options({**more, "choices": json.loads(spec)})
-    if kind == StructuredOutputOptions.GRAMMAR:
-        return read_options({**more, "grammar": spec})
-    raise ValueError(NO_TAGS)
+    return read_options({**more, "grammar" if kind == StructuredOutputOptions.GRAMMAR else "structural_tag": spec})
 
 
 def options_of(asked: StructuredOutputsParams, more: dict[str, Any] | None) -> Options:
@@ -94,7 +91,10 @@ class Backend(StructuredOutputBackend):
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int):
         super().__init__(vllm_config, tokenizer, vocab_size)
         self.engine = Engine(vllm_config, tokenizer)
+        asked = vllm_config.structured_outputs_config
+        self._thinks_freely = bool(asked.reasoning_parser) and not asked.enable_in_reasoning
         self._bitmask: tuple[torch.Tensor | None, np.ndarray] = None, np.empty(0)
+        self._step = allocate_mask(0, self.engine.vocab.size)
 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
@@ -125,7 +125,10 @@ class Backend(StructuredOutputBackend):
         params = request.sampling_params
         assert params is not None
         assert params.structured_outputs is not None
-        return options_of(params.structured_outputs, requests.extra_of(params))
+        options = options_of(params.structured_outputs, requests.extra_of(params))
+        return self.engine.after_prompt(
+            options, lambda: request.prompt_token_ids or (), thinks_freely=self._thinks_freely
+        )
 
     def _compiled(self, options: Options) -> Constraint:
         assert options.grammar is not None
@@ -160,6 +163,13 @@ class Backend(StructuredOutputBackend):
             array = bitmask.numpy()
             self._bitmask = bitmask, array
         return array
+
+    def masks_of(self, grammars: Sequence[Grammar | None]) -> np.ndarray:
+        """The masks of a step, all in one call; everything is allowed where there is no grammar."""
+        if len(grammars) > len(self._step):
+            self._step = allocate_mask(max(16, 2 * len(grammars)), self.engine.vocab.size)
+        fill_rows([None if grammar is None else grammar._current() for grammar in grammars], self._step)
+        return self._step[: len(grammars)]
 
     def destroy(self) -> None:
         self.engine.close()

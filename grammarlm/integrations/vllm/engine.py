@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vllm.tokenizers import cached_tokenizer_from_config
 
+from grammarlm.grammars.tools.tools import Tools
 from grammarlm.integrations.serving.compiling import USUAL_BYTES, warm_compiler
 from grammarlm.integrations.serving.served_row import ServedRow
 from grammarlm.masks.constraint import Constraint
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from grammarlm.grammars.compose import Grammar
     from grammarlm.integrations.serving.options import Options
 
+LOOKED_AT = 1_000  # last tokens of a prompt, in which a thought may have been opened
 AT_ONCE = 0.008  # seconds that the scheduler waits for a grammar; what takes longer is made while it goes on
 
 
@@ -53,6 +57,18 @@ class Engine:
             row.fail(error)
             return row
         return row.start(constraint, most, options.close)
+
+    def after_prompt(
+        self, options: Options, prompt: Callable[[], Sequence[int]], *, thinks_freely: bool = False
+    ) -> Options:
+        """A turn of tools goes on where its prompt has opened, or ended, a thought. `thinks_freely`: it begins after one."""
+        turn = options.grammar
+        if not isinstance(turn, Tools) or turn.format.reasoning is None:
+            return options
+        last = turn.format.reasoning[1]
+        if not thinks_freely:
+            last = b"".join(map(self.vocab.token_bytes, prompt()[-LOOKED_AT:])).decode(errors="replace")
+        return replace(options, grammar=turn.after(last))
 
     def compiled_at_once(self, grammar: Grammar) -> Constraint | None:
         """The constraint where it is held, or made in a moment; None where others go on making it."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from grammarlm.grammars.tools.tool_format import ToolFormat
+from grammarlm.grammars.tools.tools import Tools
 from grammarlm.integrations.serving.admission import admit, remembered
-from grammarlm.integrations.serving.options import KEY, Options, on_the_wire, read_options, sealed
+from grammarlm.integrations.serving.options import FORMS, KEY, TURN, Options, on_the_wire, read_options, sealed
 
 if TYPE_CHECKING:
     from vllm.sampling_params import SamplingParams
 
 
-def options_of(params: SamplingParams) -> Options | None:
+def options_of(params: SamplingParams, known_format: Callable[[], ToolFormat] | None = None) -> Options | None:
     """The options, None where there are none; ValueError where they are wrong."""
     given = (params.extra_args or {}).get(KEY)
-    return None if given is None else read_options(given)
+    return None if given is None else read_options(given, known_format)
 
 
 def has_structured_outputs(params: SamplingParams) -> bool:
@@ -30,7 +34,7 @@ def check(params: SamplingParams) -> None:
         return
     if options.grammar is None:
         if not has_structured_outputs(params):
-            raise ValueError(f"{KEY} says nothing about the answer; it takes schema, regex, choices or grammar")
+            raise ValueError(f"{KEY} says nothing about the answer; it takes {', '.join((*FORMS, *TURN))}")
         return
     check_alone(params)
     if getattr(params, "thinking_token_budget", None) is not None:
@@ -57,10 +61,10 @@ def extra_of(params: SamplingParams) -> dict[str, Any]:
     return given if isinstance(given, dict) else json.loads(given)
 
 
-def prepare_for_backend(params: SamplingParams) -> None:
+def prepare_for_backend(params: SamplingParams, tokenizer: Any, *, thinks_freely: bool) -> None:
     """A grammar of ours becomes a structured output, which the backend serves. Refuses what could leave a sampler without a token.
-    min_tokens moves to us, who know which tokens there are."""
-    _as_structured_output(params)
+    min_tokens moves to us, who know which tokens there are. `thinks_freely`: vLLM asks for no mask before a thought has ended."""
+    _as_structured_output(params, tokenizer, thinks_freely)
     if not has_structured_outputs(params):
         return
     for name in ("bad_words", "allowed_token_ids"):
@@ -74,16 +78,26 @@ def prepare_for_backend(params: SamplingParams) -> None:
         params.min_tokens = 0
 
 
-def _as_structured_output(params: SamplingParams) -> None:
+def _as_structured_output(params: SamplingParams, tokenizer: Any, thinks_freely: bool) -> None:
     from vllm.sampling_params import StructuredOutputsParams
 
-    options = options_of(params)
+    options = options_of(params, lambda: format_of(tokenizer))
     if options is None or options.grammar is None:
         return
     check_alone(params)
+    if thinks_freely and isinstance(options.grammar, Tools) and options.grammar.reasoning is not None:
+        raise ValueError(
+            f"{KEY}: reasoning: with a reasoning parser vLLM leaves thoughts free; leave reasoning out, or start vLLM with "
+            "enable_in_reasoning"
+        )
     kept = {"close": options.close, "min_tokens": options.min_tokens}
     params.structured_outputs = StructuredOutputsParams(grammar=sealed(options.grammar))
     params.extra_args = {**(params.extra_args or {}), KEY: kept}
+
+
+@lru_cache(4)
+def format_of(tokenizer: Any) -> ToolFormat:
+    return ToolFormat.of(tokenizer)
 
 
 def may_forbid_all(params: SamplingParams) -> bool:

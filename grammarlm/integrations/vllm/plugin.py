@@ -3,7 +3,7 @@
 1. Refuses at start what vLLM would drop silently: V1 with a draft model takes no processor, and an entry point is left out there
    without a word.
 2. With GRAMMARLM_VLLM_BACKEND=1: structured outputs are checked and served by grammarlm. vLLM has no registry of backends yet, so
-   four of its functions are wrapped: in versions where they are those that we know (signatures.py).
+   five of its functions are wrapped: in versions where they are those that we know (signatures.py).
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def register_backend() -> None:
     _replace(StructuredOutputManager, "__init__", _with_backend)
     _replace(StructuredOutputManager, "grammar_init", _at_once)
     _replace(StructuredOutputManager, "_create_grammar", _created)
+    _replace(StructuredOutputManager, "grammar_bitmask", _in_one_call)
 
 
 def _replace(owner: Any, name: str, by: Any) -> None:
@@ -88,7 +89,8 @@ def _checked_outputs(before: Any, params: Any, model_config: Any, config: Any, t
         before(params, model_config, config, tokenizer)  # vLLM's own words
         return
     try:
-        requests.prepare_for_backend(params)
+        thinks_freely = bool(config.reasoning_parser) and not config.enable_in_reasoning
+        requests.prepare_for_backend(params, tokenizer, thinks_freely=thinks_freely)
         if not requests.has_structured_outputs(params):
             return
         if model_config.is_diffusion or tokenizer is None:
@@ -117,7 +119,7 @@ def _at_once(before: Any, manager: Any, request: Any) -> None:
     if request.structured_output_request is not None and isinstance(manager.backend, Backend):
         at_once = manager.backend.grammar_at_once(request)
         if at_once is not None:
-            request.structured_output_request.grammar = at_once
+            request.structured_output_request.grammar = request.held_by_grammarlm = at_once
             return
     before(manager, request)
 
@@ -127,7 +129,28 @@ def _created(before: Any, manager: Any, request: Any) -> Any:
 
     if not isinstance(manager.backend, Backend):
         return before(manager, request)
-    return manager.backend.grammar_of(request)
+    made = request.held_by_grammarlm = manager.backend.grammar_of(request)
+    return made
+
+
+def _in_one_call(before: Any, manager: Any, requests: Any, names: list[str], drafts: Any) -> Any:
+    """The masks of a step: vLLM asks for them row by row, beyond 128 from several threads. It still does where it has drafts, whose
+    rows depend on each other, and for requests that think: what these may write is in its hands."""
+    from .backend import Backend
+
+    config = manager.vllm_config
+    if not isinstance(manager.backend, Backend) or config.num_speculative_tokens or config.model_config.is_diffusion:
+        return before(manager, requests, names, drafts)
+    all_write = manager.reasoner_cls is None or manager.enable_in_reasoning
+    asked = [requests[name] for name in names]
+    grammars = [
+        one.held_by_grammarlm if all_write or one.structured_output_request.reasoning_ended else None for one in asked
+    ]
+    masks = manager.backend.masks_of(grammars)
+    if None in grammars:
+        thinking = [at for at, grammar in enumerate(grammars) if grammar is None]
+        masks[thinking] = before(manager, requests, [names[at] for at in thinking], drafts)
+    return masks if names else None
 
 
 def _with_processors(before: Any, vllm_config: Any, *arguments: Any, **named: Any) -> Any:

@@ -82,8 +82,10 @@ class LogitsProcessor(V1Processor, V2Processor):
         try:
             self._mask.begin(len(logits))
             rows.fill(self._mask, ctx)
+            self._mask.fill()
         except Exception:  # nothing in there should raise; if it does, no text of ours goes on
             LOGGER.exception("a step could not be masked: its requests end early")
             self._mask.begin(len(logits))
             rows.fail_all("a step could not be masked", self._mask, ctx)
+            self._mask.fill()
         return self._mask.apply(logits)

@@ -36,6 +36,7 @@ BACKEND = {
     f"{_MANAGER}.__init__": "self vllm_config",
     f"{_MANAGER}.grammar_init": "self request",
     f"{_MANAGER}._create_grammar": "self request",
+    f"{_MANAGER}.grammar_bitmask": "self requests structured_output_request_ids scheduled_spec_decode_tokens",
     f"{_TYPES}:StructuredOutputBackend.__init__": "self vllm_config tokenizer vocab_size",
     f"{_TYPES}:StructuredOutputBackend.compile_grammar": "self request_type grammar_spec stop_token_ids",
     f"{_TYPES}:StructuredOutputBackend.allocate_token_bitmask": "self max_num_seqs",

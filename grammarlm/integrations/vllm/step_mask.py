@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from grammarlm.decoding.logits.apply_mask import apply_mask_
-from grammarlm.integrations.serving.served_row import ServedRow
+from grammarlm.integrations.serving.served_row import ServedRow, fill_rows
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -24,6 +24,9 @@ class StepMask:
         self._tensor = torch.from_numpy(self._array)
         self._rows = np.empty(0, np.int64)
         self._used = 0
+        self._alone: list[ServedRow] = []  # without drafts
+        self._places: list[int] = []  # of these
+        self._drafted: list[tuple[ServedRow, int, Sequence[int]]] = []
         self._doubtful: list[int] = []
 
     def begin(self, logits: int) -> None:
@@ -35,15 +38,28 @@ class StepMask:
             self._array = self._tensor.numpy()
         self._rows = np.full(logits, UNTOUCHED, np.int64)
         self._used, self._doubtful = 0, []
+        self._alone, self._places, self._drafted = [], [], []
 
     def add(self, row: ServedRow, at: int, drafts: Sequence[int] = (), *, may_be_silenced: bool = False) -> None:
         """The rows of logits of a request: from `at` on, one for the next token and one after each draft."""
-        count = 1 + len(drafts)
-        row.fill_drafts(drafts, self._array, self._used)
-        self._rows[at : at + count] = range(self._used, self._used + count)
-        self._used += count
+        if drafts:
+            self._drafted.append((row, at, drafts))
+        else:
+            self._alone.append(row)
+            self._places.append(at)
         if may_be_silenced:
-            self._doubtful += range(at, at + count)
+            self._doubtful += range(at, at + 1 + len(drafts))
+
+    def fill(self) -> None:
+        """Writes the rows of the buffer: first those of requests without drafts, in one call."""
+        fill_rows(self._alone, self._array)
+        self._used = len(self._alone)
+        self._rows[self._places] = np.arange(self._used)
+        for row, at, drafts in self._drafted:
+            row.fill_drafts(drafts, self._array, self._used)
+            count = 1 + len(drafts)
+            self._rows[at : at + count] = range(self._used, self._used + count)
+            self._used += count
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Forbidden logits become -inf, in place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ class V1Rows:
             rows.pop(place, None)
         for place, params, prompt, output in change.added:
             rows.pop(place, None)
-            if (found := self._followed(params, len(prompt or ()), output)) is not None:
+            if (found := self._followed(params, prompt or (), output)) is not None:
                 rows[place] = found
         for here, there, direction in change.moved:
             one, other = rows.pop(here, None), rows.pop(there, None)
@@ -65,8 +66,8 @@ class V1Rows:
             if other is not None and direction == MoveDirectionality.SWAP:
                 rows[here] = other
 
-    def _followed(self, params: SamplingParams, prompt: int, output: list[int]) -> Followed | None:
-        row = row_of(self._engine, params, prompt)
+    def _followed(self, params: SamplingParams, prompt: Sequence[int], output: list[int]) -> Followed | None:
+        row = row_of(self._engine, params, len(prompt), lambda: prompt)
         return None if row is None else Followed(row, output, requests.may_forbid_all(params))
 
     def are_any(self, _: object) -> bool:
@@ -83,15 +84,19 @@ class V1Rows:
             mask.add(followed.row, place)
 
 
-def row_of(engine: Engine, params: SamplingParams, prompt: int) -> ServedRow | None:
-    """The row of a request, None where it has no grammar of ours. Never raises: what it was admitted with is read again."""
+def row_of(
+    engine: Engine, params: SamplingParams, length: int, prompt: Callable[[], Sequence[int]]
+) -> ServedRow | None:
+    """The row of a request, None where it has no grammar of ours. Never raises: what it was admitted with is read again. `length`:
+    of the prompt, whose tokens are seldom asked for."""
     try:
         options = requests.options_of(params)
+        options = options and engine.after_prompt(options, prompt)
     except Exception as error:
         row = ServedRow(engine.vocab, params.all_stop_token_ids)
         row.fail(error)
         return row
     if options is None or options.grammar is None:
         return None
-    most = engine.room(params.max_tokens, prompt)
+    most = engine.room(params.max_tokens, length)
     return engine.row(options, params.all_stop_token_ids, most)

@@ -53,11 +53,16 @@ class V2Rows:
     def add(self, slot: int, params: SamplingParams) -> bool:
         """A request enters a slot, for the first time or after preemption. False where it is none of ours."""
         self._slots.pop(slot, None)
-        prompt = int(self._states.prompt_len.np[slot])
-        row = row_of(self._engine, params, prompt)
+        length = int(self._states.prompt_len.np[slot])
+
+        def prompt() -> list[int]:
+            tokens: list[int] = self._states.all_token_ids.gpu[slot, :length].tolist()
+            return tokens
+
+        row = row_of(self._engine, params, length, prompt)
         if row is None:
             return False
-        self._slots[slot] = Slot(row, prompt, requests.may_forbid_all(params))
+        self._slots[slot] = Slot(row, length, requests.may_forbid_all(params))
         return True
 
     def are_any(self, ctx: Any) -> bool:

@@ -17,7 +17,15 @@ def on_a_loop(call: Any) -> None:
 
 
 def test_fine_grammars_are_admitted_anywhere() -> None:
-    for grammar in (gl.JsonSchema(True), gl.Regex("a+"), gl.Gbnf('root ::= "a"'), gl.Text(until="x") + gl.Regex("y")):
+    for grammar in (
+        gl.JsonSchema(True),
+        gl.Regex("a+"),
+        gl.Gbnf('root ::= "a" <|b|>'),
+        gl.Text(until="x", max_tokens=1) + gl.Regex("y"),
+        gl.Text() + gl.Token("<|call|>") + gl.JsonSchema(True),  # of a vocabulary that is not known here
+        gl.StructuralTag({"type": "structural_tag", "format": {"type": "token", "token": "<|call|>"}}),
+        gl.Tools([], format="hermes", calls="none", reasoning=3),
+    ):
         admission.admit(grammar)
         on_a_loop(lambda grammar=grammar: admission.admit(grammar))
 

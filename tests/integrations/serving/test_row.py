@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grammarlm as gl
-from grammarlm.integrations.serving.served_row import ServedRow
+from grammarlm.integrations.serving import served_row
+from grammarlm.integrations.serving.served_row import ServedRow, fill_rows
 from tests.mask_bits import ids_of
 from tests.masks.machines.stack.stack_examples import COMPILED
 
@@ -23,6 +24,7 @@ GRAMMARS: dict[str, Any] = {
 }
 CONSTRAINTS = {name: gl.compile(grammar, VOCAB) for name, grammar in GRAMMARS.items()}
 STOPS = set(VOCAB.stop_ids)
+POISON = 0x5A5A5A5A
 
 
 def fresh_row(constraint: gl.Constraint, tokens: list[int], own: set[int], least: int) -> set[int]:
@@ -87,6 +89,59 @@ def test_rows_are_those_of_a_fresh_matcher(name: str, seed: int, own: set[int], 
             count = rng.randrange(len(tokens) + 1)
             row.rollback(count)
             del tokens[len(tokens) - count :]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_rows_at_once_are_those_one_by_one(seed: int) -> None:
+    """Among them: stop ids of a request, no end yet, ended and failed ones, and none."""
+    rng = random.Random(seed)
+    many: list[list[ServedRow | None]] = [[], []]
+    for _ in range(rng.randrange(9)):
+        constraint = CONSTRAINTS[rng.choice(sorted(CONSTRAINTS))]
+        own = set(rng.sample(range(VOCAB.size), rng.choice([0, 0, 2])))
+        least, most = rng.choice([0, 0, 3]), rng.choice([None, 5])
+        tokens = [rng.randrange(VOCAB.size) for _ in range(40)] + [*STOPS, *own] * rng.randrange(2)
+        is_there, fails = rng.random() < 0.9, rng.random() < 0.1
+        for each in many:
+            made = ServedRow(VOCAB, own, min_tokens=least).start(constraint, most)
+            for token in tokens:
+                made.read(token, is_draft=True)
+            if fails:
+                made.fail("out of order")
+            each.append(made if is_there else None)
+    masks = [gl.allocate_mask(10, VOCAB.size) for _ in range(2)]
+    for mask in masks:
+        mask[:] = POISON
+    fill_rows(many[0], masks[0])
+    for at, row in enumerate(many[1]):
+        if row is None:
+            masks[1][at] = -1
+        else:
+            row.fill(masks[1], at)
+    assert np.array_equal(masks[0], masks[1])
+    assert [row and row.error for row in many[0]] == [row and row.error for row in many[1]]
+
+
+def test_of_rows_at_once_some_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody says which, so all are written again, one by one."""
+    little = gl.compile(gl.Regex("(?s).*a.{12}b.*c.{9}d"), VOCAB, limits=gl.Limits(max_mask_work=1))
+    mask = gl.allocate_mask(6, VOCAB.size)
+
+    def fails(_: Any, mask: np.ndarray) -> None:
+        mask[:5] = 0
+        raise MemoryError("no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(served_row, "fill_masks", fails)
+        mask[:] = POISON
+        rows = [ServedRow(VOCAB).start(constraint) for constraint in (*CONSTRAINTS.values(), little)]
+        fill_rows(rows, mask)
+    assert [bool(row.error) for row in rows] == [False] * 4 + [True]
+    assert set(ids_of(mask[4])) == STOPS
+    for row, constraint in zip(mask, CONSTRAINTS.values(), strict=False):
+        assert set(ids_of(row)) == fresh_row(constraint, [], set(), 0)
+    assert (mask[5] == POISON).all()
 
 
 def test_a_token_that_the_mask_forbids_ends_the_request(caplog: pytest.LogCaptureFixture) -> None:

@@ -39,10 +39,14 @@ SCHEMA = {
     "required": ["name", "count"],
     "additionalProperties": False,
 }
+BEGIN, END = '<tool_call>\n{"name": "f", "arguments": ', "}\n</tool_call>"
+STRUCTURES = [{"begin": BEGIN, "schema": SCHEMA, "end": END}]
+OLDER = {"type": "structural_tag", "structures": STRUCTURES, "triggers": ["<tool_call>"], "at_least_one": True}
 KEYS = {
     "json_schema": ("json", json.dumps(SCHEMA)),
     "regex": ("regex", "(ab|c){1,4}"),
     "ebnf": ("ebnf", 'root ::= "a" root | "b"'),
+    "structural_tag": ("structural_tag", json.dumps(OLDER)),
 }
 
 
@@ -173,6 +177,53 @@ def test_batches_of_requests(manager: GrammarManager) -> None:
     for name, text in finished:
         if name == "json_schema":
             jsonschema.validate(json.loads(text), SCHEMA)
+        if name == "structural_tag":
+            call, _, _ = text.removeprefix(BEGIN).partition(END)
+            assert text.startswith(BEGIN)
+            jsonschema.validate(json.loads(call), SCHEMA)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, {}, None])
+@pytest.mark.parametrize("is_needed", [False, True])
+def test_structural_tags(manager: GrammarManager, schema: Any, is_needed: bool) -> None:
+    """In both forms; a tool without parameters has null for a schema."""
+    content = {"type": "json_schema", "json_schema": schema, "style": "json"}
+    tags = [{"type": "tag", "begin": BEGIN, "content": content, "end": END}]
+    newer = {
+        "type": "triggered_tags",
+        "triggers": ["<tool_call>"],
+        "tags": tags,
+        "at_least_one": is_needed,
+        "excludes": [],
+    }
+    older = {**OLDER, "structures": [{"begin": BEGIN, "schema": schema, "end": END}], "at_least_one": is_needed}
+    call = f'{BEGIN}{{"name": "a", "count": 3}}{END}'
+    for tag in ({"type": "structural_tag", "format": newer}, older):
+        for text, is_fine in (
+            (call, True),
+            (f"{call} and {call}", True),
+            (f"so {call}", not is_needed),
+            (call.replace("3", "x"), False),
+        ):
+            req, read = admitted(manager, structural_tag=json.dumps(tag)), True
+            for token in TOKENIZER.encode(text, add_special_tokens=False):
+                read = read and bool(allowed_after([req.grammar])[0][token])
+                if read:
+                    req.grammar.accept_token(token)
+            assert (read and bool(allowed_after([req.grammar])[0][TOKENIZER.eos_token_id])) == is_fine, (tag, text)
+
+
+def test_rows_at_once_leave_the_others_as_they_are(manager: GrammarManager) -> None:
+    rng = random.Random(2)
+    for _ in range(30):
+        rows = sorted(rng.sample(range(9), rng.randrange(1, 9)))
+        name = rng.choice([*KEYS])
+        entries = [base.GrammarRow(row, admitted(manager, **{name: KEYS[name][1]}).grammar) for row in rows]
+        mask, single = (entries[0].grammar.allocate_vocab_mask(SIZE, 9, "cpu") for _ in range(2))
+        mask[:], single[:] = 0x5A5A5A5A, 0x5A5A5A5A
+        entries[0].grammar.fill_vocab_mask_batched(entries, mask)
+        base.BaseGrammarObject.fill_vocab_mask_batched(entries, single)
+        assert torch.equal(mask, single)
 
 
 def test_equal_grammars_are_compiled_once_and_held_within_bytes(manager: GrammarManager) -> None:
@@ -201,7 +252,10 @@ def test_any_json(manager: GrammarManager) -> None:
         ({"json_schema": '{"type": "integer", "minimum": 3, "maximum": 2}'}, "unsatisfiable|no instance|satisf"),
         ({"regex": "(a"}, "missing|parenthes"),
         ({"ebnf": 'root ::= "a" other'}, "other"),
-        ({"structural_tag": "{}"}, "structural_tag is not supported"),
+        ({"structural_tag": "{}"}, "format"),
+        ({"structural_tag": "{"}, "no JSON"),
+        ({"structural_tag": '{"type": "structural_tag", "format": {"type": "tags"}}'}, "tags"),
+        ({"structural_tag": 5}, ""),
         ({"json_schema": 5}, ""),  # in SGLang's words: a text is what it asks for
         ({"json_schema": [["a"]]}, ""),
         ({"json_schema": "[" * 100_000}, "recursion|nested"),

@@ -42,6 +42,23 @@ DATE = "20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 ARITHMETIC = 'root ::= term (" + " term){0,3}\nterm ::= [0-9]{1,3} | "(" root ")"'
 CALL = 'start: NAME "(" [arg ("," arg)*] ")"\narg: NAME | NUMBER\nNAME: /[a-z]{1,6}/\nNUMBER: /[0-9]{1,4}/'
 WORDS = ["yes", "no", "maybe not", "yesterday"]
+KEEP = {"type": "function", "function": {"name": "keep", "parameters": PERSON}}
+TURN = {"tools": [KEEP], "tool_format": "hermes"}
+TAG = {
+    "begin": '<tool_call>\n{"name": "keep", "arguments": ', "content": {"type": "json_schema", "json_schema": PERSON},
+    "end": "}\n</tool_call>", "type": "tag",
+}  # fmt: skip
+TAGS = {
+    "type": "structural_tag",
+    "format": {
+        "type": "triggered_tags",
+        "triggers": ["<tool_call>"],
+        "tags": [TAG],
+        "at_least_one": True,
+        "stop_after_first": True,
+    },
+}
+OLDER = {"structures": [{"begin": TAG["begin"], "schema": PERSON, "end": TAG["end"]}], "triggers": ["<tool_call>"]}
 
 
 @dataclasses.dataclass
@@ -66,7 +83,9 @@ def asked(place: int) -> dict[str, Any]:
     """The form of the answer to a request, in generate()'s keys."""
     forms: list[dict[str, Any]] = [
         {"schema": PERSON}, {"regex": DATE}, {"schema": LIST}, {"choices": WORDS}, {"grammar": ARITHMETIC},
-        {"schema": TREE}, {"grammar": CALL}, {"schema": PERSON, "whitespace": "compact"},
+        {"schema": TREE}, {"grammar": CALL}, {"schema": PERSON, "whitespace": "compact"}, {"structural_tag": json.dumps(TAGS)},
+        {**TURN, "tool_choice": "required"}, {"structural_tag": json.dumps(OLDER)},
+        {**TURN, "schema": LIST, "tool_choice": "none", "reasoning": 20},
     ]  # fmt: skip
     return forms[place % len(forms)]
 
@@ -146,7 +165,13 @@ def parameters(run: Scenario, form: dict[str, Any], seed: int) -> Any:
         named["seed"] = seed
     if run.route == "processor":
         return SamplingParams(**named, extra_args={"grammarlm": {**form, **run.more}})
-    kinds = {"schema": "json", "regex": "regex", "choices": "choice", "grammar": "grammar"}
+    kinds = {
+        "schema": "json", "regex": "regex", "choices": "choice", "grammar": "grammar", "structural_tag": "structural_tag",
+    }  # fmt: skip
+    if "tool_format" in form or not form.keys() & kinds.keys():
+        return SamplingParams(**named, extra_args={"grammarlm": {**form, **run.more}})
+    if isinstance(form.get("structural_tag"), dict):
+        form = {**form, "structural_tag": json.dumps(form["structural_tag"])}
     asked = {kinds[name]: value for name, value in form.items() if name in kinds}
     more = {name: value for name, value in form.items() if name not in kinds} | run.more
     return SamplingParams(

@@ -8,9 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
-from grammarlm.integrations.vllm.backend import options_for
 from tests.integrations.vllm.bad_requests import BAD, HARD, TEXTS
 from tests.integrations.vllm.scenario import DATE, PERSON
 from tests.integrations.vllm.server import Pulse, Server, serving
@@ -20,7 +18,8 @@ MESSAGES = [{"role": "user", "content": "Name: Mia Lopez, 31"}]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("server"), backend=True) as running:
+    parser = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
+    with serving(tmp_path_factory.mktemp("server"), backend=True, options=parser) as running:
         yield running
 
 
@@ -109,9 +108,80 @@ def test_hard_requests_are_served(server: Server) -> None:
             assert re.fullmatch(TEXTS[what], text), (what, text)
 
 
-def test_structural_tags_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="structural_tag is not supported by grammarlm"):
-        options_for(StructuredOutputOptions.STRUCTURAL_TAG, "{}")
+PLACE = {
+    "type": "object",
+    "properties": {"place": {"enum": ["Oslo", "Rome"]}},
+    "required": ["place"],
+    "additionalProperties": False,
+}
+TOOLS: list[Any] = [
+    {"type": "function", "function": {"name": "keep", "parameters": PERSON, "strict": True}},
+    {"type": "function", "function": {"name": "look", "parameters": PLACE, "strict": True}},
+]
+SCHEMAS = {"keep": PERSON, "look": PLACE}
+
+
+def call_of(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The calls of a stream: names, and the pieces of their arguments joined."""
+    found: dict[int, list[str]] = {}
+    for event in events:
+        for call in event["choices"][0]["delta"].get("tool_calls") or ():
+            name, arguments = found.setdefault(call["index"], ["", ""])
+            function = call["function"]
+            found[call["index"]] = [name or function.get("name") or "", arguments + (function.get("arguments") or "")]
+    return [(name, arguments) for name, arguments in found.values()]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("choice", ["required", "auto", "keep", "look"])
+def test_tools_of_vllm(server: Server, choice: str, is_stream: bool) -> None:
+    """Structural tags of vLLM's own making, calls read by its own parser: valid, complete, of the tool that was asked for."""
+    asked: Any = {"type": "function", "function": {"name": choice}} if choice in SCHEMAS else choice
+    body = {
+        "messages": MESSAGES,
+        "max_tokens": 120,
+        "temperature": 1.0,
+        "tools": TOOLS,
+        "tool_choice": asked,
+        "stream": is_stream,
+    }
+    for seed in range(8):
+        status, answer = server.post("/v1/chat/completions", {**body, "seed": seed})
+        assert status == 200, answer
+        if is_stream:
+            calls = call_of([json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: {")])
+        else:
+            assert answer["choices"][0]["finish_reason"] in ("stop", "tool_calls"), answer
+            told = answer["choices"][0]["message"].get("tool_calls") or ()
+            calls = [(call["function"]["name"], call["function"]["arguments"]) for call in told]
+        assert calls or choice == "auto", answer
+        for name, arguments in calls:
+            assert name == choice or choice not in SCHEMAS
+            jsonschema.validate(json.loads(arguments), SCHEMAS[name])
+
+
+@pytest.mark.parametrize(
+    "tag", ["{}", '{"type": "structural_tag", "format": {"type": "tags"}}', '{"structures": [], "triggers": ["a"]}']
+)
+def test_bad_structural_tags_are_answered_400(server: Server, tag: str) -> None:
+    body = {"prompt": "a", "max_tokens": 9, "structured_outputs": {"structural_tag": tag}}
+    status, answer = server.post("/v1/completions", body)
+    assert status == 400, answer
+    assert "struct" in answer["error"]["message"]  # most of them are refused by vLLM itself
+
+
+def test_tools_of_our_options(server: Server) -> None:
+    """The format is named: this template knows no tools."""
+    body = {"messages": MESSAGES, "max_tokens": 100, "temperature": 1.0}
+    asked = {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False}
+    status, answer = server.post("/v1/chat/completions", body | {"vllm_xargs": {"grammarlm": json.dumps(asked)}})
+    assert status == 400, answer
+    assert "no format of calls is known for this chat template" in json.dumps(answer)
+    named = {"vllm_xargs": {"grammarlm": json.dumps({**asked, "tool_format": "llama3"})}}
+    status, answer = server.post("/v1/chat/completions", body | named)
+    assert status == 200, answer
+    call = json.loads(answer["choices"][0]["message"]["content"])
+    jsonschema.validate(call["parameters"], SCHEMAS[call["name"]])
 
 
 def test_drafts_on_v1_are_refused_at_start(tmp_path: Path) -> None:

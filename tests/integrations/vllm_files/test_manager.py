@@ -20,6 +20,8 @@ from vllm.parser.engine.adapters import ParserEngineReasoningAdapter  # noqa: E4
 from vllm.v1.structured_output import StructuredOutputManager, backend_types  # noqa: E402
 from vllm.v1.structured_output.request import StructuredOutputRequest  # noqa: E402
 
+from grammarlm.integrations.serving import served_row  # noqa: E402
+from grammarlm.integrations.serving.options import sealed  # noqa: E402
 from grammarlm.integrations.vllm import plugin  # noqa: E402
 from grammarlm.integrations.vllm.backend import Backend  # noqa: E402
 
@@ -28,6 +30,7 @@ SIZE = len(TOKENIZER) + 40  # rows of logits that the tokenizer has no tokens fo
 SCHEMA = {"type": "array", "items": {"type": "integer"}}
 END = 7  # the token after which a model has thought
 DRAFTS = 3
+BATCH = 140  # beyond 128 vLLM asks from several threads
 
 
 class Reasoner(ParserEngineReasoningAdapter):  # type: ignore[misc]
@@ -83,7 +86,7 @@ def manager(request: pytest.FixtureRequest) -> Any:
     config = SimpleNamespace(
         model_config=model, structured_outputs_config=outputs, num_speculative_tokens=request.param,
         parallel_config=SimpleNamespace(distributed_executor_backend="mp"),
-        scheduler_config=SimpleNamespace(max_num_seqs=8), additional_config=None,
+        scheduler_config=SimpleNamespace(max_num_seqs=BATCH), additional_config=None,
     )  # fmt: skip
     plugin.register_backend()
     plugin.register_backend()  # vLLM may run it again
@@ -169,6 +172,122 @@ def test_tokens_of_thought_count(manager: Any, thought: int) -> None:
         write(manager, request, text[-1:])
     assert len(request.output) == 16
     assert isinstance(json.loads(TOKENIZER.decode(text[:-1])), list)
+
+
+@pytest.mark.parametrize("thinks", [False, True])
+def test_a_step_is_one_call(manager: Any, thinks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its size; of requests that think, beside others that have thought, the rows are vLLM's."""
+    rng, vocab, calls = random.Random(1), manager.backend.engine.vocab, list[int]()
+    fill_masks = served_row.fill_masks
+
+    def counted(rows: list[Any], mask: np.ndarray) -> list[bool]:
+        calls.append(len(rows))
+        return fill_masks(rows, mask)
+
+    monkeypatch.setattr(served_row, "fill_masks", counted)
+    manager.reasoner_cls = Reasoner if thinks else None
+    for count in (1, 5, BATCH):
+        requests, texts = list[Request](), list[list[int]]()
+        for number in range(count):
+            request = admitted(manager, Request(250, json=json.dumps(SCHEMA)))
+            request.request_id = f"r{number}"
+            thought = [9] * rng.randrange(3) + [END] * rng.randrange(2) if thinks else []
+            for token in thought:
+                write(manager, request, [token])
+            text = list[int]()
+            for _ in range(rng.randrange(4) if not thinks or END in thought else 0):
+                text.append(rng.choice([t for t in reference(text, vocab) if b"]" not in vocab.token_bytes(t)]))
+                write(manager, request, text[-1:])
+            requests.append(request)
+            texts.append(text)
+        calls.clear()
+        rows = rows_of(manager, requests, {})
+        assert calls == ([] if manager.vllm_config.num_speculative_tokens else [count])
+        for request, text, row in zip(requests, texts, rows, strict=True):
+            if thinks and END not in request.output:
+                assert set(range(SIZE)) - set(allowed(row[0])) == set(Reasoner.implicit_reasoning_end_token_ids)
+            else:
+                assert allowed(row[0]) == reference(text, vocab)
+    assert manager.grammar_bitmask({}, [], {}) is None
+
+
+@pytest.mark.parametrize("width", range(1, 9))
+def test_thinking_inside_the_grammar(manager: Any, width: int) -> None:
+    """Several tokens at once, and drafts of them, across the end of a thought that the grammar holds."""
+    rng, drafts = random.Random(width), manager.vllm_config.num_speculative_tokens
+    grammar = gl.Text(until="</think>") + "\n\n" + gl.JsonSchema(SCHEMA)
+    for cut in range(20):
+        text = "\n</think>\n\n[1, 23]"
+        pieces = (text[:cut], text[cut : cut + 3], text[cut + 3 :])
+        tokens = [token for piece in pieces for token in TOKENIZER.encode(piece, add_special_tokens=False)]
+        one, many = (admitted(manager, Request(100, grammar=sealed(grammar))) for _ in range(2))
+        for at in range(0, len(tokens), width):
+            window = tokens[at : at + width]
+            wrong = next(
+                t for t in rng.sample(range(SIZE), SIZE) if t not in allowed(rows_of(manager, [one], {})[0][0])
+            )
+            assert manager.validate_tokens(many, window) == window
+            assert manager.validate_tokens(many, [wrong, *window]) == []
+            rows = list(rows_of(manager, [many], {"r": window[:drafts]})[0])
+            for number, token in enumerate(window):
+                if number <= drafts:
+                    assert allowed(rows[number]) == allowed(rows_of(manager, [one], {"r": []})[0][0])
+                write(manager, one, [token])
+            write(manager, many, window)
+        assert TOKENIZER.eos_token_id in allowed(rows_of(manager, [many], {"r": []})[0][0])
+
+
+CALL = '<tool_call>\n{"name": "f", "arguments": [1, 2]}\n</tool_call>'
+BEGIN, FINISH = CALL.split("[1, 2]")
+FORMAT = {
+    "type": "triggered_tags",
+    "triggers": ["<tool_call>"],
+    "tags": [{"begin": BEGIN, "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": FINISH, "type": "tag"}],
+    "excludes": [],
+    "at_least_one": False,
+    "stop_after_first": False,
+}
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        {"type": "structural_tag", "format": FORMAT},
+        {"structures": [{"begin": BEGIN, "schema": SCHEMA, "end": FINISH}], "triggers": ["<tool_call>"]},
+    ],
+)
+def test_structural_tags(manager: Any, tag: dict[str, Any]) -> None:
+    text = TOKENIZER.encode(f"so {CALL} and {CALL}", add_special_tokens=False)
+    request = admitted(manager, Request(250, structural_tag=json.dumps(tag)))
+    for token in text:
+        assert token in allowed(rows_of(manager, [request], {"r": []})[0][0])
+        write(manager, request, [token])
+    assert TOKENIZER.eos_token_id in allowed(rows_of(manager, [request], {"r": []})[0][0])
+    broken = TOKENIZER.encode(f"so {BEGIN}", add_special_tokens=False)
+    request = admitted(manager, Request(250, structural_tag=json.dumps(tag)))
+    write(manager, request, broken)
+    assert manager.validate_tokens(request, TOKENIZER.encode('"a"', add_special_tokens=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "thinks", "begins"),
+    [
+        ("assistant\n", False, "<think>\n"),
+        ("assistant\n<think>\n", False, "hm\n</think>\n\n["),
+        ("assistant\n<think>\n\n</think>\n\n", False, "[1"),
+        ("assistant\n<think>\n", True, "[1"),  # vLLM asks for no mask before the thought has ended
+    ],
+)
+def test_a_turn_goes_on_where_its_prompt_ends(manager: Any, prompt: str, thinks: bool, begins: str) -> None:
+    manager.vllm_config.structured_outputs_config.reasoning_parser = "x" if thinks else ""
+    backend = Backend(manager.vllm_config, TOKENIZER, SIZE)
+    turn = gl.Tools([], format="hermes", calls="none", reasoning=50, answer=gl.JsonSchema(SCHEMA))
+    request = Request(250, grammar=sealed(turn))
+    request.prompt_token_ids = TOKENIZER.encode(f"a<|im_start|>{prompt}", add_special_tokens=False)
+    tokens = TOKENIZER.encode(begins, add_special_tokens=False)
+    assert backend.grammar_of(request).validate_tokens(tokens) == tokens
+    other = TOKENIZER.encode("[" if begins[0] != "[" else "<think>", add_special_tokens=False)
+    assert begins[:2] == "hm" or backend.grammar_of(request).validate_tokens(other) == []
 
 
 def test_later_versions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
