@@ -14,6 +14,7 @@ NAMES = (
     "grammar_masks",
     "grammar_compiles",
     "grammar_threads",
+    "tool_calls",
     "json_schemas",
     "device_automaton",
     "sampling_methods",

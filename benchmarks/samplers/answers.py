@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.decoding.answer_format import read_format
+from grammarlm.decoding.answers.answer_format import read_format
 from grammarlm.decoding.compiled_caches import stop_ids_of, vocabulary_of
 from grammarlm.masks.constraint import Constraint
 from training.corpus import Example, constraint, example

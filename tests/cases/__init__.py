@@ -49,6 +49,8 @@ NAMES = (
     "Tokens",
     "TokenList",
     "Indent",
+    "Repeat",
+    "Capture",
 )
 
 
