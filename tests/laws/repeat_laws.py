@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import grammarlm as gl
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import TokenList
+from tests.masks.machines.machine_law import check_full, check_machine
 from tests.oracles.automata import Automaton, State, TooManyStates
 from tests.oracles.part_texts import Part, PartTexts, PartTokens, Plain
 from tests.oracles.random_parts import crossing_tokens
@@ -137,3 +138,10 @@ def assert_row(case: Case, matcher: Any, oracle: PartTokens, state: State, path:
         missing = [(token, tokens.get(token)) for token in sorted(expected - allowed)[:6]]
         raise AssertionError(f"after {[tokens.get(t, t) for t in path]}: wrongly allowed {wrongly}, missing {missing}")
     return allowed
+
+
+def the_protocol_is_kept(case: Case, rng: random.Random) -> None:
+    """What all machines have in common; epochs that are full after a few states."""
+    check_machine(case.constraint, walks=2, steps=5)
+    if case.drawn.kind not in ("regular", "ruled"):  # whose whole tables are larger than an epoch of few states
+        check_full(case.grammar, case.vocab, walks=2, steps=6, most=64)

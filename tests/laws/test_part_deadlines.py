@@ -16,7 +16,7 @@ from tests.counts import record_counts, tiers
 from tests.laws.cfg_laws import view
 from tests.laws.laws import allowed_ids
 from tests.laws.promises import check_promises
-from tests.laws.repeat_laws import Bounds, Case, assert_row, check, tokens_of
+from tests.laws.repeat_laws import Bounds, Case, assert_row, check, the_protocol_is_kept, tokens_of
 from tests.oracles.part_texts import Either, Part, Plain, Row, Times
 from tests.oracles.random_repeats import TIMED
 
@@ -72,6 +72,7 @@ DEADLINES = {
     "rows": rows_obey_deadlines,
     "bytes": bytes_of_a_token_are_one_token,
     "promises": deadlines_are_kept_everywhere,
+    "protocol": the_protocol_is_kept,
 }
 
 

@@ -18,9 +18,8 @@ from tests.counts import record_counts, tiers
 from tests.laws.cfg_laws import view
 from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
 from tests.laws.promises import check_promises
-from tests.laws.repeat_laws import Case, assert_row, check, tokens_of
+from tests.laws.repeat_laws import Case, assert_row, check, the_protocol_is_kept, tokens_of
 from tests.laws.vocabularies import TokenList
-from tests.masks.machines.machine_law import check_full, check_machine
 from tests.oracles.part_texts import Either, Part, PartTexts, PartTokens, Plain, Row, Times
 from tests.oracles.random_json_schemas import RandomSchemas
 from tests.oracles.random_lark import RandomLark
@@ -36,13 +35,6 @@ def walks_equal_the_oracle(case: Case, rng: random.Random) -> None:
 def promises_are_kept(case: Case, rng: random.Random) -> None:
     """Batches, trees of drafts, snapshots, saved constraints, forced text."""
     check_promises(case.constraint, rng, in_pieces=case.drawn.kind not in ("items", "mixed"))
-
-
-def the_protocol_is_kept(case: Case, rng: random.Random) -> None:
-    """What all machines have in common; epochs that are full after a few states."""
-    check_machine(case.constraint, walks=2, steps=5)
-    if case.drawn.kind not in ("regular", "ruled"):  # whose whole tables are larger than an epoch of few states
-        check_full(case.grammar, case.vocab, walks=2, steps=6, most=64)
 
 
 def a_saved_one_has_equal_masks(case: Case, rng: random.Random) -> None:
