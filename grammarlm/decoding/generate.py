@@ -77,7 +77,7 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
 
     max_tokens   of the answer, its stop id not counted
     close        True: an answer with a grammar is always finished within max_tokens (finish_reason "closed" where that changed it);
-                 ValueError where the grammar may need more. A schema combined with other grammars has no budgets (stats.closes)
+                 ValueError where the grammar may need more
     heal         True: token healing: tokens at the end of the prompt are removed and generated again, so that a word may go on
                  over its end
     forced       "score": tokens that are the only allowed ones share a forward; so do bytes that a schema forces, as draft tokens

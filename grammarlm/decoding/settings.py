@@ -16,7 +16,7 @@ import numpy as np
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.readers.model_facts import check_no_tokenizer
 from grammarlm.decoding.readers.reader import CACHES
-from grammarlm.errors import GrammarError, UnsupportedFeature, unknown_argument
+from grammarlm.errors import GrammarError, unknown_argument
 from grammarlm.grammars.json_schema.schema import UNKNOWN
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.matcher import Matcher
@@ -150,8 +150,6 @@ class AnswerSpec:
         if self.settings.close:
             try:
                 return self.constraint.matcher(max_tokens=self.settings.max_tokens), True
-            except UnsupportedFeature:  # a schema combined with other grammars has no budgets: stats.closes says so
-                pass
             except GrammarError:
                 raise
             except ValueError as error:

@@ -112,11 +112,6 @@ def _without_names(grammar: Grammar, made: dict[int, Grammar]) -> Grammar:
     """`made`: results by id, since one part may occur in 2^60 places."""
     if isinstance(grammar, Capture):
         return _without_names(grammar.part, made)
-    if not grammar.operands:
-        return grammar
-    known = made.get(id(grammar))
-    if known is None:
-        operands = tuple(_without_names(part, made) for part in grammar.operands)
-        is_same = all(part is before for part, before in zip(operands, grammar.operands, strict=True))
-        known = made[id(grammar)] = grammar if is_same else grammar.with_operands(operands)
-    return known
+    if id(grammar) not in made:
+        made[id(grammar)] = grammar.changed(lambda part: _without_names(part, made))
+    return made[id(grammar)]

@@ -15,6 +15,7 @@ text.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -35,6 +36,12 @@ class Grammar:
     def with_operands(self, operands: tuple[Grammar, ...]) -> Grammar:
         """The same grammar, made of others."""
         return self
+
+    def changed(self, change: Callable[[Grammar], Grammar]) -> Grammar:
+        """The same grammar with its operands changed; itself where none is."""
+        operands = tuple(map(change, self.operands))
+        is_same = all(operand is before for operand, before in zip(operands, self.operands, strict=True))
+        return self if is_same else self.with_operands(operands)
 
     def language(self, algebra: Algebra) -> Term:
         """The byte strings of the language as a term; raises GrammarError where the description is invalid."""
@@ -201,6 +208,18 @@ class Difference(Combination):
 
     def join(self, terms: list[Term], algebra: Algebra) -> Term:
         return algebra.both([terms[0], *(algebra.without(t) for t in terms[1:])])
+
+
+def leaves(grammar: Grammar) -> Iterator[Grammar]:
+    """The grammars in it that are made of no others."""
+    waiting, seen = [grammar], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if not part.operands:
+            yield part
+        elif id(part) not in seen:
+            seen.add(id(part))
+            waiting += part.operands
 
 
 def as_grammar(part: Grammar | str, taker: str) -> Grammar:

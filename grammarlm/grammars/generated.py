@@ -36,11 +36,6 @@ def _spelled(grammar: Grammar, whitespace: str, made: dict[int, Grammar]) -> Gra
         return grammar.as_generated(whitespace)
     if isinstance(grammar, Derived):
         return grammar.spelled(whitespace)
-    if not grammar.operands:
-        return grammar
-    known = made.get(id(grammar))
-    if known is None:
-        operands = tuple(_spelled(part, whitespace, made) for part in grammar.operands)
-        is_same = all(part is before for part, before in zip(operands, grammar.operands, strict=True))
-        known = made[id(grammar)] = grammar if is_same else grammar.with_operands(operands)
-    return known
+    if id(grammar) not in made:
+        made[id(grammar)] = grammar.changed(lambda part: _spelled(part, whitespace, made))
+    return made[id(grammar)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .compose import Difference, Grammar, Intersection, Literal
+from .compose import Grammar, Literal, leaves
 from .derived import Derived, Specials, choice, sequence
 from .generated import spelled
 from .items.special_token import Token
@@ -25,7 +25,7 @@ def specials_of(vocab: Vocabulary) -> Specials:
 def lowered(grammar: Grammar, vocab: Vocabulary, tick: Callable[[], None]) -> Grammar:
     """The grammar without derived ones in it, and with markers of texts that are special tokens as such; itself where it has
     neither. `tick` raises where the caller's time is over. Over bytes alone, which are no tokens, texts have no most tokens."""
-    if not _has(grammar, (Derived, Text)):
+    if not any(isinstance(part, (Derived, Text)) for part in leaves(grammar)):
         return grammar
     specials = specials_of(vocab)
     specials.tick = tick  # type: ignore[method-assign]
@@ -36,33 +36,17 @@ def lowered(grammar: Grammar, vocab: Vocabulary, tick: Callable[[], None]) -> Gr
     return without_stops(found, frozenset([*ends, *vocab.stop_ids]))
 
 
-def _has(grammar: Grammar, kinds: tuple[type, ...]) -> bool:
-    waiting, seen = [grammar], set[int]()
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, kinds):
-            return True
-        if id(part) not in seen:
-            seen.add(id(part))
-            waiting += part.operands
-    return False
-
-
 def _lowered(grammar: Grammar, specials: Specials, made: dict[int, Grammar]) -> Grammar:
-    known = made.get(id(grammar))
-    if known is not None:
-        return known
-    found = grammar
+    if id(grammar) in made:
+        return made[id(grammar)]
     if isinstance(grammar, Derived):
         found = _lowered(grammar.grammar(specials), specials, {})
         if grammar.whitespace is not None:
             found = spelled(found, grammar.whitespace)
     elif isinstance(grammar, Text):
         found = _marked(grammar, specials)
-    elif grammar.operands and not isinstance(grammar, (Intersection, Difference)):  # a token is on no side of these
-        operands = tuple(_lowered(part, specials, made) for part in grammar.operands)
-        if any(part is not before for part, before in zip(operands, grammar.operands, strict=True)):
-            found = grammar.with_operands(operands)
+    else:
+        found = grammar.changed(lambda part: _lowered(part, specials, made))
     made[id(grammar)] = found
     return found
 

@@ -20,7 +20,7 @@ Edges (part_edges.py) have conditions where the path alone does not decide:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.grammars.json_schema.schema import JsonSchema
 
 from .choices import Choices
-from .compose import Choice, Combination, Grammar, Literal, Sequence
+from .compose import Choice, Combination, Grammar, Literal, Sequence, leaves
 from .part_edges import NO_WORD, Edge, Loop, between, loops_of
 from .repeat import Repeat
 from .text import Text
@@ -79,18 +79,6 @@ def most_tokens(part: Grammar) -> int | None:
 
 def is_apart(grammar: Grammar) -> bool:
     return isinstance(grammar, (JsonSchema, *ITEMS)) or most_tokens(grammar) is not None
-
-
-def leaves(grammar: Grammar) -> Iterator[Grammar]:
-    """The grammars in it that are made of no others."""
-    waiting, seen = [grammar], set[int]()
-    while waiting:
-        part = waiting.pop()
-        if not part.operands:
-            yield part
-        elif id(part) not in seen:
-            seen.add(id(part))
-            waiting += part.operands
 
 
 def first_apart(grammar: Grammar) -> Grammar | None:
@@ -248,12 +236,11 @@ class _Builder(PartGraph):
             return
         if len(lasts) > MANY and len(firsts) > MANY:
             lasts = self._after(lasts, self._part(Literal(""), lasts[0].loops[: depth + loop.is_counted]))
+        again = loop if loop.is_counted else None
         for last in lasts:
-            for first in firsts:
-                if loop.is_counted:
-                    self.edges[last.part].append(between(last.loops, first, word=last.word, shared=depth, again=loop))
-                else:
-                    self.edges[last.part].append(between(last.loops, first, word=last.word, shared=depth))
+            self.edges[last.part] += [
+                between(last.loops, first, word=last.word, shared=depth, again=again) for first in firsts
+            ]
 
     def _is_empty(self, grammar: Grammar) -> bool:
         """May it be the empty text?"""

@@ -37,6 +37,10 @@ def ids_of(row: np.ndarray) -> np.ndarray:
     return found
 
 
+def allow(row: np.ndarray, token: int) -> None:
+    row.view(np.uint8)[token >> 3] |= 1 << (token & 7)
+
+
 def only_bit(row: np.ndarray) -> int | None:
     """The index of the set bit where exactly one is set."""
     word = int(row.view(np.uint32).argmax())  # the largest word: the only one that may have a bit set

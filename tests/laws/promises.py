@@ -44,26 +44,16 @@ def wander(matcher: gl.Matcher, vocab: gl.Vocabulary, steps: int, rng: random.Ra
     return matcher
 
 
-def least_of(constraint: gl.Constraint) -> int | None:
-    """The tokens that are enough; None where the machine knows no budgets, and says so by name."""
-    try:
-        return constraint.matcher().min_tokens_left
-    except gl.UnsupportedFeature:
-        with pytest.raises(gl.UnsupportedFeature, match="budget"):
-            constraint.matcher(max_tokens=10)
-        return None
-
-
 def check_promises(constraint: gl.Constraint, rng: random.Random, in_pieces: bool = True) -> None:
     """`in_pieces`: bytes are read wherever they are cut; an item is read in whole tokens only."""
-    vocab, least = constraint.vocab, least_of(constraint)
+    vocab, least = constraint.vocab, constraint.matcher().min_tokens_left
     again = gl.Constraint.from_bytes(constraint.to_bytes(), vocab)
     assert again.grammar == constraint.grammar
     assert again.to_bytes() == constraint.to_bytes()
     a_batch_is_its_rows(constraint, rng)
     if in_pieces:
         bytes_are_read_in_any_pieces(constraint, rng)
-    for budget in (None, *([] if least is None else [least + rng.choice([1, 4, 20])])):
+    for budget in (None, least + rng.choice([1, 4, 20])):
         matcher = wander(constraint.matcher(budget), vocab, rng.randint(0, 5), rng)
         assert_advance_agrees(matcher, vocab)
         a_tree_is_a_replay(matcher, vocab, rng)
@@ -74,7 +64,7 @@ def check_promises(constraint: gl.Constraint, rng: random.Random, in_pieces: boo
 
 def a_batch_is_its_rows(constraint: gl.Constraint, rng: random.Random) -> None:
     """Matchers of one constraint in all places, some with a budget, by one thread and by two."""
-    vocab, least = constraint.vocab, least_of(constraint)
+    vocab, least = constraint.vocab, constraint.matcher().min_tokens_left
     matchers = []
     for place in range(6):
         budget = rng.choice([None, None if least is None else least + place])

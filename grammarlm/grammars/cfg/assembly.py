@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grammarlm.grammars.compose import Choice, Combination, Grammar, Sequence
+from grammarlm.grammars.compose import Choice, Combination, Grammar, Sequence, leaves
 from grammarlm.grammars.items.special_token import Token
 from grammarlm.grammars.lark.grammar import Lark, read_lark
 from grammarlm.grammars.lark.lalr_states import Construct
@@ -29,13 +29,7 @@ WHOLE = "(whole)"
 
 def needs_stack(grammar: Grammar) -> bool:
     """Is there a part that is not regular, or a special token, which is no text?"""
-    waiting = [grammar]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, (Lark, Token)) or hasattr(part, "rules"):
-            return True
-        waiting += part.operands
-    return False
+    return any(isinstance(part, (Lark, Token)) or hasattr(part, "rules") for part in leaves(grammar))
 
 
 class Assembly:

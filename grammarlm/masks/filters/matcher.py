@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.masks.mask_array import as_integer
+from grammarlm.masks.mask_array import allow, as_integer
 from grammarlm.masks.matcher import Matcher, checked
 from grammarlm.masks.protocol import FINISHED, Epoch, row_of
 from grammarlm.masks.trail import Budget, Head, before
@@ -136,7 +136,7 @@ class FilteredMatcher(Matcher):
         if left <= costs.most_after.get(state, INFINITE):  # a row of our own; the plan's next token must not be missing
             plan = costs.plan(epoch, state) if plan is None else plan
             if plan:
-                row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)
+                allow(row, plan[0])
         return row, False
 
     @property

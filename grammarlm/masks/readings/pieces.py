@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from grammarlm.errors import GrammarError, LimitExceeded, UnsatisfiableGrammar
 from grammarlm.grammars.cfg.assembly import needs_stack
-from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.compose import Grammar, leaves
 from grammarlm.grammars.items.special_token import Token
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.lark.grammar import Lark
@@ -261,12 +261,4 @@ def reading_vocabulary(vocab: Vocabulary, has_mark: bool) -> Vocabulary:
 
 
 def _has_lark(grammar: Grammar) -> bool:
-    waiting, seen = [grammar], set[int]()
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Lark):
-            return True
-        if id(part) not in seen:
-            seen.add(id(part))
-            waiting += part.operands
-    return False
+    return any(isinstance(part, Lark) for part in leaves(grammar))

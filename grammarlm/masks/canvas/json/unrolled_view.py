@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from grammarlm.errors import LimitExceeded, UnsupportedFeature
+from grammarlm.errors import LimitExceeded
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.canvas.json.tables.explored import States
 from grammarlm.masks.canvas.json.tables.unrolled import Starts, Tokens, Unrolled, marked_tokens
 from grammarlm.masks.canvas.protocol import Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
-from grammarlm.masks.filters.budget import INFINITE, costs_of
+from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.protocol import FINISHED, Epoch
 
 if TYPE_CHECKING:
@@ -62,10 +62,7 @@ class UnrolledView:
         """So many more tokens are enough to end a text that begins with these; INFINITE where that is not known."""
         with self._automaton.lock:
             epoch, state = self._read(after, tokens)
-            try:
-                return costs_of(epoch).falling(epoch, state)
-            except UnsupportedFeature:  # schemas beside other grammars have no budgets
-                return INFINITE
+            return costs_of(epoch).falling(epoch, state)
 
     def _read(self, after: Matcher | None, tokens: Sequence[int]) -> tuple[Epoch, int]:
         """The state after these tokens, or DEAD. An epoch that many completions have filled is renewed once."""

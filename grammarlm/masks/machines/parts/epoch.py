@@ -20,7 +20,7 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.filters.budget import INFINITE, costs_of
-from grammarlm.masks.mask_array import ids_of
+from grammarlm.masks.mask_array import allow, ids_of
 from grammarlm.masks.protocol import FINISHED, Computed, Epoch, EpochDefaults, StateTerm, row_of
 from grammarlm.masks.shared_rows import SharedRows
 
@@ -239,7 +239,7 @@ def in_time(left: int) -> Callable[[Epoch, int], np.ndarray]:
         row = row.copy()
         plan = costs.plan(epoch, state)
         if plan:  # the next token of a plan leads nearer to its end, even where another way is known behind it
-            row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)
+            allow(row, plan[0])
         return row
 
     return make

@@ -17,9 +17,9 @@ from typing import Any
 
 from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
 from grammarlm.grammars.cfg.assembly import needs_stack
-from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.compose import Grammar, leaves
 from grammarlm.grammars.json_schema.schema import JsonSchema
-from grammarlm.grammars.part_graph import leaves, most_tokens, part_graph, without
+from grammarlm.grammars.part_graph import most_tokens, part_graph, without
 from grammarlm.grammars.text import Text
 from grammarlm.kernels import entries
 from grammarlm.masks.automaton import Automaton
