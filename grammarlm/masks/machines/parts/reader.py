@@ -249,8 +249,8 @@ class PartsReader:
                         at[offset + length].update(dict.fromkeys(landed, True))
                 else:
                     self._read_byte(place, byte, True, at[offset + 1])
-        found = self._thinned(at[-1])
-        return {place: None for place in found if place[3].left is None or self._is_in_time(place)}
+        last = self._thinned(at[-1])
+        return {place: None for place in last if place[3].left is None or self._is_in_time(place)}
 
     def thinned(self, places: dict[Place, None]) -> dict[Place, None]:
         return dict.fromkeys(self._thinned(dict.fromkeys(places, False)))
