@@ -1,6 +1,6 @@
 """The public names for type checkers and editors: at run time __init__.py resolves them on first use."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import Unpack
@@ -83,7 +83,15 @@ class _Settings(TypedDict, total=False):
     grammar: OneOrEach[AnyGrammar]
     choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None
     items: OneOrEach[Items]
+    response_format: OneOrEach[Mapping[str, Any] | str]
     where: OneOrEach[Where]
+    tools: Sequence[Any] | None
+    tool_choice: str | Mapping[str, Any]
+    parallel: bool
+    reasoning: int | bool | None
+    tool_format: object
+    chat_template: str | None
+    chat_template_kwargs: Mapping[str, Any] | None
     max_tokens: int
     temperature: float
     top_k: int | None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from os import PathLike
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -19,7 +19,8 @@ OneOrEach: TypeAlias = One | Sequence[One | None] | None
 
 Model: TypeAlias = torch.nn.Module | Callable[[torch.Tensor], torch.Tensor]  # of transformers; or from ids to logits
 Ids: TypeAlias = Sequence[int] | np.ndarray | torch.Tensor
-Prompt: TypeAlias = str | Ids
+Conversation: TypeAlias = Sequence[Mapping[str, Any]]  # messages: {"role": ..., "content": ...}
+Prompt: TypeAlias = str | Ids | Conversation
 Prompts: TypeAlias = Prompt | Sequence[Prompt]
 # Of transformers, tokenizers, tiktoken or sentencepiece, which have no class in common, or a path.
 Tokenizer: TypeAlias = object

@@ -182,10 +182,7 @@ def instead_of(prompt: Any) -> str:
     if isinstance(prompt, Mapping) and "input_ids" in prompt:
         return "pass the text itself, or its ids: prompt['input_ids'], of a tensor the row prompt['input_ids'][0], without padding"
     if any(isinstance(one, Mapping) and "content" in one for one in (prompt, of_list)):
-        return (
-            "chat messages become a prompt by the model's template: "
-            "tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)"
-        )
+        return "a conversation is a list of messages; here its text or its ids are taken"
     if len(getattr(prompt, "shape", ())) > 1:
         return (
             f"its shape is {list(prompt.shape)}: one prompt is one row of ids (ids[0]), several are a list of rows without their "

@@ -38,9 +38,10 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
 
     model        a transformers model that generates (causal or encoder-decoder), or any callable from ids [B, T] to logits [B, T,
                  V]; one call is one forward
-    prompt       a text, encoded with the special tokens that the tokenizer usually adds, or a list of ids, taken as they are;
-                 or a list of such prompts (of none: no answers), which share their forwards: at most `batch_size` texts
-                 at a time; where answers end the next prompts take their places
+    prompt       a text, encoded with the special tokens that the tokenizer usually adds; a list of ids, taken as they are; or a
+                 conversation, a list of messages {"role": ..., "content": ...}, written by the tokenizer's chat template (see below).
+                 Or a list of such prompts (of none: no answers), which share their forwards: at most `batch_size` texts at a
+                 time; where answers end the next prompts take their places
     tokenizer    encodes the prompt and defines what the ids mean; default: the one stored where the model was loaded from
                  (nothing is downloaded). Its vocabulary becomes as wide as the model's logits, and a text ends at every
                  end-of-sequence id of the tokenizer or the model's configs
@@ -57,12 +58,25 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     grammar      any grammar object, or one compiled by gl.compile for the model's vocabulary
     choices      texts, of which the answer is one; or integers, which are then its value; or an Enum class
     items        sequences of token ids, of which the answer is one; or a gl.Tokens
+    response_format      OpenAI's, or vLLM's structured outputs, or a structural tag: what gl.response_format takes
     unknown      keywords and formats of a schema that nobody has defined, misspelt ones for instance: "warn": a gl.SchemaWarning,
                  once a schema; "refuse": an error
 
     where        with any of them or alone: a predicate that gets the text so far and returns whether it may go on (of "", whether
                  that may be the whole answer). Where it refuses all that could come next, the answer has no value and finish_reason
                  "unsatisfied"; where it raises, or logits are NaN, that answer alone is "error". `out.error` says where and why
+
+    **Conversations**: a last message of the assistant is gone on with; `out.message` is the next one of the conversation
+
+    tools        functions, pydantic models, dataclasses or OpenAI's dictionaries. The template shows them to the model, and the answer
+                 is a turn (gl.Tools): a text, calls, or both as far as the template writes both; under a description above it
+                 or calls. `out.calls` has the calls; `call()` runs a function
+    tool_choice  "auto", "required", "none", the name of the one tool to call, or OpenAI's dictionary
+    parallel     False: at most one call
+    reasoning    True: a thought before the answer; a number: of at most so many tokens; False: none; the template is told. None: only
+                 where the prompt has begun one. `out.reasoning` has it
+    tool_format  how the model writes calls and thoughts: a gl.ToolFormat or its name. None: learned from the chat template
+    chat_template, chat_template_kwargs    another template; further values for it
 
     **Sampling**: the constraint first, then in this order
 

@@ -22,8 +22,10 @@ from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers.answer_format import AnswerFormat, filled_format, read_format
-from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
+from .argument_types import Conversation, Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
+from .chat.conversation import Chat
+from .chat.messages import is_conversation
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
 from .fit import check_positions, count_of, warn_of_width
 from .settings import AnswerSpec, Settings
@@ -75,6 +77,7 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
     prompts = [cast(Prompt, prompt)] if prompts is None else prompts
     names = [f"prompt {at} of the list" if is_list else "the prompt" for at in range(len(prompts))]
     forms = formats_of(settings.descriptions, count, filled_format if settings.method == "diffusion" else read_format)
+    prompts, forms, stops = rendered(prompts, forms, names, settings, tokenizer)
     predicates = [checked_predicate(one) for one in per_prompt("where", settings.where, count)]
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width, name) for one, name in zip(prompts, names, strict=True)]
@@ -82,7 +85,7 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
 
     start = perf_counter()
     given_size = None if vocab is None else vocab.size
-    vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
+    vocab = vocab or vocabulary_of(tokenizer, width, [*stop_ids_of(model, tokenizer), *stops])
     if width is not None:
         warn_of_width(given_size or count_of(tokenizer, vocab), width, stacklevel=3)
     entries.load("masks", "logits")
@@ -107,6 +110,28 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
     ]
     draft = as_draft(settings.draft)
     return Request(model, [one for one, _ in healed], specs, settings.n, tokenizer, is_list, draft)
+
+
+def rendered(
+    prompts: list[Prompt], forms: list[AnswerFormat], names: list[str], settings: Settings, tokenizer: Tokenizer
+) -> tuple[list[Prompt], list[AnswerFormat], list[int]]:
+    """Conversations as the ids that the chat template makes of them, their answers as turns; and what ends these."""
+    talks = [is_conversation(prompt) for prompt in prompts]
+    if not any(talks):
+        if prompts:
+            settings.chat.check_unused()
+        return prompts, forms, []
+    if settings.heal:
+        raise ValueError("heal=True is for prompts that are texts; the chat template writes the end of a conversation")
+    chat = Chat.of(settings.chat, tokenizer)
+    ids, turns = list(prompts), list(forms)
+    for at, prompt in enumerate(prompts):
+        if not talks[at]:
+            settings.chat.check_unused()
+            continue
+        text = chat.text(cast(Conversation, prompt), names[at])
+        ids[at], turns[at] = chat.ids(text), chat.turn(forms[at], text)
+    return ids, turns, chat.stop_ids
 
 
 def check_prepared(model: Model, settings: Settings) -> None:

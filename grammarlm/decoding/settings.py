@@ -29,6 +29,7 @@ from .answers.answer_format import DESCRIPTIONS, AnswerFormat
 from .answers.turns import tools_of
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
 from .arguments import MOST_ANSWERS, check_choice, check_integer
+from .chat.conversation import ChatSettings
 from .predicate import Predicate
 from .result import Result
 
@@ -48,7 +49,15 @@ class Settings:
     grammar: OneOrEach[AnyGrammar] = None
     choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None
     items: OneOrEach[Items] = None
+    response_format: OneOrEach[Mapping[str, Any] | str] = None
     where: OneOrEach[Where] = None
+    tools: Sequence[Any] | None = None
+    tool_choice: str | Mapping[str, Any] = "auto"
+    parallel: bool = True
+    reasoning: int | bool | None = None
+    tool_format: object = None
+    chat_template: str | None = None
+    chat_template_kwargs: Mapping[str, Any] | None = None
     max_tokens: int = 256
     temperature: float = 0.0
     top_k: int | None = None
@@ -70,10 +79,13 @@ class Settings:
     progress: bool | None = None
 
     sampling: Sampling = field(init=False)  # of those from temperature to seed
+    chat: ChatSettings = field(init=False)  # of those from tools to chat_template_kwargs
 
     def __post_init__(self) -> None:
         sampling = Sampling(**{one.name: getattr(self, one.name) for one in fields(Sampling)})
         object.__setattr__(self, "sampling", sampling)
+        chat = ChatSettings(**{one.name: getattr(self, one.name) for one in fields(ChatSettings)})
+        object.__setattr__(self, "chat", chat)
         check_integer("batch_size", self.batch_size, 1)
         check_choice("progress", self.progress, (None, True, False))
         if self.limits is not None and not isinstance(self.limits, Limits):

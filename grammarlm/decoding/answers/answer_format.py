@@ -31,9 +31,10 @@ from grammarlm.grammars.json_schema.read.schema_file import read_schema
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.json_schema.types.python_types import is_python_type, reader_of
 from grammarlm.grammars.regular.regex import Regex
+from grammarlm.grammars.response_format import response_format
 from grammarlm.masks.constraint import Constraint
 
-DESCRIPTIONS = ("schema", "regex", "grammar", "choices", "items")
+DESCRIPTIONS = ("schema", "regex", "grammar", "choices", "items", "response_format")
 Read = Callable[[str], Any]
 FindItem = Callable[[list[int]], Any]
 
@@ -46,6 +47,7 @@ class AnswerFormat:
     read: Read | None = None
     find: FindItem | None = None
     constraint: Constraint | None = None  # if the caller has compiled the grammar
+    inner: AnswerFormat | None = None  # of what comes instead of calls, where the grammar is a turn with tools or reasoning
 
     def value(self, text: str | bytes, tokens: list[int]) -> tuple[Any, str | None]:
         """The value of a complete text; None and the reason where reading it fails."""
@@ -280,4 +282,5 @@ MAKE: dict[str, Callable[[Any], AnswerFormat]] = {
     "grammar": of_grammar,
     "choices": of_choices,
     "items": of_items,
+    "response_format": lambda given: of_grammar(response_format(given)),
 }

@@ -46,6 +46,8 @@ def answer_of(
     if (tools := tools_of(form.grammar)) is not None:
         try:
             turn = turn_of(tools, vocab, data, tokens, is_complete)
+            if form.inner is not None and is_complete and not turn.calls:
+                return Answer(*form.inner.value(turn.content, list(tokens)), turn=turn)
             return Answer(turn.value if is_complete else None, turn=turn)
         except Exception as error:  # code of a caller's type
             return Answer(error=message_of(error))

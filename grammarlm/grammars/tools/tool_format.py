@@ -9,6 +9,7 @@ What its fields mean is said in layout.py.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, check_type
@@ -29,13 +30,16 @@ class ToolFormat(Layout):
     """How a model family writes calls of tools, and the turn around them."""
 
     @classmethod
-    def of(cls, tokenizer: Any) -> ToolFormat:
+    def of(cls, tokenizer: Any, *, template: str | None = None) -> ToolFormat:
         """The format that a chat template writes: that of a transformers tokenizer or a llama.cpp model, or a template's text.
+
+        `template`: another one for this tokenizer.
 
         It is learned, or one of the formats with a name; UnsupportedFeature where it writes calls as neither.
         """
         try:
-            return cls.of_layout(_layout_of(source_of(tokenizer)))
+            source = source_of(tokenizer, template)
+            return cls.of_layout(_layout_of(source))
         except GrammarError as error:
             raise UnsupportedFeature(
                 f"no format of calls is known for this chat template: {error}; name one of {', '.join(formats.names())}"
@@ -53,6 +57,7 @@ class ToolFormat(Layout):
         return cls(**{field.name: getattr(layout, field.name) for field in fields(layout)})
 
 
+@lru_cache(maxsize=32)
 def _layout_of(source: Source) -> Layout:
     """What is learned from a chat template; what it leaves out is in the response template, or in a file whose mark it has."""
     template = ChatTemplate(source.template, source.tokens)

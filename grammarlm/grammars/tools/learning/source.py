@@ -25,6 +25,9 @@ class Source:
     special: frozenset[str] = frozenset()
     response: Any = None  # a response template, see response.py
 
+    def __hash__(self) -> int:
+        return hash((self.template, self.special))
+
     def has(self, text: str) -> bool:
         return text in self.template or text in self.special
 
@@ -38,8 +41,8 @@ class Source:
         return layout
 
 
-def source_of(tokenizer: Any) -> Source:
-    """TypeError where it is none of these; GrammarError where it has no chat template."""
+def source_of(tokenizer: Any, template: str | None = None) -> Source:
+    """Of a tokenizer, or of another template with its tokens. TypeError where it is none of these; GrammarError where it has no chat template."""
     if isinstance(tokenizer, str):
         return Source(tokenizer)
     if isinstance(getattr(tokenizer, "metadata", None), dict):
@@ -51,7 +54,7 @@ def source_of(tokenizer: Any) -> Source:
         )
     named = getattr(tokenizer, "special_tokens_map", {})
     return Source(
-        template=_chosen(tokenizer.chat_template),
+        template=_chosen(template or tokenizer.chat_template),
         tokens=UNKNOWN | {name: text for name, text in named.items() if isinstance(text, str)},
         special=frozenset(map(str, getattr(tokenizer, "added_tokens_decoder", {}).values())),
         response=getattr(tokenizer, "response_template", None),
