@@ -100,6 +100,7 @@ class _Settings(TypedDict, total=False):
     typical_p: float | None
     repetition_penalty: float
     seed: int | None
+    stop: str | Sequence[str] | None
     close: bool
     heal: bool
     forced: str

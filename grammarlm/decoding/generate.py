@@ -90,6 +90,8 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     **Length**
 
     max_tokens   of the answer, its stop id not counted
+    stop         a text, or several: the answer ends before the first of them that is complete, where its grammar may end there. It is
+                 no part of the answer; `out.stopped_by` says which it was
     close        True: an answer with a grammar is always finished within max_tokens (finish_reason "closed" where that changed it);
                  ValueError where the grammar may need more
     heal         True: token healing: tokens at the end of the prompt are removed and generated again, so that a word may go on

@@ -110,6 +110,7 @@ class Result:
     `finish_reason`   "stop": the model ended the text where it may end, or only the end was allowed; "closed": the budget
                       of max_tokens ended it, or removed tokens from a mask; "length": it was cut; "unsatisfied": `where=` refused
                       all that could come next; "error": it failed, alone of its batch
+    `stopped_by`      the string of `stop=` before which it ends; None where none did
     `log_weight`      method="awrs": log of the answer's importance weight, the model's mass that the constraint left on the way
     `population`      method="smc": all texts that were found, with their weights
     `score`           method="beam", "best_of": the figure that ranked the answer
@@ -132,6 +133,7 @@ class Result:
     parts: list[Part] = field(default_factory=list)
     named: dict[str, Any] = field(default_factory=dict)
     turn: Turn | None = None
+    stopped_by: str | None = None
 
     @property
     def calls(self) -> tuple[Call, ...]:

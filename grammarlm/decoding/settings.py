@@ -30,11 +30,12 @@ from .answers.turns import tools_of
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
 from .arguments import MOST_ANSWERS, check_choice, check_integer
 from .chat.conversation import ChatSettings
+from .loop.stops import Stops
 from .predicate import Predicate
 from .result import Result
 
 FORCED = ("score", "off")
-WITH_DRAFTS = ("masked", "best_of")
+WITH_DRAFTS = WITH_STOPS = ("masked", "best_of")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -67,6 +68,7 @@ class Settings:
     repetition_penalty: float = 1.0
     seed: int | None = None
     n: int = 1
+    stop: str | Sequence[str] | None = None
     close: bool = True
     heal: bool = False
     forced: str = "score"
@@ -79,6 +81,7 @@ class Settings:
     progress: bool | None = None
 
     sampling: Sampling = field(init=False)  # of those from temperature to seed
+    stops: Stops | None = field(init=False)
     chat: ChatSettings = field(init=False)  # of those from tools to chat_template_kwargs
 
     def __post_init__(self) -> None:
@@ -90,6 +93,9 @@ class Settings:
         check_choice("progress", self.progress, (None, True, False))
         if self.limits is not None and not isinstance(self.limits, Limits):
             raise TypeError(f"limits is {type(self.limits).__name__}; it takes a gl.Limits, e.g. gl.Limits(max_ms=500)")
+        object.__setattr__(self, "stops", Stops.of(self.stop))
+        if self.stops is not None and isinstance(self.method, str) and self.method not in WITH_STOPS:
+            raise ValueError(f"method={self.method!r} takes no stop; {' and '.join(map(repr, WITH_STOPS))} do")
         check_integer("max_tokens", self.max_tokens, 1)
         check_integer("n", self.n, 1, MOST_ANSWERS)
         check_choice("close", self.close, (True, False))
@@ -146,6 +152,10 @@ class AnswerSpec:
     def ways(self) -> Ways | None:
         """What the answers are read back along; None where they have no parts."""
         return None if self.constraint is None or tools_of(self.form.grammar) else self.constraint.ways
+
+    @property
+    def stops(self) -> Stops | None:
+        return self.settings.stops
 
     @cached_property
     def predicate(self) -> Predicate:

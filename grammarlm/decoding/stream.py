@@ -14,12 +14,13 @@ Each token becomes a delta of the text and the events that this delta completes:
 from __future__ import annotations
 
 import codecs
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from grammarlm.decoding.loop.loop import Decoding
+from grammarlm.decoding.loop.step import Step
 from grammarlm.decoding.methods.blends import Blended
 from grammarlm.decoding.methods.masked import start
 from grammarlm.grammars.json_schema.schema import JsonSchema
@@ -72,10 +73,10 @@ def events(request: Request, decodings: Iterator[tuple[Request, Decoding]]) -> I
         specs = [spec for spec in batch.specs for _ in range(batch.n)]
         answers = [AnswerEvents(len(results) + at, spec) for at, spec in enumerate(specs)]
         for step in decoding:
-            yield from answers[step.row].more(step.token, step.data)
+            yield from answers[step.row].more(step)
         done = decoding.results()
-        for one, result in zip(answers, done, strict=True):
-            yield from one.end(is_complete=result.finish_reason in COMPLETE)
+        for one, row, result in zip(answers, decoding.rows, done, strict=True):
+            yield from one.end(row.answer_pieces if row else [], is_complete=result.finish_reason in COMPLETE)
         results += done
     yield Event("end", result=results if request.is_list or request.n > 1 else results[0])
 
@@ -89,12 +90,21 @@ class AnswerEvents:
         self._parts = None if spec.ways is None else PartReader(spec.ways)
         self._names: list[tuple[str, int]] = []  # of the open parts, the innermost one last
         self._counts = Counter[str]()
+        self._held = deque[tuple[int, bytes]]()  # tokens that may be of a stop string
+        self._told_tokens = 0
         self._json = JsonEvents(row=row) if isinstance(spec.form.grammar, JsonSchema) else None
         tools = tools_of(spec.form.grammar)
         self._calls = None if tools is None else CallEvents(tools, spec.vocab)
 
-    def more(self, token: int, data: bytes) -> Iterator[Event]:
+    def more(self, step: Step) -> Iterator[Event]:
+        """The events of one more token, and of earlier ones that were held back: stop strings are no part of the text."""
+        self._held.append((step.token, step.data))
+        while len(self._held) > step.held:
+            yield from self._add(*self._held.popleft())
+
+    def _add(self, token: int, data: bytes) -> Iterator[Event]:
         """The events of a token, which adds these bytes."""
+        self._told_tokens += 1
         if self._parts is None:
             yield from self._text(data)
         else:
@@ -103,8 +113,11 @@ class AnswerEvents:
         for call in self._calls.feed(token, data) if self._calls else ():
             yield Event("call", value=call, **self._common)
 
-    def end(self, is_complete: bool) -> Iterator[Event]:
-        """The last events: a character that the answer was cut in, and a number that ends with the text."""
+    def end(self, pieces: Sequence[bytes], is_complete: bool) -> Iterator[Event]:
+        """The last events: of tokens that were held back and are of the answer, which has these pieces, a character that it was cut
+        in, and a number that ends with the text."""
+        for (token, _), piece in zip(self._held, pieces[self._told_tokens :], strict=False):
+            yield from self._add(token, piece)
         if self._parts is not None:
             yield from self._told(self._parts.told(is_complete))
             yield from self._delta(self._decoder.decode(self._parts.untold))

@@ -40,12 +40,19 @@ class Answer:
 
 
 def answer_of(
-    form: AnswerFormat, ways: Ways | None, vocab: Vocabulary, data: bytes, tokens: Sequence[int], is_complete: bool
+    form: AnswerFormat,
+    ways: Ways | None,
+    vocab: Vocabulary,
+    tokens: Sequence[int],
+    pieces: Sequence[bytes],
+    is_complete: bool,
 ) -> Answer:
-    """The value and the parts of an answer; of one that was cut the parts that are certain, and no value."""
+    """The value and the parts of an answer; of one that was cut the parts that are certain, and no value. `pieces`: what each token
+    appends, of the first what is not in the prompt, of the last what is before a stop string."""
+    data = b"".join(pieces)
     if (tools := tools_of(form.grammar)) is not None:
         try:
-            turn = turn_of(tools, vocab, data, tokens, is_complete)
+            turn = turn_of(tools, vocab, tokens, pieces, is_complete)
             if form.inner is not None and is_complete and not turn.calls:
                 return Answer(*form.inner.value(turn.content, list(tokens)), turn=turn)
             return Answer(turn.value if is_complete else None, turn=turn)
@@ -55,10 +62,8 @@ def answer_of(
         return Answer(*form.value(shown(data), list(tokens))) if is_complete else Answer()
     try:
         reader = PartReader(ways)
-        before = sum(len(reader.bytes_of(token)) for token in tokens) - len(data)  # of the first token, in the prompt
-        for token in tokens:
-            reader.feed(token, reader.bytes_of(token)[before:])
-            before = 0
+        for token, piece in zip(tokens, pieces, strict=True):
+            reader.feed(token, piece)
         for told in reader.told(is_complete):
             reader.take(told)
         return reader.answer(is_complete)
@@ -95,9 +100,8 @@ class PartReader:
         return b"" if token in self._special else self._ways.vocab.token_bytes(token)
 
     def feed(self, token: int, data: bytes) -> None:
-        """Reads a token, or of the first one what is not in the prompt."""
-        is_whole = bool(self._tokens) or data == self.bytes_of(token)
-        self._reader.feed(token if is_whole else None, data)
+        """Reads a token, or what the answer has of it."""
+        self._reader.feed(token if data == self.bytes_of(token) else None, data)
         self._tokens.append(token)
         self._data += data
 

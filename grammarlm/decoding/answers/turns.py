@@ -26,32 +26,30 @@ def tools_of(grammar: Grammar | None) -> Tools | None:
     return grammar if isinstance(grammar, Tools) else None
 
 
-def turn_of(tools: Tools, vocab: Vocabulary, data: bytes, tokens: Sequence[int], is_complete: bool) -> Turn:
+def turn_of(
+    tools: Tools, vocab: Vocabulary, tokens: Sequence[int], pieces: Sequence[bytes], is_complete: bool
+) -> Turn:
     """The turn that an answer is; of one that was cut its text and the calls that are complete. ValueError where it is none."""
-    specials, pieces = specials_of(vocab), list(pieces_of(vocab, data, tokens))
+    specials, texts = specials_of(vocab), list(texts_of(vocab, tokens, pieces))
     if is_complete:
-        return read(tools, pieces, specials)
+        return read(tools, texts, specials)
     reader = CallReader(tools, specials)
-    calls = [call for piece in pieces for call in reader.feed(piece)]
-    return Turn(None, data.decode(errors="replace"), tuple(calls), tools)
+    calls = [call for text in texts for call in reader.feed(text)]
+    return Turn(None, b"".join(pieces).decode(errors="replace"), tuple(calls), tools)
 
 
-def pieces_of(vocab: Vocabulary, data: bytes, tokens: Sequence[int]) -> Iterator[Piece]:
-    """Texts, and the special tokens between them; the beginning of the first token may be in the prompt."""
-    special = frozenset(vocab.special_ids)
-    text = b"".join(b"" if token in special else vocab.token_bytes(token) for token in tokens)
-    skipped, read = len(text) - len(data), bytearray()
-    for token in tokens:
-        if token not in special:
-            read += vocab.token_bytes(token)
-            continue
-        if read[skipped:]:
-            yield read[skipped:].decode(errors="replace")
-        skipped = max(0, skipped - len(read))
-        read.clear()
-        yield Token(vocab.token_bytes(token).decode(errors="replace"))
-    if read[skipped:]:
-        yield read[skipped:].decode(errors="replace")
+def texts_of(vocab: Vocabulary, tokens: Sequence[int], pieces: Sequence[bytes]) -> Iterator[Piece]:
+    """Texts, and the special tokens between them."""
+    special, read = frozenset(vocab.special_ids), bytearray()
+    for token, piece in zip(tokens, pieces, strict=True):
+        read += piece
+        if token in special:
+            if read:
+                yield read.decode(errors="replace")
+            read.clear()
+            yield Token(vocab.token_bytes(token).decode(errors="replace"))
+    if read:
+        yield read.decode(errors="replace")
 
 
 class CallEvents:

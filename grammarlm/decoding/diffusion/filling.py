@@ -200,14 +200,14 @@ class Filling:
         tokens = [int(run.row[at]) for at in kept]
         own = self.ended(tokens)
         self.check(tokens[:own])
-        data = b"".join(self.bytes_of(token) for token in tokens[:own])
+        pieces = [self.bytes_of(token) for token in tokens[:own]]
         ways = None if self.constraint is None or tools_of(form.grammar) else self.constraint.ways
-        found = answer_of(form, ways, self.vocab, data, tokens[:own], is_complete=True)
+        found = answer_of(form, ways, self.vocab, tokens[:own], pieces, is_complete=True)
         stats = self.stats_of(run, own)
         logprobs = [run.log_p.get(int(at), 0.0) for at in kept]
         reason = "stop" if own < len(tokens) else "closed"
         return Result(
-            data.decode(errors="replace"),
+            b"".join(pieces).decode(errors="replace"),
             found.value,
             tokens,
             logprobs,

@@ -14,6 +14,7 @@ token, whatever its logit.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import deque
 from copy import copy
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from grammarlm.decoding.result import COMPLETE, Result, Stats
 from grammarlm.decoding.settings import AnswerSpec
 
 from .row_grammar import RowGrammar
+from .stops import Stops
 from .unread import Unread
 
 HEALING = 1 << 62  # offset of `position` while the prompt's end is healed
@@ -75,6 +77,10 @@ class Row:
         self.is_prepared = False
         self.has_begun = False  # has the prompt been read?
         self.finish_reason: str | None = None
+        self.ends: list[int] = []  # where each token ends in the text, if there are stop strings
+        self._pieces_before_stop: list[bytes] | None = None
+        self.stopped_by: str | None = None  # of the stop strings
+        self.held = 0  # how many of the last tokens may be of a stop string
         self._end: str | None = None  # becomes the finish reason once all forced tokens are scored
         self.error: str | None = None  # why there is no value
 
@@ -85,7 +91,7 @@ class Row:
         other.grammar, other.unread = self.grammar.fork(), self.unread.copy()
         other.stats = replace(self.stats, mass_removed=list(self.stats.mass_removed))
         other.data, other.unscored, other.ids = self.data[:], self.unscored.copy(), list(self.ids)
-        for name in ("tokens", "pieces", "logprobs", "model_logprobs"):
+        for name in ("tokens", "pieces", "logprobs", "model_logprobs", "ends"):
             setattr(other, name, list(getattr(self, name)))
         return other
 
@@ -191,7 +197,7 @@ class Row:
         return token
 
     def _finish_if_scored(self) -> None:
-        if self._end and not self.unscored:
+        if self._end and not self.unscored and self.finish_reason is None:
             self.finish_reason = self._end
 
     # ------------------------------------------------------------------ the choice
@@ -274,16 +280,41 @@ class Row:
         self.model_logprobs.append(own)
         self.stats.mass_removed.append(removed)
         self.stats.tokens += 1
+        if self.spec.stops is not None:
+            self._look_for_stop(self.spec.stops)
+
+    def _look_for_stop(self, stops: Stops) -> None:
+        """Ends the text before a stop string that its last token completes, where it may end there."""
+        ends, begin = self.ends, self.ends[-1] if self.ends else 0
+        ends.append(begin + len(self.pieces[-1]))
+        for _, start, text in stops.found(self.data, begin, ends[-1]):
+            kept = bisect_left(ends, start) + 1 if start else 0  # tokens with bytes before it
+            cut = ends[kept - 1] - start if kept else 0
+            pieces = [*self.pieces[: kept - 1], self.pieces[kept - 1][: len(self.pieces[kept - 1]) - cut]] if kept else []
+            if self.grammar.accepts(self.tokens, pieces):
+                self.stopped_by, self.finish_reason, self._pieces_before_stop = text, self.grammar.reason_to_stop, pieces
+                self.held = len(ends) - bisect_right(ends, start)
+                self.unscored.clear()
+                return
+        self.held = len(ends) - bisect_right(ends, ends[-1] - stops.held(self.data, ends[-1]))
 
     # ------------------------------------------------------------------ the result
 
+    @property
+    def answer_pieces(self) -> list[bytes]:
+        """What of each token is in the answer."""
+        return self.pieces if self._pieces_before_stop is None else self._pieces_before_stop
+
     def result(self) -> Result:
         assert self.finish_reason
-        data = b"".join(self.pieces)
+        pieces = self.answer_pieces
+        for listed in (self.tokens, self.logprobs, self.model_logprobs, self.stats.mass_removed):
+            del listed[len(pieces) :]
+        self.stats.tokens = len(pieces)
         spec, is_complete = self.spec, self.finish_reason in COMPLETE
-        found = answer_of(spec.form, spec.ways, spec.vocab, data, self.tokens, is_complete)
+        found = answer_of(spec.form, spec.ways, spec.vocab, self.tokens, pieces, is_complete)
         return Result(
-            text=data.decode(errors="replace"),
+            text=b"".join(pieces).decode(errors="replace"),
             value=found.value,
             tokens=self.tokens,
             logprobs=self.logprobs,
@@ -294,4 +325,5 @@ class Row:
             parts=found.parts,
             named=found.named,
             turn=found.turn,
+            stopped_by=self.stopped_by,
         )

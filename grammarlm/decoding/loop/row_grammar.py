@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 
 import numpy as np
@@ -79,6 +80,16 @@ class RowGrammar:
         if piece and self._spec.constraint is not None:
             self.matcher = self._matcher_after(piece)
         return True
+
+    def accepts(self, tokens: Sequence[int], pieces: Sequence[bytes]) -> bool:
+        """Is the text of these pieces of the first tokens a whole one?"""
+        if self._spec.constraint is None:
+            return True
+        matcher = self._spec.constraint.matcher()
+        return matcher.is_accepting if not pieces else all(
+            matcher.advance(token) if piece == self._spec.bytes_of(token) or not piece else matcher.advance_bytes(piece)
+            for token, piece in zip(tokens, pieces, strict=False)
+        ) and matcher.is_accepting
 
     def _matcher_after(self, piece: bytes) -> Matcher | None:
         assert self._spec.constraint is not None

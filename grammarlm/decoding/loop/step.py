@@ -25,6 +25,7 @@ class Step:
     is_forced: bool
     logits: np.ndarray  # float32 [V]: the model's, -inf where the constraint forbids the token
     model_logits: np.ndarray | None = None  # the logits before masking, if `keeps_model_logits` is set
+    held: int = 0  # how many tokens, this one included, may be of a stop string
     draft: DraftTree | None = None  # what was drafted, for the first token that is drawn of it or instead of it
 
 
@@ -70,4 +71,5 @@ def last_step(row: Row, logits: np.ndarray, is_forced: bool) -> Step:
         mass_removed=row.stats.mass_removed[-1],
         is_forced=is_forced,
         logits=logits,
+        held=row.held,
     )
