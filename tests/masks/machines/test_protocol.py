@@ -1,6 +1,7 @@
 """Every machine keeps the protocol (masks/protocol.py); a toy machine shows what a new one takes, and a broken one is found."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -206,3 +207,30 @@ def test_a_broken_machine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = compile_balanced(monkeypatch, "leaky_automaton")
     with pytest.raises(AssertionError):
         check_machine(constraint)
+
+
+@pytest.mark.parametrize(
+    ("machine", "grammar", "vocab"),
+    [*EXAMPLES, ("parts", gl.Text(until="!") + gl.JsonSchema({"type": "object", "required": ["a"]}), VOCAB)],
+    ids=lambda value: repr(value)[:40],
+)
+def test_time_between_calls_does_not_count(
+    machine: str, grammar: Grammar, vocab: gl.Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model needs minutes for a text. (The clocks of parts went on from call to call: answers ended after ten seconds.)"""
+    constraint, passed, real = gl.compile(grammar, vocab), 0, time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: real() + passed)
+    rng, mask = np.random.default_rng(0), gl.allocate_mask(1, vocab.size)
+    for _ in range(4):
+        matcher = constraint.matcher()
+        for _ in range(30):
+            passed += 1000
+            matcher.fill_mask(mask)
+            allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocab.size])
+            token = int(rng.choice(allowed))
+            passed += 1000
+            assert matcher.fork().advance_bytes(vocab.token_bytes(token)) or token in (*vocab.stop_ids, *vocab.special_ids)
+            passed += 1000
+            assert matcher.advance(token)
+            if matcher.is_finished:
+                break

@@ -33,24 +33,13 @@ from grammarlm.masks.token_facts import ALL_BYTES, token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .borders import Borders
+from .clocks import Clocks
 from .costs import PartsCosts
 from .reader import PartsReader
 from .rests import Rests
 from .sieves import sieves_of
 
 Compile = Callable[[Grammar], tuple[Automaton, Report]]
-
-
-class _Clocks(Clock):
-    """The program's clock; those of the parts begin with its calls, when a part is first asked for something."""
-
-    def __init__(self, limits: Limits, reader: PartsReader):
-        self._reader = reader
-        super().__init__(limits)
-
-    def begin_call(self) -> None:
-        super().begin_call()
-        self._reader.begin_call()
 
 
 class PartsProgram(ProgramDefaults):
@@ -74,7 +63,7 @@ class PartsProgram(ProgramDefaults):
         self.has_most_tokens = any(most is not None for most in self.most_tokens)
         here = weakref.proxy(self)  # what holds its owner would wait for the garbage collector
         reader = PartsReader(here)
-        self.clock: Clock = _Clocks(limits, reader)
+        self.clock = Clocks(limits)
         self.borders = Borders(here, reader)
         self.rests = Rests(here, reader)
         self._refuse_too_few_tokens()

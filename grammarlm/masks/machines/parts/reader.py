@@ -11,9 +11,11 @@ from grammarlm.grammars.part_graph import PartGraph
 from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.protocol import Epoch
-from grammarlm.masks.runtime.limits import Clock, Limits
+from grammarlm.masks.runtime.limits import Limits
 from grammarlm.masks.token_facts import TokenFacts
 from grammarlm.vocab.vocabulary import Vocabulary
+
+from .clocks import Clocks
 
 WIDEST = 256  # places of one text
 MANY = 64  # above this number, equal places are merged: merging takes as long as reading some bytes
@@ -40,7 +42,7 @@ class Parts(Protocol):
     vocab: Vocabulary
     limits: Limits
     facts: TokenFacts
-    clock: Clock
+    clock: Clocks
     graph: PartGraph
     automata: list[Automaton]
     machines: list[Automaton]  # the distinct ones
@@ -60,8 +62,6 @@ class PartsReader:
         self._has_words = [number in program.graph.words for number in range(len(program.automata))]
         self._entered: dict[tuple[int, Counts, bytes], tuple[tuple[int, Tally], ...]] = {}
         self._steps: dict[tuple[Epoch, int, int], tuple[Epoch, int]] = {}  # by epoch, state and token
-        self._call: object = None
-        self._joined: dict[int, object] = {}  # the call in which each automaton's clock last joined the program's
 
     # ------------------------------------------------------------------ from part to part
 
@@ -121,19 +121,13 @@ class PartsReader:
 
     # ------------------------------------------------------------------ within a part
 
-    def begin_call(self) -> None:
-        """A call of a matcher begins: the clock of each automaton joins the program's when it is first asked for something."""
-        self._call = object()
-
     def inside(self, place: Place, make: Callable[[Epoch, int], Made]) -> tuple[Epoch, Made]:
         """An epoch of the part's automaton, and the result of `make` at the place there; in a new epoch where the old
         one is full."""
         part, epoch, state, _ = place
         automaton = self.program.automata[part]
         with automaton.lock:
-            if self._joined.get(id(automaton)) is not self._call:
-                self._joined[id(automaton)] = self._call
-                automaton.program.clock.begin_call()
+            self.program.clock.join(automaton.program.clock)
             if epoch.is_full:
                 epoch, state = automaton.renew(epoch.terms[state])
             try:
