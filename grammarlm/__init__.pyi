@@ -111,6 +111,9 @@ class _Settings(TypedDict, total=False):
     method: str | Callable[..., list[Result]]
     batch_size: int
     progress: bool | None
+    check: Callable[[Any], Any] | None
+    retries: int
+    feedback: bool
 
 # A number of answers that is not known to be 1 is taken for several. With options of a method the answer is not typed: list them
 # after `method=` or `sampler=`.

@@ -22,12 +22,13 @@ from grammarlm.decoding.methods.searches import Searched
 from grammarlm.decoding.readers.mask_facts import fills_masks
 from grammarlm.decoding.systems import METHODS, system
 
-from .argument_types import Model, Prompts
+from .argument_types import Model, Prompt, Prompts
 from .arguments import check_choice
+from .chat.messages import is_conversation
 from .progress import bar_of
-from .request import prepare
+from .request import Request, prepare
 from .result import Result
-from .settings import settings_of, with_settings
+from .settings import AnswerSpec, Settings, settings_of, with_settings
 
 
 @with_settings
@@ -112,6 +113,14 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
                  Or one of your own: a blend of the logits of several models (blends.py), or a search over texts (searches.py)
     progress     True or False; None: True for several batches on a terminal
 
+    **What a schema cannot say**
+
+    check        a function of the value; where it returns False or raises, the answer fails, as it does where a validator of its type
+                 refuses. After the last try it has no value: finish_reason "unsatisfied", `out.error`
+    retries      how often an answer that fails is asked for again, by itself, with another seed (and temperature 1 where it would
+                 be the same answer otherwise); `out.tries`
+    feedback     True: in a conversation the next try gets the failed answer and the reason as messages
+
     The vocabulary and the constraints are cached: another call with the same grammar compiles nothing.
     """
     method = method_for(model, settings.get("method", "masked"))
@@ -120,17 +129,40 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     request = prepare(model, prompt, asked)
     if not request.prompts:
         return []
-    if method != "diffusion":  # its canvas knows exactly whether max_tokens are enough
+    results = answers(request, asked, find, options)
+    if asked.checked.is_asked:
+
+        def again(numbers: list[int], prompts: list[Prompt], seeds: list[int]) -> list[Result]:
+            following = asked.of_prompts(numbers, len(request.prompts) if request.is_list else None)
+            tries = prepare(model, prompts, following)
+            specs = [with_seed(*each) for each in zip(tries.specs, prompts, seeds, strict=True)]
+            return answers(replace(tries, specs=specs), following, find, options)
+
+        prompts = list(prompt) if request.is_list else [prompt]
+        results = asked.checked.settled(results, prompts, asked.sampling.seed or 0, again)
+    return results if request.is_list or request.n > 1 else results[0]
+
+
+def answers(request: Request, asked: Settings, find: Callable[..., list[Result]], options: dict[str, Any]) -> list[Result]:
+    """n to each prompt."""
+    if asked.method != "diffusion":  # its canvas knows exactly whether max_tokens are enough
         request.check_budgets()
     with bar_of(len(request.prompts), asked.at_once, asked.progress) as show:
         if find is masked:
-            results = masked(replace(request, at_once=asked.at_once), show)
-        else:
-            results = []
-            for batch in request.batches(asked.at_once):
-                results += find(batch, **options)
-                show(len(results) // request.n)
-    return results if request.is_list or request.n > 1 else results[0]
+            return masked(replace(request, at_once=asked.at_once), show)
+        results: list[Result] = []
+        for batch in request.batches(asked.at_once):
+            results += find(batch, **options)
+            show(len(results) // request.n)
+        return results
+
+
+def with_seed(spec: AnswerSpec, prompt: Prompt, seed: int) -> AnswerSpec:
+    """Of another try. Without temperature, and without feedback in the prompt, it would be the same answer again: then at 1."""
+    settings = spec.settings
+    is_told = settings.feedback and is_conversation(prompt)
+    warmth = settings.temperature if settings.temperature or is_told else 1.0
+    return replace(spec, settings=replace(settings, seed=seed, temperature=warmth))
 
 
 def start(model: Model, prompt: Prompts, **settings: Any) -> Decoding:

@@ -111,6 +111,7 @@ class Result:
                       of max_tokens ended it, or removed tokens from a mask; "length": it was cut; "unsatisfied": `where=` refused
                       all that could come next; "error": it failed, alone of its batch
     `stopped_by`      the string of `stop=` before which it ends; None where none did
+    `tries`           how many answers were asked for, with retries=
     `log_weight`      method="awrs": log of the answer's importance weight, the model's mass that the constraint left on the way
     `population`      method="smc": all texts that were found, with their weights
     `score`           method="beam", "best_of": the figure that ranked the answer
@@ -134,6 +135,7 @@ class Result:
     named: dict[str, Any] = field(default_factory=dict)
     turn: Turn | None = None
     stopped_by: str | None = None
+    tries: int = 1
 
     @property
     def calls(self) -> tuple[Call, ...]:

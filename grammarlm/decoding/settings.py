@@ -28,11 +28,12 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .answers.answer_format import DESCRIPTIONS, AnswerFormat
 from .answers.turns import tools_of
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
-from .arguments import MOST_ANSWERS, check_choice, check_integer
+from .arguments import MOST_ANSWERS, check_choice, check_integer, per_prompt
 from .chat.conversation import ChatSettings
 from .loop.stops import Stops
 from .predicate import Predicate
 from .result import Result
+from .retries import Checked
 
 FORCED = ("score", "off")
 WITH_DRAFTS = WITH_STOPS = ("masked", "best_of")
@@ -79,9 +80,13 @@ class Settings:
     method: str | Callable[..., list[Result]] = "masked"
     batch_size: int = 32
     progress: bool | None = None
+    check: Callable[[Any], Any] | None = None
+    retries: int = 0
+    feedback: bool = True
 
     sampling: Sampling = field(init=False)  # of those from temperature to seed
     stops: Stops | None = field(init=False)
+    checked: Checked = field(init=False)
     chat: ChatSettings = field(init=False)  # of those from tools to chat_template_kwargs
 
     def __post_init__(self) -> None:
@@ -89,6 +94,7 @@ class Settings:
         object.__setattr__(self, "sampling", sampling)
         chat = ChatSettings(**{one.name: getattr(self, one.name) for one in fields(ChatSettings)})
         object.__setattr__(self, "chat", chat)
+        object.__setattr__(self, "checked", Checked(self.check, self.retries, self.feedback))
         check_integer("batch_size", self.batch_size, 1)
         check_choice("progress", self.progress, (None, True, False))
         if self.limits is not None and not isinstance(self.limits, Limits):
@@ -119,6 +125,15 @@ class Settings:
     def descriptions(self) -> dict[str, Any]:
         """What describes the constraint, by the keyword; None where one is not given."""
         return {name: getattr(self, name) for name in DESCRIPTIONS}
+
+    def of_prompts(self, numbers: Sequence[int], count: int | None) -> Settings:
+        """Of some of `count` prompts (None: one, which is no list), one answer each: what is given for each is theirs."""
+        changed: dict[str, Any] = {"n": 1, "progress": False}
+        for name in (*DESCRIPTIONS, "where"):
+            values = per_prompt(name, getattr(self, name), count)
+            if count is not None and any(value is not values[0] for value in values):
+                changed[name] = [values[number] for number in numbers]
+        return replace(self, **changed)
 
     def warm(self) -> Settings:
         """For methods that must sample."""

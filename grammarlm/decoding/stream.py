@@ -56,6 +56,8 @@ def stream(model: Model, prompt: Prompts, **settings: Any) -> Iterator[Event]:
         check_choice("method", method, ("masked",))
     begin = method.start if isinstance(method, Blended) else start
     asked, options = settings_of("stream", settings, method_of(method))
+    if asked.checked.is_asked:
+        raise ValueError("stream() takes no check= and no retries=: what it has told cannot be taken back; use generate()")
     request = prepare(model, prompt, asked)
     batches = request.batches(asked.at_once)
     first = next(batches, None)

@@ -94,9 +94,7 @@ def test_counted_values(tiny, number: int) -> None:
 
 
 # Rows that a canvas refuses by name (LimitExceeded) instead of filling them: no dead end, and no text either.
-ONE_OF_EACH_LENGTH = (92, 286, 818, 853, 868, 894)  # keys of ^x+$: x, xx and xxx, and the row has room for nothing else
-IN_BLOCKS = (489,)  # five keys in blocks: what is refused is not the key that the last completion had twice
-UNDECIDED = ONE_OF_EACH_LENGTH + IN_BLOCKS
+UNDECIDED = (92, 818, 853, 868, 894, 938)  # keys of ^x+$: x, xx and xxx, and the row has room for little else
 
 
 @pytest.mark.proof

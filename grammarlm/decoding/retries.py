@@ -1,0 +1,103 @@
+"""check= and retries=: answers that fail are asked for again, each by itself.
+
+An answer fails where its check says False or raises, where a validator of its type refuses its value or a call's arguments, or where
+it is not complete. The next try has another seed; in a conversation it is told why the last one failed (feedback). Which other answers
+of the batch fail makes no difference to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from grammarlm.errors import shorten
+
+from .argument_types import Prompt
+from .arguments import MOST_ANSWERS, check_choice, check_function, check_integer
+from .chat.messages import is_conversation
+from .failures import message_of
+from .logits.sampling import LARGEST_SEED
+from .result import COMPLETE, Result
+
+MOST_RETRIES = 1 << 10
+Again = Callable[[list[int], list[Prompt], list[int]], list[Result]]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What generate() is asked for of values; its docstring says what each means."""
+
+    check: Callable[[Any], Any] | None = None
+    retries: int = 0
+    feedback: bool = True
+
+    def __post_init__(self) -> None:
+        check_function("check", self.check)
+        check_integer("retries", self.retries, 0, MOST_RETRIES)
+        check_choice("feedback", self.feedback, (True, False))
+
+    @property
+    def is_asked(self) -> bool:
+        return self.check is not None or self.retries > 0
+
+    def failure(self, out: Result) -> str | None:
+        """Why an answer fails; None: it does not."""
+        if out.finish_reason not in COMPLETE:
+            return out.error or "the answer is not complete"
+        if out.error:
+            return out.error
+        try:
+            for call in out.calls:
+                _ = call.arguments
+            if self.check is not None and self.check(out.value) is False:
+                return "check= refuses the value"
+        except Exception as error:  # of the caller's function or type
+            return message_of(error)
+        return None
+
+    def settled(self, results: list[Result], prompts: Sequence[Prompt], seed: int, again: Again) -> list[Result]:
+        """The answers after all tries. `again`: one answer each to these prompts, which come from those with these numbers, with these
+        seeds."""
+        n = len(results) // max(1, len(prompts))
+        asked = {at: prompts[at // n] for at in range(len(results))}
+        why = {at: said for at, out in enumerate(results) if (said := self.failure(out)) is not None}
+        for number in range(2, self.retries + 2):
+            failing = [at for at in why if results[at].finish_reason != "error"]
+            if not failing:
+                break
+            asked |= {at: self._next(asked[at], results[at], why[at]) for at in failing}
+            seeds = [seed_of(seed, number, at % n) for at in failing]
+            outs = again([at // n for at in failing], [asked[at] for at in failing], seeds)
+            for at, out in zip(failing, outs, strict=True):
+                results[at] = replace(out, tries=number)
+                said = self.failure(out)
+                if said is None:
+                    del why[at]
+                else:
+                    why[at] = said
+        for at, said in why.items():
+            results[at] = failed(results[at], said)
+        return results
+
+    def _next(self, prompt: Prompt, out: Result, why: str) -> Prompt:
+        """The prompt of the next try."""
+        if not self.feedback or not is_conversation(prompt):
+            return prompt
+        told = f"This answer is refused: {why}. Answer again."
+        told_calls = [{"role": "tool", "tool_call_id": call.id, "name": call.name, "content": told} for call in out.calls]
+        return [*prompt, out.message, *(told_calls or [{"role": "user", "content": told}])]
+
+
+def failed(out: Result, why: str) -> Result:
+    """An answer without a value; one that is not complete keeps its reason."""
+    if out.finish_reason not in COMPLETE:
+        return out
+    return replace(out, value=None, finish_reason="unsatisfied", error=shorten(why))
+
+
+def seed_of(seed: int, number: int, sample: int) -> int:
+    """Of a try for one of n answers, from the seed of all."""
+    digest = hashlib.blake2b(f"{seed} try {number} of {sample}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") & LARGEST_SEED
