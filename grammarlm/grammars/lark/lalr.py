@@ -54,13 +54,14 @@ def lr_tables(loaded: Loaded, lexer: Lexer, kernel: Construct, tick: Callable[[]
     number[reduced] = range(len(reduced))
     place, its_column = np.nonzero(chosen)
     action[state[place], its_column] = -number[complete[place]] - 1
+    # The text may end here: any positive number. Where something could be reduced instead, the end wins.
+    end = goto[0, loaded.nonterminals.index(loaded.start)]
+    action[end, terminals] = 1
+    chosen[state == end, terminals] = False
     lost: dict[tuple[int, int], int] = {}
     for entry in np.flatnonzero((seen != chosen).any(axis=1) & (number[complete] >= 0)).tolist():
         away = np.flatnonzero(seen[entry] & ~chosen[entry]).tolist()
         lost[int(state[entry]), int(number[complete[entry]])] = sum(1 << one for one in away)
-    action[goto[0, loaded.nonterminals.index(loaded.start)], terminals] = (
-        1  # the text may end here: any positive number
-    )
     origin = np.append(~rules.column[rules.origins[:-1]], WHOLE)
     lengths = np.stack([rules.lengths, origin], axis=1)[reduced]
     expansions = sorted({(rule.origin, rule.expansion) for rule in loaded.rules})

@@ -174,3 +174,9 @@ def test_the_work_of_the_kernel_is_bounded(bound: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(lalr_states, bound, 3)
     with pytest.raises(LimitExceeded, match="too many, too long or too ambiguous"):
         tables_of(loaded)
+
+
+def test_the_end_of_the_text_wins_over_a_rule_that_is_itself() -> None:
+    """`?start: start` may be reduced at the end of the text, where the text may end; that it is not is lost to the rule."""
+    assert check(load('?start: start | "x"', "start", None)) == "without conflicts"
+    assert tables_of(load('?start: start | "x"', "start", None)).lost
