@@ -50,6 +50,7 @@ from .grammars.regular.regex import Regex as Regex
 from .grammars.repeat import Repeat as Repeat
 from .grammars.response_format import response_format as response_format
 from .grammars.structural_tag.grammar import StructuralTag as StructuralTag
+from .grammars.substring import Substring as Substring
 from .grammars.text import Ban as Ban
 from .grammars.text import Text as Text
 from .grammars.tools.tool_format import ToolFormat as ToolFormat

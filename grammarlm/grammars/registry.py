@@ -33,6 +33,7 @@ KINDS = {
     "Regex": Kind(".regular.regex", ".regex", "a", is_one_line=True),
     "Repeat": Kind(".repeat"),
     "StructuralTag": Kind(".structural_tag.grammar"),
+    "Substring": Kind(".substring"),
     "Text": Kind(".text"),
     "Tools": Kind(".tools.tools"),
     "Token": Kind(".items.special_token"),
