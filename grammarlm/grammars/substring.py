@@ -42,7 +42,9 @@ class Substring(Grammar):
     unit: Literal["char", "word"] = "char"
 
     def __post_init__(self) -> None:
-        check_type(self.text, str, "Substring(text) takes the document as a string", "read a file with path.read_text()")
+        check_type(
+            self.text, str, "Substring(text) takes the document as a string", "read a file with path.read_text()"
+        )
         if self.unit not in UNITS:
             raise ValueError(f"Substring(unit={self.unit!r:.40}): it takes 'char' or 'word'")
         if not self.text:

@@ -20,12 +20,12 @@ class Growing(Constants):
     EDGES = 5
     LAST = 6  # the state of the whole text so far
     LINK = 7  # int32 [2 SIZE + 3]: the state of the longest suffix that is another state; NONE of the root
-    LENGTH = 8  # int32: of the longest text of a state
+    LONGEST = 8  # int32: of the longest text of a state
     HEAD = 9  # int32: its first edge, in no order; NONE where it has none
     LEFT = 10  # int32: bytes to the next border from the nearest place at which texts of the state end
     LISTS = 11  # int32 [3 SIZE + 4, Listed.WIDTH]
     OPEN = 12  # uint16: links to a state that have not passed on their LEFT
-    LENGTH_OF_ARENA = 13
+    LENGTH = 13
 
 
 class Listed(Constants):
@@ -59,4 +59,4 @@ class Piece(Constants):
     DATA = 16  # uint8: the bytes of all tokens
     DATA_LENGTH = 17
     IS_TEXT = 18  # uint8 [VOCABULARY]: may a mask allow this id for its bytes?
-    LENGTH_OF_ARENA = 19
+    LENGTH = 19

@@ -39,6 +39,7 @@ EXPRESSIONS = ("compositions", "items")
 NAMES = (
     "Regex",
     "Choices",
+    "Substring",
     "Lark",
     "Gbnf",
     "Ebnf",

@@ -47,9 +47,7 @@ class Machine:
 MACHINES = [
     Machine("json", lambda grammar: isinstance(grammar, JsonSchema), ".json.compile.compile:json_automaton"),
     Machine("items", lambda grammar: isinstance(grammar, ITEMS), ".items.compile:items_automaton"),
-    Machine(
-        "substring", lambda grammar: isinstance(grammar, Substring), ".substring.compile:substring_automaton"
-    ),
+    Machine("substring", lambda grammar: isinstance(grammar, Substring), ".substring.compile:substring_automaton"),
     Machine("parts", has_parts, ".parts.compile:parts_automaton"),
     Machine("stack", needs_stack, ".stack.compile:stack_automaton", names_empty_parts=True),
     Machine("regular", lambda grammar: True, ".regular.compile:regular_automaton", names_empty_parts=True),

@@ -21,7 +21,7 @@ def grown(arena):
     states, edges = 2 * n + 2, 3 * n + 4
     return Grown(
         carray(pointer(arena[Growing.LINK]), states, np.int32),
-        carray(pointer(arena[Growing.LENGTH]), states, np.int32),
+        carray(pointer(arena[Growing.LONGEST]), states, np.int32),
         carray(pointer(arena[Growing.HEAD]), states, np.int32),
         carray(pointer(arena[Growing.LEFT]), states, np.int32),
         carray(pointer(arena[Growing.LISTS]), (edges, int64(Listed.WIDTH)), np.int32),
@@ -31,7 +31,7 @@ def grown(arena):
 @kernel("void(int64, int64)", holds_gil=True)
 def substring_grow(address, count):
     """Reads the next `count` bytes of the document."""
-    arena = carray(pointer(address), int64(Growing.LENGTH_OF_ARENA), np.int64)
+    arena = carray(pointer(address), int64(Growing.LENGTH), np.int64)
     symbols = carray(pointer(arena[Growing.SYMBOLS]), arena[Growing.SIZE], np.uint16)
     rest = carray(pointer(arena[Growing.REST]), arena[Growing.SIZE] + 1, np.int32)
     made = grown(arena)
@@ -109,7 +109,7 @@ def edge_of(made, state, symbol):
 @kernel("int64(int64, int64, int64)", holds_gil=True)
 def substring_find(address, symbols_address, count):
     """The state after some symbols, from the root; NONE where they stand nowhere in the document."""
-    arena = carray(pointer(address), int64(Growing.LENGTH_OF_ARENA), np.int64)
+    arena = carray(pointer(address), int64(Growing.LENGTH), np.int64)
     symbols = carray(pointer(symbols_address), count, np.uint16)
     made, state = grown(arena), int64(ROOT)
     for i in range(count):
@@ -123,7 +123,7 @@ def substring_find(address, symbols_address, count):
 @kernel("void(int64)", holds_gil=True)
 def substring_settle(address):
     """LEFT of each state: the least over all places at which its texts end, which are those of the states that link to it."""
-    arena = carray(pointer(address), int64(Growing.LENGTH_OF_ARENA), np.int64)
+    arena = carray(pointer(address), int64(Growing.LENGTH), np.int64)
     made, states = grown(arena), arena[Growing.STATES]
     waiting = carray(pointer(arena[Growing.OPEN]), states, np.uint16)
     for state in range(1, states):
@@ -141,7 +141,7 @@ def substring_settle(address):
 @kernel("void(int64, int64, int64)", holds_gil=True)
 def substring_pack(address, byte_address, target_address):
     """The edges of all states one after the other, sorted by byte, without marks; where those of a state begin stands in LINK."""
-    arena = carray(pointer(address), int64(Growing.LENGTH_OF_ARENA), np.int64)
+    arena = carray(pointer(address), int64(Growing.LENGTH), np.int64)
     states, count = arena[Growing.STATES], arena[Growing.EDGES]
     made = grown(arena)
     byte = carray(pointer(byte_address), count, np.uint8)

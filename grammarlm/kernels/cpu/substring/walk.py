@@ -1,8 +1,8 @@
 """Masks and steps of the pieces of a document: walks over its suffix automaton.
 
 States are numbered from FIRST on; DEAD is a piece that stands nowhere in the document, FINISHED a text that has ended. A mask is
-one walk over the vocabulary's trie (vocab/byte_trie.py) below the bytes that can come next: most places of a piece go on in one way,
-so that few nodes are looked at.
+one walk over the vocabulary's trie (vocab/byte_trie.py) below the bytes that can come next: most pieces go on in one way, so that
+few nodes are looked at.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def set_bit(row, index):
 def substring_row(address, state, scratch_address, row_address):
     """Sets the bits of all tokens that can be read from a state, and returns how many nodes were looked at. The row has a word to
     spare, the scratch one for each byte of a token and one more."""
-    arena = carray(pointer(address), int64(Piece.LENGTH_OF_ARENA), np.int64)
+    arena = carray(pointer(address), int64(Piece.LENGTH), np.int64)
     row = carray(pointer(row_address), arena[Piece.NOTHING] // 32 + 1, np.int32)
     states = carray(pointer(scratch_address), arena[Piece.DEEPEST] + 1, np.int32)
     trees = carray(pointer(arena[Piece.TREES]), (256, 2), np.int64)
@@ -121,13 +121,13 @@ def after_token(arena, state, token):
 @kernel("int64(int64, int64, int64)")
 def substring_advance(address, state, token):
     """The state after a token; DEAD where it is refused."""
-    return after_token(carray(pointer(address), int64(Piece.LENGTH_OF_ARENA), np.int64), state, token)
+    return after_token(carray(pointer(address), int64(Piece.LENGTH), np.int64), state, token)
 
 
 @kernel("void(int64, int64, int64, int64, int64)")
 def substring_targets(address, state, tokens_address, count, targets_address):
     """The states after tokens."""
-    arena = carray(pointer(address), int64(Piece.LENGTH_OF_ARENA), np.int64)
+    arena = carray(pointer(address), int64(Piece.LENGTH), np.int64)
     tokens = carray(pointer(tokens_address), count, np.int64)
     targets = carray(pointer(targets_address), count, np.int64)
     for i in range(count):
@@ -137,7 +137,7 @@ def substring_targets(address, state, tokens_address, count, targets_address):
 @kernel("int64(int64, int64, int64, int64)")
 def substring_read(address, state, data_address, count):
     """The state after bytes; DEAD where they are refused."""
-    arena = carray(pointer(address), int64(Piece.LENGTH_OF_ARENA), np.int64)
+    arena = carray(pointer(address), int64(Piece.LENGTH), np.int64)
     if state < FIRST:
         return int64(DEAD)
     return read(arena, state, carray(pointer(data_address), count, np.uint8), int64(0), count)

@@ -30,8 +30,8 @@ def substring_automaton(
     size = len(grammar.text.encode("utf-8", "surrogatepass"))
     if MOST_BYTES * size > limits.max_bytes or size > LARGEST:
         raise LimitExceeded(
-            f"the document has {size:,} bytes: its automaton takes about {MOST_BYTES * size:,} bytes while it is made, limits.max_bytes "
-            f"is {limits.max_bytes:,}; give a part of the document, or raise the limit"
+            f"the document has {size:,} bytes: its automaton takes about {MOST_BYTES * size:,} bytes while it is made, "
+            f"limits.max_bytes is {limits.max_bytes:,}; give a part of the document, or raise the limit"
         )
     suffixes = suffixes_of(grammar, clock.check)
     used = sum(1 << byte for byte in np.unique(suffixes.byte).tolist())

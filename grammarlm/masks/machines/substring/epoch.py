@@ -61,9 +61,7 @@ class SubstringEpoch(EpochDefaults):
     def _made(self, state: int) -> np.ndarray:
         facts = self.program.facts
         row, scratch = np.zeros(len(facts.stop_row) + 1, np.int32), np.empty(facts.deepest + 1, np.int32)
-        seen = entries.substring_row(
-            self.address, state, entries.address_of(scratch), entries.address_of(row)
-        )
+        seen = entries.substring_row(self.address, state, entries.address_of(scratch), entries.address_of(row))
         made = row[:-1]
         if self.accepting[state]:
             made |= facts.stop_row
@@ -90,9 +88,7 @@ class SubstringEpoch(EpochDefaults):
 
     def targets(self, state: int, tokens: np.ndarray) -> np.ndarray:
         asked, found = np.ascontiguousarray(tokens, np.int64), np.empty(len(tokens), np.int64)
-        entries.substring_targets(
-            self.address, state, entries.address_of(asked), len(asked), entries.address_of(found)
-        )
+        entries.substring_targets(self.address, state, entries.address_of(asked), len(asked), entries.address_of(found))
         return found
 
     # ------------------------------------------------------------------ ends

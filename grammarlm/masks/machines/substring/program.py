@@ -30,7 +30,7 @@ class SubstringProgram(ProgramDefaults):
 
     def _arena(self) -> np.ndarray:
         trie, vocab, facts, suffixes = self.vocab.trie, self.vocab, self.facts, self.suffixes
-        arena = np.zeros(Piece.LENGTH_OF_ARENA, np.int64)
+        arena = np.zeros(Piece.LENGTH, np.int64)
         for place, array in (
             (Piece.EDGES, suffixes.edges),
             (Piece.BYTE, suffixes.byte),

@@ -82,17 +82,17 @@ class _Growing:
             Growing.SYMBOLS: symbols,
             Growing.REST: document.rest,
             Growing.LINK: np.empty(states + 1, np.int32),
-            Growing.LENGTH: np.empty(states, np.int32),
+            Growing.LONGEST: np.empty(states, np.int32),
             Growing.HEAD: np.empty(states, np.int32),
             Growing.LEFT: np.empty(states, np.int32),
             Growing.LISTS: np.empty((3 * size + 4, Listed.WIDTH), np.int32),
         }
-        self.arena = np.zeros(Growing.LENGTH_OF_ARENA, np.int64)
+        self.arena = np.zeros(Growing.LENGTH, np.int64)
         self.arena[Growing.SIZE], self.arena[Growing.STATES] = size, 1
         for place, array in self.arrays.items():
             self.arena[place] = array.ctypes.data
         self.address = self.arena.ctypes.data
-        for place, value in ((Growing.LINK, NONE), (Growing.LENGTH, 0), (Growing.HEAD, NONE), (Growing.LEFT, 0)):
+        for place, value in ((Growing.LINK, NONE), (Growing.LONGEST, 0), (Growing.HEAD, NONE), (Growing.LEFT, 0)):
             self.arrays[place][ROOT] = value
         for first, end in pairwise([*range(0, size, CHUNK), size]):
             tick()
@@ -114,7 +114,7 @@ class _Growing:
         waiting = np.zeros(self.arena[Growing.STATES], np.uint16)
         self.arena[Growing.OPEN] = waiting.ctypes.data
         entries.substring_settle(self.address)
-        for place in (Growing.SYMBOLS, Growing.REST, Growing.LENGTH):  # no longer read
+        for place in (Growing.SYMBOLS, Growing.REST, Growing.LONGEST):  # no longer read
             del self.arrays[place]
             self.arena[place] = 0
 
@@ -136,7 +136,7 @@ def _resized(array: np.ndarray, size: int) -> np.ndarray:
 
 
 def _trie(begins: dict[bytes, int], states: int) -> list[list[tuple[int, int]]]:
-    """The edges of the states before and within the first characters, which are numbered from `states` on; the last is the start."""
+    """The edges of the states before and within the first characters, numbered from `states` on; the last is the start."""
     inner = sorted({data[:size] for data in begins for size in range(len(data))}, key=lambda data: (-len(data), data))
     number = {prefix: states + at for at, prefix in enumerate(inner)}
     below: dict[bytes, list[tuple[int, int]]] = {prefix: [] for prefix in inner}
