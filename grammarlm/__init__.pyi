@@ -46,6 +46,7 @@ from .grammars.items.token_list import TokenList as TokenList
 from .grammars.items.tokens import Tokens as Tokens
 from .grammars.json_schema.schema import JsonSchema as JsonSchema
 from .grammars.lark.grammar import Lark as Lark
+from .grammars.ltl.ltl import Ltl as Ltl
 from .grammars.regular.regex import Regex as Regex
 from .grammars.repeat import Repeat as Repeat
 from .grammars.response_format import response_format as response_format

@@ -29,6 +29,7 @@ KINDS = {
     "Gbnf": Kind(".ebnf.gbnf", ".gbnf", 'root ::= "a"'),
     "JsonSchema": Kind(".json_schema.schema", ".json", "true"),
     "Lark": Kind(".lark.grammar", ".lark", 'start: "a"'),
+    "Ltl": Kind(".ltl.ltl"),
     "Marked": Kind(".derived"),
     "Regex": Kind(".regular.regex", ".regex", "a", is_one_line=True),
     "Repeat": Kind(".repeat"),
