@@ -1,8 +1,8 @@
 """The minimal automaton of a formula, written so that equal texts mean equal sets of traces.
 
 States are numbered as a breadth-first walk over the letters meets them; letters after which all states agree are one class,
-numbered in the same way. Letters are the actions in the order of their names; without actions, all valuations of the propositions on
-which something depends, in alphabetical order.
+numbered in the same way. Letters are the actions in the order of their names; without actions, all valuations of the propositions
+on which something depends, in alphabetical order.
 
     0*:0,1/1:1,1 ...     state 0, which accepts (*), and where the classes lead; then state 1
 """
