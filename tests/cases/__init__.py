@@ -40,6 +40,7 @@ NAMES = (
     "Regex",
     "Choices",
     "Substring",
+    "Ltl",
     "Lark",
     "Gbnf",
     "Ebnf",

@@ -53,6 +53,8 @@ EXAMPLES = [
     ("substring", gl.Substring("abccabccc"), FEW),
     ("parts", "{" + gl.Substring("ab}abc") + "}}", VOCAB),
     ("regular", gl.Substring("abcabc") & gl.Regex("(ab|c)*"), VOCAB),
+    ("regular", gl.Ltl("!a U (b & X last)", ["a", "b", "ab", "12"], separator=", "), VOCAB),
+    ("regular", gl.Ltl("F a & F b", ["a", "b"], separator="cc"), FEW),
     ("stack", gl.Lark("start: /[ab]+/") + gl.Substring("abc"), VOCAB),
     ("parts", gl.Regex("ab*") + gl.JsonSchema({"type": "boolean"}) + "}}", VOCAB),
     ("parts", "abc" + gl.Tokens([[97, 98], [ITEM]]), VOCAB),
