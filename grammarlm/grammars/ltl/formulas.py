@@ -25,6 +25,7 @@ TRUE, FALSE, IS, ISNT, AND, OR, NEXT, WEAK_NEXT, UNTIL, RELEASE = range(10)
 OPPOSITE = {
     TRUE: FALSE, FALSE: TRUE, IS: ISNT, ISNT: IS, AND: OR, OR: AND, NEXT: WEAK_NEXT, WEAK_NEXT: NEXT, UNTIL: RELEASE, RELEASE: UNTIL
 }  # fmt: skip
+LONGEST = 1 << 16  # characters
 DEEPEST = 60  # brackets, and operators, within each other
 TOKEN = re.compile(r'\s*(?:(<->|->|[!&|()])|"((?:[^"\\]|\\.)*)"|([^\W\d]\w*)|(\S))')
 WORDS = frozenset({"X", "N", "F", "G", "U", "R", "W", "last", "true", "false"})
@@ -123,6 +124,8 @@ class Formulas:
 
     def read(self, text: str) -> Formula:
         """The formula of a text; GrammarError with a position where it is none."""
+        if len(text) > LONGEST:
+            raise LimitExceeded(f"the formula has {len(text):,} characters; it takes at most {LONGEST:,}")
         return _Reader(self, text).whole()
 
 

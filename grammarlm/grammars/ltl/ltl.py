@@ -31,6 +31,7 @@ from .canonical import canonical_form
 from .formulas import Formula, Formulas
 from .states import Letter, State, States
 
+Actions = Mapping[Any, str | Iterable[str]] | Iterable[Any]  # {text or grammar: propositions}, or texts
 Action = tuple[Grammar, tuple[str, ...]]  # its texts, its propositions
 SHOWN = 8  # propositions in an error
 
@@ -48,7 +49,7 @@ class Ltl(Grammar):
     actions: tuple[tuple[Grammar, tuple[str, ...]], ...] | None
     separator: str
 
-    def __init__(self, formula: str, actions: Any = None, separator: str = "\n"):
+    def __init__(self, formula: str, actions: Actions | None = None, separator: str = "\n"):
         check_type(formula, str, "Ltl(formula) takes a formula as a string")
         check_type(separator, str, "Ltl(separator=...) takes a string")
         object.__setattr__(self, "formula", formula)

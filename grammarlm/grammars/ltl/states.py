@@ -26,7 +26,7 @@ from .formulas import AND, FALSE, IS, ISNT, NEXT, OR, TRUE, UNTIL, WEAK_NEXT, Fo
 Clause = tuple[bool, frozenset[Formula]]
 State = frozenset[Clause]
 Letter = frozenset[str]  # the propositions of an action
-MOST_CLAUSES = 2_000  # of a state
+MOST_CLAUSES = 500  # of a state
 MOST_SEARCHED = 1 << 16  # clauses
 MOST_KNOWN = 1 << 17  # steps that are kept
 SOON = 256  # clauses that are looked at before pairs of formulas are
@@ -130,6 +130,7 @@ class States:
                 continue
             joined: set[Clause] = set()
             for (is_open, formulas), (other_open, others) in ((a, b) for a in found for b in state):
+                self._tick()
                 joined |= self._of(is_open or other_open, formulas | others)
             found = _minimal(joined)
         return found

@@ -272,6 +272,15 @@ WRONG = {
     "a quote": (lambda: gl.Ltl('F "a', ["a"]), gl.GrammarError, "position 2: a formula is missing"),
     "deep": (lambda: gl.Ltl("(" * 500 + "a" + ")" * 500, ["a"]), gl.LimitExceeded, "brackets or operators within"),
     "deep signs": (lambda: gl.Ltl("X" + " X" * 500 + " a", ["a"]), gl.LimitExceeded, "brackets or operators within"),
+    "long": (lambda: gl.Ltl("a & " * 20_000 + "a", ["a"]), gl.LimitExceeded, "80,001 characters"),
+    "many clauses": (
+        lambda: gl.Ltl(
+            " & ".join(f"(F a{i} | G b{i})" for i in range(12)),
+            {"x": [f"b{i}" for i in range(12)], "y": [f"a{i}" for i in range(12)]},
+        ),
+        gl.LimitExceeded,
+        "more than 500 clauses",
+    ),
     "unknown": (lambda: gl.Ltl("F b", ["a", "c"]), gl.GrammarError, "no action has the proposition 'b'.*'a', 'c'"),
     "unsatisfiable": (lambda: gl.Ltl("a & X b & last", ["a", "b"]), gl.UnsatisfiableGrammar, "no sequence of these"),
     "no actions": (lambda: gl.Ltl("F a"), gl.GrammarError, "has no actions"),

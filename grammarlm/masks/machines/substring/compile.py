@@ -17,7 +17,7 @@ from .epoch import SubstringEpoch
 from .program import SubstringProgram
 from .suffixes import suffixes_of
 
-MOST_BYTES = 60  # of memory for a byte of the document, while its automaton is made
+MOST_BYTES = 70  # of memory for a byte of the document, while its automaton is made
 LARGEST = (1 << 31) // 3 - 2  # bytes: there may be three times as many edges
 
 

@@ -1,4 +1,4 @@
-"""The automaton of a document's pieces, in arrays: 20 to 30 bytes a byte of text, up to 60 while it is made.
+"""The automaton of a document's pieces, in arrays: 20 to 30 bytes a byte of text, up to 70 while it is made.
 
 A suffix automaton (kernels/cpu/substring/grow.py) reads what begins anywhere. Pieces begin at borders, so a small trie of the first
 characters of pieces comes before it. Where pieces are words, a text's place in the automaton must tell whether a character was the

@@ -270,12 +270,12 @@ def test_rows_that_took_long_are_kept_until_they_are_too_many(monkeypatch: pytes
     rng = random.Random("rows")
     text = TEXT[:300]
     constraint = gl.compile(
-        gl.Substring(text), HOSTILE.vocabulary(), limits=gl.Limits(max_bytes=60 * len(text.encode()))
+        gl.Substring(text), HOSTILE.vocabulary(), limits=gl.Limits(max_bytes=70 * len(text.encode()))
     )
     epoch = automaton_of(constraint).epoch
     first = epoch.row(epoch.start)
     assert epoch.rows[epoch.start] is first
-    for _ in range(60):
+    for _ in range(120):
         check_walk(constraint.matcher(), HOSTILE, Quotes(text, "char"), rng)
     assert epoch.rows[epoch.start] is not first
     assert np.array_equal(epoch.row(epoch.start), first)
