@@ -46,10 +46,12 @@ from .grammars.items.token_list import TokenList as TokenList
 from .grammars.items.tokens import Tokens as Tokens
 from .grammars.json_schema.schema import JsonSchema as JsonSchema
 from .grammars.lark.grammar import Lark as Lark
+from .grammars.ltl.ltl import Ltl as Ltl
 from .grammars.regular.regex import Regex as Regex
 from .grammars.repeat import Repeat as Repeat
 from .grammars.response_format import response_format as response_format
 from .grammars.structural_tag.grammar import StructuralTag as StructuralTag
+from .grammars.substring import Substring as Substring
 from .grammars.text import Ban as Ban
 from .grammars.text import Text as Text
 from .grammars.tools.tool_format import ToolFormat as ToolFormat

@@ -1,4 +1,4 @@
-"""A combination that contains JSON schemas or item sets, as a graph of parts that are read one after another.
+"""A combination that contains JSON schemas, item sets or documents, as a graph of parts that are read one after another.
 
     Text(until="</think>") + (JsonSchema(a) | JsonSchema(b)) + "\\n"
 
@@ -9,8 +9,9 @@
 
 A JSON schema is read by a machine of its own, so unlike other grammars it cannot become terms or rules; nor can a set of items,
 which are tokens and not bytes, or a text of so many tokens. So each of these is a part, and a run of adjacent grammars without them
-is one part. A text is read along a path through the graph. A part that accepts the empty text can be skipped; code that walks the
-graph handles that.
+is one part. The pieces of a document (Substring) are one where they can be: below & and -, and beside a Lark grammar, whose last
+lexeme extends into them, they are read as the regular language that they are. A text is read along a path through the graph. A part
+that accepts the empty text can be skipped; code that walks the graph handles that.
 
 Edges (part_edges.py) have conditions where the path alone does not decide:
 
@@ -30,9 +31,11 @@ from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.grammars.json_schema.schema import JsonSchema
 
 from .choices import Choices
-from .compose import Choice, Combination, Grammar, Literal, Sequence, leaves
+from .compose import Choice, Combination, Difference, Grammar, Intersection, Literal, Sequence, leaves
+from .lark.grammar import Lark
 from .part_edges import NO_WORD, Edge, Loop, between, loops_of
 from .repeat import Repeat
+from .substring import Substring
 from .text import Text
 
 ITEMS = (Tokens, TokenList)  # read as whole tokens, never as bytes
@@ -78,12 +81,31 @@ def most_tokens(part: Grammar) -> int | None:
 
 
 def is_apart(grammar: Grammar) -> bool:
-    return isinstance(grammar, (JsonSchema, *ITEMS)) or most_tokens(grammar) is not None
+    return isinstance(grammar, (JsonSchema, Substring, *ITEMS)) or most_tokens(grammar) is not None
 
 
 def first_apart(grammar: Grammar) -> Grammar | None:
-    """A JSON schema, an item set or a text of so many tokens, anywhere in the grammar."""
-    return next(filter(is_apart, leaves(grammar)), None)
+    """A JSON schema, an item set, a document or a text of so many tokens, anywhere in the grammar, that is a part of its own."""
+    found = next(filter(is_apart, leaves(grammar)), None)
+    if not isinstance(found, Substring):
+        return found
+    other = next((part for part in leaves(grammar) if is_apart(part) and not isinstance(part, Substring)), None)
+    if other is None and any(isinstance(part, Lark) for part in leaves(grammar)):
+        return None
+    return other or _free_document(grammar)
+
+
+def _free_document(grammar: Grammar) -> Substring | None:
+    """A document that is not below & or -."""
+    waiting, seen = [grammar], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Substring):
+            return part
+        if id(part) not in seen and not isinstance(part, (Intersection, Difference)):
+            seen.add(id(part))
+            waiting += part.operands
+    return None
 
 
 def has_parts(grammar: Grammar) -> bool:
@@ -285,13 +307,18 @@ def _alternatives(grammar: Choice) -> list[Grammar | dict[str, list[Grammar]]]:
     return found
 
 
+def _extends(part: Grammar, following: Grammar) -> bool:
+    """Does the last lexeme of a Lark grammar extend into a document?"""
+    return isinstance(following, Substring) and any(isinstance(leaf, Lark) for leaf in leaves(part))
+
+
 def _runs(grammar: Combination) -> list[Grammar]:
     """The parts, with runs of adjacent ones (or alternatives) without schemas and item sets merged."""
     found: list[list[Grammar]] = []
     kind = type(grammar)
     plain: list[Grammar] | None = None  # where alternatives without schemas are merged
     for part in grammar.parts:
-        is_plain = not has_parts(part)
+        is_plain = not has_parts(part) or (plain is not None and found[-1] is plain and _extends(plain[-1], part))
         if is_plain and plain is not None and (kind is Choice or found[-1] is plain):
             plain.append(part)
             continue

@@ -58,6 +58,16 @@ GROUPS = {
         "suffix_propose": "suffix.propose",
         "suffix_judge": "suffix.propose",
     },
+    "substring": {
+        "substring_grow": "substring.grow",
+        "substring_find": "substring.grow",
+        "substring_settle": "substring.grow",
+        "substring_pack": "substring.grow",
+        "substring_row": "substring.walk",
+        "substring_advance": "substring.walk",
+        "substring_targets": "substring.walk",
+        "substring_read": "substring.walk",
+    },
     "canvas": {
         "class_row": "canvas.rows",
         "class_maxima": "canvas.rows",

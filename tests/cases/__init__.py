@@ -39,6 +39,8 @@ EXPRESSIONS = ("compositions", "items")
 NAMES = (
     "Regex",
     "Choices",
+    "Substring",
+    "Ltl",
     "Lark",
     "Gbnf",
     "Ebnf",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .terms import CHARS, SCOPE, WORDS, Term
+from .terms import CHARS, LAZY, SCOPE, WORDS, Term
 from .utf8 import Edges
 
 EVERY_BYTE = (1 << 256) - 1
@@ -65,6 +65,9 @@ def byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
                 letters.update(words.value[low][depth:])
             else:
                 letters.update(_letters(b"".join([w[depth:] for w in words.value[low:high]])))
+        elif kind == LAZY:
+            source, key = term.data
+            sets.update(source.byte_sets(key))
         elif kind == CHARS or kind == SCOPE:
             for root in (term.data,) if kind == CHARS else term.data:
                 if id(root) not in known:

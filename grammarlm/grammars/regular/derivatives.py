@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .look_around import LookAround
-from .terms import ALT, AND, ANYTHING, CAT, CHARS, FOREVER, NIL, NOT, NOTHING, REP, SCOPE, WORDS, Term
+from .terms import ALT, AND, ANYTHING, CAT, CHARS, FOREVER, LAZY, NIL, NOT, NOTHING, REP, SCOPE, WORDS, Term
 
 EVERY_BYTE = (1 << 256) - 1
 
@@ -99,6 +99,10 @@ class Algebra(LookAround):
             return self._derive_words(term)
         if kind == SCOPE:
             return self._derive_scope(term)
+        if kind == LAZY:
+            source, key = term.data
+            made: EdgeList = source.edges(self, key)
+            return made
         return ()
 
     def _derive_cat(self, term: Term) -> EdgeList:

@@ -8,6 +8,7 @@
     LOOK    nothing, where the rest of the text is in a language: (?=p), (?!p), $
     PREV    nothing, where the character before is in a set: ^, (?<=c), half of \\b
     SCOPE   a language whose look-around sees its own text only
+    LAZY    a state of a Source, whose edges are made when they are asked for
 
 Equal terms are one object, so terms are compared by identity. Each constructor applies the laws in its docstring to keep the number
 of different terms on a walk small: that is the number of states.
@@ -15,15 +16,16 @@ of different terms on a walk small: that is the number of states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import count
 from operator import attrgetter
+from typing import Any
 
 from grammarlm.errors import LimitExceeded
 
 from . import utf8
 
-EMPTY, EPS, CHARS, CAT, ALT, AND, NOT, REP, WORDS, LOOK, PREV, SCOPE = range(12)
+EMPTY, EPS, CHARS, CAT, ALT, AND, NOT, REP, WORDS, LOOK, PREV, SCOPE, LAZY = range(13)
 FOREVER = float("inf")  # the `high` of an unbounded repeat
 ROOM = 16 << 20  # bytes that reading grammars may take beyond twice max_bytes
 
@@ -148,6 +150,10 @@ class Terms:
         if ends_here and high == low + 1:
             return NIL
         return self._make(WORDS, (), (words, low, high, depth), ends_here, True)
+
+    def lazy(self, source: Source, key: Hashable) -> Term:
+        """The texts that a source reads from one of its states on; there is one at least."""
+        return self._make(LAZY, (), (source, key), source.accepts(key), True)
 
     def cat(self, head: Term, rest: Term) -> Term:
         """0 r = r 0 = 0, 1 r = r 1 = r, (a b) c = a (b c); r .* = .* where r may be empty; x* x stays as it is."""
@@ -318,6 +324,41 @@ def accepts_empty(term: Term) -> bool:
     if term.kind == NOT:
         return not accepts_empty(term.parts[0])
     return accepts_empty(term.parts[0]) or (term.kind == REP and term.data[0] == 0)
+
+
+class Source:
+    """What makes the states of a language on demand, by keys of its own. Every state has a text: those without one are left out.
+
+    Sources are compared by `==`, keys of equal sources too; what they tell of a state never changes.
+    """
+
+    def accepts(self, key: Any) -> bool:
+        """Is the empty text one of the state's?"""
+        raise NotImplementedError
+
+    def edges(self, algebra: Any, key: Any) -> tuple[tuple[int, Term], ...]:
+        """Disjoint byte sets, each with the term of what follows."""
+        raise NotImplementedError
+
+    def byte_sets(self, key: Any) -> Iterable[int]:
+        """The byte sets of all edges of all states that are reached from here."""
+        raise NotImplementedError
+
+    def end(self, key: Any) -> Any:
+        """The bytes of a short text of the state, such that `end` from the next state on is no longer than what is left of it."""
+        raise NotImplementedError
+
+    def distance(self, key: Any) -> int:
+        """The length of `end`."""
+        return len(self.end(key))
+
+    def floor(self, key: Any) -> int:
+        """No text of the state is shorter."""
+        return 0
+
+    def ceiling(self, key: Any) -> int | None:
+        """Upper bound on the distance of every state that bytes lead to; None where it is not known."""
+        return None
 
 
 class ById:

@@ -19,6 +19,7 @@ HOMES = {  # machine: "module:function" that makes a constraint's view; imported
     "parts": ".parts.view:PartsView",
     "stack": ".stack.grammars.view:CfgView",
     "regular": ".regular:RegularView",
+    "substring": ".substring:view_of_quotes",
 }
 
 

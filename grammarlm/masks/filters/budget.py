@@ -98,11 +98,9 @@ class CompletionCosts:
 
     def _needed(self, epoch: Epoch, targets: np.ndarray) -> np.ndarray:
         """U of each state."""
-        enough = np.zeros(int(targets.max(initial=0)) + 1, np.int64)
-        enough[targets] = 1
-        for target in np.flatnonzero(enough).tolist():
-            enough[target] = self.fewest(epoch, target)
-        return enough[targets]
+        states, of = np.unique(targets, return_inverse=True)  # the numbers of some machines' states are large
+        enough: np.ndarray = np.array([self.fewest(epoch, state) for state in states.tolist()], np.int64)[of]
+        return enough
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
         """After so many steps, whatever they read, `left` tokens are still enough; 0 where it is not known. Asked where the program

@@ -16,6 +16,7 @@ from grammarlm.grammars.cfg.assembly import needs_stack
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.part_graph import ITEMS, has_parts
+from grammarlm.grammars.substring import Substring
 from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.messages import empty_parts
 from grammarlm.masks.report import Report
@@ -46,6 +47,7 @@ class Machine:
 MACHINES = [
     Machine("json", lambda grammar: isinstance(grammar, JsonSchema), ".json.compile.compile:json_automaton"),
     Machine("items", lambda grammar: isinstance(grammar, ITEMS), ".items.compile:items_automaton"),
+    Machine("substring", lambda grammar: isinstance(grammar, Substring), ".substring.compile:substring_automaton"),
     Machine("parts", has_parts, ".parts.compile:parts_automaton"),
     Machine("stack", needs_stack, ".stack.compile:stack_automaton", names_empty_parts=True),
     Machine("regular", lambda grammar: True, ".regular.compile:regular_automaton", names_empty_parts=True),

@@ -16,6 +16,7 @@ from grammarlm.grammars.items.token_list import TokenList
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.regular.terms import ROOM
+from grammarlm.grammars.substring import Substring
 
 from .limits import Clock, Limits
 
@@ -105,7 +106,7 @@ class _Size:
         for name in ("pattern", "text"):
             if found := getattr(part, name, None):
                 self.count(len(found))
-                if name == "text" and len(found) > SMALL and not isinstance(part, Literal):
+                if name == "text" and len(found) > SMALL and not isinstance(part, (Literal, Substring)):
                     self.count(0, sum(map(found.count, PIECES)) // 2)
         for name in ("strings", "until", "excludes"):
             if found := getattr(part, name, None):

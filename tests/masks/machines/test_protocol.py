@@ -51,6 +51,13 @@ LANGUAGES = [
         b"[]{}1",
     ),
     ("items", gl.Tokens([[97, 98], [97, 97]]), lambda text: text in (b"ab", b"aa"), b"ab"),
+    ("substring", gl.Substring("abcabxab"), lambda text: text in b"abcabxab", b"abcx"),
+    (
+        "substring",
+        gl.Substring("ab ab-a b", unit="word"),
+        lambda text: re.search(rb"(?:(?<!\w)|(?!\w))%b(?:(?<!\w)|(?!\w))" % re.escape(text), b"ab ab-a b"),
+        b"ab -",
+    ),
     ("parts", gl.Regex("ab*") + gl.JsonSchema({"const": 1}), lambda text: re.fullmatch(rb"ab*\s*1\s*", text), b"ab1"),
 ]
 

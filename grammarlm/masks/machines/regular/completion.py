@@ -30,6 +30,7 @@ from grammarlm.grammars.regular.terms import (
     EMPTY,
     EPS,
     FOREVER,
+    LAZY,
     NIL,
     NOT,
     REP,
@@ -97,10 +98,10 @@ class Completions:
         if kind == WORDS:
             words, low, high, depth = term.data
             return int(self._lengths_of(words)[low:high].max()) - depth
-        if kind == REP and not _is_searched(term):
+        if kind == REP and not self._is_searched(term):
             body = self.ceiling(parts[0])
             return None if body is None else body + int(max(term.data[0] - 1, 0) * self._distance(parts[0]))
-        if kind == CAT and not _is_searched(term):
+        if kind == CAT and not self._is_searched(term):
             highest, after = 0, 0
             for part in reversed(_spine(term)):
                 ceiling = self.ceiling(part)
@@ -108,9 +109,13 @@ class Completions:
                     return None
                 highest, after = max(highest, ceiling + after), after + int(self._distance(part))
             return highest
-        if kind == ALT and not _is_searched(term):
+        if kind == ALT and not self._is_searched(term):
             found = [self.ceiling(p) for p in parts]
             return None if None in found else max(f for f in found if f is not None)
+        if kind == LAZY:
+            source, key = term.data
+            known: int | None = source.ceiling(key)
+            return known
         if kind == AND:
             return _escape(parts)
         return 0 if term is NIL or term is ANYTHING else None
@@ -122,13 +127,15 @@ class Completions:
         if self._floor(term) == self._exact.get(term):
             return self._exact[term]
         kind, parts = term.kind, term.parts
-        if _is_searched(term):
+        if self._is_searched(term):
             return self._search(term, NEVER)
-        if kind == CAT:
+        if kind == LAZY:
+            found = _length(self._end(term))
+        elif kind == CAT:
             found = sum(map(self._distance, _spine(term)))
         elif kind == ALT:
             found = min(map(self._distance, parts))
-        else:  # REP: the other kinds have no part that needs a search
+        else:  # REP; the other kinds have no part that needs a search
             found = term.data[0] * self._distance(parts[0])
         self._exact[term] = found
         return found
@@ -138,7 +145,7 @@ class Completions:
             return False
         known = self._exact.get(term)
         if known is None:
-            known = self._search(term, most) if _is_searched(term) else self._distance(term)
+            known = self._search(term, most) if self._is_searched(term) else self._distance(term)
         return known <= most
 
     def _floor(self, term: Term) -> float:
@@ -157,6 +164,9 @@ class Completions:
             found = _length(self._word(term))
         elif kind == EMPTY:
             found = NEVER
+        elif kind == LAZY:
+            source, key = term.data
+            found, is_exact = source.floor(key), False
         elif kind == CAT:
             spine = _spine(term)
             found = sum(map(self._floor, spine))
@@ -170,7 +180,7 @@ class Completions:
         else:
             found = max(map(self._floor, parts)) if kind in (AND, SCOPE) else 0
             is_exact = False
-        is_exact = term.nullable or (is_exact and not _is_searched(term))
+        is_exact = term.nullable or (is_exact and not self._is_searched(term))
         (self._exact if is_exact else self._least)[term] = found
         return found
 
@@ -221,8 +231,10 @@ class Completions:
             return self._first_character(term.data)
         if kind == WORDS:
             return self._word(term)
-        if _is_searched(term):
+        if self._is_searched(term):
             return self._follow(term)
+        if kind == LAZY:
+            return self._end(term)
         if kind == CAT:
             return self.empty.join(map(self._text, _spine(term)))
         if kind == ALT:
@@ -235,7 +247,7 @@ class Completions:
     def _follow(self, term: Term) -> Spelled:
         """Letter by letter, the smallest that gets nearer to the end, until the rest needs no search."""
         text = []
-        while _is_searched(term) and not term.nullable:
+        while self._is_searched(term) and not term.nullable:
             distance = self._distance(term)
             spelled = [
                 (letter, target)
@@ -263,6 +275,14 @@ class Completions:
                 shortest.append(letter + rest)
         return min(shortest, key=lambda c: (len(c), c), default=None)
 
+    def _is_searched(self, term: Term) -> bool:
+        """Does the shortest text not follow from those of the parts?"""
+        return term.look or term.prev or term.kind not in (EMPTY, CHARS, CAT, ALT, REP, WORDS, LAZY)
+
+    def _end(self, term: Term) -> Spelled:
+        source, key = term.data
+        return source.end(key)
+
     def _word(self, term: Term) -> Spelled:
         words, low, high, depth = term.data
         # argmin takes the first of the shortest; the words are sorted
@@ -273,11 +293,6 @@ class Completions:
         if known is None:
             known = self._lengths[words] = np.fromiter(map(len, words.value), np.int64, len(words.value))
         return known
-
-
-def _is_searched(term: Term) -> bool:
-    """Does the shortest text not follow from those of the parts?"""
-    return term.look or term.prev or term.kind not in (EMPTY, CHARS, CAT, ALT, REP, WORDS)
 
 
 def _escape(parts: tuple[Term, ...]) -> int | None:

@@ -22,7 +22,7 @@ from grammarlm.grammars.cfg.pushdown import Entrance
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.byte_classes import EVERY_BYTE
-from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
+from grammarlm.grammars.regular.terms import ANYTHING, LAZY, NOTHING, Term
 from grammarlm.masks.machines.regular.completion import Completions
 from grammarlm.masks.machines.stack.language import StackLanguage
 
@@ -50,6 +50,13 @@ class FrameTexts(Completions):
         if usable := bits & self._usable:
             found.append(chr((usable & -usable).bit_length() - 1))
         return min(found, key=order, default=None)
+
+    def _is_searched(self, term: Term) -> bool:
+        return super()._is_searched(term) or (term.kind == LAZY and self._usable != EVERY_BYTE)
+
+    def _end(self, term: Term) -> str:
+        end: bytes = super()._end(term)
+        return end.decode("latin-1")
 
     def _word(self, term: Term) -> str | None:
         if self._usable == EVERY_BYTE:

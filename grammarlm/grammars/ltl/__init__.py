@@ -1,0 +1,1 @@
+"""Rules over time: linear temporal logic on finite sequences of actions (LTLf)."""

@@ -1,0 +1,84 @@
+"""The view of verbatim quotes: the states of the suffix automaton as a table of bytes, where they are not too many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grammarlm.errors import LimitExceeded
+from grammarlm.layout.substring import FIRST as FIRST_STATE
+from grammarlm.masks.machines.regular.program import RegularProgram
+from grammarlm.masks.protocol import FINISHED
+from grammarlm.masks.runtime.limits import Clock, Limits
+
+from .classes import classes_of
+from .protocol import View
+from .regular import RegularView, table_of
+from .relations import Relations
+from .stack.grid import StackGrid
+
+if TYPE_CHECKING:
+    from grammarlm.masks.automaton import Automaton
+    from grammarlm.masks.machines.substring.suffixes import Suffixes
+    from grammarlm.masks.matcher import Matcher
+
+
+def view_of_quotes(automaton: Automaton) -> View:
+    """A vocabulary that lacks some of the document's bytes has left it to the regular machine."""
+    return RegularView(automaton) if isinstance(automaton.program, RegularProgram) else SubstringView(automaton)
+
+
+class SubstringView:
+    """Controls: DEAD, FINISHED, and the states that pieces lead to."""
+
+    def __init__(self, automaton: Automaton):
+        program = automaton.program
+        suffixes: Suffixes = program.suffixes
+        reached = _reached(suffixes, program.limits)
+        self._number = np.zeros(len(suffixes.left), np.int32)
+        self._number[reached] = np.arange(len(reached)) + FINISHED + 1
+        self._start = int(self._number[suffixes.start])
+        table, class_of = self._table(suffixes, reached)
+        accepting = np.concatenate([[False, True], suffixes.left[reached] == 0])
+        relations = Relations(table, class_of, program.limits.max_bytes, Clock(program.limits).check)
+        self.classes, kinds = classes_of(relations.of_tokens(program.vocab), program.vocab.stop_ids)
+        self.table = table_of([relations.vectors[kind] for kind in kinds.tolist()], accepting)
+
+    def _table(self, suffixes: Suffixes, reached: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The control after each of the document's bytes; one column more is for all others."""
+        used = np.unique(suffixes.byte)
+        class_of = np.zeros(256, np.uint8)
+        class_of[used] = np.arange(len(used)) + 1
+        table = np.zeros((len(reached) + FINISHED + 1, len(used) + 1), np.int32)
+        counts = np.diff(suffixes.edges)
+        is_reached = np.repeat(self._number[: len(counts)] > 0, counts)
+        rows = np.repeat(self._number, counts)[is_reached]
+        table[rows, class_of[suffixes.byte[is_reached]]] = self._number[suffixes.target[is_reached]]
+        return table, class_of
+
+    def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
+        start = self._start
+        if after is not None:
+            state: int = after._head[2]
+            start = FINISHED if state == FINISHED else int(self._number[state - FIRST_STATE])
+        return StackGrid(self.table, self.classes, length, [(start, ())], room, check)
+
+
+def _reached(suffixes: Suffixes, limits: Limits) -> np.ndarray:
+    """The states that pieces lead to: not those of texts that begin within a character, or a word."""
+    is_reached = np.zeros(len(suffixes.left), bool)
+    is_reached[suffixes.start] = True
+    waiting = np.array([suffixes.start])
+    while len(waiting):
+        firsts, ends = suffixes.edges[waiting], suffixes.edges[waiting + 1]
+        after = np.unique(np.concatenate([suffixes.target[a:b] for a, b in zip(firsts, ends, strict=True)]))
+        waiting = after[~is_reached[after]]
+        is_reached[waiting] = True
+        if (count := int(is_reached.sum())) > limits.max_states:
+            raise LimitExceeded(
+                f"a canvas over a document: its pieces have more than limits.max_states = {limits.max_states:,} states ({count:,} "
+                "so far); give a part of the document, or raise the limit"
+            )
+    return np.flatnonzero(is_reached)
