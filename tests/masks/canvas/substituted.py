@@ -37,6 +37,14 @@ def tried(case: Case) -> set[int]:
     return {*case.stop_ids, *(token for token, spelled in enumerate(case.tokens) if case.begins(spelled))}
 
 
+def judged(case: Case) -> set[int]:
+    """The tokens of which is known where they may not stand: all; of a part of the language those that are tried and do not begin
+    within a character, which may be one that is not tried."""
+    if not case.is_part:
+        return set(range(case.width))
+    return {token for token in tried(case) if not case.tokens[token] or not 0x80 <= case.tokens[token][0] < 0xC0}
+
+
 def is_read(case: Case, row: list[int]) -> bool:
     matcher = case.constraint.matcher()
     return all(matcher.is_finished or matcher.advance(token) for token in row) and (
@@ -57,13 +65,15 @@ def check_partial(
     left = complete(case, [*begun, *partial])[:, len(begun) :]
     assert canvas.is_completable(partial) == (len(left) > 0), partial
     allowed, rng = canvas.allowed(partial), np.random.default_rng(0)
-    asked = tried(case) if case.is_part else set(range(case.width))
+    asked = judged(case)
     for at in holes_of(partial):
-        assert ids_in(allowed.row(at)) & asked == set(left[:, at].tolist()), (partial, at)
+        own, found = set(left[:, at].tolist()), ids_in(allowed.row(at))
+        assert own <= found and found & asked <= own, (partial, at)
     if len(left) and not holes_of(partial) and complete is completions:
         for at in [at for at, token in enumerate(partial) if token not in case.stop_ids]:
             others = completions(case, [*begun, *partial[:at], -1, *partial[at + 1 :]])[:, len(begun) + at]
-            assert ids_in(allowed.row(at)) & asked == set(others.tolist()), (partial, at)
+            own, found = set(others.tolist()), ids_in(allowed.row(at))
+            assert own <= found and found & asked <= own, (partial, at)
     logits = rng.standard_normal((len(partial), case.width)).astype(np.float32)
     if not len(left):
         assert fails(canvas.fill, partial, logits)
