@@ -20,8 +20,9 @@ from itertools import chain
 from typing import Any
 
 from grammarlm.decoding.loop.loop import Decoding
-from grammarlm.decoding.methods.blends import Blended
+from grammarlm.decoding.methods.blends.blend import Blended
 from grammarlm.decoding.methods.masked import start
+from grammarlm.decoding.systems import STREAMING
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.masks.readings.reader import Begun, Told
 
@@ -47,14 +48,16 @@ def stream(model: Model, prompt: Prompts, **settings: Any) -> Iterator[Event]:
     come as the batch is decoded, `event.row` is the index of the answer (n of the first prompt, n of the second, ...), and the
     last event's `.result` is the list.
 
-    `method` is "masked" or a blend (blends.py): other methods choose among whole texts, which are known only at their end.
+    `method` is "masked" or a blend, such as "contrast" (methods/blends/): other methods choose among whole texts, which are known
+    only at their end.
     `progress` has no effect.
     """
     method = settings.get("method", "masked")
     if not isinstance(method, Blended):
-        check_choice("method", method, ("masked",))
-    begin = method.start if isinstance(method, Blended) else start
-    asked, options = settings_of("stream", settings, method_of(method))
+        check_choice("method", method, STREAMING)
+    find = method_of(method)
+    begin = find.start if isinstance(find, Blended) else start
+    asked, options = settings_of("stream", settings, find)
     request = prepare(model, prompt, asked)
     batches = request.batches(asked.at_once)
     first = next(batches, None)

@@ -16,11 +16,10 @@ from typing import Any
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
 from grammarlm.decoding.failures import message_of
+from grammarlm.decoding.methods.masked import masked
 from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import COMPLETE, Result
 from grammarlm.errors import shorten
-
-from .masked import masked
 
 ROWS = 32  # about so many texts a batch: whole prompts with all their candidates
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
 from grammarlm.decoding.tree.tree import Candidate, Tree
 
-from .searches import search
+from .search import search
 
 
 @search
