@@ -115,12 +115,12 @@ class Blending:
         for source, logits in zip(self._sources, others, strict=True):
             for at in np.flatnonzero(~np.isfinite(logits.amax(dim=1).numpy())).tolist():
                 found = no_distribution(len(rows[at].tokens), logits[at].numpy())
-                rows[at].end(Ending.of(RowFailure(f"{source} of the blend {self._name}: {found}")))
+                rows[at].end(Ending.of(RowFailure(f"{source}: {found}")))
             hold(logits, rows[0].spec.vocab.size, masks, mask_rows)
             for at in np.flatnonzero(logits.amax(dim=1).numpy() == -math.inf).tolist():
                 if not rows[at].finish_reason:
                     found = nothing_left(len(rows[at].tokens), logits.shape[1])
-                    rows[at].end(Ending.of(RowFailure(f"{source} of the blend {self._name}: {found}")))
+                    rows[at].end(Ending.of(RowFailure(f"{source}: {found}")))
 
     def _held(
         self,

@@ -30,6 +30,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from grammarlm.decoding.arguments import check_number, per_prompt
@@ -65,6 +66,8 @@ def anchored(
 ) -> torch.Tensor:
     """For each row log p, times its temperature, which divides it again."""
     for row, own, other in zip(rows, logits.numpy(), safe.numpy(), strict=True):
+        if np.count_nonzero(own > -np.inf) == np.count_nonzero(other > -np.inf) == 1:
+            continue  # forced: what is drawn does not depend on whether it was asked about
         granted = budget
         if budget < math.inf:  # a law that the safe one does not cover uses all of infinity
             granted = (len(row.tokens) + 1) * (budget / row.max_tokens) - row.memory["used"]

@@ -93,7 +93,8 @@ class Blended:
         if not self.is_masked:
             return Decoding(BlendedReader(readers, function, self.__name__), request.specs, request.n)
         empty: list[dict[str, Any]] = [{} for _ in request.prompts]
-        blending = Blending(function, self.__name__, [source.name for source in sources], memories or empty)
+        names = [f"{source.name} of {self!r}" if "=" in source.name else source.name for source in sources]
+        blending = Blending(function, self.__name__, names, memories or empty)
         reader = BlendedReader(readers, blending.keep, self.__name__)
         return Decoding(reader, request.specs, request.n, blending=blending)
 
