@@ -90,7 +90,8 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     method       how texts are found; each has options of its own, given as further arguments
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
-                 (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
+                 (candidates=, score=), "vote" (candidates=, key=, weight=), "first_finish" (candidates=), "beam" (beams=, groups=,
+                 diversity=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
                  "diffusion": masks filled in any order (sampler=, steps=, block=, mask_id=, and gl.infill's other options), the
                  default of models that are known to fill in masks
                  "contrast" (against=, alpha=, cut=): away from another prompt or model. "grounded" (description=, weight=, cut=):

@@ -27,6 +27,8 @@ METHODS = {
     "contrast": "decoding.methods.blends.contrast:contrast",
     "grounded": "decoding.methods.blends.grounded:grounded",
     "anchored": "decoding.methods.blends.anchored:anchored",
+    "vote": "decoding.methods.pools.vote:vote",
+    "first_finish": "decoding.methods.pools.first_finish:first_finish",
 }
 STREAMING = ("masked", "contrast", "grounded", "anchored")  # those that gl.stream takes: an answer is written once
 

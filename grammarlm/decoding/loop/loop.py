@@ -123,6 +123,19 @@ class Decoding:
                 return
             self._turn()
 
+    def turns(self) -> Iterator[list[Row | None]]:
+        """All texts after each forward, None for those of prompts that have not been read; keeps no steps."""
+        while self._batcher.has_more:
+            self._turn()
+            self._steps.clear()
+            yield self.rows
+
+    def give_up(self, rows: Sequence[Row], reason: str) -> None:
+        """Ends texts that nobody waits for any more: no later forward reads them."""
+        for row in rows:
+            row.finish_reason = reason
+        self._drop_finished()
+
     def results(self) -> list[Result]:
         """All results, n of the first prompt, n of the second, ...; decodes to the end first."""
         for _ in self:
