@@ -1,4 +1,4 @@
-"""Blends, pools and groups of beams under every kind of constraint, with random weights: what they write is judged by other programs."""
+"""Blends, pools and beams in groups under every kind of constraint, with random weights: judged by programs that are not ours."""
 
 import json
 import re
