@@ -186,6 +186,7 @@ def method_options(options: argparse.Namespace) -> dict[str, Any]:
     from grammarlm.decoding.settings import option_names
 
     takes = option_names(method_of(options.method))
-    takes -= {"score", "critic", "policy"}  # functions, which a command line cannot pass
+    takes -= {"score", "critic", "policy", "key"}  # functions, which a command line cannot pass
+    takes -= {"weight"} if options.method == "vote" else set()  # of "grounded" it is a number
     accepted = f"--method {options.method} takes {', '.join(sorted(takes)) or 'no options'}"
     return set_options(options, takes.__contains__, accepted)

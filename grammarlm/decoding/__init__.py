@@ -5,11 +5,11 @@ from typing import Any
 
 _HOME = {
     "BeamResult": "grammarlm.retrieval.result",
-    "Blend": "grammarlm.decoding.methods.blends",
-    "Search": "grammarlm.decoding.methods.searches",
+    "Blend": "grammarlm.decoding.methods.blends.blend",
+    "Search": "grammarlm.decoding.methods.searches.search",
     "beam_search": "grammarlm.retrieval.beam",
-    "blend": "grammarlm.decoding.methods.blends",
-    "search": "grammarlm.decoding.methods.searches",
+    "blend": "grammarlm.decoding.methods.blends.blend",
+    "search": "grammarlm.decoding.methods.searches.search",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that each name is written once
 

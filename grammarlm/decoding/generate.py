@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 from grammarlm.decoding.loop.loop import Decoding
-from grammarlm.decoding.methods.blends import Blended
+from grammarlm.decoding.methods.blends.blend import Blended
 from grammarlm.decoding.methods.masked import masked
 from grammarlm.decoding.methods.masked import start as start_masked
-from grammarlm.decoding.methods.searches import Searched
+from grammarlm.decoding.methods.searches.search import Searched
 from grammarlm.decoding.readers.mask_facts import fills_masks
 from grammarlm.decoding.systems import METHODS, system
 
@@ -107,10 +107,14 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     method       how texts are found; each has options of its own, given as further arguments
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
-                 (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
+                 (candidates=, score=), "vote" (candidates=, key=, weight=), "first_finish" (candidates=), "beam" (beams=, groups=,
+                 diversity=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
                  "diffusion": masks filled in any order (sampler=, steps=, block=, mask_id=, and gl.infill's other options), the
                  default of models that are known to fill in masks
-                 Or one of your own: a blend of the logits of several models (blends.py), or a search over texts (searches.py)
+                 "contrast" (against=, alpha=, cut=): away from another prompt or model. "grounded" (description=, weight=, cut=):
+                 towards a description's words. "anchored" (safe=, budget=, debt=): within a budget of divergence from a safe model
+                 Or one of your own: a blend of the logits of several models (blends/blend.py), or a search over texts
+                 (searches/search.py)
     progress     True or False; None: True for several batches on a terminal
 
     **What a schema cannot say**
@@ -179,8 +183,8 @@ def method_of(method: Any) -> Callable[..., list[Result]]:
     """The function of a method; its options are its keyword-only arguments.
 
         "masked", "beam", ...        a name of systems.py, which is imported on first use
-        @blend(...)  def f(...)      a function of rows of logits, inside the loop of "masked" (blends.py)
-        @search  def f(tree, n)      a function of the tree of texts (searches.py)
+        @blend(...)  def f(...)      a function of rows of logits, inside the loop of "masked" (blends/blend.py)
+        @search  def f(tree, n)      a function of the tree of texts (searches/search.py)
 
     It is called with a Request (request.py), which has everything checked and prepared, and its options; it returns the answers,
     n of the first prompt, n of the second, ...

@@ -43,6 +43,8 @@ class Request:
     is_list: bool = False  # did the caller pass a list of prompts?
     draft: Draft | None = None
     at_once: int | None = None  # prompts that share a forward; None: all
+    first: int = 0  # the number of its first prompt among those of the call
+    total: int = 0  # prompts of the call
 
     def reader(self, numbers: Sequence[int] | None = None) -> Reader:
         """A new reader of the prompts, or of those with these numbers."""
@@ -63,7 +65,8 @@ class Request:
         """The request split into batches of at most so many prompts."""
         for at in range(0, len(self.prompts), size):
             part = slice(at, at + size)
-            yield replace(self, prompts=self.prompts[part], specs=self.specs[part], at_once=None)
+            first = self.first + at
+            yield replace(self, prompts=self.prompts[part], specs=self.specs[part], at_once=None, first=first)
 
 
 def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
@@ -109,7 +112,8 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
         for form, (constraint, was_cached), predicate, (one, suffix) in zip(forms, compiled, predicates, healed)  # noqa: B905 - without prompts none
     ]
     draft = as_draft(settings.draft)
-    return Request(model, [one for one, _ in healed], specs, settings.n, tokenizer, is_list, draft)
+    ids = [one for one, _ in healed]
+    return Request(model, ids, specs, settings.n, tokenizer, is_list, draft, total=len(ids))
 
 
 def rendered(

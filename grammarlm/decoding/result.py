@@ -40,6 +40,9 @@ class Stats:
     model_seconds: float = 0.0
     mask_seconds: float = 0.0
     sampling_seconds: float = 0.0
+    log: list[dict[str, float]] = field(
+        default_factory=list, repr=False
+    )  # what a method notes of each choice ("anchored")
     trace: list[TraceStep] = field(default_factory=list, repr=False)  # of infilling: what each step did (trace.py)
 
 

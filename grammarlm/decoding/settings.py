@@ -118,7 +118,7 @@ class Settings:
             raise ValueError(
                 "heal=True takes no draft: while the prompt's end is spelled again nothing is drafted; leave one of both out"
             )
-        if isinstance(self.method, str) and self.method not in WITH_DRAFTS:
+        if self.method not in WITH_DRAFTS:  # a blend or a search of one's own, too
             raise ValueError(f"method={self.method!r} takes no draft; {' and '.join(map(repr, WITH_DRAFTS))} do")
 
     @property

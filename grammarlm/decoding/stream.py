@@ -21,8 +21,9 @@ from typing import Any
 
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.loop.step import Step
-from grammarlm.decoding.methods.blends import Blended
+from grammarlm.decoding.methods.blends.blend import Blended
 from grammarlm.decoding.methods.masked import start
+from grammarlm.decoding.systems import STREAMING
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.masks.readings.reader import Begun, Told
 
@@ -48,14 +49,16 @@ def stream(model: Model, prompt: Prompts, **settings: Any) -> Iterator[Event]:
     come as the batch is decoded, `event.row` is the index of the answer (n of the first prompt, n of the second, ...), and the
     last event's `.result` is the list.
 
-    `method` is "masked" or a blend (blends.py): other methods choose among whole texts, which are known only at their end.
+    `method` is "masked" or a blend, such as "contrast" (methods/blends/): other methods choose among whole texts, which are known
+    only at their end.
     `progress` has no effect.
     """
     method = settings.get("method", "masked")
     if not isinstance(method, Blended):
-        check_choice("method", method, ("masked",))
-    begin = method.start if isinstance(method, Blended) else start
-    asked, options = settings_of("stream", settings, method_of(method))
+        check_choice("method", method, STREAMING)
+    find = method_of(method)
+    begin = find.start if isinstance(find, Blended) else start
+    asked, options = settings_of("stream", settings, find)
     if asked.checked.is_asked:
         raise ValueError("stream() takes no check= and no retries=: what it has told cannot be taken back; use generate()")
     request = prepare(model, prompt, asked)

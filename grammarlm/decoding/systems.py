@@ -19,12 +19,18 @@ METHODS = {
     "masked": "decoding.methods.masked:masked",
     "awrs": "published.methods.awrs:awrs",
     "smc": "published.methods.smc:smc",
-    "best_of": "decoding.methods.best_of:best_of",
-    "beam": "decoding.methods.grammar_beam:beam",
+    "best_of": "decoding.methods.pools.best_of:best_of",
+    "beam": "decoding.methods.searches.beam:beam",
     "lookahead": "published.methods.lookahead:lookahead",
     "diffusion": "decoding.diffusion.written:diffusion",
     "trials": "published.methods.trials:trials",
+    "contrast": "decoding.methods.blends.contrast:contrast",
+    "grounded": "decoding.methods.blends.grounded:grounded",
+    "anchored": "decoding.methods.blends.anchored:anchored",
+    "vote": "decoding.methods.pools.vote:vote",
+    "first_finish": "decoding.methods.pools.first_finish:first_finish",
 }
+STREAMING = ("masked", "contrast", "grounded", "anchored")  # those that gl.stream takes: an answer is written once
 
 # gl.infill(sampler=): functions from a Look to a Choice, and drivers, which have one of these inside
 RULES = {

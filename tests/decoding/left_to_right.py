@@ -1,5 +1,12 @@
 """The methods that write from left to right: all but diffusion, which fills rows and has tests of its own."""
 
+from typing import Any
+
 from grammarlm.decoding.systems import METHODS
 
-LEFT_TO_RIGHT = tuple(name for name in METHODS if name != "diffusion")
+LEFT_TO_RIGHT = tuple(name for name in METHODS if name not in ("diffusion", "anchored"))  # "anchored" takes no where=
+
+
+def needed(method: str) -> dict[str, Any]:
+    """The options that a method cannot do without, for vocabularies that have the ids 0 to 2."""
+    return {"contrast": {"against": [2]}, "grounded": {"description": [2, 0]}}.get(method, {})

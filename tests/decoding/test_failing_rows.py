@@ -8,7 +8,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.masks.matcher import Matcher
-from tests.decoding.left_to_right import LEFT_TO_RIGHT
+from tests.decoding.left_to_right import LEFT_TO_RIGHT, needed
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"c", b"d", b""], stop_ids=[4])
 TABLE = torch.randn(5, 5, generator=torch.Generator().manual_seed(2))
@@ -92,7 +92,7 @@ def settings(method, seed=3):
 )
 def test_the_others_go_on(method, case, n):
     model, where, message = CASES[case]
-    options = {"vocab": VOCAB, "regex": "[abc]{4}", "method": method, "n": n, **settings(method)}
+    options = {"vocab": VOCAB, "regex": "[abc]{4}", "method": method, "n": n, **settings(method), **needed(method)}
     prompts, wheres = [FINE, BAD, FINE, [2]], [None, where, lambda text: "b" not in text, None]
     outs = gl.generate(model, prompts, where=wheres, **options)
     others = gl.generate(model, [FINE, FINE, [2]], where=[wheres[0], *wheres[2:]], **options)
@@ -155,7 +155,7 @@ def test_a_limit_that_one_matcher_reaches(monkeypatch):
     for method in LEFT_TO_RIGHT:
         outs = gl.generate(
             fine_model, [FINE, FINE, FINE], vocab=VOCAB, grammar=[gl.Regex("[ab]{4}"), gl.Regex("[abc]{4}"), None],
-            max_tokens=4, method=method, close=False, **settings(method),
+            max_tokens=4, method=method, close=False, **settings(method), **needed(method),
         )  # fmt: skip
         assert outs[1].finish_reason == "error", method
         assert outs[1].error == "LimitExceeded: limits.max_bytes is reached"
@@ -172,7 +172,13 @@ def test_ctrl_c_is_no_failure_of_a_row():
     for method in LEFT_TO_RIGHT:
         with pytest.raises(KeyboardInterrupt):
             gl.generate(
-                fine_model, [FINE, FINE], vocab=VOCAB, regex="[abc]{4}", where=raises(KeyboardInterrupt), method=method
+                fine_model,
+                [FINE, FINE],
+                vocab=VOCAB,
+                regex="[abc]{4}",
+                where=raises(KeyboardInterrupt),
+                method=method,
+                **needed(method),
             )
 
 
@@ -182,7 +188,7 @@ def test_what_is_wrong_with_the_model_is_raised():
 
     for method in LEFT_TO_RIGHT:
         with pytest.raises(RuntimeError, match="out of memory"):
-            gl.generate(broken, [FINE, FINE], vocab=VOCAB, regex="[abc]{4}", method=method)
+            gl.generate(broken, [FINE, FINE], vocab=VOCAB, regex="[abc]{4}", method=method, **needed(method))
 
 
 def test_streams():

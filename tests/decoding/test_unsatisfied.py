@@ -8,7 +8,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.predicate import readable
-from tests.decoding.left_to_right import LEFT_TO_RIGHT
+from tests.decoding.left_to_right import LEFT_TO_RIGHT, needed
 
 from .random_models import random_model
 
@@ -79,7 +79,7 @@ def check(out, where, texts):
 def test_no_answer_violates_the_predicate(method, predicate, settings):
     where = PREDICATES[predicate]
     for held, texts in HELD.values():
-        options = {"vocab": VOCAB, "max_tokens": 4, **held, **asked_for(method, SETTINGS[settings])}
+        options = {"vocab": VOCAB, "max_tokens": 4, **held, **asked_for(method, SETTINGS[settings]), **needed(method)}
         out = gl.generate(model, [4], where=where, method=method, **options)
         is_value = check(out, where, texts)
         if predicate == "accepts all":
@@ -97,7 +97,7 @@ def test_no_answer_violates_the_predicate(method, predicate, settings):
 def test_of_several_prompts_only_those_that_are_refused(method):
     """Each prompt has a predicate of its own; n answers to each."""
     wheres = [None, lambda text: len(text) < 2, lambda text: "c" not in text]
-    options = {"vocab": VOCAB, "regex": "[abc]{3}", "method": method, "n": 2}
+    options = {"vocab": VOCAB, "regex": "[abc]{3}", "method": method, "n": 2, **needed(method)}
     options |= {} if method == "beam" else {"temperature": 1.0, "seed": 1}
     outs = gl.generate(model, [[4], [0], [1]], where=wheres, **options)
     alone = [gl.generate(model, p, where=w, **options) for p, w in zip([[4], [0], [1]], wheres, strict=True)]
@@ -155,7 +155,7 @@ def test_a_predicate_of_many():
             return [self(text) for text in texts]
 
     for method in LEFT_TO_RIGHT:
-        out = gl.generate(model, [4], vocab=VOCAB, regex="[abc]{3}", where=Short(), method=method)
+        out = gl.generate(model, [4], vocab=VOCAB, regex="[abc]{3}", where=Short(), method=method, **needed(method))
         assert (out.finish_reason, out.value) == ("unsatisfied", None)
 
 
@@ -166,5 +166,5 @@ def test_a_text_that_is_cut_within_its_only_character_is_asked_about(method: str
     def begins(ids):
         return torch.where(torch.arange(8) == 5, 0.0, -20.0).expand(*ids.shape, 8)
 
-    out = gl.generate(begins, [0], vocab=VOCAB, where=lambda text: False, method=method, max_tokens=1)
+    out = gl.generate(begins, [0], vocab=VOCAB, where=lambda text: False, method=method, max_tokens=1, **needed(method))
     assert (out.finish_reason, out.value) == ("unsatisfied", None)

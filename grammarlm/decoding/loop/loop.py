@@ -34,9 +34,10 @@ from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 
 from .batcher import Batcher, Queue
+from .blending import Blending
 from .cost import Cost
 from .forced_draft import ForcedDrafts
-from .row import Row
+from .row import DrawnToken, Row
 from .step import Step, accepted, chosen, forced_step, last_step
 
 
@@ -79,10 +80,12 @@ class Decoding:
         drafting: DraftSource | None = None,
         queue: Queue | None = None,
         cost: Cost | None = None,
+        blending: Blending | None = None,
     ):
         """`reader` is of the first prompts; `queue` is where the others come from, where there are more.
 
-        cost   what the model's forwards cost, as far as it is known
+        cost       what the model's forwards cost, as far as it is known
+        blending   what makes the rows that tokens are drawn from of masked ones, where it is not the model's own
         """
         self.vocab = specs[0].vocab
         self.rows: list[Row | None] = [None] * (
@@ -92,6 +95,9 @@ class Decoding:
         self._cost = cost or Cost()
         self._forced = ForcedDrafts(self._cost)
         self._batcher = Batcher(reader, specs, n, queue)
+        self._blending = blending
+        if blending is not None:
+            blending.begin(self._batcher.live)
         self.ended = 0  # of the texts
         self._steps: deque[Step] = deque()
         self._preparing = 0.0  # seconds before this forward, drafts left out
@@ -116,6 +122,19 @@ class Decoding:
             if not self._batcher.has_more:
                 return
             self._turn()
+
+    def turns(self) -> Iterator[list[Row | None]]:
+        """All texts after each forward, None for those of prompts that have not been read; keeps no steps."""
+        while self._batcher.has_more:
+            self._turn()
+            self._steps.clear()
+            yield self.rows
+
+    def give_up(self, rows: Sequence[Row], reason: str) -> None:
+        """Ends texts that nobody waits for any more: no later forward reads them."""
+        for row in rows:
+            row.finish_reason = reason
+        self._drop_finished()
 
     def results(self) -> list[Result]:
         """All results, n of the first prompt, n of the second, ...; decodes to the end first."""
@@ -196,7 +215,10 @@ class Decoding:
         ends = np.cumsum([0, *scored])
         indices = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
         if n > 1:
-            logits = logits[torch.tensor(indices, dtype=torch.long)]
+            picked = torch.tensor(indices, dtype=torch.long)
+            logits = logits[picked]
+            if self._blending is not None:
+                self._blending.spread(picked)
         samples = [sample for row in self._live for sample in self._samples_of(row)]
         self._batcher.spread(samples, [i for i in range(len(scored)) for _ in range(n)])
         return logits, [count for count in scored for _ in range(n)]
@@ -306,18 +328,31 @@ class Decoding:
         with timed(self._live, "mask_seconds"):
             masks, mask_rows = self._apply(rows, logits)
         with timed(self._live, "sampling_seconds"):
-            choices, all_logits = [], logits.numpy()
-            log_allowed = self._log_sums.of_allowed(indices, masks, mask_rows, all_logits[:, : self.vocab.size])
-            for row, own, left in zip(rows, all_logits, log_allowed, strict=True):
-                choices.append(chosen(row, own, left))
+            log_allowed = self._log_sums.of_allowed(indices, masks, mask_rows, logits[:, : self.vocab.size].numpy())
+            drawn_from = logits
+            if self._blending is not None:
+                drawn_from = self._blending.rows(rows, logits, indices, masks, mask_rows)
+            choices = self._draw(rows, logits, drawn_from, log_allowed)
         with timed(self._live, "mask_seconds"):
             for at, (row, choice, total, left) in enumerate(zip(rows, choices, log_totals, log_allowed, strict=True)):
                 removed = max(0.0, -math.expm1(left - total))
                 if choice is not None and accepted(row, choice, total, removed):
-                    step = last_step(row, logits[at].numpy(), is_forced=False)
+                    step = last_step(row, drawn_from[at].numpy(), is_forced=False)
                     if row.unread.tree and not row.unread.path:
                         step = replace(step, draft=row.unread.tree)
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
+
+    def _draw(
+        self, rows: list[Row], logits: torch.Tensor, drawn_from: torch.Tensor, log_allowed: list[float]
+    ) -> list[DrawnToken | None]:
+        """What each row draws; None where it ends instead."""
+        if self._blending is None:
+            return [chosen(row, own, left) for row, own, left in zip(rows, logits.numpy(), log_allowed, strict=True)]
+        choices: list[DrawnToken | None] = []
+        for row, own, blended in zip(rows, logits.numpy(), drawn_from.numpy(), strict=True):
+            choice = None if row.finish_reason else chosen(row, blended)
+            choices.append(choice and replace(choice, logit=float(own[choice.token])))
+        return choices
 
     def _apply(self, rows: list[Row], logits: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray]:
         """Applies the masks. Ids beyond the vocabulary are always masked, as they cannot be decoded.

@@ -18,7 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -83,13 +83,15 @@ class Row:
         self.held = 0  # how many of the last tokens may be of a stop string
         self._end: str | None = None  # becomes the finish reason once all forced tokens are scored
         self.error: str | None = None  # why there is no value
+        self.memory: dict[str, Any] = {}  # of a masked blend (blending.py)
 
     def sample(self, number: int) -> Row:
         """An independent copy that continues from here; only its random numbers differ."""
         other = copy(self)
         other.sampling = self.sampling.of_sample(number)
         other.grammar, other.unread = self.grammar.fork(), self.unread.copy()
-        other.stats = replace(self.stats, mass_removed=list(self.stats.mass_removed))
+        other.stats = replace(self.stats, mass_removed=list(self.stats.mass_removed), log=list(self.stats.log))
+        other.memory = dict(self.memory)
         other.data, other.unscored, other.ids = self.data[:], self.unscored.copy(), list(self.ids)
         for name in ("tokens", "pieces", "logprobs", "model_logprobs", "ends"):
             setattr(other, name, list(getattr(self, name)))

@@ -29,7 +29,7 @@ class Step:
     draft: DraftTree | None = None  # what was drafted, for the first token that is drawn of it or instead of it
 
 
-def chosen(row: Row, logits: np.ndarray, log_allowed: float) -> DrawnToken | None:
+def chosen(row: Row, logits: np.ndarray, log_allowed: float | None = None) -> DrawnToken | None:
     """The token that the row draws; None where the row ends instead."""
     try:
         return row.choose(logits, log_allowed)

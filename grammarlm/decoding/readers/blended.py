@@ -1,4 +1,4 @@
-"""Reader made of several: the models of a blend (methods/blends.py) read the same answers."""
+"""Reader made of several: the models of a blend (methods/blends/) read the same answers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class BlendedReader:
         width = min(one.shape[1] for one in logits)
         with torch.no_grad():
             blended = self._function(*(one[:, :width] for one in logits))
-        return self._checked(blended, (logits[0].shape[0], width))
+        return checked_rows(blended, (logits[0].shape[0], width), self._name)
 
     def _own(self, reader: Reader, chunks: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
         """The first chunks begin with the prompt, which is another one for each reader."""
@@ -66,16 +66,6 @@ class BlendedReader:
             return chunks
         pairs = zip(self.beginnings, reader.beginnings, chunks, strict=True)
         return [[*own, *chunk[len(first) :]] for first, own, chunk in pairs]
-
-    def _checked(self, blended: Any, shape: tuple[int, int]) -> torch.Tensor:
-        if not isinstance(blended, torch.Tensor):
-            raise TypeError(f"the blend {self._name} returned {type(blended).__name__}; it returns a tensor of logits")
-        if tuple(blended.shape) != shape or not blended.is_floating_point():
-            raise ValueError(
-                f"the blend {self._name} returned {blended.dtype} {list(blended.shape)}; it must be a floating-point tensor "
-                f"{list(shape)}, one row for each row of its arguments"
-            )
-        return blended.detach().to("cpu", torch.float32).contiguous()
 
     def select(self, texts: Sequence[int]) -> None:
         for reader in self._readers:
@@ -97,3 +87,15 @@ class BlendedReader:
             )
         for own, its in zip(self._readers, other._readers, strict=True):
             own.join(its)
+
+
+def checked_rows(blended: Any, shape: tuple[int, int], name: str) -> torch.Tensor:
+    """float32 [rows, V] on the CPU: what the function of a blend returned; TypeError or ValueError where these are no rows."""
+    if not isinstance(blended, torch.Tensor):
+        raise TypeError(f"the blend {name} returned {type(blended).__name__}; it returns a tensor of logits")
+    if tuple(blended.shape) != shape or not blended.is_floating_point():
+        raise ValueError(
+            f"the blend {name} returned {blended.dtype} {list(blended.shape)}; it must be a floating-point tensor "
+            f"{list(shape)}, one row for each row of its arguments"
+        )
+    return blended.detach().to("cpu", torch.float32).contiguous()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -61,6 +61,13 @@ class Steps:
         """One Steps for each text."""
         rows = zip(self.texts, self.model, self.drawn, self.allowed, strict=True)
         return [Steps([text], model[None], drawn[None], allowed[None]) for text, model, drawn, allowed in rows]
+
+    def part(self, texts: Sequence[TextNode]) -> Steps:
+        """Those of some of the texts."""
+        row_of = {text: row for row, text in enumerate(self.texts)}
+        rows = [row_of[text] for text in texts]
+        failures = {text: self.failures[text] for text in texts if text in self.failures}
+        return Steps(list(texts), self.model[rows], self.drawn[rows], self.allowed[rows], failures)
 
     def take(self, row: int, token: int, log_left: float) -> TextNode:
         """The text of this row with the token appended; `log_left` is the log mass that it was drawn from."""

@@ -7,7 +7,7 @@ level = tree.extend([one for one in level if not one.is_over], 3)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,8 @@ from grammarlm.decoding.result import Result
 from .branches import Branches
 from .steps import Dead, Steps, log_sum
 from .text_node import TextNode
+
+END = -1  # the end of a text, among penalties
 
 
 @dataclass(frozen=True, order=True)
@@ -34,17 +36,27 @@ class Tree(Branches):
     """All texts that may answer one prompt. `steps` (branches.py) gives the distributions after any of them."""
 
     _nothing: Dead | None = None  # why the last call of `extend` found nothing
+    _read: Steps | None = None  # what `read` has read
 
     @property
     def root(self) -> Candidate:
         return Candidate(0.0, self.beginnings()[0])
 
-    def extend(self, candidates: Sequence[Candidate], width: int) -> list[Candidate]:
+    def read(self, candidates: Sequence[Candidate]) -> None:
+        """One forward for all of these texts: `extend` needs none of its own then for some of them, until it does for others."""
+        self._read = self.steps(list(dict.fromkeys(one.text for one in candidates))).check()
+
+    def extend(
+        self, candidates: Sequence[Candidate], width: int, penalties: Mapping[int, float] | None = None
+    ) -> list[Candidate]:
         """The `width` best of all continuations by one token, and before or between them the ends that are allowed; best first.
 
         The cost of each grows by minus the log-probability of what was added, at the temperature, before masking. where= is asked
         about no more of them than needed. Candidates of one call have equal length, and a call is one forward: whole levels are
         much cheaper than texts one by one. Texts of an earlier call are read from where they part from those of the last one.
+
+        penalties   of tokens, and of END: they count with the costs where it is told which continuations are the best, and their
+                    order; the costs that are returned are those without
         """
         if not candidates:
             return []
@@ -52,13 +64,24 @@ class Tree(Branches):
             raise ValueError("extend() got a candidate that is over; pass those that are not (candidate.is_over)")
         if len({one.text.length for one in candidates}) > 1:
             raise ValueError("extend() got texts of different lengths; pass those of one length together")
-        steps = self.steps([one.text for one in candidates]).check()
+        steps = self._steps_of([one.text for one in candidates])
         left = steps.log_left()
         scores = -np.array([[one.cost] for one in candidates]) + steps.allowed.astype(np.float64)
+        if penalties:
+            take_off(scores, penalties, self.stops)
         found = sorted(ended(self, steps, scores) + grown(self, steps, scores, width))
+        if penalties:
+            length = candidates[0].text.length
+            found = [replace(one, cost=one.cost - penalties.get(added(one, length), 0.0)) for one in found]
         if not found:
             self._nothing = Dead(candidates[0].text, came_to_nothing(self, steps, left))
         return found
+
+    def _steps_of(self, texts: list[TextNode]) -> Steps:
+        if self._read is not None and set(texts) <= set(self._read.texts):
+            return self._read.part(texts)
+        self._read = None
+        return self.steps(texts).check()
 
     def draw(self, steps: Steps, sampling: Sampling) -> Candidate | Ending:
         """One more token after the first of these texts, or its end, drawn as method="masked" does; or how it fails.
@@ -90,6 +113,18 @@ class Tree(Branches):
 
     def nothing_found(self) -> Exception:
         return self._nothing or RowFailure("ValueError: the search found no answer")
+
+
+def added(candidate: Candidate, length: int) -> int:
+    """The token that it has beyond a text of this length, END where it has ended there."""
+    return candidate.text.token if candidate.text.length > length else END
+
+
+def take_off(scores: np.ndarray, penalties: Mapping[int, float], stops: Iterable[int]) -> None:
+    """Subtracts the penalties of tokens from all rows, in place; that of END from all stop ids."""
+    paid = {token: nats for token, nats in penalties.items() if 0 <= token < scores.shape[1]}
+    paid |= dict.fromkeys((stop for stop in stops if stop < scores.shape[1]), penalties.get(END, 0.0))
+    scores[:, list(paid)] -= np.array(list(paid.values()))
 
 
 def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Ending:

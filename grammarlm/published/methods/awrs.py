@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from grammarlm.decoding.methods.searches import check_whole_distribution
+from grammarlm.decoding.methods.searches.search import check_whole_distribution
 from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.branches import Branches

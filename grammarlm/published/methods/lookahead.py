@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer, check_number
-from grammarlm.decoding.methods.searches import search
+from grammarlm.decoding.methods.searches.search import search
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.steps import Dead, Steps
 from grammarlm.decoding.tree.tree import Tree, came_to_nothing, ended, grown

@@ -17,7 +17,7 @@ import numpy as np
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer, check_number
 from grammarlm.decoding.failures import RowFailure, answer_of
-from grammarlm.decoding.methods.searches import search
+from grammarlm.decoding.methods.searches.search import search
 from grammarlm.decoding.result import Population, Result
 from grammarlm.decoding.tree.steps import Dead
 from grammarlm.decoding.tree.tree import Tree

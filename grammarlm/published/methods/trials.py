@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
-from grammarlm.decoding.methods.searches import search
+from grammarlm.decoding.methods.searches.search import search
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.steps import Steps
 from grammarlm.decoding.tree.tree import Tree

@@ -11,7 +11,7 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling, draw, least_kept, uniform_of
 from grammarlm.kernels.reference import sampling as reference_sampling
-from tests.decoding.left_to_right import LEFT_TO_RIGHT
+from tests.decoding.left_to_right import LEFT_TO_RIGHT, needed
 from tests.rounding import LOG_P
 
 
@@ -221,7 +221,7 @@ def test_extreme_settings_in_every_method(method, penalty):
     for temperature in (0.0,) if method == "beam" else (0.0, 5e-324, 1e-38, 1.0, 1e300):
         out = gl.generate(
             lambda ids: torch.from_numpy(table)[ids], [3], vocab=vocab, regex="[abc]{6}", temperature=temperature,
-            repetition_penalty=penalty, seed=3, method=method,
+            repetition_penalty=penalty, seed=3, method=method, **needed(method),
         )  # fmt: skip
         assert (out.finish_reason, len(out.text), out.error) == ("stop", 6, None)
 

@@ -16,7 +16,7 @@ from grammarlm.decoding.request import prepare
 from grammarlm.decoding.settings import Settings
 from grammarlm.decoding.tree.branches import Branches
 from grammarlm.decoding.tree.text_node import TextNode
-from tests.decoding.left_to_right import LEFT_TO_RIGHT
+from tests.decoding.left_to_right import LEFT_TO_RIGHT, needed
 from tests.decoding.toy_language import LANGUAGES, LONGEST, STOP, next_token
 from tests.rounding import LOG_P
 
@@ -322,7 +322,7 @@ def test_what_cannot_be_done_is_said(arguments, message):
 def test_a_transformer_with_every_cache(model, tokenizer, method):
     """Several prompts of unequal length, a grammar and a predicate: the answers are those without a cache, and each is allowed."""
     options = {"tokenizer": tokenizer, "regex": "[a-z ]{3,9}", "where": lambda text: "th" not in text, "seed": 4}
-    options |= {} if method == "beam" else {"temperature": 1.0}
+    options |= needed(method) | ({} if method == "beam" else {"temperature": 1.0})
     answers = {}
     for cache in ("dynamic", "static", "off") if static_caches_are_right() else ("dynamic", "off"):
         found = gl.generate(model, ["the cat", "a"], method=method, max_tokens=8, cache=cache, **options)

@@ -14,15 +14,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
 from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.request import Request
-from grammarlm.decoding.result import COMPLETE, Result
+from grammarlm.decoding.result import Result
 from grammarlm.errors import shorten
 
-from .masked import masked
-
-ROWS = 32  # about so many texts a batch: whole prompts with all their candidates
+from .candidates import drawn, is_complete
 
 
 def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], float] | None = None) -> list[Result]:
@@ -30,17 +27,9 @@ def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], 
 
     score   a function of a Result; the larger the better
     """
-    check_integer("candidates", candidates, 1, MOST_ANSWERS)
-    if request.n > candidates:
-        raise ValueError(f"n={request.n} with candidates={candidates}; the n best of at least so many are taken")
-    specs = [replace(spec, settings=spec.settings.warm()) for spec in request.specs]
-    drawn: list[Result] = []
-    for batch in replace(request, n=candidates, specs=specs).batches(max(1, ROWS // candidates)):
-        drawn += masked(batch)
     results: list[Result] = []
-    for first in range(0, len(drawn), candidates):
-        scored = [with_score(one, score) for one in drawn[first : first + candidates]]
-        results += sorted(scored, key=merit, reverse=True)[: request.n]
+    for each in drawn(request, candidates):
+        results += sorted((with_score(one, score) for one in each), key=merit, reverse=True)[: request.n]
     return results
 
 
@@ -65,6 +54,5 @@ def number(score: Any) -> float:
 
 
 def merit(result: Result) -> tuple[bool, float]:
-    """Sort key: complete answers first. (Under a schema None is a value, too: that of "null".)"""
-    has_value = result.value is not None or result.text.strip() == "null"
-    return has_value and result.finish_reason in COMPLETE, -math.inf if result.score is None else result.score
+    """Sort key: complete answers first."""
+    return is_complete(result), -math.inf if result.score is None else result.score

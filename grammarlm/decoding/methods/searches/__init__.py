@@ -1,0 +1,1 @@
+"""Searches: methods that follow several texts of one prompt at once in a tree (search.py)."""
