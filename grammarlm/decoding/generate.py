@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.blends.blend import Blended
@@ -40,7 +40,7 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     model        a transformers model that generates (causal or encoder-decoder), or any callable from ids [B, T] to logits [B, T,
                  V]; one call is one forward
     prompt       a text, encoded with the special tokens that the tokenizer usually adds; a list of ids, taken as they are; or a
-                 conversation, a list of messages {"role": ..., "content": ...}, written by the tokenizer's chat template (see below).
+                 conversation, a list of messages {"role": ..., "content": ...}, which the tokenizer's chat template writes.
                  Or a list of such prompts (of none: no answers), which share their forwards: at most `batch_size` texts at a
                  time; where answers end the next prompts take their places
     tokenizer    encodes the prompt and defines what the ids mean; default: the one stored where the model was loaded from
@@ -69,13 +69,13 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
 
     **Conversations**: a last message of the assistant is gone on with; `out.message` is the next one of the conversation
 
-    tools        functions, pydantic models, dataclasses or OpenAI's dictionaries. The template shows them to the model, and the answer
-                 is a turn (gl.Tools): a text, calls, or both as far as the template writes both; under a description above it
+    tools        functions, pydantic models, dataclasses or OpenAI's dictionaries. The template shows them to the model, and the
+                 answer is a turn (gl.Tools): a text, calls, or both as far as the template writes both; a description above instead of a text
                  or calls. `out.calls` has the calls; `call()` runs a function
     tool_choice  "auto", "required", "none", the name of the one tool to call, or OpenAI's dictionary
     parallel     False: at most one call
-    reasoning    True: a thought before the answer; a number: of at most so many tokens; False: none; the template is told. None: only
-                 where the prompt has begun one. `out.reasoning` has it
+    reasoning    True: a thought before the answer; a number: of at most so many tokens; False: none; the template is told. None:
+                 only where the prompt has begun one. `out.reasoning` has it
     tool_format  how the model writes calls and thoughts: a gl.ToolFormat or its name. None: learned from the chat template
     chat_template, chat_template_kwargs    another template; further values for it
 
@@ -91,8 +91,8 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     **Length**
 
     max_tokens   of the answer, its stop id not counted
-    stop         a text, or several: the answer ends before the first of them that is complete, where its grammar may end there. It is
-                 no part of the answer; `out.stopped_by` says which it was
+    stop         a text, or several: the answer ends before the first of them that is complete, where its grammar may end there. It
+                 is no part of the answer; `out.stopped_by` says which it was
     close        True: an answer with a grammar is always finished within max_tokens (finish_reason "closed" where that changed it);
                  ValueError where the grammar may need more
     heal         True: token healing: tokens at the end of the prompt are removed and generated again, so that a word may go on
@@ -119,8 +119,8 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
 
     **What a schema cannot say**
 
-    check        a function of the value; where it returns False or raises, the answer fails, as it does where a validator of its type
-                 refuses. After the last try it has no value: finish_reason "unsatisfied", `out.error`
+    check        a function of the value; where it returns False or raises, the answer fails, as it does where a validator of its
+                 type refuses. After the last try it has no value: finish_reason "unsatisfied", `out.error`
     retries      how often an answer that fails is asked for again, by itself, with another seed (and temperature 1 where it would
                  be the same answer otherwise); `out.tries`
     feedback     True: in a conversation the next try gets the failed answer and the reason as messages
@@ -142,12 +142,14 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
             specs = [with_seed(*each) for each in zip(tries.specs, prompts, seeds, strict=True)]
             return answers(replace(tries, specs=specs), following, find, options)
 
-        prompts = list(prompt) if request.is_list else [prompt]
+        prompts = cast(list[Prompt], list(prompt) if request.is_list else [prompt])
         results = asked.checked.settled(results, prompts, asked.sampling.seed or 0, again)
     return results if request.is_list or request.n > 1 else results[0]
 
 
-def answers(request: Request, asked: Settings, find: Callable[..., list[Result]], options: dict[str, Any]) -> list[Result]:
+def answers(
+    request: Request, asked: Settings, find: Callable[..., list[Result]], options: dict[str, Any]
+) -> list[Result]:
     """n to each prompt."""
     if asked.method != "diffusion":  # its canvas knows exactly whether max_tokens are enough
         request.check_budgets()

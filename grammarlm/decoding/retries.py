@@ -1,8 +1,8 @@
 """check= and retries=: answers that fail are asked for again, each by itself.
 
-An answer fails where its check says False or raises, where a validator of its type refuses its value or a call's arguments, or where
-it is not complete. The next try has another seed; in a conversation it is told why the last one failed (feedback). Which other answers
-of the batch fail makes no difference to it.
+An answer fails where its check says False or raises, where a validator of its type refuses its value or a call's arguments, or
+where it is not complete. The next try has another seed; in a conversation it is told why the last one failed (feedback). Which
+other answers of the batch fail makes no difference to it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from grammarlm.errors import shorten
 
 from .argument_types import Prompt
-from .arguments import MOST_ANSWERS, check_choice, check_function, check_integer
+from .arguments import check_choice, check_function, check_integer
 from .chat.messages import is_conversation
 from .failures import message_of
 from .logits.sampling import LARGEST_SEED
@@ -58,8 +58,8 @@ class Checked:
         return None
 
     def settled(self, results: list[Result], prompts: Sequence[Prompt], seed: int, again: Again) -> list[Result]:
-        """The answers after all tries. `again`: one answer each to these prompts, which come from those with these numbers, with these
-        seeds."""
+        """The answers after all tries. `again`: one answer each to these prompts, which come from those with these numbers, with
+        these seeds."""
         n = len(results) // max(1, len(prompts))
         asked = {at: prompts[at // n] for at in range(len(results))}
         why = {at: said for at, out in enumerate(results) if (said := self.failure(out)) is not None}
@@ -86,7 +86,9 @@ class Checked:
         if not self.feedback or not is_conversation(prompt):
             return prompt
         told = f"This answer is refused: {why}. Answer again."
-        told_calls = [{"role": "tool", "tool_call_id": call.id, "name": call.name, "content": told} for call in out.calls]
+        told_calls = [
+            {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": told} for call in out.calls
+        ]
         return [*prompt, out.message, *(told_calls or [{"role": "user", "content": told}])]
 
 

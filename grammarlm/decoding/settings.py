@@ -30,13 +30,14 @@ from .answers.turns import tools_of
 from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
 from .arguments import MOST_ANSWERS, check_choice, check_integer, per_prompt
 from .chat.conversation import ChatSettings
-from .loop.stops import Stops
 from .predicate import Predicate
 from .result import Result
 from .retries import Checked
+from .stops import Stops
 
 FORCED = ("score", "off")
-WITH_DRAFTS = WITH_STOPS = ("masked", "best_of")
+WITH_DRAFTS = ("masked", "best_of")
+WITHOUT_STOPS = ("awrs", "smc", "beam", "lookahead", "trials", "diffusion")  # what they look ahead for are whole texts
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -100,8 +101,8 @@ class Settings:
         if self.limits is not None and not isinstance(self.limits, Limits):
             raise TypeError(f"limits is {type(self.limits).__name__}; it takes a gl.Limits, e.g. gl.Limits(max_ms=500)")
         object.__setattr__(self, "stops", Stops.of(self.stop))
-        if self.stops is not None and isinstance(self.method, str) and self.method not in WITH_STOPS:
-            raise ValueError(f"method={self.method!r} takes no stop; {' and '.join(map(repr, WITH_STOPS))} do")
+        if self.stops is not None and isinstance(self.method, str) and self.method in WITHOUT_STOPS:
+            raise ValueError(f"method={self.method!r} takes no stop=: it chooses among whole texts")
         check_integer("max_tokens", self.max_tokens, 1)
         check_integer("n", self.n, 1, MOST_ANSWERS)
         check_choice("close", self.close, (True, False))

@@ -60,7 +60,9 @@ def stream(model: Model, prompt: Prompts, **settings: Any) -> Iterator[Event]:
     begin = find.start if isinstance(find, Blended) else start
     asked, options = settings_of("stream", settings, find)
     if asked.checked.is_asked:
-        raise ValueError("stream() takes no check= and no retries=: what it has told cannot be taken back; use generate()")
+        raise ValueError(
+            "stream() takes no check= and no retries=: what it has told cannot be taken back; use generate()"
+        )
     request = prepare(model, prompt, asked)
     batches = request.batches(asked.at_once)
     first = next(batches, None)

@@ -28,7 +28,8 @@ def is_even(text: str) -> bool:
 def test_each_answer_is_tried_until_it_holds() -> None:
     plain = ask(PROMPTS)
     outs = ask(PROMPTS, check=is_even, retries=20)
-    assert all(is_even(out.value) for out in outs) and {out.tries for out in outs} > {1}
+    assert all(is_even(out.value) for out in outs)
+    assert {out.tries for out in outs} > {1}
     for before, out in zip(plain, outs, strict=True):
         assert (out.tries == 1) == is_even(before.value)
         if out.tries == 1:  # others of its batch were tried again
@@ -39,9 +40,14 @@ def test_what_the_others_do_makes_no_difference() -> None:
     outs = ask(PROMPTS, check=is_even, retries=20)
     for prompt, out in zip(PROMPTS, outs, strict=True):
         alone = ask([prompt], check=is_even, retries=20)[0]
-        assert (alone.tokens, alone.tries, alone.logprobs) == (out.tokens, out.tries, pytest.approx(out.logprobs, abs=1e-5))
+        assert (alone.tokens, alone.tries, alone.logprobs) == (
+            out.tokens,
+            out.tries,
+            pytest.approx(out.logprobs, abs=1e-5),
+        )
     several = ask([65], check=is_even, retries=20, n=4)
-    assert len({out.text for out in several}) > 1 and all(is_even(out.value) for out in several)
+    assert len({out.text for out in several}) > 1
+    assert all(is_even(out.value) for out in several)
 
 
 def test_the_last_failure_has_no_value() -> None:
@@ -53,7 +59,8 @@ def test_the_last_failure_has_no_value() -> None:
 
     out = ask([65], check=refuse, retries=2)
     assert (out.finish_reason, out.value, out.error, out.tries) == ("unsatisfied", None, "RuntimeError: never", 3)
-    assert len(set(asked)) == len(asked) == 3 and out.text == asked[-1]
+    assert len(set(asked)) == len(asked) == 3
+    assert out.text == asked[-1]
     out = ask([65], check=lambda value: False)
     assert (out.finish_reason, out.error, out.tries) == ("unsatisfied", "check= refuses the value", 1)
     assert ask([65], check=lambda value: None, retries=2).tries == 1
@@ -62,7 +69,8 @@ def test_the_last_failure_has_no_value() -> None:
 def test_greedy_answers_are_tried_again_with_a_temperature() -> None:
     first = ask([65], temperature=0.0)
     out = ask([65], temperature=0.0, check=lambda text: text != first.text, retries=9)
-    assert out.text != first.text and out.tries > 1
+    assert out.text != first.text
+    assert out.tries > 1
     assert out.text == ask([65], temperature=0.0, check=lambda text: text != first.text, retries=9).text
 
 
@@ -76,7 +84,8 @@ def test_validators_of_types_and_each_prompt_its_own_grammar() -> None:
                 raise ValueError("too large")
 
     outs = ask(PROMPTS[:3], grammar=None, schema=[Small, None, Small], retries=40, max_tokens=12, close=True)
-    assert outs[1].tries == 1 and isinstance(outs[1].value, (str, bytes))
+    assert outs[1].tries == 1
+    assert isinstance(outs[1].value, (str, bytes))
     assert all(isinstance(outs[at].value, Small) and outs[at].value.n <= 4 for at in (0, 2))
 
 
@@ -89,7 +98,9 @@ def test_failing_models_are_not_asked_again() -> None:
         return torch.full((*ids.shape, VOCAB.size), torch.nan)
 
     out = gl.generate(broken, [65], vocab=VOCAB, grammar=DIGITS, retries=5)
-    assert out.finish_reason == "error" and calls == 1 and out.tries == 1
+    assert out.finish_reason == "error"
+    assert calls == 1
+    assert out.tries == 1
 
 
 @needs_jinja2
@@ -115,12 +126,14 @@ def test_conversations_are_told_why() -> None:
         first = gl.generate(model, talk, choices=["5", "6"]).text
         told = f"45 + 3\n{first}\nThis answer is refused: ValueError: {first} is wrong. Answer again.\n"
         assert prompts[-1] == (told if feedback else "45 + 3\n")
-        assert out.tries == 2 and out.finish_reason == "unsatisfied"
+        assert out.tries == 2
+        assert out.finish_reason == "unsatisfied"
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"retries": -1}, "retries=-1; it takes an integer from 0 to 1024"), ({"retries": True}, "retries is True"), ({"check": 3}, "check is 3; it takes a function"),
+    [({"retries": -1}, "retries=-1; it takes an integer from 0 to 1024"), ({"retries": True}, "retries is True"),
+     ({"check": 3}, "check is 3; it takes a function"),
      ({"feedback": 2}, "feedback=2; it takes True or False")],
 )  # fmt: skip
 def test_bad_input(options: dict[str, Any], said: str) -> None:

@@ -47,7 +47,9 @@ class AnswerFormat:
     read: Read | None = None
     find: FindItem | None = None
     constraint: Constraint | None = None  # if the caller has compiled the grammar
-    inner: AnswerFormat | None = None  # of what comes instead of calls, where the grammar is a turn with tools or reasoning
+    inner: AnswerFormat | None = (
+        None  # of what comes instead of calls, where the grammar is a turn with tools or reasoning
+    )
 
     def value(self, text: str | bytes, tokens: list[int]) -> tuple[Any, str | None]:
         """The value of a complete text; None and the reason where reading it fails."""

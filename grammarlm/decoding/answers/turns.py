@@ -26,9 +26,7 @@ def tools_of(grammar: Grammar | None) -> Tools | None:
     return grammar if isinstance(grammar, Tools) else None
 
 
-def turn_of(
-    tools: Tools, vocab: Vocabulary, tokens: Sequence[int], pieces: Sequence[bytes], is_complete: bool
-) -> Turn:
+def turn_of(tools: Tools, vocab: Vocabulary, tokens: Sequence[int], pieces: Sequence[bytes], is_complete: bool) -> Turn:
     """The turn that an answer is; of one that was cut its text and the calls that are complete. ValueError where it is none."""
     specials, texts = specials_of(vocab), list(texts_of(vocab, tokens, pieces))
     if is_complete:

@@ -46,7 +46,9 @@ class ChatSettings:
         """ValueError for what is of conversations only."""
         for name, default in vars(ChatSettings()).items():
             if getattr(self, name) != default:
-                instead = "; for a prompt that is a text: grammar=gl.Tools(...)" if name != "chat_template_kwargs" else ""
+                instead = (
+                    "; for a prompt that is a text: grammar=gl.Tools(...)" if name != "chat_template_kwargs" else ""
+                )
                 raise ValueError(
                     f'{name}= is for conversations, and the prompt is none; pass messages, [{{"role": "user", "content": ...}}]'
                     f"{instead}"
@@ -117,7 +119,9 @@ class Chat:
     def _turn(self, form: AnswerFormat, text: str) -> AnswerFormat:
         given = self.settings
         if form.find is not None:
-            raise ValueError("items= is a list of ids, not a turn of an assistant: leave tools= and reasoning= out, or give texts")
+            raise ValueError(
+                "items= is a list of ids, not a turn of an assistant: leave tools= and reasoning= out, or give texts"
+            )
         if form.constraint is not None:
             raise ValueError(
                 "grammar= is compiled, and in a turn with tools or reasoning it is a part: pass the grammar itself"

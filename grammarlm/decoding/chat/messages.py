@@ -9,6 +9,7 @@ objects: templates are written for one of the two, which `as_text` says.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
@@ -29,7 +30,7 @@ def read_messages(messages: Sequence[Any], template: str, name: str = "the promp
     read = [_message(one, template, f"message {at} of {name}") for at, one in enumerate(messages)]
     if read[-1]["role"] == "assistant" and read[-1].get("tool_calls"):
         raise ValueError(
-            f'{name} ends with calls of tools; append their results, a message {{"role": "tool", ...}} for each, before the next turn'
+            f'{name} ends with calls of tools; append the result of each, a message {{"role": "tool", ...}}, before the next turn'
         )
     return read
 
@@ -69,7 +70,9 @@ def _content(content: Any, where: str) -> str | None:
     if content is None or isinstance(content, str):
         return content
     if not isinstance(content, (list, tuple)):
-        raise TypeError(f"{where}: content is {type(content).__name__}; it takes a text, or a list of parts that are texts")
+        raise TypeError(
+            f"{where}: content is {type(content).__name__}; it takes a text, or a list of parts that are texts"
+        )
     texts = []
     for part in content:
         text = part.get("text") if isinstance(part, Mapping) and part.get("type", "text") == "text" else None
@@ -89,10 +92,8 @@ def _call(call: Mapping[str, Any], as_text: bool) -> dict[str, Any]:
     if as_text and not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
     elif not as_text and isinstance(arguments, str):
-        try:
+        with contextlib.suppress(ValueError):
             arguments = json.loads(arguments or "{}")
-        except ValueError:
-            pass
     return {**call, "function": {**function, "arguments": arguments}} if "function" in call else {
         "type": "function", "function": {**function, "arguments": arguments}
     }  # fmt: skip

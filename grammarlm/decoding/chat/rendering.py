@@ -1,4 +1,4 @@
-"""A conversation rendered by the chat template of a transformers tokenizer, and the token with which the template ends an answer."""
+"""A conversation as the chat template of a transformers tokenizer writes it, and the token with which that ends an answer."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def template_of(tokenizer: Any, given: str | None, has_tools: bool) -> str:
     return found
 
 
-def render(tokenizer: Any, template: str, messages: list[dict[str, Any]], name: str = "the prompt", **given: Any) -> str:
-    """The text of the prompt; a last message of the assistant is left open, to be gone on with. `given`: tools, and further values."""
+def render(
+    tokenizer: Any, template: str, messages: list[dict[str, Any]], name: str = "the prompt", **given: Any
+) -> str:
+    """The text of the prompt; a last message of the assistant is left open. `given`: tools, and further values."""
     goes_on = messages[-1]["role"] == "assistant"
     try:
         text: str = tokenizer.apply_chat_template(
@@ -42,7 +44,9 @@ def render(tokenizer: Any, template: str, messages: list[dict[str, Any]], name: 
     except ImportError as error:
         raise MissingPackage(f"chat templates are read by jinja2: pip install -U jinja2 ({error})") from None
     except Exception as error:  # whatever a template does wrong, or refuses
-        raise ValueError(shorten(f"{name}: the chat template refuses the conversation: {type(error).__name__}: {error}")) from None
+        raise ValueError(
+            shorten(f"{name}: the chat template refuses the conversation: {type(error).__name__}: {error}")
+        ) from None
     return text
 
 
@@ -66,11 +70,16 @@ def end_id(tokenizer: Any, template: str) -> int | None:
 def first_special(tokenizer: Any, text: str) -> int | None:
     """The special token that a text begins with: the longest."""
     known = {tokenizer.convert_tokens_to_ids(token): token for token in _special_tokens(tokenizer)}
-    found = [(len(token), id) for id, token in known.items() if isinstance(id, int) and token and text.startswith(token)]
+    found = [
+        (len(token), id) for id, token in known.items() if isinstance(id, int) and token and text.startswith(token)
+    ]
     return max(found)[1] if found else None
 
 
 def _special_tokens(tokenizer: Any) -> Sequence[str]:
     """Names of all special tokens, those that have no role among them."""
     added = getattr(tokenizer, "added_tokens_decoder", {}).values()
-    return [*getattr(tokenizer, "all_special_tokens", ()), *(str(token) for token in added if getattr(token, "special", False))]
+    return [
+        *getattr(tokenizer, "all_special_tokens", ()),
+        *(str(token) for token in added if getattr(token, "special", False)),
+    ]

@@ -28,9 +28,9 @@ from grammarlm.decoding.logits.sampling import draw, log_probability
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.result import COMPLETE, Result, Stats
 from grammarlm.decoding.settings import AnswerSpec
+from grammarlm.decoding.stops import Stops
 
 from .row_grammar import RowGrammar
-from .stops import Stops
 from .unread import Unread
 
 HEALING = 1 << 62  # offset of `position` while the prompt's end is healed
@@ -292,9 +292,15 @@ class Row:
         for _, start, text in stops.found(self.data, begin, ends[-1]):
             kept = bisect_left(ends, start) + 1 if start else 0  # tokens with bytes before it
             cut = ends[kept - 1] - start if kept else 0
-            pieces = [*self.pieces[: kept - 1], self.pieces[kept - 1][: len(self.pieces[kept - 1]) - cut]] if kept else []
+            pieces = (
+                [*self.pieces[: kept - 1], self.pieces[kept - 1][: len(self.pieces[kept - 1]) - cut]] if kept else []
+            )
             if self.grammar.accepts(self.tokens, pieces):
-                self.stopped_by, self.finish_reason, self._pieces_before_stop = text, self.grammar.reason_to_stop, pieces
+                self.stopped_by, self.finish_reason, self._pieces_before_stop = (
+                    text,
+                    self.grammar.reason_to_stop,
+                    pieces,
+                )
                 self.held = len(ends) - bisect_right(ends, start)
                 self.unscored.clear()
                 return

@@ -86,10 +86,17 @@ class RowGrammar:
         if self._spec.constraint is None:
             return True
         matcher = self._spec.constraint.matcher()
-        return matcher.is_accepting if not pieces else all(
-            matcher.advance(token) if piece == self._spec.bytes_of(token) or not piece else matcher.advance_bytes(piece)
-            for token, piece in zip(tokens, pieces, strict=False)
-        ) and matcher.is_accepting
+        return (
+            matcher.is_accepting
+            if not pieces
+            else all(
+                matcher.advance(token)
+                if piece == self._spec.bytes_of(token) or not piece
+                else matcher.advance_bytes(piece)
+                for token, piece in zip(tokens, pieces, strict=False)
+            )
+            and matcher.is_accepting
+        )
 
     def _matcher_after(self, piece: bytes) -> Matcher | None:
         assert self._spec.constraint is not None

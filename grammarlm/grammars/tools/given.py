@@ -79,7 +79,11 @@ def _of_dictionary(tool: Mapping[str, Any], options: dict[str, Any]) -> Tool:
 def described(tool: Any) -> dict[str, Any]:
     """A tool as OpenAI's dictionary, which chat templates show to the model."""
     if isinstance(tool, Mapping):
-        return dict(tool) if "function" in tool else {"type": "function", "function": {k: tool[k] for k in tool if k != "type"}}
+        return (
+            dict(tool)
+            if "function" in tool
+            else {"type": "function", "function": {k: tool[k] for k in tool if k != "type"}}
+        )
     made = tool_of(tool)
     function = {"name": made.name, "description": inspect.getdoc(tool) or "", "parameters": made.schema.document()}
     return {"type": "function", "function": function}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 def view_of_quotes(automaton: Automaton) -> View:
     """A vocabulary that lacks some of the document's bytes has left it to the regular machine."""
-    return RegularView(automaton) if isinstance(automaton.program, RegularProgram) else SubstringView(automaton)
+    if isinstance(automaton.program, RegularProgram):
+        return cast(View, RegularView(automaton))
+    return SubstringView(automaton)
 
 
 class SubstringView:

@@ -103,19 +103,26 @@ def prompt_ids(model_width: int, messages: Any, **options: Any) -> list[int]:
 
 
 def test_the_embedded_model_talks_and_calls() -> None:
-    model, tokenizer = gl.load_tiny()
-    messages: list[Any] = [{"role": "user", "content": "At 20, Permi Vaanbert moved to Vinronen to work as a carpenter."}]
+    model, _tokenizer = gl.load_tiny()
+    messages: list[Any] = [
+        {"role": "user", "content": "At 20, Permi Vaanbert moved to Vinronen to work as a carpenter."}
+    ]
     out = gl.generate(model, messages, schema={"type": "object"})
-    assert out.value["age"] == 20 and out.message == {"role": "assistant", "content": out.text}
+    assert out.value["age"] == 20
+    assert out.message == {"role": "assistant", "content": out.text}
     messages += [out.message, {"role": "user", "content": "The same, but the age is 31."}]
     assert gl.generate(model, messages, schema={"type": "object"}).value == out.value | {"age": 31}
 
     out = gl.generate(model, [ASKED], tools=[set_timer, get_weather])
-    assert [(call.name, call.arguments, call.call()) for call in out.calls] == [("set_timer", {"minutes": 15}, "rings in 15")]
+    assert [(call.name, call.arguments, call.call()) for call in out.calls] == [
+        ("set_timer", {"minutes": 15}, "rings in 15")
+    ]
     events = list(gl.stream(model, [ASKED], tools=[set_timer, get_weather]))
     assert [event.value for event in events if event.kind == "call"] == list(out.calls)
     assert "".join(event.text for event in events if event.kind == "text") == out.text == events[-1].result.text
-    several = gl.generate(model, [[ASKED], [ASKED, out.message, {"role": "user", "content": "Count 20 minutes."}]], tools=[set_timer])
+    several = gl.generate(
+        model, [[ASKED], [ASKED, out.message, {"role": "user", "content": "Count 20 minutes."}]], tools=[set_timer]
+    )
     assert [one.calls[0].arguments["minutes"] for one in several] == [15, 20]
     assert gl.Generator(model, tools=[set_timer])([ASKED]).calls == out.calls
 
@@ -139,13 +146,16 @@ def test_ten_turns_of_calls_and_results() -> None:
         out = ask(model, messages, tools=[set_timer])
         written += f"<|im_start|>user\nAsk {turn}<|im_end|>\n<|im_start|>assistant\n"
         assert tokenizer.decode(model.prompts[-1]) == written
-        assert out.finish_reason == "stop" and out.content == f"Turn {turn}." and out.text == texts[2 * turn]
+        assert out.finish_reason == "stop"
+        assert out.content == f"Turn {turn}."
+        assert out.text == texts[2 * turn]
         (call,) = out.calls
         messages += [out.message, {"role": "tool", "tool_call_id": call.id, "content": call.call()}]
         written += f"{texts[2 * turn]}<|im_end|>\n<|im_start|>tool\nrings in {turn}<|im_end|>\n<|im_start|>assistant\n"
         out = ask(model, messages, tools=[set_timer])
         assert tokenizer.decode(model.prompts[-1]) == written
-        assert out.text == out.content == texts[2 * turn + 1] and not out.calls
+        assert out.text == out.content == texts[2 * turn + 1]
+        assert not out.calls
         messages.append(out.message)
         written += f"{out.text}<|im_end|>\n"
 
@@ -153,22 +163,32 @@ def test_ten_turns_of_calls_and_results() -> None:
 def test_reasoning_is_told_to_the_template_and_read() -> None:
     tokenizer = hermes_tokenizer()
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
-    schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"], "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"age": {"type": "integer"}},
+        "required": ["age"],
+        "additionalProperties": False,
+    }
     model = Scripted(tokenizer, ['<think>\nHm.\n</think>\n\n{"age": 36}', '{"age": 36}'], end)
     out = ask(model, [ASKED], reasoning=True, schema=schema)
     assert (out.reasoning, out.value, out.content) == ("Hm.", {"age": 36}, '{"age": 36}')
     assert tokenizer.decode(model.prompts[-1]).endswith("assistant\n")
     out = ask(model, [ASKED], reasoning=False, schema=schema)
     assert tokenizer.decode(model.prompts[-1]).endswith("assistant\n<think>\n\n</think>\n\n")
-    assert out.reasoning is None and out.value == {"age": 36}
+    assert out.reasoning is None
+    assert out.value == {"age": 36}
     model = Scripted(tokenizer, ["<think>\n" + "so " * 50], end)
     out = ask(model, [ASKED], reasoning=9, schema=schema, max_tokens=40)
-    assert out.finish_reason == "closed" and set(out.value) == {"age"} and out.reasoning.startswith("so so")
+    assert out.finish_reason == "closed"
+    assert set(out.value) == {"age"}
+    assert out.reasoning.startswith("so so")
 
 
 def test_a_thought_that_the_prompt_has_begun_is_ended_before_the_answer() -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(EMBEDDED)
-    opened = HERMES.replace("<|im_start|>assistant\n{% if enable_thinking", "<|im_start|>assistant\n<think>\n{% if enable_thinking")
+    opened = HERMES.replace(
+        "<|im_start|>assistant\n{% if enable_thinking", "<|im_start|>assistant\n<think>\n{% if enable_thinking"
+    )
     model = Scripted(tokenizer, ["Six.\n</think>\n\n6"], tokenizer.eos_token_id)
     out = ask(model, [ASKED], choices=[5, 6], chat_template=opened)
     assert (out.reasoning, out.value) == ("Six.", 6)
@@ -194,11 +214,16 @@ def test_arguments_of_calls_may_be_json_text() -> None:
     """As OpenAI's clients have them; the template wants objects."""
     tokenizer = hermes_tokenizer()
     call = {"id": "c", "type": "function", "function": {"name": "set_timer", "arguments": '{"minutes": 5}'}}
-    result = {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "it "}, {"type": "text", "text": "rings"}]}
+    result = {
+        "role": "tool",
+        "tool_call_id": "c",
+        "content": [{"type": "text", "text": "it "}, {"type": "text", "text": "rings"}],
+    }
     model = Scripted(tokenizer, ["Fine."], tokenizer.eos_token_id)
     ask(model, [ASKED, {"role": "assistant", "content": None, "tool_calls": [call]}, result], tools=[set_timer])
     text = tokenizer.decode(model.prompts[-1])
-    assert '"arguments": {"minutes": 5}}' in text and "tool\nit rings<|im_end|>" in text
+    assert '"arguments": {"minutes": 5}}' in text
+    assert "tool\nit rings<|im_end|>" in text
 
 
 def templates() -> list[Any]:
@@ -213,7 +238,10 @@ def test_ids_are_those_of_apply_chat_template(path: Any) -> None:
     template = path.read_text()
     begun = [{"role": "user", "content": "Say: é, <b>."}]
     talk = [*begun, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "And?"}]
-    dictionary = {"type": "function", "function": {"name": "look", "description": "d", "parameters": {"type": "object", "properties": {}}}}
+    dictionary = {
+        "type": "function",
+        "function": {"name": "look", "description": "d", "parameters": {"type": "object", "properties": {}}},
+    }
     rendered = 0
     for messages in (begun, talk, [*talk, {"role": "assistant", "content": "So"}]):
         for thinks in (None, True, False):
@@ -233,7 +261,9 @@ def test_ids_are_those_of_apply_chat_template(path: Any) -> None:
                 else:
                     try:
                         found = prompt_ids(len(tokenizer), messages, tools=tools, tool_choice="none", **options)
-                    except gl.GrammarError:  # a format that cannot be learned is refused by name: test_tools_templates.py
+                    except (
+                        gl.GrammarError
+                    ):  # a format that cannot be learned is refused by name: test_tools_templates.py
                         continue
                     assert found == expected
                 rendered += 1
@@ -258,7 +288,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([ASKED, "and?"], {}, "message 1 of the prompt is str: 'and?'; a message is"),
     ([[ASKED], [{"role": "user", "content": 3}]], {}, "message 0 of prompt 1 of the list: content is int"),
     ([{"role": "user", "content": [{"type": "image_url"}]}], {}, "has a part of type 'image_url'; only parts of text"),
-    ([ASKED, {"role": "assistant", "content": "", "tool_calls": [{"function": {}}]}], {}, "tool_calls is [{'function': {}}]; it takes"),
+    ([ASKED, {"role": "assistant", "content": "", "tool_calls": [{"function": {}}]}], {}, "tool_calls is [{'function': {}}]; it"),
     ([ASKED, {"role": "assistant", "tool_calls": [{"name": "f", "arguments": {}}]}], {}, "ends with calls of tools; append"),
     ([ASKED], {"heal": True}, "heal=True is for prompts that are texts"),
     ("x", {"tools": [set_timer]}, "tools= is for conversations, and the prompt is none; pass messages"),
@@ -267,7 +297,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([ASKED], {"tools": [set_timer], "items": [[1, 2]]}, "items= is a list of ids, not a turn"),
     ([ASKED], {"tools": [set_timer], "tool_choice": "set_timmer"}, "calls names the tool 'set_timmer'; there are set_timer"),
     ([ASKED], {"tools": [set_timer], "tool_format": "hermess"}, "hermes"),
-    ([ASKED], {"chat_template": "{{ raise_exception('alternate the roles') }}"}, "refuses the conversation: TemplateError: alternate"),
+    ([ASKED], {"chat_template": "{{ raise_exception('alternate the roles') }}"}, "conversation: TemplateError: alternate"),
     ([ASKED], {"chat_template": 3}, "chat_template is int; it takes the text of a template"),
 ]  # fmt: skip
 
@@ -277,13 +307,16 @@ def test_bad_input_is_named(prompt: Any, options: dict[str, Any], said: str) -> 
     model, _ = gl.load_tiny()
     with pytest.raises((TypeError, ValueError)) as raised:
         gl.generate(model, prompt, **options)
-    assert said in str(raised.value) and len(str(raised.value)) <= 500
+    assert said in str(raised.value)
+    assert len(str(raised.value)) <= 500
 
 
 def test_tokenizers_without_a_template() -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(EMBEDDED)
     tokenizer.chat_template = None
-    with pytest.raises(ValueError, match="has no chat template, which says how messages are written; pass chat_template="):
+    with pytest.raises(
+        ValueError, match="has no chat template, which says how messages are written; pass chat_template="
+    ):
         prompt_ids(len(tokenizer), [ASKED], tokenizer=tokenizer)
     with pytest.raises(TypeError, match="and there is no tokenizer; pass tokenizer="):
         gl.generate(lambda ids: None, [ASKED], vocab=gl.Vocabulary([b"a", b"</s>"], stop_ids=[1]))

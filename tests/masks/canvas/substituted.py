@@ -68,12 +68,14 @@ def check_partial(
     asked = judged(case)
     for at in holes_of(partial):
         own, found = set(left[:, at].tolist()), ids_in(allowed.row(at))
-        assert own <= found and found & asked <= own, (partial, at)
+        assert own <= found, (partial, at)
+        assert found & asked <= own, (partial, at)
     if len(left) and not holes_of(partial) and complete is completions:
         for at in [at for at, token in enumerate(partial) if token not in case.stop_ids]:
             others = completions(case, [*begun, *partial[:at], -1, *partial[at + 1 :]])[:, len(begun) + at]
             own, found = set(others.tolist()), ids_in(allowed.row(at))
-            assert own <= found and found & asked <= own, (partial, at)
+            assert own <= found, (partial, at)
+            assert found & asked <= own, (partial, at)
     logits = rng.standard_normal((len(partial), case.width)).astype(np.float32)
     if not len(left):
         assert fails(canvas.fill, partial, logits)

@@ -236,7 +236,10 @@ def test_time_between_calls_does_not_count(
             allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocab.size])
             token = int(rng.choice(allowed))
             passed += 1000
-            assert matcher.fork().advance_bytes(vocab.token_bytes(token)) or token in (*vocab.stop_ids, *vocab.special_ids)
+            assert matcher.fork().advance_bytes(vocab.token_bytes(token)) or token in (
+                *vocab.stop_ids,
+                *vocab.special_ids,
+            )
             passed += 1000
             assert matcher.advance(token)
             if matcher.is_finished:

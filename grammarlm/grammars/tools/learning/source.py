@@ -42,7 +42,8 @@ class Source:
 
 
 def source_of(tokenizer: Any, template: str | None = None) -> Source:
-    """Of a tokenizer, or of another template with its tokens. TypeError where it is none of these; GrammarError where it has no chat template."""
+    """Of a tokenizer, or of another template with its tokens. TypeError where it is none of these; GrammarError where it has no
+    chat template."""
     if isinstance(tokenizer, str):
         return Source(tokenizer)
     if isinstance(getattr(tokenizer, "metadata", None), dict):

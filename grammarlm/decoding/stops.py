@@ -28,7 +28,9 @@ class Stops:
         listed = tuple(texts)
         for text in listed:
             if not isinstance(text, str):
-                raise TypeError(f"stop has {brief(text, 60)}; it takes texts. Token ids that end a text are those of vocab.stop_ids")
+                raise TypeError(
+                    f"stop has {brief(text, 60)}; it takes texts. Token ids that end a text are those of vocab.stop_ids"
+                )
             if not text:
                 raise ValueError("stop has an empty text, which every answer begins with; leave it out")
         return cls(listed) if listed else None
