@@ -70,8 +70,8 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     **Conversations**: a last message of the assistant is gone on with; `out.message` is the next one of the conversation
 
     tools        functions, pydantic models, dataclasses or OpenAI's dictionaries. The template shows them to the model, and the
-                 answer is a turn (gl.Tools): a text, calls, or both as far as the template writes both; a description above instead of a text
-                 or calls. `out.calls` has the calls; `call()` runs a function
+                 answer is a turn (gl.Tools): a text, calls, or both as far as the template writes both. What a description above
+                 describes may come instead of calls. `out.calls` has the calls; `call()` runs a function
     tool_choice  "auto", "required", "none", the name of the one tool to call, or OpenAI's dictionary
     parallel     False: at most one call
     reasoning    True: a thought before the answer; a number: of at most so many tokens; False: none; the template is told. None:

@@ -29,7 +29,7 @@ def view_of_quotes(automaton: Automaton) -> View:
     """A vocabulary that lacks some of the document's bytes has left it to the regular machine."""
     if isinstance(automaton.program, RegularProgram):
         return cast(View, RegularView(automaton))
-    return SubstringView(automaton)
+    return cast(View, SubstringView(automaton))
 
 
 class SubstringView:
