@@ -111,3 +111,5 @@ def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", out: Path) -> None:
         "model_max_length": CONTEXT,
     }
     (out / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    template = "chat_template.jinja"  # written by hand: conversations as lines, as the training texts have them
+    (out / template).write_text((FOLDER / template).read_text(encoding="utf-8"), encoding="utf-8")

@@ -76,7 +76,7 @@ def test_all_rows_arrive_masked(options):
         {"where": lambda text: "ba" not in text, **DRAWN},
         {"repetition_penalty": 1.4, "top_k": 2, **DRAWN},
     ],
-    ids=str,
+    ids=lambda options: " ".join(options) or "plain",
 )
 @pytest.mark.parametrize("others", [(), (OTHER,)], ids=len)
 def test_a_neutral_one_is_masked(others, options):
