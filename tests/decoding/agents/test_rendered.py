@@ -12,7 +12,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.generated import as_generated
-from tests.counts import record_counts, tiers
+from tests.counts import record_counts
 from tests.decoding.agents.answers import GIVEN, SCHEMAS
 from tests.decoding.agents.babbling import babbling, vocabulary
 from tests.decoding.agents.written_turns import is_valid
@@ -38,6 +38,15 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
+def unnumbered(text: str, form: gl.ToolFormat) -> str:
+    """Where templates count calls themselves, answers may count from anywhere: conversations may."""
+    for piece in form.call:
+        if "{index}" in piece:
+            left, _, right = piece.replace("{name}", "").partition("{index}")
+            text = re.sub(f"({re.escape(left)})[0-9]+(?={re.escape(right)})", r"\1#", text)
+    return text
+
+
 def outcome(source: str, form: gl.ToolFormat, tools: gl.Tools, out: Any, options: dict[str, Any]) -> str:
     """How the template writes an answer: "exact", or why it can not be compared; AssertionError where it writes another."""
     for call in out.calls:
@@ -53,18 +62,33 @@ def outcome(source: str, form: gl.ToolFormat, tools: gl.Tools, out: Any, options
     if not whole.startswith(prompt):
         return "the prompt is no beginning"
     turn, text = whole.removeprefix(prompt), out.text
-    if form.reasoning is not None and out.reasoning is None:  # an empty thought is passed over
-        text = text.removeprefix("".join(form.reasoning))
+    if out.reasoning and out.reasoning not in turn:
+        return "the template leaves the thought out"
+    if form.reasoning is not None and out.reasoning is None:  # an empty thought: may be written, or left out
+        turn, text = (each.removeprefix("".join(form.reasoning)) for each in (turn, text))
     if turn.startswith(text):
         return "exact"
+    turn, text = unnumbered(turn, form), unnumbered(text, form)
+    if turn.startswith(text):
+        return "exact but for numbers of calls"
     assert squeezed(turn).startswith(squeezed(text)), (text, turn)
     return "exact but for white space in JSON"
+
+
+def compiled(tools: gl.Tools, vocab: gl.Vocabulary) -> gl.Constraint | None:
+    try:
+        return gl.compile(as_generated(tools), vocab)
+    except gl.UnsupportedFeature as error:  # free text beside calls without a mark, arrays in a notation of its own
+        assert "the format" in str(error)  # noqa: PT017
+        return None
 
 
 def answers(name: str, count: int) -> Counter[str]:
     source, found = source_of(name), Counter[str]()
     form = learned(source)
-    if form is None or not writes_calls(source):
+    if (
+        form is None or not writes_calls(source) or "json_to_python_type" in source
+    ):  # a macro that ends in no list of types
         return Counter(refused=1)
     vocab = vocabulary(pieces_of(form))
     model = babbling(7, vocab)
@@ -74,10 +98,7 @@ def answers(name: str, count: int) -> Counter[str]:
         prompt = USER + rendered(source, [], tools=GIVEN, **options)
         calls = ("any", "required")[number % 3 == 0]
         tools = gl.Tools(GIVEN, format=form, calls=calls, reasoning=THOUGHTS if thinks else None).after(prompt)
-        try:
-            constraint = gl.compile(as_generated(tools), vocab)
-        except gl.UnsupportedFeature as error:  # free text beside calls without a mark, arrays in a notation of its own
-            assert "the format" in str(error)
+        if (constraint := compiled(tools, vocab)) is None:
             found["refused"] += 1
             continue
         most = constraint.matcher().min_tokens_left + SPARE
@@ -87,8 +108,20 @@ def answers(name: str, count: int) -> Counter[str]:
     return found
 
 
+FEW = ["Qwen3-Coder", "Kimi-K2-Thinking", "GLM-4.7-Flash", "LFM2.5-Instruct", "openbmb-MiniCPM5-1B"]
+
+
 @needs_data
+@pytest.mark.parametrize("name", FEW)
+def test_answers_are_what_the_template_writes_of_them(name: str) -> None:
+    answers(name, 2)
+
+
+@needs_data
+@pytest.mark.proof
 @pytest.mark.parametrize("name", TEMPLATES)
-@tiers("count", 3, 40)
-def test_answers_are_what_the_template_writes_of_them(name: str, count: int, record_property: Any) -> None:
-    record_counts(record_property, answers(name, count))
+def test_many_answers_are_what_the_template_writes_of_them(name: str, record_property: Any) -> None:
+    found = answers(name, 40)
+    record_counts(record_property, found)
+    is_compared = {outcome for outcome in found if outcome.startswith("exact")}
+    assert is_compared or found["refused"] or any(outcome.startswith("the ") for outcome in found), found
