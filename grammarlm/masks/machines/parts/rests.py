@@ -3,7 +3,8 @@
     Repeat(S, min=3) + "."       after the first S: two more, each with the fewest tokens of S, and the dot
 
 The ends of parts are nodes of a graph, and what can begin behind each is an edge, as long as its fewest tokens. A shortest path
-leads to an end of the text. Turns of a loop beyond its minimum are on no shortest path, so counts stop there.
+leads to an end of the text. Turns of a loop beyond its minimum are on no shortest path, so counts stop there. Each turn up to it is
+an end of its own: a path of more than MOST_ENDS is not looked for, and then no number of tokens is known.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from grammarlm.masks.filters.budget import INFINITE, costs_of, fewest_of, plan_o
 
 from .reader import Parts, PartsReader, Place, Tally
 
+MOST_ENDS = 1 << 15  # of parts that one search looks at: about a second
 MOST_WORDS = 256  # words that are compared; of more, the one that the part's automaton completes
 Node = tuple[int, Tally]  # the end of a part
 By = tuple[Node, "tuple[int, ...] | None"]  # the node before, and the tokens from there; None: its known way to the end
@@ -111,6 +113,8 @@ class Rests:
 
     def _find(self, start: Node) -> Way:
         """Dijkstra's search for the nearest end; a node whose way is known is as far from it as that is long."""
+        if self._turns_left(start) > MOST_ENDS:
+            return Way(INFINITE, (), None)
         order = count()
         waiting: list[tuple[int, int, Node, By | None]] = [(0, next(order), start, None)]
         came: dict[Node, By | None] = {}
@@ -122,15 +126,22 @@ class Rests:
             if node in came:
                 continue
             came[node] = by
+            if len(came) > MOST_ENDS:
+                return self._ways.setdefault(start, Way(INFINITE, (), None))
             if self._reader.may_end(*node):
                 self._ways.setdefault(node, Way(0, (), None))
             if (known := self._ways.get(node)) is not None:
                 heapq.heappush(waiting, (far + known.fewest, next(order), node, (node, None)))
                 continue
             for tokens, target in self._onward(node):
-                if target not in came:
+                if target not in came and self._turns_left(target) <= MOST_ENDS:
                     heapq.heappush(waiting, (far + len(tokens), next(order), target, (node, tokens)))
         return Way(INFINITE, (), None)
+
+    def _turns_left(self, node: Node) -> int:
+        """Turns that a loop around a part still needs, of each of which a part ends."""
+        loops = self._program.graph.loops[node[0]]
+        return max((loop.min - turns for turns, loop in zip(node[1].counts, loops, strict=True)), default=0)
 
     def _keep(self, node: Node, way: Way, came: dict[Node, By | None]) -> Way:
         """Writes down the path to a node whose way is known."""
