@@ -136,7 +136,7 @@ def test_answers_of_random_weights(family: str, has_marks: bool, count: int, rec
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@tiers("count", 10, 500)
+@tiers("count", 3, 500)
 def test_answers_of_the_embedded_model(family: str, count: int, record_property: Any) -> None:
     model, tokenizer = gl.load_tiny()
     vocab = gl.Vocabulary.from_tokenizer(tokenizer)

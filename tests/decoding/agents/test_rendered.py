@@ -16,14 +16,15 @@ from tests.counts import record_counts
 from tests.decoding.agents.answers import GIVEN, SCHEMAS
 from tests.decoding.agents.babbling import babbling, vocabulary
 from tests.decoding.agents.written_turns import is_valid
-from tests.grammars.tools.test_learned_formats import TEMPLATES, THINKING, learned, source_of
 from tests.oracles.chat_templates import USER, needs_jinja2, rendered, writes_calls
-from tests.real_data import needs_data
+from tests.real_data import FOLDER, needs_data
 
 torch = pytest.importorskip("torch")
 pytestmark = needs_jinja2
 
 SPARE, THOUGHTS = 60, 40
+TEMPLATES = {path.stem: path for path in sorted((FOLDER / "chat_templates").glob("*.jinja"))}
+THINKING = {"enable_thinking": True, "thinking": True}
 SILENT = {"enable_thinking": False, "thinking": False}
 
 
