@@ -84,12 +84,19 @@ def compiled(tools: gl.Tools, vocab: gl.Vocabulary) -> gl.Constraint | None:
         return None
 
 
+def learned(source: str) -> gl.ToolFormat | None:
+    if "json_to_python_type" in source:  # a macro that does not end where a type is a list
+        return None
+    try:
+        return gl.ToolFormat.of(source) if writes_calls(source) else None
+    except gl.UnsupportedFeature:
+        return None
+
+
 def answers(name: str, count: int) -> Counter[str]:
-    source, found = source_of(name), Counter[str]()
+    source, found = TEMPLATES[name].read_text("utf-8"), Counter[str]()
     form = learned(source)
-    if (
-        form is None or not writes_calls(source) or "json_to_python_type" in source
-    ):  # a macro that ends in no list of types
+    if form is None:
         return Counter(refused=1)
     vocab = vocabulary(pieces_of(form))
     model = babbling(7, vocab)
@@ -109,13 +116,13 @@ def answers(name: str, count: int) -> Counter[str]:
     return found
 
 
-FEW = ["Qwen3-Coder", "Kimi-K2-Thinking", "GLM-4.7-Flash", "LFM2.5-Instruct", "openbmb-MiniCPM5-1B"]
+FEW = ["Qwen3-Coder", "Kimi-K2-Thinking", "GLM-4.7-Flash", "LFM2.5-8B-A1B", "Spark2.5"]
 
 
 @needs_data
 @pytest.mark.parametrize("name", FEW)
 def test_answers_are_what_the_template_writes_of_them(name: str) -> None:
-    answers(name, 2)
+    assert any(outcome.startswith("exact") for outcome in answers(name, 3))
 
 
 @needs_data
