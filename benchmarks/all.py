@@ -15,6 +15,7 @@ NAMES = (
     "grammar_compiles",
     "grammar_threads",
     "tool_calls",
+    "tool_steps",
     "json_schemas",
     "device_automaton",
     "sampling_methods",

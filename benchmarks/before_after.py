@@ -30,7 +30,7 @@ SUITES = {
     ),
     "generate": (
         ["--models", "tiny", "--batches", "1", "8", "--tokens", "10", "--rounds", "3"],
-        r"(grammarlm|generate, constrained)/(outside|ratio)$",
+        r"(grammarlm|generate, constrained|generate, thought and schema)/(outside|ratio)$",
     ),
     "regex_masks": (["--engines", "grammarlm"], r"/grammarlm/.*/(avg|p50|p99)$"),
     "items": (["--searches", "4"], r"(seconds|_ms|milliseconds)\w*$"),

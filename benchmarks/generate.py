@@ -3,10 +3,10 @@
 usage: python -m benchmarks.generate [--models tiny half] [--batches 1 16] [--tokens 24] [--rounds 3]
 
 `tiny` is the embedded model; `half` has the shape of a model of half a billion parameters (Qwen2's: 24 layers of 896, a vocabulary
-of 151,936, float32), with random weights. All write greedily, under a schema of strings, and go in turns, round after round. A
-forward is a call of the model; what each takes inside of the model is measured in all of them, so what is left is what the loop
-around it costs. One thread, and processor time: what else the machine does then matters little. forced="off": as many forwards as
-tokens for all, so that nothing is won by skipping any.
+of 151,936, float32), with random weights. All write greedily, under a schema of strings (once after a thought, which takes half of
+the tokens at most), and go in turns, round after round. A forward is a call of the model; what each takes inside of the model is
+measured in all of them, so what is left is what the loop around it costs. One thread, and processor time: what else the machine
+does then matters little. forced="off": as many forwards as tokens for all, so that nothing is won by skipping any.
 """
 
 import argparse
@@ -82,10 +82,12 @@ def load_model(name: str):
 
 def ours(model, tokenizer, batch: int, tokens: int):
     constraint = gl.JsonSchema(SCHEMA)
+    thinking = gl.Text(until="</think>", max_tokens=max(8, tokens // 2)) + constraint
     options = {"tokenizer": tokenizer, "max_tokens": tokens, "forced": "off", "close": False}
     return {
         "generate, free": lambda: gl.generate(model, [PROMPT] * batch, **options),
         "generate, constrained": lambda: gl.generate(model, [PROMPT] * batch, schema=constraint, **options),
+        "generate, thought and schema": lambda: gl.generate(model, [PROMPT] * batch, grammar=thinking, **options),
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from grammarlm.masks.machines.parts import rests
 from tests.counts import record_counts, tiers
 from tests.laws.cfg_laws import view
 from tests.laws.laws import allowed_ids
@@ -24,6 +25,7 @@ from tests.oracles.random_repeats import KINDS, TIMED
 
 SPARE = (0, 1, 3, 12)
 FAR = 10**6
+BYTES = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_ids=[256])
 
 
 def texts_end_in_time(case: Case, rng: random.Random) -> Counter[str]:
@@ -107,6 +109,43 @@ def test_what_is_enough_is_the_same_whatever_was_asked_before(first: str) -> Non
         assert matcher.min_tokens_left == (2 if first == "x" else 1)
         assert constraint.matcher().min_tokens_left == 2
         assert constraint.matcher(max_tokens=2).min_tokens_left == 2
+
+
+MANY = 1 << 30
+
+
+def test_an_end_behind_very_many_turns_is_not_looked_for() -> None:
+    """It is as if there were none: at once, not when the time is over."""
+    one, vocab = gl.JsonSchema({"enum": [True]}, whitespace="compact"), BYTES
+    for least in (MANY, rests.MOST_ENDS + 2):
+        constraint = gl.compile(gl.Repeat(one, least, MANY, ","), vocab)
+        with pytest.raises(gl.LimitExceeded, match="no end of the text is known"):
+            _ = constraint.matcher().min_tokens_left
+        with pytest.raises(ValueError, match="no number of tokens is known to be"):
+            constraint.matcher(max_tokens=100)
+    matcher = gl.compile(one | gl.Repeat(one, MANY, MANY, "+"), vocab).matcher(max_tokens=9)
+    assert matcher.min_tokens_left == 4
+    assert matcher.advance_bytes(b"true")
+    assert allowed_ids(matcher, vocab) == set(vocab.stop_ids)
+    assert "might not be enough to end the text" in matcher.explain(ord("+"))
+
+
+@pytest.mark.parametrize("inner", [3, 4, 5, 9])
+def test_a_search_for_the_end_looks_at_so_many_parts(inner: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rests, "MOST_ENDS", 40)
+    one = gl.JsonSchema({"enum": [True]}, whitespace="compact")
+    matcher = gl.compile(gl.Repeat(gl.Repeat(one, inner, 20, ","), inner, 20, ";"), BYTES).matcher()
+    ends = 2 * inner * inner - 1  # of values, which are four tokens, and separators
+    if ends <= 40:
+        assert matcher.min_tokens_left == 5 * inner * inner - 1
+        return
+    for read in (b"", b"true,", b"true,true,"):  # whatever was found before
+        assert matcher.advance_bytes(read)
+        with pytest.raises(gl.LimitExceeded, match="no end of the text is known"):
+            _ = matcher.min_tokens_left
+        matcher.reset()
+    assert matcher.advance_bytes(b";".join([b",".join([b"true"] * inner)] * inner))
+    assert matcher.min_tokens_left == 0
 
 
 # ---------------------------------------------------------------------- the laws bite

@@ -6,12 +6,14 @@ import random
 import pytest
 
 import grammarlm as gl
+from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.masks.machines.regular.completion import Completions
 from grammarlm.masks.machines.regular.epoch import RegularEpoch
 from tests.counts import tiers
 from tests.internals import current_epoch
 from tests.laws import vocabularies
+from tests.laws.laws import allowed_ids
 from tests.oracles.automata import Automaton
 from tests.oracles.random_regex import RandomRegex, build
 from tests.oracles.regex_oracle import Oracle, TooManyStates
@@ -97,6 +99,28 @@ def end(pattern: str, read: bytes = b"") -> bytes | None:
 )
 def test_ends_that_can_be_told_at_sight(pattern: str, read: bytes, expected: bytes) -> None:
     assert end(pattern, read) == expected
+
+
+NOTHING = gl.Regex("a+") & gl.Regex("b+")
+
+
+@pytest.mark.parametrize(
+    "dead", [NOTHING + "c", "ab" + NOTHING, gl.Repeat(NOTHING, 2, 3) + "c", gl.Repeat(NOTHING, 0, 3) + "c"]
+)
+def test_a_way_without_a_text_bounds_nothing(dead: Grammar) -> None:
+    """Of a sequence with a part that has no text, and a repeat of one, there is no distance to the end."""
+    for grammar in (
+        "x" | ("a" + dead),
+        gl.Repeat("x" | ("a" + dead), 1, 3, ","),
+        ("x" | dead) + gl.JsonSchema({"const": 1}),
+    ):
+        constraint = gl.compile(grammar, VOCAB)
+        least = constraint.matcher().min_tokens_left
+        matcher = constraint.matcher(max_tokens=least)
+        for _ in range(least):
+            allowed = allowed_ids(matcher, VOCAB) - set(VOCAB.stop_ids)
+            assert matcher.advance(min(allowed))
+        assert allowed_ids(matcher, VOCAB) == set(VOCAB.stop_ids)
 
 
 def test_following_an_end_shortens_it() -> None:

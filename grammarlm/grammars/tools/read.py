@@ -154,7 +154,9 @@ class TurnReader:
         self.content = [coder.text(text) for text in form.content]
         self.beside = None if form.beside is None else [coder.text(text) for text in form.beside]
         self.marks = [coder.text(mark) for mark in tools.marks() if mark]
-        self.last_letter = coder.text(form.call[2])[-1:] if not form.call[2].endswith("}") else ""
+        after = form.call[2] or ("" if isinstance(form.arguments, Entries) else "}")
+        ends_open = after.endswith(("{id}", "{index}", "{name}"))
+        self.last_letter = "" if ends_open else coder.text(after)[-1:]  # of a call; "": it may be any
         ends = "".join(re.escape(coder.text(text)[0]) for text in tools.after_name if text)
         self._slots = {"name": f"[^{ends}]+", "id": form.id, "index": INDEX}
         self._head = re.compile(coder.pattern(f"{form.call[0]}{{name}}{form.call[1]}", self._slots))

@@ -3,7 +3,8 @@
     Repeat(S, min=3) + "."       after the first S: two more, each with the fewest tokens of S, and the dot
 
 The ends of parts are nodes of a graph, and what can begin behind each is an edge, as long as its fewest tokens. A shortest path
-leads to an end of the text. Turns of a loop beyond its minimum are on no shortest path, so counts stop there.
+leads to an end of the text. Turns of a loop beyond its minimum are on no shortest path, so counts stop there. Each turn up to it is
+an end of its own: a path of more than MOST_ENDS is not looked for, and then no number of tokens is known.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from grammarlm.masks.filters.budget import INFINITE, costs_of, fewest_of, plan_o
 
 from .reader import Parts, PartsReader, Place, Tally
 
+MOST_ENDS = 1 << 15  # of parts on the path to the end: a search takes about a second
 MOST_WORDS = 256  # words that are compared; of more, the one that the part's automaton completes
 Node = tuple[int, Tally]  # the end of a part
 By = tuple[Node, "tuple[int, ...] | None"]  # the node before, and the tokens from there; None: its known way to the end
@@ -31,6 +33,7 @@ class Way(NamedTuple):
     fewest: int
     tokens: tuple[int, ...]  # of the next part
     then: Node | None  # its end; None where the text ends here
+    ends: int = 0  # of parts, on the path
 
 
 class Rests:
@@ -111,33 +114,42 @@ class Rests:
 
     def _find(self, start: Node) -> Way:
         """Dijkstra's search for the nearest end; a node whose way is known is as far from it as that is long."""
+        if self._turns_left(start) > MOST_ENDS:
+            return Way(INFINITE, (), None)
         order = count()
         waiting: list[tuple[int, int, Node, By | None]] = [(0, next(order), start, None)]
-        came: dict[Node, By | None] = {}
+        came, depths = dict[Node, By | None](), dict[Node, int]()
         while waiting:
             self._program.clock.tick()
             far, _, node, by = heapq.heappop(waiting)
             if by is not None and by[1] is None:  # the end, by the known way of a node
+                if depths[node] + self._ways[node].ends > MOST_ENDS:
+                    break
                 return self._keep(node, self._ways[node], came)
             if node in came:
                 continue
-            came[node] = by
+            came[node], depths[node] = by, 0 if by is None else depths[by[0]] + 1
             if self._reader.may_end(*node):
                 self._ways.setdefault(node, Way(0, (), None))
             if (known := self._ways.get(node)) is not None:
                 heapq.heappush(waiting, (far + known.fewest, next(order), node, (node, None)))
                 continue
-            for tokens, target in self._onward(node):
-                if target not in came:
+            for tokens, target in self._onward(node) if depths[node] < MOST_ENDS else ():
+                if target not in came and self._turns_left(target) <= MOST_ENDS:
                     heapq.heappush(waiting, (far + len(tokens), next(order), target, (node, tokens)))
-        return Way(INFINITE, (), None)
+        return self._ways.setdefault(start, Way(INFINITE, (), None))
+
+    def _turns_left(self, node: Node) -> int:
+        """Turns that a loop around a part still needs, of each of which a part ends."""
+        loops = self._program.graph.loops[node[0]]
+        return max((loop.min - turns for turns, loop in zip(node[1].counts, loops, strict=True)), default=0)
 
     def _keep(self, node: Node, way: Way, came: dict[Node, By | None]) -> Way:
         """Writes down the path to a node whose way is known."""
         while (by := came[node]) is not None:
             before, tokens = by
             assert tokens is not None
-            way = self._ways[before] = Way(way.fewest + len(tokens), tokens, node)
+            way = self._ways[before] = Way(way.fewest + len(tokens), tokens, node, way.ends + 1)
             node = before
         return way
 

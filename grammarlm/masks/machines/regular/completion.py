@@ -99,10 +99,15 @@ class Completions:
             words, low, high, depth = term.data
             return int(self._lengths_of(words)[low:high].max()) - depth
         if kind == REP and not self._is_searched(term):
+            shortest = self._distance(parts[0])
+            if shortest == NEVER:  # its body has no text
+                return 0
             body = self.ceiling(parts[0])
-            return None if body is None else body + int(max(term.data[0] - 1, 0) * self._distance(parts[0]))
+            return None if body is None else body + int(max(term.data[0] - 1, 0) * shortest)
         if kind == CAT and not self._is_searched(term):
             highest, after = 0, 0
+            if self._distance(term) == NEVER:  # a part has no text, so no byte leads to a term that has one
+                return 0
             for part in reversed(_spine(term)):
                 ceiling = self.ceiling(part)
                 if ceiling is None:
