@@ -6,7 +6,7 @@ import re
 import pytest
 
 import grammarlm as gl
-from tests.decoding.methods.test_masked_blends import OTHER, generate
+from tests.decoding.methods.two_models import OTHER, generate
 from tests.decoding.random_models import encoder_decoder
 
 

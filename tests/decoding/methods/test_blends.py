@@ -15,18 +15,23 @@ from grammarlm.decoding.methods.blends.mixture import Mixture
 from grammarlm.decoding.request import prepare
 from grammarlm.decoding.settings import Settings
 from tests.counts import tiers
-from tests.decoding.methods.test_masked_blends import FIRST, OTHER, PROMPTS, generate, same, wrong_after
 from tests.decoding.methods.two_models import (
+    FIRST,
+    OTHER,
+    PROMPTS,
     STOP,
     TEXTS,
     VOCAB,
     WIDTH,
     allowed_after,
+    generate,
     greedy,
     log_softmax,
     row_after,
+    same,
     softmax,
     tabled,
+    wrong_after,
 )  # fmt: skip
 from tests.rounding import LOG_P
 

@@ -10,12 +10,22 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding import blend, search
-from tests.decoding.methods.two_models import STOP, TEXTS, VOCAB, WIDTH, allowed_after, row_after, tabled
+from tests.decoding.methods.two_models import (
+    FIRST,
+    OTHER,
+    PROMPTS,
+    STOP,
+    TEXTS,
+    VOCAB,
+    WIDTH,
+    allowed_after,
+    generate,
+    row_after,
+    same,
+    wrong_after,
+)
 from tests.decoding.random_models import random_model
-from tests.rounding import LOG_P
 
-FIRST, OTHER = tabled(1), tabled(2)
-PROMPTS = [[0, 1], [2], [3, 0, 2]]
 DRAWN = {"temperature": 1.0, "seed": 4}
 SCHEMA = {
     "type": "object",
@@ -25,20 +35,8 @@ SCHEMA = {
 }
 
 
-def generate(method, prompts=PROMPTS, model=FIRST, **options):
-    return gl.generate(model, prompts, **{"vocab": VOCAB, "choices": TEXTS, "method": method, **options})
-
-
 def neutral(*others):
     return blend(*others, masked=True)(lambda rows, first, *rest: first)
-
-
-def same(found, expected):
-    assert found.tokens == expected.tokens
-    for name in ("logprobs", "model_logprobs"):
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0, abs=LOG_P), name
-    assert found.stats.mass_removed == pytest.approx(expected.stats.mass_removed, rel=0, abs=LOG_P)
-    assert (found.finish_reason, found.value, found.error) == (expected.finish_reason, expected.value, expected.error)
 
 
 @pytest.mark.parametrize("options", [{}, {"n": 3, **DRAWN}, {"forced": "off", **DRAWN}], ids=str)
@@ -174,19 +172,6 @@ def test_what_the_first_model_excludes_may_be_drawn():
         chance = exact["ab".index(one.text)] - np.logaddexp(exact[0], exact[1])
         assert one.logprobs[0] == pytest.approx(chance, abs=1e-5)
         assert (one.model_logprobs[0] == -math.inf) == (one.text == "a")
-
-
-def wrong_after(value, ids_of_value, model=OTHER):
-    """A model whose logits go wrong in texts that begin with 2, after two ids."""
-
-    def found(ids):
-        logits = model(ids).clone()
-        for row, text in enumerate(ids.tolist()):
-            if text[0] == 2 and len(text) > 1:
-                logits[row, 1:, ids_of_value] = value
-        return logits
-
-    return found
 
 
 def spoiling(value):

@@ -13,8 +13,17 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.methods.pools.vote import frozen
 from tests.counts import tiers
-from tests.decoding.methods.test_masked_blends import PROMPTS, generate
-from tests.decoding.methods.two_models import STOP, TEXTS, WIDTH, allowed_after, log_softmax, row_after, tabled
+from tests.decoding.methods.two_models import (
+    PROMPTS,
+    STOP,
+    TEXTS,
+    WIDTH,
+    allowed_after,
+    generate,
+    log_softmax,
+    row_after,
+    tabled,
+)
 from tests.decoding.random_models import Forwards, random_model
 
 DRAWN = {"temperature": 1.0, "seed": 4}

@@ -1,9 +1,11 @@
 """Two callable models of five ids, and languages over them that are listed: what blends are compared with, step by step."""
 
 import numpy as np
+import pytest
 import torch
 
 import grammarlm as gl
+from tests.rounding import LOG_P
 
 LETTERS, STOP, WIDTH = "abcd", 4, 5
 VOCAB = gl.Vocabulary([*(letter.encode() for letter in LETTERS), b""], stop_ids=[STOP])
@@ -57,3 +59,32 @@ def greedy(score, texts=TEXTS):
         if token == STOP:
             return tokens
         tokens.append(token)
+
+
+FIRST, OTHER = tabled(1), tabled(2)
+PROMPTS = [[0, 1], [2], [3, 0, 2]]
+
+
+def generate(method, prompts=PROMPTS, model=FIRST, **options):
+    return gl.generate(model, prompts, **{"vocab": VOCAB, "choices": TEXTS, "method": method, **options})
+
+
+def same(found, expected):
+    assert found.tokens == expected.tokens
+    for name in ("logprobs", "model_logprobs"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0, abs=LOG_P), name
+    assert found.stats.mass_removed == pytest.approx(expected.stats.mass_removed, rel=0, abs=LOG_P)
+    assert (found.finish_reason, found.value, found.error) == (expected.finish_reason, expected.value, expected.error)
+
+
+def wrong_after(value, ids_of_value, model=OTHER):
+    """A model whose logits go wrong in texts that begin with 2, after two ids."""
+
+    def found(ids):
+        logits = model(ids).clone()
+        for row, text in enumerate(ids.tolist()):
+            if text[0] == 2 and len(text) > 1:
+                logits[row, 1:, ids_of_value] = value
+        return logits
+
+    return found
