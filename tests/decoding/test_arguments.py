@@ -48,7 +48,7 @@ def generate(**arguments):
         (lambda: gl.JsonSchema({}, whitespaces="compact"), "JsonSchema() has no argument whitespaces=; did you mean whitespace=?"),
         (lambda: gl.Limits(max_mss=5), "Limits() has no argument max_mss=; did you mean max_ms=?"),
         (lambda: gl.Vocabulary.from_tokenizer("x", stop_id=[1]), "from_tokenizer() has no argument stop_id=; did you mean stop"),
-        (lambda: generate(zzz=1), "generate() has no argument zzz=; there are batch_size, cache, choices, close"),
+        (lambda: generate(zzz=1), "generate() has no argument zzz=; there are batch_size, cache, chat_template"),
         (lambda: generate(**{"q" * 10_000: 1}), "generate() has no argument qqqq"),
     ],
 )  # fmt: skip

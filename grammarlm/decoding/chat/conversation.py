@@ -16,11 +16,11 @@ from functools import cached_property
 from typing import Any
 
 from grammarlm.decoding.answers.answer_format import AnswerFormat
-from grammarlm.errors import GrammarError
+from grammarlm.errors import GrammarError, brief
 from grammarlm.grammars.generated import as_generated
 from grammarlm.grammars.structural_tag.grammar import StructuralTag
 from grammarlm.grammars.text import Text
-from grammarlm.grammars.tools.given import described
+from grammarlm.grammars.tools.given import check_tools, described
 from grammarlm.grammars.tools.tool_format import ToolFormat
 from grammarlm.grammars.tools.tools import Tools
 
@@ -41,6 +41,18 @@ class ChatSettings:
     tool_format: Any = None
     chat_template: str | None = None
     chat_template_kwargs: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.tools is not None:
+            check_tools(self.tools)
+            object.__setattr__(self, "tools", tuple(self.tools))
+        elif self.tool_choice != "auto" or self.parallel is not True:
+            name = "parallel" if self.tool_choice == "auto" else "tool_choice"
+            raise ValueError(f"{name}= is an option of tools=, which is not given")
+        if self.chat_template_kwargs is not None and not isinstance(self.chat_template_kwargs, Mapping):
+            raise TypeError(
+                f"chat_template_kwargs is {brief(self.chat_template_kwargs, 60)}; it takes a dictionary of what the template gets"
+            )
 
     def check_unused(self) -> None:
         """ValueError for what is of conversations only."""
@@ -129,7 +141,7 @@ class Chat:
         if isinstance(form.grammar, StructuralTag):
             raise ValueError("a structural tag says itself how calls are written; leave tools= and reasoning= out")
         tools = Tools(
-            given.tools or (), format=self.format, calls=given.tool_choice if given.tools else "none", parallel=given.parallel,
+            given.tools or (), format=self.format, calls="none" if given.tools is None else given.tool_choice, parallel=given.parallel,
             reasoning=given.reasoning, answer=None if form.grammar == Text() else form.grammar,
         )  # fmt: skip
         return AnswerFormat(as_generated(tools.after(text)), inner=form)

@@ -37,9 +37,13 @@ class Tool:
 
 
 def tools_of(tools: Any, **options: Any) -> tuple[Tool, ...]:
-    if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
-        raise TypeError(f"Tools() takes a list of tools, not {type(tools).__name__}; each is {TAKES}")
+    check_tools(tools)
     return tuple(tool_of(tool, **options) for tool in tools)
+
+
+def check_tools(tools: Any) -> None:
+    if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
+        raise TypeError(f"tools is {type(tools).__name__}; it takes a list of tools, each {TAKES}")
 
 
 def tool_of(tool: Any, **options: Any) -> Tool:

@@ -298,6 +298,12 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([ASKED], {"tools": [set_timer], "tool_choice": "set_timmer"}, "calls names the tool 'set_timmer'; there are set_timer"),
     ([ASKED], {"tools": [set_timer], "tool_format": "hermess"}, "hermes"),
     ([ASKED], {"chat_template": "{{ raise_exception('alternate the roles') }}"}, "conversation: TemplateError: alternate"),
+    ([ASKED], {"tools": set_timer}, "tools is function; it takes a list of tools, each a function"),
+    ([ASKED], {"tools": [3]}, "3 is no tool"),
+    ([ASKED], {"tools": [], "tool_choice": "required"}, 'calls="required" without tools'),
+    ([ASKED], {"tool_choice": "required"}, "tool_choice= is an option of tools=, which is not given"),
+    ([ASKED], {"parallel": False}, "parallel= is an option of tools=, which is not given"),
+    ([ASKED], {"chat_template_kwargs": [1]}, "chat_template_kwargs is [1]; it takes a dictionary"),
     ([ASKED], {"chat_template": 3}, "chat_template is int; it takes the text of a template"),
 ]  # fmt: skip
 

@@ -84,8 +84,8 @@ def test_compile_refuses(tools, options, kind, message):
 @pytest.mark.parametrize(
     ("tools", "options", "kind", "message"),
     [
-        ("look", {}, TypeError, "takes a list of tools, not str"),
-        (LOOK, {}, TypeError, "takes a list of tools, not dict"),
+        ("look", {}, TypeError, "tools is str; it takes a list of tools"),
+        (LOOK, {}, TypeError, "tools is dict; it takes a list of tools"),
         ([3], {}, TypeError, "3 is no tool"),
         ([{"type": "web_search"}], {}, gl.UnsupportedFeature, "a tool of type 'web_search'"),
         ([{"type": "function", "function": {}}], {}, gl.GrammarError, "a tool has no name"),
