@@ -59,11 +59,11 @@ def stream(model: Model, prompt: Prompts, **settings: Any) -> Iterator[Event]:
     find = method_of(method)
     begin = find.start if isinstance(find, Blended) else start
     asked, options = settings_of("stream", settings, find)
+    request = prepare(model, prompt, asked)
     if asked.checked.is_asked:
         raise ValueError(
             "stream() takes no check= and no retries=: what it has told cannot be taken back; use generate()"
         )
-    request = prepare(model, prompt, asked)
     batches = request.batches(asked.at_once)
     first = next(batches, None)
     if first is None:

@@ -141,9 +141,13 @@ class Chat:
         if isinstance(form.grammar, StructuralTag):
             raise ValueError("a structural tag says itself how calls are written; leave tools= and reasoning= out")
         tools = Tools(
-            given.tools or (), format=self.format, calls="none" if given.tools is None else given.tool_choice, parallel=given.parallel,
-            reasoning=given.reasoning, answer=None if form.grammar == Text() else form.grammar,
-        )  # fmt: skip
+            given.tools or (),
+            format=self.format,
+            calls="none" if given.tools is None else given.tool_choice,
+            parallel=given.parallel,
+            reasoning=given.reasoning,
+            answer=None if form.grammar == Text() else form.grammar,
+        )
         return AnswerFormat(as_generated(tools.after(text)), inner=form)
 
     @cached_property
