@@ -8,7 +8,7 @@ import pytest
 from tests.corpus_files import read_toml
 
 ROOT = Path(__file__).parent.parent
-NOT_IN_THE_HOST_HALF = {"torch", "transformers"}
+NOT_IN_THE_HOST_HALF = {"torch", "transformers", "jinja2"}
 
 
 def lowest() -> dict[str, str]:
@@ -24,9 +24,9 @@ def declared() -> list[str]:
 
 @pytest.mark.parametrize("requirement", declared())
 def test_each_declared_minimum_is_the_one_that_is_tested(requirement: str) -> None:
-    name, version = re.fullmatch(r"([a-z-]+)>=([0-9.]+)", requirement).groups()  # type: ignore[union-attr]
+    name, version = re.fullmatch(r"([a-z0-9-]+)>=([0-9.]+)", requirement).groups()  # type: ignore[union-attr]
     if name in NOT_IN_THE_HOST_HALF:
         assert name not in lowest()
-        assert f"#     {name}=={version}.0\n" in (ROOT / "constraints-lowest.txt").read_text()
+        assert f"#     {name}=={version}" in (ROOT / "constraints-lowest.txt").read_text()
     else:
         assert lowest()[name] == version
