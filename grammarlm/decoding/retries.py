@@ -1,8 +1,8 @@
 """check= and retries=: answers that fail are asked for again, each by itself.
 
 An answer fails where its check says False or raises, where a validator of its type refuses its value or a call's arguments, or
-where it is not complete. The next try has another seed; in a conversation it is told why the last one failed (feedback). Which
-other answers of the batch fail makes no difference to it.
+where it is not complete (one that was cut, only if it is to be checked). The next try has another seed; in a conversation it is
+told why the last one failed (feedback). Which other answers of the batch fail makes no difference to it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Checked:
 
     def failure(self, out: Result) -> str | None:
         """Why an answer fails; None: it does not."""
+        if out.finish_reason == "length" and self.check is None:  # a free text, or close=False: as asked for
+            return None
         if out.finish_reason not in COMPLETE:
             return out.error or "the answer is not complete"
         if out.error:

@@ -11,7 +11,7 @@ from tests.oracles.chat_templates import needs_jinja2
 
 torch = pytest.importorskip("torch")
 
-VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(128)] + [b"</s>"], stop_ids=[128])
+VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 MODEL = noise(VOCAB.size)
 PROMPTS = [[65], [66], [67], [68], [69]]
 DIGITS = gl.Regex("[0-9]{2}")
@@ -85,7 +85,7 @@ def test_validators_of_types_and_each_prompt_its_own_grammar() -> None:
 
     outs = ask(PROMPTS[:3], grammar=None, schema=[Small, None, Small], retries=40, max_tokens=12, close=True)
     assert outs[1].tries == 1
-    assert isinstance(outs[1].value, (str, bytes))
+    assert outs[1].finish_reason == "length"
     assert all(isinstance(outs[at].value, Small) and outs[at].value.n <= 4 for at in (0, 2))
 
 
