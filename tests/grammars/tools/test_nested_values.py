@@ -43,3 +43,20 @@ def test_strings_in_arrays_are_written_as_python_writes_them(name):
     assert others
     for other in others:
         assert not accepts(constraint, frame[0] + other + frame[1]), other
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "object"}, {"type": "object", "properties": {"b": {}}, "additionalProperties": True}],
+    ids=["any object", "and declared keys"],
+)
+def test_keys_are_written_as_python_writes_them(schema):
+    """Without escapes: a line's end in a key was taken as it is, which Python does not read."""
+    tools = gl.Tools(
+        [tool("f", {"type": "object", "properties": {"x": schema}, "required": ["x"]})], format=FORM, calls="required"
+    )
+    constraint = gl.compile(tools, BYTES)
+    frame = FORM.write([("f", {"x": {"kk": 1}})]).split("kk")
+    for key in ("a", "a\na", "\n", "\x7f", "a\x9f", "\\", "é", "a b"):
+        taken = accepts(constraint, key.join(frame))
+        assert taken == (repr(key) == f"'{key}'"), key

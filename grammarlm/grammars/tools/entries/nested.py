@@ -36,7 +36,8 @@ from .raw_strings import RawStrings
 
 NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 # What Python's repr of a string is made of: letters that are printed (beyond Latin-1 all are taken to be) and escapes.
-PRINTED = r"[^\\\x00-\x1f\x7f-\xa0\xad"  # goes on with a quote and ]
+NOT_PRINTED = r"\x00-\x1f\x7f-\xa0\xad"
+PRINTED = rf"[^\\{NOT_PRINTED}"  # goes on with a quote and ]
 ESCAPES = r"\\[nrt\\]|\\x(?:0[0-8bcef]|1[0-9a-f]|7f|[89][0-9a-f]|a0|ad)"
 QUOTES = r"(?s:.*\\'.*)", r'(?s:.*".*)'
 PYTHON_WORDS = (("null", "None"), ("true", "True"), ("false", "False"))
@@ -150,6 +151,7 @@ class NestedWriter:
             form = self.notation
             ends = form.key_ends | ({"\\"} if form.strings is None else set())
             key = other_keys(ends, shape.properties, form.entry[0], form.object[1])
+            key = key if form.strings is not None else key & Regex(f"{PRINTED}']*")
             others = self._entry(key, "", self._alternatives(shape.others[0][1]))
         return in_order(items, others, self.specials.grammar(self.notation.gap))
 
@@ -228,7 +230,8 @@ class Free(Grammar):
             "".join(f"\\u{ord(letter):04x}" for letter in letters | {"\\"})
             for letters in (form.key_ends | form.closed_by, form.key_ends)
         )
-        key = cfg.Pattern(f"(?:[^{first}][^{further}]*)?", 0)
+        never = NOT_PRINTED if form.strings is None else ""
+        key = cfg.Pattern(f"(?:[^{first}{never}][^{further}{never}]*)?", 0)
         bodies: dict[str, cfg.Node] = {
             "value": cfg.Alternatives(
                 (
