@@ -84,5 +84,5 @@ def test_transformers_reads_the_same(name: str, count: int, record_property: Any
         assert calls == [(call.name, call.arguments) for call in out.calls], out.text
         assert (thought or None) == (out.reasoning or None), out.text
         found["calls"] += len(calls)
-    assert found["calls"] or count < 10
+    assert found["calls"] or count < 10 or "required" not in name  # few answers begin a call that they need not
     record_counts(record_property, found)
