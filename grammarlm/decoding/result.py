@@ -19,7 +19,8 @@ COMPLETE = ("stop", "closed")  # the finish reasons of complete answers
 class Stats:
     """What an answer cost, and how much of the model's probability the constraint removed.
 
-    Times are those of the batch while this answer was part of it: divide by the number of answers for the cost of one.
+    Times are those of the batch while this answer was part of it: divide by the number of answers for the cost of one. Where a stop
+    string ended it, forced, drafted and accepted tokens are counted with those of the stop string; `tokens` is the answer's.
     """
 
     forwards: int = 0  # calls of the model that this answer took part in
