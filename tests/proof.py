@@ -3,10 +3,12 @@
 usage: python -m tests.proof [pytest options]       all of them (make proof: on two workers, two hours and more)
        python -m tests.proof tests/laws ...         some of them, without a table
        python -m tests.proof --table NAME tests/laws ...  some of them, with benchmarks/results/proof-NAME.md
+       python -m tests.proof --go-on    what has not passed at whichever commit the table names
 
 The table is written after each test, so a run that is cut off leaves one that says how many are missing; the next run over the
-same sources (package and tests, as committed) keeps what has passed and runs the rest. A test that calls
-record_property("cases", n) has its count in it. The time is CPU time, memory is what the process holds after the test: where that
+same sources (package and tests, as committed) keeps what has passed and runs the rest. With --go-on it keeps what passed at other
+commits, too: each row names its own, so a table of several commits says so. A test that calls record_property("cases", n) has its
+count in it. The time is CPU time, memory is what the process holds after the test: where that
 grows and grows, an engine or an oracle keeps what it should drop.
 """
 
@@ -49,11 +51,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 class Collector:
     """A pytest plug-in that keeps each test's outcome, CPU time, memory and counts in a table."""
 
-    def __init__(self, path: Path | None, command: str = "make proof") -> None:
+    def __init__(self, path: Path | None, command: str = "make proof", going_on: bool = False) -> None:
         self.command = command
         self.path, self.began, self.commit, self.sources = path, time.time(), state(), sources()
-        self.rows, self.minutes = earlier(path, self.sources) if path else ([], 0)
+        self.rows, self.minutes = earlier(path, self.sources, going_on) if path else ([], 0)
         self.kept = len(self.rows)
+        if any(row[-2] != self.commit for row in self.rows):
+            self.sources = "several commits: each row names its own"
         self.collected = 0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -70,7 +74,7 @@ class Collector:
             counts = ", ".join(
                 f"{value:,} {name}" if isinstance(value, int) else f"{name} {value}" for name, value in said.items()
             )
-            self.rows.append([report.nodeid.removeprefix("tests/"), report.outcome, used, held, counts])
+            self.rows.append([report.nodeid.removeprefix("tests/"), report.outcome, used, held, self.commit, counts])
             self.write()
 
     def write(self, ended: str = "") -> None:
@@ -88,7 +92,7 @@ class Collector:
         if len(self.rows) < self.collected:
             text += f"Not come to run: {self.collected - len(self.rows)}\n\n"
         self.path.write_text(
-            text + table(["test", "outcome", "CPU time", "memory", "counts"], sorted(self.rows)) + "\n"
+            text + table(["test", "outcome", "CPU time", "memory", "commit", "counts"], sorted(self.rows)) + "\n"
         )
 
 
@@ -108,14 +112,14 @@ def sources() -> str:
     return " ".join(f"{folder} {git('rev-parse', '--short=12', 'HEAD:' + folder)}" for folder in ("grammarlm", "tests"))
 
 
-def earlier(path: Path, sources: str) -> tuple[list[list[str]], int]:
-    """The rows that passed in an earlier run over the same sources, and its minutes."""
+def earlier(path: Path, sources: str, going_on: bool = False) -> tuple[list[list[str]], int]:
+    """The rows that passed in an earlier run over the same sources (going on: over any), and its minutes."""
     text = path.read_text() if path.exists() else ""
     minutes = re.search(r"passed in (\d+) minutes", text)
-    if not sources or not minutes or f"Sources: {sources}\n" not in text:
+    if not minutes or not (going_on or (sources and f"Sources: {sources}\n" in text)):
         return [], 0
     rows = [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ") and " | passed | " in line]
-    return [[" | ".join(row[:-4]), *row[-4:]] for row in rows], int(minutes[1])
+    return [[" | ".join(row[:-5]), *row[-5:]] for row in rows], int(minutes[1])
 
 
 def state() -> str:
@@ -135,7 +139,11 @@ def main() -> int:
         arguments = arguments[2:]
     elif any(Path(argument.split("::")[0]).exists() for argument in arguments):
         path = None
-    collector = Collector(path, command)
+    going_on = "--go-on" in arguments
+    if going_on:
+        arguments.remove("--go-on")
+        command += " --go-on"
+    collector = Collector(path, command, going_on)
     options = ["-m", "proof", "-p", "no:cacheprovider", "-p", "tests.proof", *arguments]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as passed:
         passed.writelines(row[0] + "\n" for row in collector.rows)
