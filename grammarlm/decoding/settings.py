@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.decoding.readers.kept import KeptTexts
 from grammarlm.decoding.readers.model_facts import check_no_tokenizer
 from grammarlm.decoding.readers.reader import CACHES
 from grammarlm.errors import GrammarError, unknown_argument
@@ -75,7 +76,7 @@ class Settings:
     heal: bool = False
     forced: str = "score"
     draft: object = None
-    cache: str | None = None
+    cache: str | KeptTexts | None = None
     limits: Limits | None = None
     unknown: str = "warn"
     method: str | Callable[..., list[Result]] = "masked"
@@ -109,7 +110,8 @@ class Settings:
         check_choice("heal", self.heal, (True, False))
         check_choice("forced", self.forced, FORCED)
         check_choice("unknown", self.unknown, UNKNOWN)
-        check_choice("cache", self.cache, (None, *CACHES))
+        if not isinstance(self.cache, KeptTexts):  # gl.Generator's
+            check_choice("cache", self.cache, (None, *CACHES))
         if self.draft is not None:
             self._check_draft()
 

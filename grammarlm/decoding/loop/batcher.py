@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from grammarlm.decoding.readers.kept import KeptTexts
 from grammarlm.decoding.readers.reader import Groups, Reader
 from grammarlm.decoding.settings import AnswerSpec
 
@@ -40,6 +41,8 @@ class Batcher:
         self._next = len(reader.beginnings)  # the first prompt that waits
         self._wasted = 0  # turns of places that stay empty while prompts wait
         self._groups: Groups[Row] = Groups()
+        cache = specs[0].settings.cache
+        self._kept = cache if isinstance(cache, KeptTexts) else None  # where texts that have ended are kept
         self.reader = reader
         # Unfinished rows. Until its first forward one row stands for all n samples of a prompt: they share the prefill.
         self.live = self._begun(reader, range(self._next))
@@ -103,6 +106,8 @@ class Batcher:
         """Those of the batch that have ended."""
         gone = [row for row in self.batch if row.finish_reason is not None]
         if gone:
+            if self._kept is not None:
+                self._kept.add(self.reader, [at for at, row in enumerate(self.batch) if row.finish_reason is not None])
             self._groups.drop(gone)
             self.live = [row for row in self.live if row.finish_reason is None]
             self.batch = [row for row in self.batch if row.finish_reason is None]

@@ -72,6 +72,10 @@ class CachedReader(CallableReader):
         self._cache: Any = None if self._longest is None else _static_cache(self._model, self._longest)
 
     @property
+    def can_be_kept(self) -> bool:  # type: ignore[override]
+        return self._has_slots and self._longest is None and not self._has_states  # these are read one id at a time
+
+    @property
     def unequal_is_cheap(self) -> bool:
         return not self._in_step
 

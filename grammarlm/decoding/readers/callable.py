@@ -18,6 +18,8 @@ class CallableReader:
     keeps_states = False
     states: list[torch.Tensor] | None = None
 
+    can_be_kept = False  # does it hold what can be gone on from (kept.py)?
+
     @property
     def unequal_is_cheap(self) -> bool:
         return True
@@ -35,6 +37,10 @@ class CallableReader:
         self.beginnings = [list(prompt) for prompt in prompts]
         self._texts: list[list[int]] = [[] for _ in prompts]
         self._trees: list[DraftTree] = []
+
+    def ids(self, text: int) -> list[int]:
+        """What has been read of a text."""
+        return list(self._texts[text])
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         for text, chunk in zip(self._texts, chunks, strict=True):

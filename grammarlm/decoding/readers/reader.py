@@ -42,6 +42,7 @@ from grammarlm.decoding.systems import STATE_SPACE_MODEL, STATE_SPACES, system
 
 from .callable import CallableReader
 from .draft_tree import DraftTree
+from .kept import KeptTexts
 from .model_cache import go_without
 from .model_facts import is_encoder_decoder, is_transformers_model
 from .recurrent import RecurrentModel, RecurrentReader
@@ -109,8 +110,11 @@ class Reader(Protocol):
         """Takes back the last `counts[i]` ids of text i, as if they had never been read; none of its beginning."""
 
 
-def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
+def open_reader(
+    model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | KeptTexts | None = None
+) -> Reader:
     """A new reader of these prompts, with room for `room` ids after each of them."""
+    kept, cache = (cache, cache.cache) if isinstance(cache, KeptTexts) else (None, cache)
     if isinstance(model, RecurrentModel):
         if cache == "static":
             go_without(model, cache, "it is read by its state")
@@ -127,6 +131,8 @@ def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: 
         return open_reader(system(STATE_SPACE_MODEL)(model), prompts, room)
     from .cached import CachedReader
 
+    if kept is not None and kept.model is model:
+        return kept.open(prompts, room)
     return CachedReader(model, prompts, room, cache)
 
 
