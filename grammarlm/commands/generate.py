@@ -10,7 +10,7 @@ from typing import Any
 from grammarlm.decoding.systems import AUTO, DRAFTERS, METHODS
 from grammarlm.grammars.registry import suffixes
 
-from .generate_io import files_read, load_model, read_grammar, read_prompt, set_options, show
+from .generate_io import files_read, load_model, read_grammar, read_json, read_prompt, set_options, show
 from .grammar_arguments import add_unknown
 from .written_files import check_report, refuse_inputs
 
@@ -29,10 +29,14 @@ def add_generate(commands: Any) -> None:
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--prompt", metavar="TEXT|-", help="the prompt; - reads it from stdin")
     asked.add_argument(
+        "--messages", metavar="FILE|[...]|-", help="a conversation: JSON, a list of messages with a role and content"
+    )
+    asked.add_argument(
         "--jsonl",
         metavar="FILE|-",
-        help='a line for each prompt: {"prompt": ...}, with a schema, regex or choices of its own',
+        help='a line for each prompt: {"prompt": ...} or {"messages": ...}, with a schema, regex or choices of its own',
     )
+    parser.add_argument("--tools", metavar="FILE|[...]", help="what the model may call: JSON, a list as OpenAI's")
     add_held(parser.add_mutually_exclusive_group())
     add_unknown(parser)
     add_sampling(parser)
@@ -58,6 +62,9 @@ def add_held(held: Any) -> None:
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-tokens", type=int, default=256, metavar="N", help="the answer has at most so many (256)")
+    parser.add_argument(
+        "--stop", action="append", metavar="TEXT", help="the answer ends before this text; may be given several times"
+    )
     parser.add_argument("--no-close", action="store_true", help="cut it there, instead of seeing to it that it ends")
     parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 (the default) is greedy")
     parser.add_argument("--top-k", type=int, metavar="K", help="draw from the K most probable tokens")
@@ -111,11 +118,13 @@ def run(options: argparse.Namespace) -> int:
         from .jsonl import run_jsonl
 
         if options.n > 1:
-            options.usage_error("--n goes with --prompt: a line of --jsonl has one answer")
+            options.usage_error("--n goes with --prompt and --messages: a line of --jsonl has one answer")
         return run_jsonl(options, settings)
     grammar = read_grammar(options)
-    if grammar is None:
+    if grammar is None and options.messages is None:
         options.usage_error("give one of --schema, --regex, --choices and --grammar")
+    if options.tools and options.messages is None:
+        options.usage_error("--tools goes with --messages and --jsonl")
     if options.out or options.resume:
         options.usage_error("--out and --resume go with --jsonl")
     if (options.explain or options.report) and (options.n > 1 or options.method != "masked"):
@@ -125,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
 
         refuse_inputs("--report", options.report, files_read(options))
         check_report(options.report, BEGINNING.encode())
-    prompt = read_prompt(options.prompt)
+    prompt = read_prompt(options.prompt) if options.messages is None else read_json("--messages", options.messages)
     model, tokenizer = load_model(options.model)
     arguments = {"tokenizer": tokenizer, "grammar": grammar, **settings}
     if options.explain or options.report:
@@ -164,6 +173,10 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
         settings["unknown"] = options.unknown
     if options.limit:
         settings["limits"] = limits_of(options)
+    if options.stop:
+        settings["stop"] = options.stop
+    if options.tools:
+        settings["tools"] = read_json("--tools", options.tools)
     if options.draft:
         settings["draft"] = options.draft if len(options.draft) > 1 else options.draft[0]
     return settings | {"n": options.n, "heal": options.heal, "method": options.method} | method_options(options)

@@ -41,7 +41,8 @@ def read_grammar(options: argparse.Namespace) -> Grammar | None:
 def files_read(options: argparse.Namespace) -> list[str | None]:
     """The names of input files in the options; some may not be files."""
     choices = options.choices or ""
-    return [options.jsonl, options.schema, options.grammar, choices[1:] if choices.startswith("@") else None]
+    given = [options.jsonl, options.messages, options.tools, options.schema, options.grammar]
+    return [*given, choices[1:] if choices.startswith("@") else None]
 
 
 def schema_of(given: str) -> Grammar:
@@ -75,6 +76,23 @@ def read_prompt(given: str) -> str:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
         raise ValueError(f"--prompt -: stdin is no {error.encoding}: {error.reason} at byte {error.start}") from None
+
+
+def read_json(option: str, given: str) -> list[Any]:
+    """A list in JSON: itself, a file's, or stdin's for -."""
+    text = given
+    if not given.lstrip().startswith("["):
+        try:
+            text = read_prompt(given) if given == "-" else read_text(given)
+        except ValueError as error:
+            raise ValueError(f"{option}: {error}; give a file, or the list itself") from None
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{option} {given:.60} is no JSON: {error}") from None
+    if not isinstance(found, list):
+        raise ValueError(f"{option} {given:.60} is {type(found).__name__} in JSON; it takes a list")
+    return found
 
 
 def show(result: Any, as_json: bool) -> None:

@@ -1,6 +1,7 @@
 """`grammarlm generate --jsonl`: a line for each prompt in, a line for each answer out.
 
     {"prompt": "Ada, 36.\\n", "id": "a7", "schema": {"type": "object"}}
+    {"messages": [{"role": "user", "content": "Ada, 36."}], "id": "a8"}
     {"line": 1, "id": "a7", "text": "{...}", "value": {...}, "finish_reason": "stop", "tokens": 12, "of": "9f0c..."}
 
 A line may have a schema, regex or choices of its own, instead of the command's. An error in a line is reported in its answer
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from grammarlm.grammars.compose import Grammar
 
 OWN: dict[str, Any] = {"schema": (dict, bool), "regex": str, "choices": list}
-KEYS = ("prompt", "id", *OWN)
+KEYS = ("prompt", "messages", "id", *OWN)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Asked:
 
     number: int
     digest: str
-    prompt: str
+    prompt: str | list[Any]  # a text, or a conversation
     grammar: Grammar | None
     own: dict[str, Any]  # fields that the answer repeats: the id
 
@@ -99,7 +100,8 @@ def read_line(number: int, text: str, salt: str, grammar: Grammar | None) -> Ask
         if not isinstance(line, dict):
             raise ValueError(f"the line is no object {{...}}, but {type(line).__name__}")
         own = {"id": line["id"]} if "id" in line else {}
-        return Asked(number, digest, prompt_of(line), own_grammar(line) or checked(grammar), own)
+        held = own_grammar(line) or (grammar if "messages" in line else checked(grammar))
+        return Asked(number, digest, prompt_of(line), held, own)
     except (ValueError, TypeError, RecursionError) as error:
         return Failed(number, digest, f"{error}"[:500] or type(error).__name__, own)
 
@@ -108,13 +110,14 @@ def no_number(name: str) -> None:
     raise ValueError(f"{name} is no number in JSON; write null, or a string")
 
 
-def prompt_of(line: dict[str, Any]) -> str:
+def prompt_of(line: dict[str, Any]) -> str | list[Any]:
     unknown = [key for key in line if key not in KEYS]
     if unknown:
         raise ValueError(f"the line has the key {unknown[0]!r:.60}; there are {', '.join(KEYS)}")
-    if not isinstance(line.get("prompt"), str):
-        raise ValueError('the line has no prompt; it takes {"prompt": "..."}')
-    prompt: str = line["prompt"]
+    given = [line[key] for key in ("prompt", "messages") if key in line]
+    if len(given) != 1 or not isinstance(given[0], list if "messages" in line else str):
+        raise ValueError('the line has no prompt; it takes one of {"prompt": "..."} and {"messages": [...]}')
+    prompt: str | list[Any] = given[0]
     return prompt
 
 
@@ -180,6 +183,8 @@ def answered(line: Asked, result: Any) -> dict[str, Any]:
     described = {name: getattr(result, name) for name in ("text", "value", "finish_reason")}
     if result.error is not None:
         described["error"] = result.error
+    if isinstance(line.prompt, list):
+        described["message"] = result.message
     return {"line": line.number, **line.own, **described, "tokens": result.stats.tokens, "of": line.digest}
 
 
