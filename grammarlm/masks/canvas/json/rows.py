@@ -63,7 +63,6 @@ class JsonRows:
         self.latest_read: list[int] | None = None  # a completion of the last row of which one was read
         self.shown = ReadRows(length)
         self.follows_empty = False  # is the empty key followed in any row?
-        self.has_few_keys = view.has_key_languages  # may other tokens not make two keys differ?
         self._marked: dict[States, MarkedRows] = {}
         self._too_many: set[States] = set()
         self.height = FEW_OPEN
@@ -142,19 +141,18 @@ class JsonRows:
 
     def needed(self, tokens: Sequence[int]) -> States:
         """What the given tokens ask of the states."""
-        keys = (EMPTY,) if self.has_free_keys and (self.follows_empty or self.is_small) else ()
+        keys = (EMPTY,) if self.has_free_keys and (self.follows_empty or self.is_small(tokens)) else ()
         return States(keys, self._counted(self.text(tokens)) if self._view.long_lengths else MOST_COUNTED)
 
     def follows_more(self, states: States) -> bool:
         """Have states room for one more key, and do they not take long?"""
         return followed(states) < MOST_KEYS and self.grid(states).table.controls <= FEW_STATES
 
-    @cached_property
-    def is_small(self) -> bool:
+    def is_small(self, tokens: Sequence[int]) -> bool:
         """Is so little to be known of a row that all keys of it can be?"""
-        if not self.has_free_keys or self.length + self.room > SHORT_ROW:
-            return False
-        return self.grid(States()).table.controls <= FEW_CONTROLS
+        text = self.text(tokens)
+        length = len(text) if len(text) < len(tokens) else self.length + self.room
+        return self.has_free_keys and length <= SHORT_ROW and self.grid(States()).table.controls <= FEW_CONTROLS
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""

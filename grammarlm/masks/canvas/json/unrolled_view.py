@@ -28,7 +28,6 @@ class UnrolledView:
 
     vocab: Vocabulary
     has_free_keys: bool
-    has_key_languages: bool = False  # are there free keys of a language that are not all followed?
     long_lengths: tuple[int, ...]  # the maxLengths that are not always counted, sorted
     spelled: tuple[bytes, ...]  # keys of languages of few strings
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
-from grammarlm.layout.json import SHARED_BIT
 from grammarlm.masks.canvas.json.tables.automaton import byte_automaton
 from grammarlm.masks.canvas.json.tables.explored import MANY_STATES, MOST_STATES, Explorer, States, start_thread
 from grammarlm.masks.canvas.json.tables.few_strings import spelled_keys
@@ -45,7 +44,6 @@ class JsonView(UnrolledView):
         self.has_free_keys = places.has_free_keys
         self._scales, self._scale = scales_of(places), 0
         self.spelled = spelled_keys(program, places.languages)
-        self.has_key_languages = any(state and not state & SHARED_BIT for state in places.languages)
         self.long_lengths = tuple(sorted({rows[row + 1] for row in long_strings(rows, places.strings)}))
 
     def explorer(self, states: States) -> Explorer:

@@ -1,7 +1,7 @@
-"""What may stand at a position of a short row whose keys may be too few: tokens with which a completion was read.
+"""What may stand at a position of a short row whose keys are free: tokens with which a completion was read.
 
 States know the keys that are given, and the empty one. Where keys are of a language (`^a*$` has one for each length), or other
-tokens did not make two keys differ, masked tokens can be left with a key that another place must have, too.
+tokens do not make two keys differ, masked tokens can be left with a key that another place must have, too.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class Witness:
                 raise Refused(row)
         assert clash is not None
         if (
-            not self._grid.is_small
+            not self._grid.is_small(self._row.tokens)
             and clash.key not in self._row.states.keys
             and self._grid.follows_more(self._row.states)
         ):
@@ -224,7 +224,6 @@ class Witness:
             at = [i for i in (*clash.second, *clash.first) if self._given[i] == MASKED]
             found = self._further(self._swapped(row, at), clash)
             if found is None:
-                self._grid.has_few_keys |= clash.key != EMPTY
                 found = self._further(self._rebuilt(row, at), clash)
             if found is None:
                 return None
