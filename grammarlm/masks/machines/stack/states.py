@@ -219,9 +219,9 @@ class StateMaker:
         # A temporary stack: its number is used again after this mask.
         passing = self._is_signing and stack >= self._arena.words[Field.MARK_S]
         self._has_passing = self._has_passing or bool(passing)
-        return int(trust.liveness.alive_on(state, term, stack, self._look, {} if passing else self._finishes))
+        return int(trust.liveness.alive_on(state, term, stack, self.look, {} if passing else self._finishes))
 
-    def _look(self, stack: int) -> list[tuple[object, int]]:
+    def look(self, stack: int) -> list[tuple[object, int]]:
         """(top, stack below) of each stack that this one stands for; the empty one's top is None."""
         symbols, parents = self._arena.array(Field.S_SYMBOL), self._arena.array(Field.S_PARENT)
         found: list[tuple[object, int]] = []

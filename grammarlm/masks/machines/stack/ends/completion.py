@@ -29,6 +29,7 @@ from grammarlm.layout.stack import ACCEPT, LR_BASE, STATES, Field
 from grammarlm.layout.stack_calls import FILL_NEXT, NEXT_LINE, SHIFT
 from grammarlm.masks.machines.regular.completion import LONGEST
 
+from .refutation import Refutation
 from .spelling import SPECIAL, Spelling, order
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class StackEnds:
     def __init__(self, program: StackProgram, arena: StackArena, numbers: StackNumbers, maker: StateMaker):
         self._program, self._arena, self._numbers, self._maker = program, arena, numbers, maker
         self._spelling: Spelling = program.spelling
+        self._refutation = Refutation(program, arena, numbers, maker, self._widths) if program.has_doubtful_blocks else None
         self._frames = self._spelling.frames()
         self._ropes: dict[Key, Rope | None] = {}
         self._threads: dict[tuple[int, int], list[Candidate]] = {}
@@ -82,7 +84,11 @@ class StackEnds:
 
     def is_usable(self, config: int) -> bool:
         """Can tokens of single bytes, and special ones, end the text from here? LimitExceeded where that is not decided."""
-        return self.of(config, self._program.limits.max_states) is not None
+        if self._refutation is None:
+            return self.of(config, max(self._program.limits.max_states, SEARCHED + 1)) is not None
+        if self.direct(config) is None and self._refutation.refutes(config):
+            return False
+        return self.of(config, max(self._program.limits.max_states // 16, SEARCHED + 1)) is not None
 
     def _remember(self, texts: dict[int, str | None], config: int, text: str | None) -> None:
         """Caches a text. All are dropped when they take too much, and recomputed on demand."""
@@ -174,6 +180,8 @@ class StackEnds:
                 found.append((lexeme.text, lexeme.border, s))
             elif terminal == state.lexer.newline:
                 found += self._lines(lexeme.text, lexeme.border, max(lexeme.state.column or 0, 0), s)
+                if lexeme.state.column and (empty := self._spelling.empty_line(state)):  # from the line's begin again
+                    found += self._lines(empty.text, empty.border, 0, s)
             elif after := self._maker.made(SHIFT, s, number):
                 found.append((lexeme.text, lexeme.border, after))
         return found
@@ -261,7 +269,7 @@ class StackEnds:
         """A* search for the nearest config whose own candidate is accepted; None where there is none among `most`
         configs.
 
-        With `most` = limits.max_states None is a proof: it raises LimitExceeded where it has not seen all.
+        With more than SEARCHED None is a proof: it raises LimitExceeded where it has not seen all.
         """
         if self._promise(config) == float("inf"):
             return None
@@ -284,7 +292,7 @@ class StackEnds:
                     way.append(letter)
                 return "".join(reversed(way)) + end
             if len(done) > most:
-                if most < self._program.limits.max_states:
+                if most == SEARCHED:
                     return None
                 raise LimitExceeded(
                     f"whether tokens can end the text is not decided after {most} states; raise limits.max_states"
