@@ -9,9 +9,9 @@
 
 A JSON schema is read by a machine of its own, so unlike other grammars it cannot become terms or rules; nor can a set of items,
 which are tokens and not bytes, or a text of so many tokens; nor can a & b where one side has a stack. So each of these is a part, and
-a run of adjacent grammars without them is one part. The pieces of a document (Substring) are one where they can be: below & and -, and beside a Lark grammar, whose last
-lexeme extends into them, they are read as the regular language that they are. A text is read along a path through the graph. A part
-that accepts the empty text can be skipped; code that walks the graph handles that.
+a run of adjacent grammars without them is one part. The pieces of a document (Substring) are one where they can be: below & and -, and
+beside a Lark grammar, whose last lexeme extends into them, they are read as the regular language that they are. A text is read along a
+path through the graph. A part that accepts the empty text can be skipped; code that walks the graph handles that.
 
 Edges (part_edges.py) have conditions where the path alone does not decide:
 
@@ -83,10 +83,10 @@ def most_tokens(part: Grammar) -> int | None:
 
 def is_apart(grammar: Grammar) -> bool:
     is_leaf = isinstance(grammar, (JsonSchema, Substring, *ITEMS)) or most_tokens(grammar) is not None
-    return is_leaf or _is_bordered(grammar)
+    return is_leaf or is_bordered(grammar)
 
 
-def _is_bordered(grammar: Grammar) -> bool:
+def is_bordered(grammar: Grammar) -> bool:
     """Is it & or - with a side that has a stack? Its border runs over the whole of its text, so it has an automaton of its own."""
     return isinstance(grammar, (Intersection, Difference)) and needs_stack(grammar)
 
@@ -97,7 +97,7 @@ def first_apart(grammar: Grammar) -> Grammar | None:
     found = [part for part in leaves(grammar) if is_apart(part)]
     other = next((part for part in found if not isinstance(part, Substring)), None)
     if other is None:
-        other = next((part for part in _free(grammar) if part is not grammar and _is_bordered(part)), None)
+        other = next((part for part in _free(grammar) if part is not grammar and is_bordered(part)), None)
     if other is not None or not found or any(isinstance(part, Lark) for part in leaves(grammar)):
         return other
     return next((part for part in _free(grammar) if isinstance(part, Substring)), None)
@@ -186,7 +186,7 @@ class _Builder(PartGraph):
 
     def add(self, grammar: Grammar, loops: tuple[Loop, ...]) -> _Ends:
         """Adds a grammar's parts; returns those that its texts may begin with, and those that they may end with."""
-        if is_apart(grammar) or not has_parts(grammar):
+        if not grammar.operands or not has_parts(grammar):
             return self._part(grammar, loops)
         if isinstance(grammar, Sequence):
             parts = _runs(grammar)
@@ -272,7 +272,7 @@ class _Builder(PartGraph):
 
     def _is_empty(self, grammar: Grammar) -> bool:
         """May it be the empty text?"""
-        if is_apart(grammar) or not has_parts(grammar):
+        if not grammar.operands or not has_parts(grammar):
             return self._may_be_empty(grammar)
         if isinstance(grammar, Repeat):
             is_parted = grammar.min > 1 and grammar.separator is not None and not self._is_empty(grammar.separator)
@@ -324,7 +324,8 @@ def _runs(grammar: Combination) -> list[Grammar]:
     kind = type(grammar)
     plain: list[Grammar] | None = None  # where alternatives without schemas are merged
     for part in grammar.parts:
-        is_plain = not (is_apart(part) or has_parts(part)) or (plain is not None and found[-1] is plain and _extends(plain[-1], part))
+        is_plain = not is_apart(part) and not has_parts(part)
+        is_plain = is_plain or (plain is not None and found[-1] is plain and _extends(plain[-1], part))
         if is_plain and plain is not None and (kind is Choice or found[-1] is plain):
             plain.append(part)
             continue

@@ -11,6 +11,7 @@ from grammarlm.grammars.lark.tables import join
 from grammarlm.grammars.regular.byte_classes import byte_partition
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import ANYTHING, Term
+from grammarlm.grammars.text import any_text
 from grammarlm.kernels import entries
 from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.machines.regular.liveness import Liveness
@@ -36,6 +37,9 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     partition = byte_partition(*terms, sets=sets)
     if assembly.border is not ANYTHING:
         check_border(grammar, assembly)
+        if tables is not None and tables.blocks is not None and assembly.is_lark:
+            # Its lexemes are UTF-8. A border that only other bytes satisfy is then known to be violated.
+            assembly.border = algebra.both((assembly.border, any_text(algebra)))
         # Bytes that only the border mentions occur in no text.
         partition = replace(byte_partition(*terms, assembly.border, sets=sets), used=partition.used)
     program = StackProgram(assembly, first, tables, partition, vocab, limits, clock, liveness)

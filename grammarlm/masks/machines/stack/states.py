@@ -15,7 +15,7 @@ from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import Term
 from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
-from grammarlm.layout.stack import LR_BASE, Field
+from grammarlm.layout.stack import LR_BASE, STATES, Field
 from grammarlm.layout.stack_calls import ADVANCE_BYTES, ADVANCE_COLUMN
 
 from .arena import FIRST_REAL, StackArena
@@ -227,7 +227,7 @@ class StateMaker:
         found: list[tuple[object, int]] = []
         for one in self._arena.members_of(stack):
             symbol = int(symbols[one])
-            top: object = symbol - LR_BASE if symbol >= LR_BASE else self._numbers.objects[symbol]
+            top: object = (symbol - LR_BASE) & (STATES - 1) if symbol >= LR_BASE else self._numbers.objects[symbol]
             found.append((None if symbol == layout.ROOT else top, int(parents[one])))
         return found
 

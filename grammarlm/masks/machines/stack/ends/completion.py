@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.machines.stack.states import StateMaker
 
 SEARCHED = 500  # configs searched around one of which no candidate is accepted
+SPACE = ord(" ")
 TRIED = 4  # candidates tried for one config
 # A linked list: the number of letters that a stack still needs, the first piece, and the rest likewise (None at the
 # end).
@@ -69,6 +70,7 @@ class StackEnds:
         self._spelling: Spelling = program.spelling
         self._refutation = Refutation(program, arena, numbers, maker, self._widths) if program.has_doubtful_blocks else None
         self._frames = self._spelling.frames()
+        self._reads_spaces = bool(self._spelling.usable >> SPACE & 1)
         self._ropes: dict[Key, Rope | None] = {}
         self._threads: dict[tuple[int, int], list[Candidate]] = {}
         self._direct: dict[int, str | None] = {}
@@ -86,6 +88,10 @@ class StackEnds:
         """Can tokens of single bytes, and special ones, end the text from here? LimitExceeded where that is not decided."""
         if self._refutation is None:
             return self.of(config, max(self._program.limits.max_states, SEARCHED + 1)) is not None
+        # Many configs lead to one by a space, and what ends that ends them.
+        later = self._maker.after_column(config, self._program.byte_sets.class_of[SPACE]) if self._reads_spaces else 0
+        if later and self.direct(later) is not None:
+            return True
         if self.direct(config) is None and self._refutation.refutes(config):
             return False
         return self.of(config, max(self._program.limits.max_states // 16, SEARCHED + 1)) is not None
@@ -96,6 +102,8 @@ class StackEnds:
         if self.nbytes > self._program.limits.max_bytes // 4:
             for known in (self._found, self._direct, self._ropes, self._threads):
                 known.clear()  # type: ignore[attr-defined]
+            if self._refutation is not None:
+                self._refutation.forget()
             self.nbytes = 0
         texts[config] = text
 

@@ -31,6 +31,9 @@ class Refutation:
     ):
         """`widths`: of a stack's open blocks, outer ones first."""
         self._program, self._arena, self._numbers, self._maker, self._widths = program, arena, numbers, maker, widths
+        self.forget()
+
+    def forget(self) -> None:
         self._may: dict[tuple[int, int, int], bool] = {}
         self._known: dict = {}  # by stack and outcome (proofs/liveness.py)
 
@@ -55,19 +58,13 @@ class Refutation:
         """The stacks after the lexeme at hand."""
         lr = self._program.lr
         assert lr is not None
-        found = set()
-        columns = set()
-        for terminal, column in self._program.passing.ends(state, self._numbers.border_terms[b]):
-            if lr.ignored[terminal]:
-                found.add(s)
-            elif column is None or terminal != state.lexer.offset + (state.lexer.newline or 0):
-                found.add(self._maker.made(SHIFT, s, terminal))
-            else:
-                columns.add(column)
-        if columns and int(self._arena.array(Field.S_BRACKETS)[s]) > 0:
-            found.add(s)
-        elif columns:
+        ends = self._program.passing.ends(state, self._numbers.border_terms[b])
+        found = {s if lr.ignored[terminal] else self._maker.made(SHIFT, s, terminal) for terminal in ends.terminals}
+        if ends.columns or ends.has_any_column:
+            if int(self._arena.array(Field.S_BRACKETS)[s]) > 0:
+                return found | {s}
             widths = self._widths(s)
-            deeper = min((column for column in columns if column > widths[-1]), default=widths[-1])
-            found |= {self._maker.made(NEXT_LINE, s, column) for column in {*widths, deeper} & columns}
+            deeper = widths[-1] + 1 if ends.has_any_column else max(ends.columns)
+            columns = {column for column in widths if ends.has_any_column or column in ends.columns} | {deeper}
+            found |= {self._maker.made(NEXT_LINE, s, column) for column in columns}
         return found - {0}

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
-from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import NOTHING, Term
 from grammarlm.masks.machines.stack.language import StackLanguage
@@ -22,7 +22,15 @@ from .lexing import AnyLexeme
 from .liveness import StackLiveness
 
 MOST_BORDERS = 1000  # where a border leads to more, every terminal passes
-Commit = tuple[int, "int | None"]  # a terminal, and for an end of a line the next line's column
+MOST_POSITIONS = 5000  # likewise where more are looked at
+
+
+class Ends(NamedTuple):
+    """What a lexeme can become: other terminals; ends of a line, before these columns, or any."""
+
+    terminals: frozenset[int]
+    columns: frozenset[int]
+    has_any_column: bool
 
 
 class Passing:
@@ -31,18 +39,35 @@ class Passing:
     def __init__(self, program: StackLanguage):
         self.program = program
         self._lexing = program.trust.lexing  # type: ignore[attr-defined]
-        self._ends: dict[tuple[LexerState, Term], frozenset[Commit]] = {}
+        self._ends: dict[tuple[LexerState, Term], Ends] = {}
 
     def forget(self) -> None:
         self._ends.clear()
 
-    def ends(self, state: LexerState, border: Term) -> frozenset[Commit]:
-        """What the lexeme at hand can become."""
+    def ends(self, state: LexerState, border: Term) -> Ends:
+        """What the lexeme at hand can become; perhaps more, where that takes a long search."""
         key = state, border
         known = self._ends.get(key)
         if known is None:
-            known = self._ends[key] = frozenset(self._commits([key]))
+            known = self._ends[key] = self._find_ends(state, border)
         return known
+
+    def _find_ends(self, state: LexerState, border: Term) -> Ends:
+        newline, wanted = state.lexer.newline, set(state.terminals)
+        columns: set[int] = set()
+        for terminal, column in self._commits([(state, border)]):
+            if terminal != newline:
+                wanted.discard(terminal)
+            elif column:
+                columns.add(column)
+            else:  # spaces lead to any
+                wanted.discard(terminal)
+            if not wanted:
+                break
+        else:
+            wanted = wanted if self._is_complete else set()
+        found = frozenset(terminal + state.lexer.offset for terminal in state.terminals - wanted - {newline})
+        return Ends(found, frozenset(columns), newline in state.terminals - wanted)
 
     @cached_property
     def parser(self) -> StackLiveness:
@@ -67,8 +92,10 @@ class Passing:
         if number == opens:
             assert newline is not None
             line_end = start.lexer.start([newline - start.lexer.offset], [])
-            return any((column or 0) > 0 for _, column in self._commits((line_end, border) for border in self._borders))
-        return any(True for _ in self._commits((start, border) for border in self._borders))
+            commits = self._commits((line_end, border) for border in self._borders)
+            return any((column or 0) > 0 for _, column in commits) or not self._is_complete
+        commits = self._commits((start, border) for border in self._borders)
+        return any(True for _ in commits) or not self._is_complete
 
     @cached_property
     def _borders(self) -> list[Term] | None:
@@ -85,8 +112,10 @@ class Passing:
                 return None
         return queue
 
-    def _commits(self, positions: Iterable[tuple[LexerState, Term]]) -> Iterator[Commit]:
+    def _commits(self, positions: Iterable[tuple[LexerState, Term]]) -> Iterator[tuple[int, int | None]]:
+        """The terminals that end at these positions and after them, with the columns of next lines; `_is_complete`: all of them."""
         program = self.program
+        self._is_complete = True
         queue = list(positions)
         seen = set(queue)
         for state, border in queue:
@@ -94,10 +123,11 @@ class Passing:
             for terminal, demanded in state.commits:
                 left = program.algebra.both((border, demanded))
                 if left is not NOTHING and program.is_alive(left):
-                    yield terminal + state.lexer.offset, state.column
+                    yield terminal, state.column
             for step in self._lexing.steps(state, border):
                 if step not in seen:
                     seen.add(step)
                     queue.append(step)
-            if len(seen) > program.limits.max_states:
-                raise LimitExceeded("whether a lexeme can end under the border is not decided; raise limits.max_states")
+            if len(seen) > MOST_POSITIONS:
+                self._is_complete = False
+                return
