@@ -8,10 +8,10 @@
     lasts    3
 
 A JSON schema is read by a machine of its own, so unlike other grammars it cannot become terms or rules; nor can a set of items,
-which are tokens and not bytes, or a text of so many tokens; nor can a & b where one side has a stack. So each of these is a part, and
-a run of adjacent grammars without them is one part. The pieces of a document (Substring) are one where they can be: below & and -, and
-beside a Lark grammar, whose last lexeme extends into them, they are read as the regular language that they are. A text is read along a
-path through the graph. A part that accepts the empty text can be skipped; code that walks the graph handles that.
+which are tokens and not bytes, a text of so many tokens, or a & b where one side has a stack. So each of these is a part, and a run
+of adjacent grammars without them is one part. The pieces of a document (Substring) are one where they can be: below & and -, and
+beside a Lark grammar, whose last lexeme extends into them, they are read as the regular language that they are. A text is read
+along a path through the graph. A part that accepts the empty text can be skipped; code that walks the graph handles that.
 
 Edges (part_edges.py) have conditions where the path alone does not decide:
 

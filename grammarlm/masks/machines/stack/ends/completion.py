@@ -68,7 +68,9 @@ class StackEnds:
     def __init__(self, program: StackProgram, arena: StackArena, numbers: StackNumbers, maker: StateMaker):
         self._program, self._arena, self._numbers, self._maker = program, arena, numbers, maker
         self._spelling: Spelling = program.spelling
-        self._refutation = Refutation(program, arena, numbers, maker, self._widths) if program.has_doubtful_blocks else None
+        self._refutation = (
+            Refutation(program, arena, numbers, maker, self._widths) if program.has_doubtful_blocks else None
+        )
         self._frames = self._spelling.frames()
         self._reads_spaces = bool(self._spelling.usable >> SPACE & 1)
         self._ropes: dict[Key, Rope | None] = {}
@@ -94,7 +96,7 @@ class StackEnds:
             return True
         if self.direct(config) is None and self._refutation.refutes(config):
             return False
-        return self.of(config, max(self._program.limits.max_states // 16, SEARCHED + 1)) is not None
+        return self.of(config, max(self._program.limits.max_states // 64, SEARCHED + 1)) is not None
 
     def _remember(self, texts: dict[int, str | None], config: int, text: str | None) -> None:
         """Caches a text. All are dropped when they take too much, and recomputed on demand."""
