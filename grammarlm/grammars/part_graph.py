@@ -8,10 +8,10 @@
     lasts    3
 
 A JSON schema is read by a machine of its own, so unlike other grammars it cannot become terms or rules; nor can a set of items,
-which are tokens and not bytes, or a text of so many tokens. So each of these is a part, and a run of adjacent grammars without them
-is one part. The pieces of a document (Substring) are one where they can be: below & and -, and beside a Lark grammar, whose last
-lexeme extends into them, they are read as the regular language that they are. A text is read along a path through the graph. A part
-that accepts the empty text can be skipped; code that walks the graph handles that.
+which are tokens and not bytes, a text of so many tokens, or a & b where one side has a stack. So each of these is a part, and a run
+of adjacent grammars without them is one part. The pieces of a document (Substring) are one where they can be: below & and -, and
+beside a Lark grammar, whose last lexeme extends into them, they are read as the regular language that they are. A text is read
+along a path through the graph. A part that accepts the empty text can be skipped; code that walks the graph handles that.
 
 Edges (part_edges.py) have conditions where the path alone does not decide:
 
@@ -21,7 +21,7 @@ Edges (part_edges.py) have conditions where the path alone does not decide:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from grammarlm.grammars.items.token_list import TokenList
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.grammars.json_schema.schema import JsonSchema
 
+from .cfg.assembly import needs_stack
 from .choices import Choices
 from .compose import Choice, Combination, Difference, Grammar, Intersection, Literal, Sequence, leaves
 from .lark.grammar import Lark
@@ -81,31 +82,36 @@ def most_tokens(part: Grammar) -> int | None:
 
 
 def is_apart(grammar: Grammar) -> bool:
-    return isinstance(grammar, (JsonSchema, Substring, *ITEMS)) or most_tokens(grammar) is not None
+    is_leaf = isinstance(grammar, (JsonSchema, Substring, *ITEMS)) or most_tokens(grammar) is not None
+    return is_leaf or is_bordered(grammar)
+
+
+def is_bordered(grammar: Grammar) -> bool:
+    """Is it & or - with a side that has a stack? Its border runs over the whole of its text, so it has an automaton of its own."""
+    return isinstance(grammar, (Intersection, Difference)) and needs_stack(grammar)
 
 
 def first_apart(grammar: Grammar) -> Grammar | None:
-    """A JSON schema, an item set, a document or a text of so many tokens, anywhere in the grammar, that is a part of its own."""
-    found = next(filter(is_apart, leaves(grammar)), None)
-    if not isinstance(found, Substring):
-        return found
-    other = next((part for part in leaves(grammar) if is_apart(part) and not isinstance(part, Substring)), None)
-    if other is None and any(isinstance(part, Lark) for part in leaves(grammar)):
-        return None
-    return other or _free_document(grammar)
+    """A JSON schema, an item set, a document, a text of so many tokens, or & and - with a stack, anywhere in the grammar, that is a
+    part of its own."""
+    found = [part for part in leaves(grammar) if is_apart(part)]
+    other = next((part for part in found if not isinstance(part, Substring)), None)
+    if other is None:
+        other = next((part for part in _free(grammar) if part is not grammar and is_bordered(part)), None)
+    if other is not None or not found or any(isinstance(part, Lark) for part in leaves(grammar)):
+        return other
+    return next((part for part in _free(grammar) if isinstance(part, Substring)), None)
 
 
-def _free_document(grammar: Grammar) -> Substring | None:
-    """A document that is not below & or -."""
+def _free(grammar: Grammar) -> Iterator[Grammar]:
+    """The grammar and those in it that are not below & or -."""
     waiting, seen = [grammar], set[int]()
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Substring):
-            return part
-        if id(part) not in seen and not isinstance(part, (Intersection, Difference)):
+        if id(part) not in seen:
             seen.add(id(part))
-            waiting += part.operands
-    return None
+            yield part
+            waiting += () if isinstance(part, (Intersection, Difference)) else part.operands
 
 
 def has_parts(grammar: Grammar) -> bool:
@@ -180,7 +186,7 @@ class _Builder(PartGraph):
 
     def add(self, grammar: Grammar, loops: tuple[Loop, ...]) -> _Ends:
         """Adds a grammar's parts; returns those that its texts may begin with, and those that they may end with."""
-        if is_apart(grammar) or not has_parts(grammar):
+        if not grammar.operands or not has_parts(grammar):
             return self._part(grammar, loops)
         if isinstance(grammar, Sequence):
             parts = _runs(grammar)
@@ -266,7 +272,7 @@ class _Builder(PartGraph):
 
     def _is_empty(self, grammar: Grammar) -> bool:
         """May it be the empty text?"""
-        if is_apart(grammar) or not has_parts(grammar):
+        if not grammar.operands or not has_parts(grammar):
             return self._may_be_empty(grammar)
         if isinstance(grammar, Repeat):
             is_parted = grammar.min > 1 and grammar.separator is not None and not self._is_empty(grammar.separator)
@@ -318,7 +324,8 @@ def _runs(grammar: Combination) -> list[Grammar]:
     kind = type(grammar)
     plain: list[Grammar] | None = None  # where alternatives without schemas are merged
     for part in grammar.parts:
-        is_plain = not has_parts(part) or (plain is not None and found[-1] is plain and _extends(plain[-1], part))
+        is_plain = not is_apart(part) and not has_parts(part)
+        is_plain = is_plain or (plain is not None and found[-1] is plain and _extends(plain[-1], part))
         if is_plain and plain is not None and (kind is Choice or found[-1] is plain):
             plain.append(part)
             continue

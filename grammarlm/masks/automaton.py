@@ -22,14 +22,13 @@ class Automaton:
         self.program: Any = program
         self.make_epoch = make_epoch
         self.lock = program.lock
-        self.checks_tokens = not program.tokens_spell_all
         self.epoch: Epoch = make_epoch(program)
         if self.epoch.start == DEAD:  # certainly no text
             raise UnsatisfiableGrammar(
                 "the grammar matches no text at all; check its intersections and look-aheads, and what comes after parts in "
                 "lark's notation: their last lexeme takes what it can of it"
             )
-        if self.checks_tokens and not self.epoch.is_usable(self.epoch.state_of(program.start)):
+        if program.checks_ends and not self.epoch.is_usable(self.epoch.state_of(program.start)):
             raise program.refuse_tokens()
 
     def renew(self, term: StateTerm) -> tuple[Epoch, int]:

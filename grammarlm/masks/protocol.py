@@ -72,6 +72,12 @@ class ProgramDefaults:
 
     named_texts: frozenset[int] = frozenset()  # tokens of ordinary text that the grammar asks for by id
     caps: tuple[str, ...] = ()  # bounds of the language beyond its grammar, for the report
+    tokens_spell_all: bool
+
+    @property
+    def checks_ends(self) -> bool:
+        """Does an epoch decide state by state whether tokens can complete a text (`is_usable`)?"""
+        return not self.tokens_spell_all
 
     def refuse_tokens(self) -> GrammarError:
         """The error where no tokens of the vocabulary spell a text."""
@@ -90,7 +96,7 @@ class Program(Protocol):
     vocab: Vocabulary
     limits: Limits
     facts: TokenFacts
-    tokens_spell_all: bool  # can tokens spell whatever bytes can? Else an epoch decides it state by state (`is_usable`)
+    tokens_spell_all: bool  # can tokens spell whatever bytes can? Else an epoch `checks_ends`
 
     @property
     def lock(self) -> AbstractContextManager[object]: ...  # of the automaton: whoever makes states or rows holds it
@@ -100,6 +106,9 @@ class Program(Protocol):
 
     @property
     def clock(self) -> Clock: ...  # restarted with each call of a matcher
+
+    @property
+    def checks_ends(self) -> bool: ...
 
     def refuse_tokens(self) -> GrammarError: ...
 
@@ -159,9 +168,9 @@ class EpochDefaults(Bordered, Enumerable, Protocol):
         self.is_full = True
 
     def is_usable(self: Epoch, state: int) -> bool:
-        """Can tokens complete a text from here? A machine whose `tokens_spell_all` can be false has its own."""
-        if not self.program.tokens_spell_all:
-            raise NotImplementedError(f"{type(self).__name__}.is_usable: tokens do not spell all bytes here")
+        """Can tokens complete a text from here? A machine whose program `checks_ends` has its own."""
+        if self.program.checks_ends:
+            raise NotImplementedError(f"{type(self).__name__}.is_usable: not every state has an end by tokens here")
         return state != DEAD
 
     def try_row(self, state: int) -> np.ndarray | None:

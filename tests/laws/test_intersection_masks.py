@@ -198,8 +198,6 @@ def test_what_no_border_can_run_beside() -> None:
     lark = gl.Lark('start: "a" start? "b"')
     with pytest.raises(gl.UnsupportedFeature, match="special tokens"):
         gl.compile((gl.Token("<|x|>") + lark) & gl.Ban(["aa"]), vocab)
-    with pytest.raises(gl.UnsupportedFeature, match="indentation"):
-        gl.compile(gl.Lark.python() & gl.Ban(["import os"]), vocab)
 
 
 def test_bytes_that_only_the_border_speaks_of_need_no_tokens() -> None:

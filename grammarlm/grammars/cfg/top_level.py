@@ -3,7 +3,8 @@
     Lark(...) & Regex(...) - "null"        Lark(...), under the border  Regex(...) & not "null"
 
 The context-free side is read as usual. In parallel runs a border, a term that reads the same bytes and must accept at the end. It
-runs over the whole text, so it cannot be used below `+` and `|`: a + (b & c) is refused by name.
+runs over the whole text. Below `+` and `|` it is a part of its own (part_graph.py), which no further border can run over:
+(a + (b & c)) & d is refused by name.
 """
 
 from __future__ import annotations
@@ -51,6 +52,6 @@ def split(grammar: Grammar, needs_stack: Callable[[Grammar], bool], algebra: Alg
 
 def refuse_nested(part: Combination) -> UnsupportedFeature:
     return UnsupportedFeature(
-        f"{part.sign!r} with a context-free grammar on one side stands inside another grammar: {part!r:.200}; put it outermost, "
-        "(a + b) & c instead of a + (b & c), or make both sides regular"
+        f"{part.sign!r} with a context-free grammar on one side stands inside another grammar under '&' or '-': {part!r:.200}; "
+        "put it outermost, (a + b) & c instead of a + (b & c), or make both sides regular"
     )

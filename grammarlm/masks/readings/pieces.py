@@ -21,7 +21,7 @@ from grammarlm.grammars.compose import Grammar, leaves
 from grammarlm.grammars.items.special_token import Token
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.lark.grammar import Lark
-from grammarlm.grammars.part_graph import ITEMS
+from grammarlm.grammars.part_graph import ITEMS, is_bordered
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 from grammarlm.grammars.text import Text
 from grammarlm.masks.automaton import Automaton
@@ -135,10 +135,9 @@ class Piece:
     def __init__(self, grammar: Grammar, vocab: Vocabulary, limits: Limits):
         self._grammar, self._vocab, self._limits = grammar, vocab, limits
         self.most_tokens = grammar.max_tokens if isinstance(grammar, Text) else None
-        self.is_apart = isinstance(
-            grammar, (JsonSchema, *ITEMS, Token)
-        )  # no border goes on in it, and it has bytes or tokens
-        self._has_borders = _has_lark(grammar)
+        # No border goes on in it, and it has bytes or tokens.
+        self.is_apart = isinstance(grammar, (JsonSchema, *ITEMS, Token)) or is_bordered(grammar)
+        self._has_borders = _has_lark(grammar) and not is_bordered(grammar)
         self._states: dict[Hashable, State] = {}  # by what they stand for, in one epoch
         self._epoch: Epoch | None = None
 

@@ -51,15 +51,33 @@ def test_what_is_taken_off(core: gl.Gbnf) -> None:
         (WORDS - BRACKETS, "'-' with a context-free grammar after it"),
         (BRACKETS - LARK, "'-' with a context-free grammar after it"),
         (WORDS - "a" - BRACKETS, "'-' with a context-free grammar after it"),
-        (WORDS + (BRACKETS & WORDS), "stands inside another grammar"),
-        (WORDS | (BRACKETS - "()"), "stands inside another grammar"),
         ((WORDS + (BRACKETS & WORDS)) & WORDS, "stands inside another grammar"),
+        (WORDS + ((BRACKETS - "()") | "a") - "b", "stands inside another grammar"),
+        ((WORDS + (BRACKETS & WORDS)) & LARK, "'&' with a context-free grammar on both sides"),
+        (gl.JsonSchema({}) & WORDS, "'&' with a JsonSchema"),
+        ((gl.JsonSchema({}) + (BRACKETS & WORDS)) & WORDS, "'&' with a JsonSchema"),
     ],
     ids=str,
 )
 def test_what_is_refused_by_name(grammar: gl.Gbnf, message: str) -> None:
     with pytest.raises(gl.UnsupportedFeature, match=message):
         gl.compile(grammar, VOCAB)
+
+
+def test_below_other_grammars_each_is_a_part() -> None:
+    short, no_pair = BRACKETS & gl.Regex("[()]{2,4}"), LARK - "()"
+    cases = {
+        gl.Text(until=";") + short: (["a;()", ";(())"], ["a;((()))", "()", "a;"]),
+        short | WORDS: (["()", "(())", "ab"], ["((()))", "", "()a"]),
+        gl.Repeat(no_pair, 1, 2, separator=",") + "!": (["(())!", "(()),((()))!"], ["()!", "(()),()!", "!"]),
+        short + gl.JsonSchema({"type": "boolean"}): (["()true"], ["((()))true", "()"]),
+        gl.Substring("ab") + no_pair: (["ab(())", "(())"], ["ab()", "c(())"]),
+    }
+    for grammar, (good, bad) in cases.items():
+        constraint = gl.compile(grammar, VOCAB)
+        for text in good + bad:
+            matcher = constraint.matcher()
+            assert (matcher.advance_bytes(text.encode()) and matcher.is_accepting) is (text in good), (grammar, text)
 
 
 def test_regular_sides_are_read_as_ever() -> None:

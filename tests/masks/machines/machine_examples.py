@@ -32,6 +32,13 @@ NESTED = {
     "type": "array",
     "items": {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "null"}, "maxItems": 2}]},
 }
+BLOCKS = r"""
+start: line+
+line: NAME _NEWLINE | NAME ":" _NEWLINE _INDENT line+ _DEDENT | "[" NAME "]" _NEWLINE
+NAME: /[a-c]+/
+_NEWLINE: /(\n *)+/
+%declare _INDENT _DEDENT
+"""
 
 EXAMPLES = [
     ("regular", gl.Regex("(ab)*c{2,3}|12"), VOCAB),
@@ -41,6 +48,8 @@ EXAMPLES = [
     ("stack", gl.Gbnf('root ::= "a" root "b" | "12"'), VOCAB),
     ("stack", gl.Gbnf('root ::= "a" root "b" | "cc" | "ab"'), FEW),
     ("stack", gl.Token("<item>") + gl.Gbnf('root ::= "(" root ")" | "a"'), VOCAB),
+    ("stack", gl.Lark(BLOCKS, indent=gl.Indent()) & gl.Ban(["abc", "]"]), VOCAB),
+    ("parts", "12" + (gl.Lark(BLOCKS, indent=gl.Indent()) - gl.Regex("(?s).*ab.*")), VOCAB),
     ("json", gl.JsonSchema(RECORD), VOCAB),
     ("json", gl.JsonSchema(NESTED, whitespace="compact"), VOCAB),
     ("json", gl.JsonSchema({"enum": [{"a": 1}, "ab", 12]}), VOCAB),

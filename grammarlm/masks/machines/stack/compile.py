@@ -7,10 +7,11 @@ from dataclasses import replace
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.cfg.assembly import Assembly
 from grammarlm.grammars.compose import Grammar
-from grammarlm.grammars.lark.tables import LrTables, join
+from grammarlm.grammars.lark.tables import join
 from grammarlm.grammars.regular.byte_classes import byte_partition
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import ANYTHING, Term
+from grammarlm.grammars.text import any_text
 from grammarlm.kernels import entries
 from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.machines.regular.liveness import Liveness
@@ -35,7 +36,10 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     sets = [bits for parser in assembly.parsers for bits in parser.byte_sets]
     partition = byte_partition(*terms, sets=sets)
     if assembly.border is not ANYTHING:
-        check_border(grammar, assembly, tables)
+        check_border(grammar, assembly)
+        if tables is not None and tables.blocks is not None and assembly.is_lark:
+            # Its lexemes are UTF-8. A border that only other bytes satisfy is then known to be violated.
+            assembly.border = algebra.both((assembly.border, any_text(algebra)))
         # Bytes that only the border mentions occur in no text.
         partition = replace(byte_partition(*terms, assembly.border, sets=sets), used=partition.used)
     program = StackProgram(assembly, first, tables, partition, vocab, limits, clock, liveness)
@@ -67,12 +71,8 @@ def stack_automaton(
     return automaton, Report(repr(grammar)[:200], limits, classes, spells_all, canonical=canonical, caps=program.caps)
 
 
-def check_border(grammar: Grammar, assembly: Assembly, tables: LrTables | None) -> None:
+def check_border(grammar: Grammar, assembly: Assembly) -> None:
     """Refuses grammars that a border cannot be combined with."""
-    if tables is not None and tables.blocks is not None:
-        raise UnsupportedFeature(
-            f"'&' and '-' with an indentation language: {grammar!r:.200}; whether its blocks leave a text cannot be decided exactly"
-        )
     if assembly.parsers and assembly.machine.tokens:
         raise UnsupportedFeature(
             f"'&' and '-' with a Lark grammar and special tokens in one: {grammar!r:.200}; write the Lark part as GBNF or EBNF"

@@ -51,7 +51,7 @@ class StackEpoch(EpochDefaults):
         self._lock = program.lock
         self._ask, self._address = entries.ask, self.arena.address
         # May the kernel be asked for steps at once? It knows bytes only. Not after `close`.
-        self._peeks = program.tokens_spell_all and not program.token_columns
+        self._peeks = not program.checks_ends and not program.token_columns
         self._start_state: int | None = None
         self.start = self.state_of(program.start)  # made now, since it may be refused
 

@@ -84,6 +84,8 @@ class StackLanguage(ProgramDefaults):
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.missing_bytes = [b for b in range(256) if (used & ~self.facts.single_bytes) >> b & 1]
         self.tokens_spell_all = not self.missing_bytes
+        # Nothing is proved of blocks under a border: whether a text can end is asked of each config (ends/).
+        self.has_doubtful_blocks = border is not ANYTHING and lr is not None and lr.blocks is not None
 
     @property
     def columns(self) -> int:
@@ -93,6 +95,10 @@ class StackLanguage(ProgramDefaults):
     def is_free(self) -> bool:
         """No border holds from the start."""
         return all(thread.border is ANYTHING for thread in self.start)
+
+    @property
+    def checks_ends(self) -> bool:
+        return not self.tokens_spell_all or self.has_doubtful_blocks
 
     def is_alive(self, border: Term) -> bool:
         return self.liveness.is_alive(border)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import weakref
 
-from grammarlm.errors import UnsupportedFeature
+from grammarlm.errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature
 from grammarlm.grammars.cfg.indent import WIDEST
 
 from .ends.spelling import Spelling
 from .language import Fork, StackLanguage, Thread
+from .proofs.passing import Passing
 from .proofs.trust import Trust
 
 __all__ = ["Fork", "StackProgram", "Thread"]
@@ -26,6 +27,11 @@ class StackProgram(StackLanguage):
         # A strong reference back would keep a dropped program alive until Python collects cycles.
         return Trust(weakref.proxy(self))
 
+    @functools.cached_property
+    def passing(self) -> Passing:
+        """Which lexemes pass the border, made when no end of a text is found at once."""
+        return Passing(weakref.proxy(self))
+
     @property
     def caps(self) -> tuple[str, ...]:  # type: ignore[override]
         """Limits of the language beyond its grammar, for the report."""
@@ -34,14 +40,15 @@ class StackProgram(StackLanguage):
         )
         if self.lr is None or self.lr.blocks is None:
             return spelled
-        return (
-            *spelled,
-            f"lines are indented by {WIDEST:,} columns at most",
-            "indented blocks: that every mask leads to an end of the text is not proved",
-        )
+        widest = f"lines are indented by {WIDEST:,} columns at most"
+        if self.has_doubtful_blocks:  # each mask looks for ends
+            return *spelled, widest
+        return *spelled, widest, "indented blocks: that every mask leads to an end of the text is not proved"
 
-    def refuse_tokens(self) -> UnsupportedFeature:
+    def refuse_tokens(self) -> GrammarError:
         """The error where no text can be ended: with a stack only tokens of single bytes are tried."""
+        if self.tokens_spell_all:
+            return UnsatisfiableGrammar("no text of the grammar is left by '&' and '-'; check what they take away")
         return UnsupportedFeature(
             "a grammar with a stack over a vocabulary whose tokens of single bytes end none of its texts; whether longer tokens "
             f"do is not decided. {self._missing_tokens()}. Use a tokenizer with all bytes, or gl.Regex or gl.Choices, where it is"
@@ -60,6 +67,8 @@ class StackProgram(StackLanguage):
             self.algebra.forget()
         self.liveness.forget()
         self.trust.forget()
+        if "passing" in self.__dict__:
+            self.passing.forget()
         if "spelling" in self.__dict__:
             self.spelling.forget()
 

@@ -33,7 +33,7 @@ class StackRows:
         self._signed: dict[int, np.ndarray] = {}  # by the number of a signature
         self._shared = SharedRows()
         # Do the bytes of tokens alone decide what a row has?
-        self._is_plain = program.tokens_spell_all and not program.token_columns
+        self._is_plain = not program.checks_ends and not program.token_columns
 
     @property
     def nbytes(self) -> int:
@@ -67,11 +67,12 @@ class StackRows:
         bits = row.view(np.uint8)
         for token in self._steps.special_tokens(config):
             bits[token >> 3] |= 1 << (token & 7)
-        if not self._program.tokens_spell_all:
+        if self._program.checks_ends:
             ids = ids_of(row & ~facts.stop_row)
-            for token, target in zip(ids.tolist(), self._steps.targets(config, ids).tolist(), strict=True):
-                if not self._steps.is_usable(target):
-                    bits[token >> 3] &= ~(1 << (token & 7)) & 0xFF
+            targets, which = np.unique(self._steps.targets(config, ids), return_inverse=True)
+            usable = np.array([self._steps.is_usable(target) for target in targets.tolist()], bool)
+            for token in ids[~usable[which]].tolist():
+                bits[token >> 3] &= ~(1 << (token & 7)) & 0xFF
         return self._share(row, row.ctypes.data)
 
     def _signed_row(self, config: int, signature: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import Term
 from grammarlm.kernels import entries
 from grammarlm.layout import stack as layout
-from grammarlm.layout.stack import LR_BASE, Field
+from grammarlm.layout.stack import LR_BASE, STATES, Field
 from grammarlm.layout.stack_calls import ADVANCE_BYTES, ADVANCE_COLUMN
 
 from .arena import FIRST_REAL, StackArena
@@ -219,15 +219,15 @@ class StateMaker:
         # A temporary stack: its number is used again after this mask.
         passing = self._is_signing and stack >= self._arena.words[Field.MARK_S]
         self._has_passing = self._has_passing or bool(passing)
-        return int(trust.liveness.alive_on(state, term, stack, self._look, {} if passing else self._finishes))
+        return int(trust.liveness.alive_on(state, term, stack, self.look, {} if passing else self._finishes))
 
-    def _look(self, stack: int) -> list[tuple[object, int]]:
+    def look(self, stack: int) -> list[tuple[object, int]]:
         """(top, stack below) of each stack that this one stands for; the empty one's top is None."""
         symbols, parents = self._arena.array(Field.S_SYMBOL), self._arena.array(Field.S_PARENT)
         found: list[tuple[object, int]] = []
         for one in self._arena.members_of(stack):
             symbol = int(symbols[one])
-            top: object = symbol - LR_BASE if symbol >= LR_BASE else self._numbers.objects[symbol]
+            top: object = (symbol - LR_BASE) & (STATES - 1) if symbol >= LR_BASE else self._numbers.objects[symbol]
             found.append((None if symbol == layout.ROOT else top, int(parents[one])))
         return found
 

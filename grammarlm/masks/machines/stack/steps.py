@@ -30,6 +30,7 @@ class StackSteps:
     ):
         self._program, self._arena, self._numbers = program, arena, numbers
         self._maker, self._configs = maker, configs
+        self._checks_ends = program.checks_ends
 
     @functools.cached_property
     def ends(self) -> StackEnds:
@@ -44,7 +45,7 @@ class StackSteps:
         return self.ends.is_usable(config)
 
     def _usable(self, config: int) -> int:
-        return config if self._program.tokens_spell_all or not config or self.is_usable(config) else 0
+        return config if not self._checks_ends or not config or self.is_usable(config) else 0
 
     def after_token(self, config: int, token: int) -> int:
         """The config after a token, 0 where it is refused."""

@@ -29,6 +29,7 @@ from grammarlm.layout.stack import ACCEPT, LR_BASE, STATES, Field
 from grammarlm.layout.stack_calls import FILL_NEXT, NEXT_LINE, SHIFT
 from grammarlm.masks.machines.regular.completion import LONGEST
 
+from .refutation import Refutation
 from .spelling import SPECIAL, Spelling, order
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from grammarlm.masks.machines.stack.states import StateMaker
 
 SEARCHED = 500  # configs searched around one of which no candidate is accepted
+SPACE = ord(" ")
 TRIED = 4  # candidates tried for one config
 # A linked list: the number of letters that a stack still needs, the first piece, and the rest likewise (None at the
 # end).
@@ -66,7 +68,11 @@ class StackEnds:
     def __init__(self, program: StackProgram, arena: StackArena, numbers: StackNumbers, maker: StateMaker):
         self._program, self._arena, self._numbers, self._maker = program, arena, numbers, maker
         self._spelling: Spelling = program.spelling
+        self._refutation = (
+            Refutation(program, arena, numbers, maker, self._widths) if program.has_doubtful_blocks else None
+        )
         self._frames = self._spelling.frames()
+        self._reads_spaces = bool(self._spelling.usable >> SPACE & 1)
         self._ropes: dict[Key, Rope | None] = {}
         self._threads: dict[tuple[int, int], list[Candidate]] = {}
         self._direct: dict[int, str | None] = {}
@@ -82,7 +88,15 @@ class StackEnds:
 
     def is_usable(self, config: int) -> bool:
         """Can tokens of single bytes, and special ones, end the text from here? LimitExceeded where that is not decided."""
-        return self.of(config, self._program.limits.max_states) is not None
+        if self._refutation is None:
+            return self.of(config, max(self._program.limits.max_states, SEARCHED + 1)) is not None
+        # Many configs lead to one by a space, and what ends that ends them.
+        later = self._maker.after_column(config, self._program.byte_sets.class_of[SPACE]) if self._reads_spaces else 0
+        if later and self.direct(later) is not None:
+            return True
+        if self.direct(config) is None and self._refutation.refutes(config):
+            return False
+        return self.of(config, max(self._program.limits.max_states // 64, SEARCHED + 1)) is not None
 
     def _remember(self, texts: dict[int, str | None], config: int, text: str | None) -> None:
         """Caches a text. All are dropped when they take too much, and recomputed on demand."""
@@ -90,6 +104,8 @@ class StackEnds:
         if self.nbytes > self._program.limits.max_bytes // 4:
             for known in (self._found, self._direct, self._ropes, self._threads):
                 known.clear()  # type: ignore[attr-defined]
+            if self._refutation is not None:
+                self._refutation.forget()
             self.nbytes = 0
         texts[config] = text
 
@@ -174,6 +190,8 @@ class StackEnds:
                 found.append((lexeme.text, lexeme.border, s))
             elif terminal == state.lexer.newline:
                 found += self._lines(lexeme.text, lexeme.border, max(lexeme.state.column or 0, 0), s)
+                if lexeme.state.column and (empty := self._spelling.empty_line(state)):  # from the line's begin again
+                    found += self._lines(empty.text, empty.border, 0, s)
             elif after := self._maker.made(SHIFT, s, number):
                 found.append((lexeme.text, lexeme.border, after))
         return found
@@ -261,7 +279,7 @@ class StackEnds:
         """A* search for the nearest config whose own candidate is accepted; None where there is none among `most`
         configs.
 
-        With `most` = limits.max_states None is a proof: it raises LimitExceeded where it has not seen all.
+        With more than SEARCHED None is a proof: it raises LimitExceeded where it has not seen all.
         """
         if self._promise(config) == float("inf"):
             return None
@@ -284,7 +302,7 @@ class StackEnds:
                     way.append(letter)
                 return "".join(reversed(way)) + end
             if len(done) > most:
-                if most < self._program.limits.max_states:
+                if most == SEARCHED:
                     return None
                 raise LimitExceeded(
                     f"whether tokens can end the text is not decided after {most} states; raise limits.max_states"

@@ -28,6 +28,7 @@ from grammarlm.masks.machines.stack.language import StackLanguage
 
 MARK = 0x100
 SPECIAL = 0x10000
+EMPTY_LINE_LENGTH = 3  # bytes
 LONGEST_RULE = 1 << 16  # letters; a rule whose shortest text is longer counts as one that cannot be spelled
 
 
@@ -95,6 +96,7 @@ class Spelling:
         self.marks: dict[int, Mark] = {}
         self.begins: dict[LexerState, str] = {}  # of lexemes that no LR parser reads: the mark and the shortest text
         self._lexemes: dict[LexerState, dict[int, Lexeme]] = {}
+        self._empty_lines: dict[LexerState, Lexeme | None] = {}
         self._exits: dict[tuple[int, int], list[tuple[int, int, str]]] = {}
         self._after: dict[tuple[Term, str], Term] = {}
         self._nonterminals: dict[int, str] = {}
@@ -110,6 +112,7 @@ class Spelling:
     def forget(self) -> None:
         """Drops what grows with the texts that are asked about."""
         self._lexemes.clear()
+        self._empty_lines.clear()
         self._exits.clear()
         self._after.clear()
 
@@ -138,6 +141,24 @@ class Spelling:
                     queue.append(target)
         self._lexemes[state] = found
         return found
+
+    def empty_line(self, state: LexerState) -> Lexeme | None:
+        """The shortest way on within a line end until the next line has no column yet; None where a few bytes show none."""
+        if state not in self._empty_lines:
+            texts = {state: ""}
+            found = None
+            for here in (queue := [state]):
+                self.program.clock.check()
+                border = next((b for t, b in here.commits if t == here.lexer.newline and here.column == 0), NOTHING)
+                if border is not NOTHING and self.program.is_alive(border):
+                    found = Lexeme(texts[here], border, here)
+                    break
+                for bits, target in here.edges if len(texts[here]) < EMPTY_LINE_LENGTH else ():
+                    if bits & self.usable and target.column is not None and target not in texts:
+                        texts[target] = texts[here] + chr((bits & self.usable & -(bits & self.usable)).bit_length() - 1)
+                        queue.append(target)
+            self._empty_lines[state] = found
+        return self._empty_lines[state]
 
     def _spell_terminals(self) -> None:
         """Spells each terminal in the context with the most others: what is cut there is cut the same way elsewhere, too."""

@@ -123,7 +123,8 @@ class StackLiveness:
         if isinstance(state, LexerState) and state.lexer.shifts:
             ((top, stack),) = look(stack)
             assert isinstance(top, int)
-            outcomes = self.outcomes(OnTop(top, self._at(state, self._lr.lexers[top], border, 0)))
+            start = self.lexing.start_in(self._lr.lexers[top])
+            outcomes = self.outcomes(OnTop(top, self._at(state, start, border, 0)))
         else:
             outcomes = self.outcomes(InRule(state, border))
         return any(self._comes_to_end(outcome, stack, look, known) for outcome in outcomes)

@@ -71,7 +71,7 @@ class Trust:
         program, lr = self.program, self.program.lr
         has_lexer = lr is not None or any(isinstance(callee.start, LexerState) for callee in program.rules.calls)
         if not has_lexer or (lr is not None and lr.blocks is not None):
-            return UNCHECKED if self.program.is_free else DOUBTS
+            return UNCHECKED if self.program.is_free or self.program.has_doubtful_blocks else DOUBTS
         self.all_live = not self._proves_lexer() and self._has_no_dead_end()
         return DOUBTS if self.all_live or self.samples is not None else EVERYTHING
 
