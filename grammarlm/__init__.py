@@ -46,6 +46,7 @@ _HOME = {
     "Vocabulary": "vocab.vocabulary",
     "apply_mask_": "decoding.logits.apply_mask",
     "load_tiny": "models.tiny",
+    "methods": "decoding.method_list",
     "response_format": "grammars.response_format",
     "stream": "decoding.stream",
 }
