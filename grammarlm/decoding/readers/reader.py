@@ -56,6 +56,7 @@ class Reader(Protocol):
 
     beginnings: list[list[int]]  # the first ids to read of each text: its prompt, or the decoder's start id
     keeps_states: bool  # set it to True for `states`
+    gives_copies: bool  # set it to False where rows of trees are not written to: large ones need no memory twice then
     # Of the last read, for each text the model's last hidden states [ids and nodes, hidden]; None where the reader has none.
     states: list[torch.Tensor] | None
 
@@ -87,7 +88,8 @@ class Reader(Protocol):
     ) -> torch.Tensor:
         """Reads as `read` does, and a draft tree after each text; float32 [sum of scored and nodes, V].
 
-        Of each text first the rows that `read` gives, then the logits after each node. `keep` comes next.
+        Of each text first the rows that `read` gives, then the logits after each node. `keep` comes next. All chunks may be empty
+        where the texts are not, and a tree is not.
         """
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:
