@@ -28,6 +28,8 @@ reader to this. What differs is the cost:
     RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft; of
                           Mamba and Mamba 2 by their weights
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
+    SwitchingReader       (switching.py) reads with one of several models at a time
+    AdaptedReader         (adapted.py) reads again where a function has changed the model
 """
 
 from __future__ import annotations
