@@ -23,6 +23,7 @@ _HOME = {
     "Matcher": "masks.matcher",
     "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",
+    "extract": "decoding.scoring.extract",
     "fill_masks": "masks.batch",
     "fill_tree": "masks.draft_tree",
     "fill_trees": "masks.draft_tree",
@@ -46,6 +47,8 @@ _HOME = {
     "Vocabulary": "vocab.vocabulary",
     "apply_mask_": "decoding.logits.apply_mask",
     "load_tiny": "models.tiny",
+    "methods": "decoding.method_list",
+    "rank": "decoding.scoring.rank",
     "response_format": "grammars.response_format",
     "stream": "decoding.stream",
 }

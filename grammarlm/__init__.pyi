@@ -23,7 +23,10 @@ from .decoding.diffusion.holes import Hole as Hole
 from .decoding.diffusion.infill import infill as infill
 from .decoding.generator import Generator as Generator
 from .decoding.logits.apply_mask import apply_mask_ as apply_mask_
+from .decoding.method_list import methods as methods
 from .decoding.result import Result as Result
+from .decoding.scoring.extract import extract as extract
+from .decoding.scoring.rank import rank as rank
 from .decoding.speculative.draft import Draft as Draft
 from .device.automaton import DeviceAutomaton as DeviceAutomaton
 from .device.loop import DeviceLoop as DeviceLoop

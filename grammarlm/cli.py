@@ -6,6 +6,7 @@
     grammarlm infill --model tiny --pieces '["Say ", 3, "."]' --regex 'Say [a-z ]+[.]' --explain
     grammarlm check schema.json instance.json
     grammarlm inspect schema.json --text '{"name": '
+    grammarlm methods vote
     grammarlm warm --tokenizer PATH --grammar sql.lark
     grammarlm bench maskbench DIR --engines grammarlm,llguidance
 
@@ -29,6 +30,7 @@ from grammarlm.commands.check import add_check
 from grammarlm.commands.generate import add_generate
 from grammarlm.commands.infill import add_infill
 from grammarlm.commands.inspect import add_inspect
+from grammarlm.commands.methods import add_methods
 from grammarlm.commands.warm import add_warm
 
 from .errors import SchemaWarning
@@ -89,6 +91,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_infill(commands)
     add_check(commands)
     add_inspect(commands)
+    add_methods(commands)
     add_warm(commands)
     add_bench(commands)
     return parser

@@ -29,8 +29,17 @@ METHODS = {
     "anchored": "decoding.methods.blends.anchored:anchored",
     "vote": "decoding.methods.pools.vote:vote",
     "first_finish": "decoding.methods.pools.first_finish:first_finish",
+    "switch": "decoding.methods.blends.switch:switch",
+    "adapted": "decoding.methods.blends.adapted:adapted",
 }
-STREAMING = ("masked", "contrast", "grounded", "anchored")  # those that gl.stream takes: an answer is written once
+STREAMING = (
+    "masked",
+    "contrast",
+    "grounded",
+    "anchored",
+    "switch",
+    "adapted",
+)  # those that gl.stream takes: an answer is written once
 
 # gl.infill(sampler=): functions from a Look to a Choice, and drivers, which have one of these inside
 RULES = {

@@ -1,5 +1,6 @@
 """The methods that write from left to right: all but diffusion, which fills rows and has tests of its own."""
 
+import math
 from typing import Any
 
 from grammarlm.decoding.systems import METHODS
@@ -9,4 +10,9 @@ LEFT_TO_RIGHT = tuple(name for name in METHODS if name not in ("diffusion", "anc
 
 def needed(method: str) -> dict[str, Any]:
     """The options that a method cannot do without, for vocabularies that have the ids 0 to 2."""
-    return {"contrast": {"against": [2]}, "grounded": {"description": [2, 0]}}.get(method, {})
+    return {
+        "contrast": {"against": [2]},
+        "grounded": {"description": [2, 0]},
+        "switch": {"large": [2], "above": math.inf},
+        "adapted": {"step": lambda model, logits, texts: False},
+    }.get(method, {})

@@ -1,9 +1,12 @@
-"""method="diffusion": the answer is a row of masks behind the prompt, filled in any order.
+"""method="diffusion": the answer is a row of masks after the prompt, filled in any order.
 
-    gl.generate(model, prompt, schema=Person, max_tokens=64, sampler="entropy", steps=16)
+    gl.generate(model, prompt, schema=Person, max_tokens=64, method="diffusion", sampler="entropy", steps=16)
 
 This is the method of models that are known to fill in masks; for a bare callable it is named: method="diffusion", mask_id=...
 The row has `max_tokens` places. An answer that needs fewer ends with a stop id; one that fills the row exactly is "closed".
+
+Purpose: the default. Forwards: one a step, `steps=` of them. Law: its sampler's own, over what can still be completed. Not for
+models that go on with texts: they read from left to right.
 """
 
 from __future__ import annotations

@@ -67,6 +67,9 @@ class Blending:
         for row, memory in zip(rows, self._memories, strict=True):
             row.memory = dict(memory)
 
+    def before_read(self, rows: Sequence[Row]) -> None:
+        """A forward comes, over the texts of these rows."""
+
     def keep(self, first: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
         """A forward: the function of the reader made of several (readers/blended.py)."""
         self._others = list(others)

@@ -232,6 +232,8 @@ class Decoding:
         chunks, trees = self._chunks(), [row.unread.tree for row in rows]
         scored = [row.unread.scored(chunk) for row, chunk in zip(rows, chunks, strict=True)]
         counts = [count + len(tree) for count, tree in zip(scored, trees, strict=True)]
+        if self._blending is not None:
+            self._blending.before_read(rows)
         start = perf_counter()
         with timed(rows, "model_seconds"):
             if all(tree.is_chain for tree in trees):

@@ -1,7 +1,13 @@
-"""method="masked": each step masks the tokens that cannot be continued to a text of the grammar, and draws one of the others from
-the model's own distribution, renormalised step by step.
+"""method="masked": each step masks the tokens that cannot be continued to a text of the grammar, and draws one of the others.
+
+    gl.generate(model, prompt, schema=Person)                                   # the default, at temperature 0
+    gl.generate(model, prompt, schema=Person, method="masked", temperature=0.8, n=3)
 
 Of more prompts than share a forward the next ones begin where answers have ended (loop/batcher.py).
+
+Purpose: the default. Forwards: one a token, and none of its own for a token that is the only allowed one. Law: the masked one,
+the model's own distribution renormalised step by step over the allowed tokens. Not where draws must follow the model's law given
+the grammar: what leads to texts that the model finds unlikely is drawn as often as if it did not.
 """
 
 from __future__ import annotations

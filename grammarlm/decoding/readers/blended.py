@@ -19,7 +19,7 @@ class BlendedReader:
         self._readers, self._function, self._name = readers, function, name
         self.beginnings = readers[0].beginnings
         self._is_started = False
-        self.keeps_states = False
+        self.keeps_states, self.gives_copies = False, True
         self.states: list[torch.Tensor] | None = None
 
     @property

@@ -168,7 +168,7 @@ class CachedReader(CallableReader):
         self.states = [row[pad:] for row, pad in zip(states[0], pads, strict=True)] if states else None
         logits = output.logits
         counts = [count + len(tree) for count, tree in zip(scored, trees, strict=True)]
-        return rows_of(logits, [logits.shape[1]] * len(chunks), counts)
+        return rows_of(logits, [logits.shape[1]] * len(chunks), counts, self.gives_copies)
 
     @property
     def reads_trees(self) -> bool:

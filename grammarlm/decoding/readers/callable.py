@@ -16,6 +16,7 @@ class CallableReader:
     """Reader of a callable from ids [B, T] to logits [B, T, V], or of a model without a usable cache."""
 
     keeps_states = False
+    gives_copies = True
     states: list[torch.Tensor] | None = None
 
     can_be_kept = False  # does it hold what can be gone on from (kept.py)?
@@ -125,11 +126,11 @@ def picked(logits: torch.Tensor, places: Sequence[tuple[int, int]]) -> torch.Ten
     return logits.detach()[rows, at].to("cpu", torch.float32)
 
 
-def rows_of(logits: torch.Tensor, ends: Sequence[int], scored: Sequence[int]) -> torch.Tensor:
+def rows_of(logits: torch.Tensor, ends: Sequence[int], scored: Sequence[int], copy: bool = True) -> torch.Tensor:
     """float32 [sum of scored, V]: for each text the `scored` rows before its end.
 
-    Always a copy, because masks are written into it: a callable may return a view of its own table. Made outside of inference
-    mode, whose tensors cannot be written to later.
+    A copy, because masks are written into it: a callable may return a view of its own table. Made outside of inference
+    mode, whose tensors cannot be written to later. `copy=False`: where they need not be written to.
     """
     count, length, width = logits.shape
     flat = logits.detach().reshape(count * length, width)
@@ -139,6 +140,6 @@ def rows_of(logits: torch.Tensor, ends: Sequence[int], scored: Sequence[int]) ->
         for at in range(end - last, end)
     ]
     if len(indices) == len(flat):  # every row, in order
-        return flat.to("cpu", torch.float32, copy=True)
+        return flat.to("cpu", torch.float32, copy=copy)
     chosen = flat[torch.tensor(indices, dtype=torch.long, device=flat.device)]
     return chosen.to("cpu", torch.float32)

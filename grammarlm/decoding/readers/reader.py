@@ -28,6 +28,8 @@ reader to this. What differs is the cost:
     RecurrentReader       (recurrent.py) reads by a state, and reads again what was drawn after a draft; of
                           Mamba and Mamba 2 by their weights
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
+    SwitchingReader       (switching.py) reads with one of several models at a time
+    AdaptedReader         (adapted.py) reads again where a function has changed the model
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ class Reader(Protocol):
 
     beginnings: list[list[int]]  # the first ids to read of each text: its prompt, or the decoder's start id
     keeps_states: bool  # set it to True for `states`
+    gives_copies: bool  # set it to False where rows of trees are not written to: large ones need no memory twice then
     # Of the last read, for each text the model's last hidden states [ids and nodes, hidden]; None where the reader has none.
     states: list[torch.Tensor] | None
 
@@ -88,7 +91,8 @@ class Reader(Protocol):
     ) -> torch.Tensor:
         """Reads as `read` does, and a draft tree after each text; float32 [sum of scored and nodes, V].
 
-        Of each text first the rows that `read` gives, then the logits after each node. `keep` comes next.
+        Of each text first the rows that `read` gives, then the logits after each node. `keep` comes next. All chunks may be empty
+        where the texts are not, and a tree is not.
         """
 
     def keep(self, paths: Sequence[Sequence[int]]) -> None:

@@ -66,6 +66,8 @@ class RecurrentReader(CallableReader):
     def _advance(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         rows = [[*pending, *chunk] for pending, chunk in zip(self._pending, chunks, strict=True)]
         width = max(map(len, rows))
+        if not width:
+            return torch.empty(0, self._model.vocab_size)
         ids = torch.tensor([row + [0] * (width - len(row)) for row in rows], dtype=torch.long)
         self._before = self._states
         with torch.no_grad():

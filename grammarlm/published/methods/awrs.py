@@ -1,10 +1,15 @@
-"""AWRS (Fast Controlled Generation from Language Models with Adaptive Weighted Rejection Sampling): independent weighted draws.
+"""method="awrs": independent draws with weights, by rejection where a predicate is asked.
 
     out = gl.generate(model, prompt, regex="...", where=compiles, method="awrs", temperature=1.0)
     out.log_weight                               # log of an unbiased estimate of the mass that the constraint left on the way
 
-It draws from the model's whole distribution at the temperature. It costs one or two checks of where= more than the tokens that it
-refuses. Of no use without where= or a use for weights: "masked" draws the same answers.
+It draws from the model's whole distribution at the temperature, and costs one or two checks of where= more than the tokens that it
+refuses.
+
+Purpose: the model's own law. Forwards: one a token. Law: the model's given the grammar and where=, once draws are weighed by
+exp(log_weight). Not without where= or a use for weights: "masked" draws the same answers.
+
+Source: AWRS (Fast Controlled Generation from Language Models with Adaptive Weighted Rejection Sampling).
 """
 
 from __future__ import annotations

@@ -1,11 +1,15 @@
-"""AdaDec (Towards Better Code Generation: Adaptive Decoding with Uncertainty Guidance): look ahead where the model is uncertain.
+"""method="lookahead": looks ahead where the model is uncertain.
 
     gl.generate(model, prompt, schema=Person, method="lookahead", entropy=1.0, width=3, depth=5)
 
 Where the entropy of the masked distribution (in nats) exceeds a threshold, each of the `width` most probable tokens is continued
 greedily by `depth` tokens, and the token is taken whose continuation is the most probable, by its mean log-probability. Elsewhere
-the next token is chosen as usual. It costs `depth` forwards of `width` rows at such a place. Of no use where any of the tokens
-would do, as in names.
+the next token is chosen as usual.
+
+Purpose: more often right. Forwards: one a token, and `depth` of `width` rows at an uncertain place. Law: its own; where it is
+certain, "masked". Not where any of the tokens would do, as in names.
+
+Source: AdaDec (Towards Better Code Generation: Adaptive Decoding with Uncertainty Guidance).
 """
 
 from __future__ import annotations

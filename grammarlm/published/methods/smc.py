@@ -1,9 +1,12 @@
-"""SMC (Sequential Monte Carlo Steering of Large Language Models): particles that together follow the model's own law.
+"""method="smc": particles that together follow the model's own law.
 
     out = gl.generate(model, prompt, schema=Person, method="smc", particles=16)
     out.population.weights, out.population.log_evidence, out.population.ess
 
-It costs as many texts as particles, equal ones once. Of no use where one good answer will do: masking is biased, and as good.
+Purpose: the model's own law. Forwards: one a token, of as many rows as there are particles, equal ones once. Law: the model's
+given the grammar and where=, the closer the more particles. Not where one good answer will do: masking is biased, and as good.
+
+Source: Sequential Monte Carlo Steering of Large Language Models.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
 """Models of every kind that readers are for, and what one forward over one whole text says of them."""
 
+import random
+
 import pytest
 
+from grammarlm.decoding.readers.adapted import AdaptedReader
 from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import open_reader
+from grammarlm.decoding.readers.switching import SwitchingReader
 from tests.decoding.random_models import encoder_decoder, random_model
 from tests.rounding import assert_logits, embedded_model
 
@@ -42,6 +46,8 @@ SOURCES = [
     "embedded",
     "callable",
     "blend",
+    "switch",
+    "adapted",
 ]
 
 
@@ -49,6 +55,22 @@ def bare(ids):
     """Logits that depend on every id before, and on their order."""
     scaled = (ids.float() + 1).cumsum(1) * torch.arange(1, ids.shape[1] + 1)
     return torch.sin(scaled[..., None] * torch.arange(1, WIDTH + 1) / 7.0)
+
+
+class Wandering(SwitchingReader):
+    """Asks one of its models at random."""
+
+    def __init__(self, choose, *arguments):
+        super().__init__(*arguments)
+        self.choose = choose
+
+    def read(self, chunks, scored):
+        self.chosen = [self.choose.randrange(2) for _ in chunks]
+        return super().read(chunks, scored)
+
+    def read_trees(self, chunks, scored, trees):
+        self.chosen = [self.choose.randrange(2) for _ in chunks]
+        return super().read_trees(chunks, scored, trees)
 
 
 class Source:
@@ -64,13 +86,25 @@ class Source:
             self.width = self.model.config.vocab_size
         elif kind in ("callable", "blend"):
             self.model = bare
+        elif kind in ("switch", "adapted"):
+            self.model = random_model("Llama", WIDTH)
         else:
             if not hasattr(pytest.importorskip("transformers"), f"{kind}Config"):
                 pytest.skip(f"this version of transformers has no {kind}")
             self.model = random_model(kind, WIDTH, **CAUSAL[kind])
         self.other = random_model("Llama", WIDTH) if kind == "blend" else None
+        self.choose = random.Random(name)
 
     def reader(self, prompts):
+        if self.kind == "switch":
+            openers = [
+                lambda each: open_reader(self.model, each, ROOM),
+                lambda each: open_reader(self.model, each, ROOM, "off"),
+            ]
+            return Wandering(self.choose, openers, [(prompt, prompt) for prompt in prompts])
+        if self.kind == "adapted":
+            opener = lambda each: open_reader(self.model, each, ROOM)  # noqa: E731
+            return AdaptedReader(self.model, opener, prompts, lambda *seen: self.choose.random() < 0.5, 2)
         reader = open_reader(self.model, prompts, ROOM, self.cache or None)
         if self.other is None:
             return reader

@@ -66,6 +66,8 @@ def test_nodes_of_draft_trees_are_forwards_over_their_paths(name, count):
             answers = [answer + chunk for answer, chunk in zip(answers, chunks, strict=True)]
         for _ in range(ROUNDS):
             trees = [some_tree(choose) for _ in prompts]
+            while not any(scored) and not any(map(len, trees)):
+                trees = [some_tree(choose) for _ in prompts]
             logits = reader.read_trees(chunks, scored, trees)
             check(logits, source, [*zip(prompts, answers, scored, trees, strict=True)])
             paths = [tree.path(choose.randrange(-1, len(tree))) for tree in trees]
@@ -77,6 +79,8 @@ def test_nodes_of_draft_trees_are_forwards_over_their_paths(name, count):
             for act in choose.sample([reorder, go_back], choose.randint(0, 1)):
                 prompts, answers = act(choose, reader, prompts, answers)
             chunks, scored = more(choose, answers)
+            if choose.random() < 0.3:  # the trees alone
+                chunks, scored = [[] for _ in prompts], [0 for _ in prompts]
             answers = [answer + chunk for answer, chunk in zip(answers, chunks, strict=True)]
 
 

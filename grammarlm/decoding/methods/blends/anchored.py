@@ -18,8 +18,8 @@ out.stats.log has a dict for each choice: "token" (its number in the answer, fro
 Tokens that are the only allowed ones use nothing and are not there. The temperature divides the logits of both models before
 they are mixed; at temperature 0 the most probable token of p at temperature 1 is taken.
 
-Forwards: two a step, one of each. Law: its own, as above; what would change it after the account is refused (filters,
-repetition_penalty, where=). Not where nothing may leak at all: take the safe model.
+Purpose: steered by another model. Forwards: two a step, one of each. Law: its own, as above; what would change it after the
+account is refused (filters, repetition_penalty, where=). Not where nothing may leak at all: take the safe model.
 
 Source: Anchored Decoding (Provably Reducing Copyright Risk for Any Language Model).
 """

@@ -13,9 +13,9 @@ alpha.
 Implausible tokens could be lifted far by a small l'. So those are cut first that have less than `cut` of the probability of the
 best allowed token, by generate()'s own model.
 
-Forwards: two a step, one of each. Law: its own, renormalised step by step over the allowed tokens that the cut leaves; alpha=0
-is "masked", and nothing is cut there. Not where answers should follow the model's law, or be calibrated: they are sharper than
-it.
+Purpose: steered by another model. Forwards: two a step, one of each. Law: its own, renormalised step by step over the allowed
+tokens that the cut leaves; alpha=0 is "masked", and nothing is cut there. Not where answers should follow the model's law, or
+be calibrated: they are sharper than it.
 
 Sources: LQCD (Towards Analyzing and Mitigating Sycophancy in Large Vision-Language Models), Contrastive Decoding (Open-ended
 Text Generation as Optimization), classifier-free guidance (Stay on Topic with Classifier-Free Guidance).

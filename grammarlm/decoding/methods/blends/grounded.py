@@ -9,9 +9,10 @@ distance. So a token's logit becomes log p + weight * max_j log q_j. Only plausi
 `cut` of the probability of the best allowed one. Usually the prompt has the description as well: what it says is in p only if
 the model reads it.
 
-Forwards: one more, over the description, for each prompt; a step costs an addition. Law: its own, renormalised step by step
-over the allowed tokens that the cut leaves; weight=0 is "masked", and nothing is cut there. Not for answers that need words
-which no description can have, such as results of a calculation: it knows words, not whether they are true.
+Purpose: steered by another model. Forwards: one more, over the description, for each prompt; a step costs an addition. Law: its
+own, renormalised step by step over the allowed tokens that the cut leaves; weight=0 is "masked", and nothing is cut there. Not
+for answers that need words which no description can have, such as results of a calculation: it knows words, not whether they
+are true.
 
 Source: VDGD (Mitigating LVLM Hallucinations in Cognitive Prompts by Bridging the Visual Perception Gap). There a picture is
 described by the model first; here the caller has the description, of whatever it is.

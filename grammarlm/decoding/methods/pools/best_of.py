@@ -5,6 +5,10 @@
 
 The default score is the log-probability that the model gives to the text before masking: masked log-probabilities compare only
 allowed tokens, and would hide how improbable a text is that only the mask has kept on course.
+
+Purpose: more often right. Forwards: those of the longest of `candidates` answers, of as many rows. Law: each draw is one of
+"masked", and the best of them is taken: not the model's. Not where nothing says which answer is better: the most probable one is
+often the shortest.
 """
 
 from __future__ import annotations

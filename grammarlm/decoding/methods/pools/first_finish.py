@@ -7,8 +7,9 @@ written together, a forward for all of them a token, and when the first is compl
 forward completes the one with the fewest tokens is taken, of these the one that was drawn first. What was cut (by max_tokens,
 with close=False) or has failed never wins; where no answer is complete the first one says why. n answers: the first n.
 
-Forwards: those of the answer that is taken, of `candidates` rows. Law: of a draw of "masked", given that it is the shortest of
-so many: not the model's, and the shorter the more candidates. Not where length says nothing about what is right.
+Purpose: more often right. Forwards: those of the answer that is taken, of `candidates` rows. Law: of a draw of "masked", given
+that it is the shortest of so many: not the model's, and the shorter the more candidates. Not where length says nothing about
+what is right.
 
 Which is the first depends on the seed alone: forced tokens share forwards, but nothing is drafted, whose acceptance would
 decide.

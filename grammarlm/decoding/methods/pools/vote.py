@@ -15,8 +15,8 @@ has failed has no vote.
     key      a function of a Result: what it votes for
     weight   a function of a Result: how much its vote counts, 0 or more; default: 1 each
 
-Forwards: those of the longest of `candidates` answers, of as many rows. Law: each draw is one of "masked". Not for texts of
-which no two are alike: take "best_of", or a key that says what matters.
+Purpose: more often right. Forwards: those of the longest of `candidates` answers, of as many rows. Law: each draw is one of
+"masked". Not for texts of which no two are alike: take "best_of", or a key that says what matters.
 
 Source: Self-Consistency Improves Chain of Thought Reasoning in Language Models.
 """

@@ -14,10 +14,10 @@ probabilities that are summed; filters (top_k, ...) are refused.
 With several groups the beams are divided among them, and at each token one group chooses after another: what k beams of earlier
 groups have chosen at this place counts as k times `diversity` nats more expensive (Hamming diversity). The mask comes first, so
 nothing that it forbids comes back, and scores are those without: the penalty decides which texts a group keeps, not what they
-are X what beam search finds; all groups share their forwards.
+are. One group finds what beam search finds; all groups share their forwards.
 
-Forwards: one a token, of as many rows as there are beams. Law: none, nothing is drawn. Not where answers should be typical: the
-most probable text rarely is. where= is asked about no more than is needed.
+Purpose: several answers. Forwards: one a token, of as many rows as there are beams. Law: none, nothing is drawn. Not where
+answers should be typical: the most probable text rarely is. where= is asked about no more than is needed.
 
 Beams are token sequences: a text with several tokenizations may occur several times. No two of a group's are equal; equal ones
 of several groups are one answer.
