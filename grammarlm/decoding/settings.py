@@ -156,6 +156,7 @@ class AnswerSpec:
     constraint: Constraint | None  # of the form's grammar; None: any text
     where: Callable[[str], bool] | None = None
     healed_suffix: bytes = b""  # the end of the prompt, to be generated again (healing.py)
+    reserved: tuple[int, ...] = ()  # ids that are never drawn
     prompt: tuple[int, ...] = ()  # ids that the repetition penalty counts besides the answer
     was_cached: bool = False  # the constraint
     compile_seconds: float = 0.0
@@ -163,6 +164,10 @@ class AnswerSpec:
     @cached_property
     def stop_row(self) -> np.ndarray:
         return pack_ids(self.vocab.stop_ids, self.vocab.words)
+
+    @cached_property
+    def reserved_row(self) -> np.ndarray:
+        return pack_ids(self.reserved, self.vocab.words)
 
     @property
     def ways(self) -> Ways | None:

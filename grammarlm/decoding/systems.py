@@ -29,6 +29,8 @@ METHODS = {
     "anchored": "decoding.methods.blends.anchored:anchored",
     "vote": "decoding.methods.pools.vote:vote",
     "first_finish": "decoding.methods.pools.first_finish:first_finish",
+    "pool": "published.methods.pool:pool",
+    "best_first": "published.methods.best_first:best_first",
 }
 STREAMING = ("masked", "contrast", "grounded", "anchored")  # those that gl.stream takes: an answer is written once
 

@@ -15,6 +15,7 @@ import numpy as np
 from grammarlm.decoding.failures import Ending, RowFailure
 from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.decoding.result import Result
+from grammarlm.grammars.items.tokens import Tokens
 
 from .branches import Branches
 from .steps import Dead, Steps, log_sum
@@ -41,6 +42,14 @@ class Tree(Branches):
     @property
     def root(self) -> Candidate:
         return Candidate(0.0, self.beginnings()[0])
+
+    @property
+    def longest(self) -> int:
+        """Texts that are read one after another, at most, until an answer is over."""
+        spec = self.specs[0]
+        grammar = None if spec.constraint is None else spec.constraint.grammar
+        most = spec.settings.max_tokens
+        return min(most, grammar.facts.longest + 1) if isinstance(grammar, Tokens) and not grammar.strings else most
 
     def read(self, candidates: Sequence[Candidate]) -> None:
         """One forward for all of these texts: `extend` needs none of its own then for some of them, until it does for others."""

@@ -151,7 +151,7 @@ def nothing_but(value):
         (lambda: blend()(lambda logits: logits.long()), ValueError, "returned torch.int64"),
         (lambda: blend(5), TypeError, "model is int; pass a transformers model"),
         (lambda: blend((5, 6, 7)), TypeError, "blend() got a tuple of 3; it takes models, or (model, prompt)"),
-        (lambda: lambda logits: logits, TypeError, "put @blend(...) before a function of logits, or @search before"),
+        (lambda: lambda logits: logits, TypeError, "put @blend(...) before a function of logits, @search before"),
         (lambda: 5, ValueError, "method=5; it takes 'masked', 'awrs'"),
         (lambda: search(lambda tree, n: [tree.root]), ValueError, "which is not over; extend it"),
         (lambda: search(lambda tree, n: tree.root), TypeError, "returned Candidate("),
