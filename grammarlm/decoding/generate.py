@@ -106,10 +106,14 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
                  answers are those without a draft, at every temperature
 
     method       how texts are found; each has options of its own, given as further arguments
-                 "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
+                 "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py);
+                 remember=True: they share what is refuted.
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
-                 (candidates=, score=), "vote" (candidates=, key=, weight=), "first_finish" (candidates=), "beam" (beams=, groups=,
-                 diversity=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
+                 (candidates=, score=), "vote" (candidates=, key=, weight=), "first_finish" (candidates=), "pool"
+                 (candidates=, budget=, controller=, predictor=, reserved=, alpha=, beta=), "beam" (beams=, groups=,
+                 diversity=), "best_first" (expansions=, width=, at_once=, memory=, value=), "lookahead" (entropy=, width=,
+                 depth=), "trials" (most=, depth=).
+                 "planned" (draft=, join=): a free answer first, then the held one with it in the prompt.
                  "diffusion": masks filled in any order (sampler=, steps=, block=, mask_id=, and gl.infill's other options), the
                  default of models that are known to fill in masks
                  "contrast" (against=, alpha=, cut=): away from another prompt or model. "grounded" (description=, weight=, cut=):

@@ -114,6 +114,8 @@ class Settings:
             self._check_draft()
 
     def _check_draft(self) -> None:
+        if self.method == "planned":  # settings of its own, which it checks
+            return
         check_no_tokenizer("draft", self.draft, "it takes a drafter's name, a smaller model or a gl.Draft")
         if self.heal:
             raise ValueError(

@@ -30,6 +30,7 @@ METHODS = {
     "vote": "decoding.methods.pools.vote:vote",
     "first_finish": "decoding.methods.pools.first_finish:first_finish",
     "pool": "published.methods.pool:pool",
+    "planned": "decoding.methods.planned:planned",
     "best_first": "published.methods.best_first:best_first",
 }
 STREAMING = ("masked", "contrast", "grounded", "anchored")  # those that gl.stream takes: an answer is written once
@@ -99,6 +100,7 @@ OBJECTS = {
 TREES = {
     "chain": "decoding.speculative.shapes:chain",
     "fixed": "decoding.speculative.shapes:fixed",
+    "planned": "decoding.methods.planned:planned",
     "best_first": "published.trees.best_first:best_first",
     "distinct": "published.trees.distinct:distinct",
 }

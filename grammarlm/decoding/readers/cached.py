@@ -25,7 +25,7 @@ import transformers
 
 from grammarlm.errors import UnsupportedFeature
 
-from .cache_rows import empty_rows, has_recurrence, joined, padded, taken
+from .cache_rows import empty_rows, has_recurrence, joined, padded, taken, tensors
 from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
 from .last_states import caught_states
@@ -70,6 +70,10 @@ class CachedReader(CallableReader):
         """Empties the cache: the next read is of whole texts."""
         self._slots: list[list[int]] = [[] for _ in self._texts]  # for each cache slot, 1: an id, 0: a pad
         self._cache: Any = None if self._longest is None else _static_cache(self._model, self._longest)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(held.nbytes for layer in getattr(self._cache, "layers", ()) for held in tensors(layer))
 
     @property
     def unequal_is_cheap(self) -> bool:

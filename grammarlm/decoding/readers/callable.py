@@ -19,6 +19,10 @@ class CallableReader:
     states: list[torch.Tensor] | None = None
 
     @property
+    def nbytes(self) -> int:
+        return 0
+
+    @property
     def unequal_is_cheap(self) -> bool:
         return True
 

@@ -5,9 +5,8 @@ that goes on wherever it promises most, with a bound on how much it reads.
     out.score                                 # the value of the answer; without value= its log-probability
 
 An expansion reads one text and values its most probable continuations. The next one is of the open text of the largest value,
-wherever it stands: what is unlikely at first, and lost to a beam, is reached where it is valuable. Texts that are over compete with
-the open ones, and the first n that come to the top are the answers. Without value= that is the log-probability, at the temperature
-and before masking: the most probable texts.
+wherever it stands: what is unlikely at first, and lost to a beam, is reached where it is valuable. Texts that are over compete, and
+the first n on top are the answers. Without value= that is the log-probability, at the temperature and before masking.
 
 As long as nothing is over the last expansions are kept for the longest open text, so there always is an answer. Forwards:
 expansions / at_once. Law: none, nothing is drawn. Of no use where the values of unfinished texts say nothing.
@@ -15,14 +14,13 @@ expansions / at_once. Law: none, nothing is drawn. Of no use where the values of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_function, check_integer
 from grammarlm.decoding.failures import answer_of
+from grammarlm.decoding.methods.pools.best_of import number
 from grammarlm.decoding.methods.searches.search import search
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.tree import Candidate, Tree
@@ -38,6 +36,7 @@ def best_first(
     expansions: int | None = None,
     width: int = 64,
     at_once: int = 1,
+    memory: int = 1 << 28,
     value: Callable[[str], float] | None = None,
 ) -> list[Result]:
     """The first n texts that are better than all that is open; nothing is sampled.
@@ -45,18 +44,21 @@ def best_first(
     expansions   texts that are read, at most; default: four times as many as one answer may need
     width        continuations of each that are gone on with, the most probable ones
     at_once      expansions that share a forward
+    memory       bytes of the model's cache that are kept of open texts; of others more than a token is read again
     value        a function of the text so far: the larger, the sooner it is gone on with
     """
     check_integer("expansions", expansions, 1, optional=True)
     check_integer("width", width, 1, MOST_ANSWERS)
     check_integer("at_once", at_once, 1, MOST_ANSWERS)
+    check_integer("memory", memory, 0)
     check_function("value", value)
+    tree.keep_rows(memory)
     longest, found, over = tree.longest, list[Ranked](), list[Ranked]()
     left, heap = 4 * longest if expansions is None else expansions, [ranked(tree, tree.root, value)]
     if left < longest:
         raise ValueError(f"expansions={left} are fewer than an answer may need, {longest}; or lower max_tokens")
     while (heap or over) and len(found) < n:
-        if over and (not heap or not left or over[0] <= heap[0]):
+        if over and (not heap or not left or over[0] < heap[0]):
             found.append(heappop(over))
             continue
         if not left:
@@ -81,10 +83,3 @@ def deepest(heap: list[Ranked]) -> Ranked:
 
 def ranked(tree: Tree, one: Candidate, value: Callable[[str], float] | None) -> Ranked:
     return one.cost if value is None else -answer_of("value", value, tree.written(one.text), number), one
-
-
-def number(value: Any) -> float:
-    found = float(value)
-    if math.isnan(found):
-        raise ValueError("it gave NaN; it returns a number, the larger the better")
-    return found

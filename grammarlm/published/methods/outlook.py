@@ -35,6 +35,8 @@ class BestSubset:
         self._rewards: dict[Path, np.ndarray] = {}  # of each path the law of its reward, as it was predicted last
 
     def __call__(self, paths: Paths) -> Moves:
+        if any(path.logits is None for path in paths.running):  # nothing has been written beyond the end of a healed prompt
+            return Moves()
         grids = [self._grid(path) for path in paths.running]
         self._rewards.update(zip(paths.running, (grid.sum(axis=1) for grid in grids), strict=True))
         complete = [path for path in paths if path.result is not None and is_complete(path.result)]
@@ -48,7 +50,6 @@ class BestSubset:
         return float(law @ np.linspace(0.0, 1.0, len(law)))
 
     def _grid(self, path: Path) -> np.ndarray:
-        assert path.logits is not None
         try:
             grid = np.array(self._predictor(path.logits), np.float64)
         except Exception as error:

@@ -71,6 +71,7 @@ def options_of(method, second):
         "vote": {"candidates": 3},
         "first_finish": {"candidates": 3},
         "pool": {"candidates": 3, "budget": 90},
+        "planned": {"draft": {"max_tokens": 5}},
         "beam": {"groups": 2, "beams": 4, "diversity": 1.0, "temperature": 0.0, "repetition_penalty": 1.1},
         "best_first": {"expansions": 60, "at_once": 3, "value": lambda text: -text.count("a")},
     }[method]
@@ -78,7 +79,9 @@ def options_of(method, second):
 
 @tiers("count", 8, 200)
 @pytest.mark.parametrize("held", HELD)
-@pytest.mark.parametrize("method", ["contrast", "grounded", "anchored", "vote", "first_finish", "pool", "beam", "best_first"])
+@pytest.mark.parametrize(
+    "method", ["contrast", "grounded", "anchored", "vote", "first_finish", "pool", "planned", "beam", "best_first"]
+)
 def test_answers_are_texts_of_their_grammar(model, second, tokenizer, method, held, count, record_property):
     constraint, judge = HELD[held]
     options = {"tokenizer": tokenizer, "max_tokens": 40, "method": method, "n": 2, "temperature": 1.0, **constraint}

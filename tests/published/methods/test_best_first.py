@@ -78,7 +78,7 @@ def test_no_more_expansions_than_asked_for_and_always_an_answer(at_once, models)
         noise = torch.Generator().manual_seed(seed)
         options = {"choices": None, "regex": "[abcd]{6,9}", "max_tokens": 10, "at_once": at_once}
         options |= {"value": lambda text: float(torch.rand(1, generator=noise))} if seed % 2 else {}  # noqa: B023
-        for expansions in (10, 11, 17, 40):
+        for expansions in (11, 12, 17, 40):
             rows.clear()
             [out] = generate("best_first", [[2]], counting, expansions=expansions, **options)
             assert sum(rows) <= expansions
@@ -156,7 +156,7 @@ def test_values_that_fail_are_told_by_name(value, message):
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"expansions": 9}, ValueError, "expansions=9 are fewer than an answer may need, 10; or lower max_tokens"),
+        ({"expansions": 10}, ValueError, "expansions=10 are fewer than an answer may need, 11; or lower max_tokens"),
         ({"expansions": 0}, ValueError, "expansions=0; it takes an integer of 1 or more"),
         ({"expansions": 2.5}, TypeError, "expansions is 2.5; it takes an integer"),
         ({"width": 0}, ValueError, "width=0; it takes an integer from 1 to"),

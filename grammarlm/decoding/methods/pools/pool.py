@@ -29,7 +29,7 @@ from functools import partial, update_wrapper
 from inspect import Parameter, signature
 from typing import Any, Protocol, overload
 
-from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
+from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.request import Request
@@ -38,7 +38,7 @@ from grammarlm.errors import shorten
 
 from .candidates import ROWS, NoDrafts, is_complete, warmed
 from .paths import Moves, Paths
-from .running import PromptPool
+from .running import MOST_PATHS, PromptPool
 
 Choose = Callable[[list[Result]], Sequence[Result]]
 
@@ -71,6 +71,7 @@ class PoolSettings:
 def run(request: Request, controller: Controller, settings: PoolSettings) -> list[Result]:
     """n answers to each prompt. Temperature 0 is taken as 1."""
     candidates, budget = settings.candidates, settings.budget
+    check_integer("candidates", candidates, 1, MOST_PATHS)
     n, asked = request.n, warmed(request, candidates)
     if budget is not None:
         most = request.specs[0].settings.max_tokens
@@ -154,7 +155,7 @@ def pool(
     logits       True: each path has the model's own logits, `path.logits`, at one more copy a step
     choose       a function of the Results of the paths that are over, in the order of their ends: the answers, the best one first
     """
-    check_integer("candidates", candidates, 1, MOST_ANSWERS)
+    check_integer("candidates", candidates, 1, MOST_PATHS)
 
     def decorate(function: Controller) -> Pooled:
         if not callable(function):

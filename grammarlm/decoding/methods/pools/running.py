@@ -24,7 +24,7 @@ class PromptPool:
         self._paths: list[Path] = []  # those that have not been dropped
         self._rows: dict[Path, Row] = {}  # of those that run
         self._ended: list[Result] = []  # in the order of their ends
-        self._begun = self._dropped = 0  # paths; tokens that dropped ones have written
+        self._begun = self._past = 0  # paths; tokens that those have written that run no longer
         self._failure: Result | None = None
 
     def after_turn(self, steps: Sequence[Step], first: range) -> None:
@@ -51,7 +51,7 @@ class PromptPool:
 
     @property
     def _spent(self) -> int:
-        return self._dropped + sum(path.written for path in self._paths)
+        return self._past + sum(path.written for path in self._rows)
 
     def _begin(self, rows: Sequence[Row], parents: Sequence[Path | None] | None = None) -> None:
         for row, parent in zip(rows, parents or [None] * len(rows), strict=True):
@@ -64,6 +64,7 @@ class PromptPool:
         """The results of paths that are over now; nothing else of their rows is kept."""
         ended = [(path, row) for path, row in self._rows.items() if row.finish_reason is not None]
         for path, row in sorted(ended, key=lambda one: (len(one[1].tokens), one[0].number)):
+            self._past += path.written  # before a stop string is taken off
             path.result, self._decoding.rows[row.number] = row.result(), None
             self._ended.append(path.result)
             path.logits = None
@@ -121,7 +122,7 @@ class PromptPool:
 
     def _drop(self, paths: AbstractSet[Path]) -> None:
         self._decoding.give_up([self._rows.pop(path) for path in paths])
-        self._dropped += sum(path.written for path in paths)
+        self._past += sum(path.written for path in paths)
         self._paths = [path for path in self._paths if path not in paths]
         for path in paths:
             path.logits = None
