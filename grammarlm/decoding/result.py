@@ -43,7 +43,7 @@ class Stats:
     sampling_seconds: float = 0.0
     log: list[dict[str, float]] = field(
         default_factory=list, repr=False
-    )  # what a method notes of each choice ("anchored")
+    )  # what a method notes of each choice ("anchored"), or of a whole prompt ("pool": its paths and their tokens)
     trace: list[TraceStep] = field(default_factory=list, repr=False)  # of infilling: what each step did (trace.py)
 
 

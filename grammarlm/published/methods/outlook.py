@@ -35,7 +35,9 @@ class BestSubset:
         self._rewards: dict[Path, np.ndarray] = {}  # of each path the law of its reward, as it was predicted last
 
     def __call__(self, paths: Paths) -> Moves:
-        if any(path.logits is None for path in paths.running):  # nothing has been written beyond the end of a healed prompt
+        if any(
+            path.logits is None for path in paths.running
+        ):  # nothing has been written beyond the end of a healed prompt
             return Moves()
         grids = [self._grid(path) for path in paths.running]
         self._rewards.update(zip(paths.running, (grid.sum(axis=1) for grid in grids), strict=True))
