@@ -6,9 +6,14 @@ from typing import Any
 _HOME = {
     "BeamResult": "grammarlm.retrieval.result",
     "Blend": "grammarlm.decoding.methods.blends.blend",
+    "Controller": "grammarlm.decoding.methods.pools.pool",
+    "Moves": "grammarlm.decoding.methods.pools.paths",
+    "Path": "grammarlm.decoding.methods.pools.paths",
+    "Paths": "grammarlm.decoding.methods.pools.paths",
     "Search": "grammarlm.decoding.methods.searches.search",
     "beam_search": "grammarlm.retrieval.beam",
     "blend": "grammarlm.decoding.methods.blends.blend",
+    "pool": "grammarlm.decoding.methods.pools.pool",
     "search": "grammarlm.decoding.methods.searches.search",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that each name is written once

@@ -18,6 +18,7 @@ from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.blends.blend import Blended
 from grammarlm.decoding.methods.masked import masked
 from grammarlm.decoding.methods.masked import start as start_masked
+from grammarlm.decoding.methods.pools.pool import Pooled
 from grammarlm.decoding.methods.searches.search import Searched
 from grammarlm.decoding.readers.mask_facts import fills_masks
 from grammarlm.decoding.systems import METHODS, system
@@ -105,16 +106,20 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
                  answers are those without a draft, at every temperature
 
     method       how texts are found; each has options of its own, given as further arguments
-                 "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
+                 "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py);
+                 remember=True: they share what is refuted.
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
-                 (candidates=, score=), "vote" (candidates=, key=, weight=), "first_finish" (candidates=), "beam" (beams=, groups=,
-                 diversity=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
+                 (candidates=, score=), "vote" (candidates=, key=, weight=), "first_finish" (candidates=), "pool"
+                 (candidates=, budget=, controller=, predictor=, reserved=, alpha=, beta=), "beam" (beams=, groups=,
+                 diversity=), "best_first" (expansions=, width=, at_once=, memory=, value=), "lookahead" (entropy=, width=,
+                 depth=), "trials" (most=, depth=).
+                 "planned" (draft=, join=): a free answer first, then the held one with it in the prompt.
                  "diffusion": masks filled in any order (sampler=, steps=, block=, mask_id=, and gl.infill's other options), the
                  default of models that are known to fill in masks
                  "contrast" (against=, alpha=, cut=): away from another prompt or model. "grounded" (description=, weight=, cut=):
                  towards a description's words. "anchored" (safe=, budget=, debt=): within a budget of divergence from a safe model
-                 Or one of your own: a blend of the logits of several models (blends/blend.py), or a search over texts
-                 (searches/search.py)
+                 Or one of your own: a blend of the logits of several models (blends/blend.py), a search over texts
+                 (searches/search.py), or a pool of answers that are written at once (pools/pool.py)
     progress     True or False; None: True for several batches on a terminal
 
     **What a schema cannot say**
@@ -187,16 +192,17 @@ def method_of(method: Any) -> Callable[..., list[Result]]:
         "masked", "beam", ...        a name of systems.py, which is imported on first use
         @blend(...)  def f(...)      a function of rows of logits, inside the loop of "masked" (blends/blend.py)
         @search  def f(tree, n)      a function of the tree of texts (searches/search.py)
+        @pool  def f(paths)          a function of the answers that are being written (pools/pool.py)
 
     It is called with a Request (request.py), which has everything checked and prepared, and its options; it returns the answers,
     n of the first prompt, n of the second, ...
     """
-    if isinstance(method, (Blended, Searched)):
+    if isinstance(method, (Blended, Pooled, Searched)):
         return method
     if callable(method):
         raise TypeError(
             f"method is {method!r:.100}, and nothing says what it is a function of: put @blend(...) before a function of logits, "
-            "or @search before one of a tree of texts, both of grammarlm.decoding"
+            "@search before one of a tree of texts, or @pool before one of paths, all of grammarlm.decoding"
         )
     check_choice("method", method, METHODS)
     found: Callable[..., list[Result]] = system(METHODS[method])

@@ -111,7 +111,7 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
         )
         for form, (constraint, was_cached), predicate, (one, suffix) in zip(forms, compiled, predicates, healed)  # noqa: B905 - without prompts none
     ]
-    draft = as_draft(settings.draft)
+    draft = None if settings.method == "planned" else as_draft(settings.draft)
     ids = [one for one, _ in healed]
     return Request(model, ids, specs, settings.n, tokenizer, is_list, draft, total=len(ids))
 

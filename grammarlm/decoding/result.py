@@ -43,7 +43,7 @@ class Stats:
     sampling_seconds: float = 0.0
     log: list[dict[str, float]] = field(
         default_factory=list, repr=False
-    )  # what a method notes of each choice ("anchored")
+    )  # what a method notes of each choice ("anchored"), or of a whole prompt ("pool": its paths and their tokens)
     trace: list[TraceStep] = field(default_factory=list, repr=False)  # of infilling: what each step did (trace.py)
 
 
@@ -118,7 +118,8 @@ class Result:
     `tries`           how many answers were asked for, with retries=
     `log_weight`      method="awrs": log of the answer's importance weight, the model's mass that the constraint left on the way
     `population`      method="smc": all texts that were found, with their weights
-    `score`           method="beam", "best_of": the figure that ranked the answer
+    `score`           method="beam", "best_of", "vote", "pool", "best_first": the figure that ranked the answer
+    `draft`           method="planned": the free answer that it follows
     `error`           why a complete text has no value: a validator of the Python type that the schema cannot express, a number or a
                       nesting beyond what Python reads. Where it is not complete: where the predicate refused all, or the type
                       and message of the exception
@@ -140,6 +141,7 @@ class Result:
     turn: Turn | None = None
     stopped_by: str | None = None
     tries: int = 1
+    draft: str | None = None
 
     @property
     def calls(self) -> tuple[Call, ...]:

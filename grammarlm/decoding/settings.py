@@ -116,6 +116,8 @@ class Settings:
             self._check_draft()
 
     def _check_draft(self) -> None:
+        if self.method == "planned":  # settings of its own, which it checks
+            return
         check_no_tokenizer("draft", self.draft, "it takes a drafter's name, a smaller model or a gl.Draft")
         if self.heal:
             raise ValueError(
@@ -158,6 +160,7 @@ class AnswerSpec:
     constraint: Constraint | None  # of the form's grammar; None: any text
     where: Callable[[str], bool] | None = None
     healed_suffix: bytes = b""  # the end of the prompt, to be generated again (healing.py)
+    reserved: tuple[int, ...] = ()  # ids that are never drawn
     prompt: tuple[int, ...] = ()  # ids that the repetition penalty counts besides the answer
     was_cached: bool = False  # the constraint
     compile_seconds: float = 0.0
@@ -165,6 +168,10 @@ class AnswerSpec:
     @cached_property
     def stop_row(self) -> np.ndarray:
         return pack_ids(self.vocab.stop_ids, self.vocab.words)
+
+    @cached_property
+    def reserved_row(self) -> np.ndarray:
+        return pack_ids(self.reserved, self.vocab.words)
 
     @property
     def ways(self) -> Ways | None:

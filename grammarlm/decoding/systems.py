@@ -31,6 +31,9 @@ METHODS = {
     "first_finish": "decoding.methods.pools.first_finish:first_finish",
     "switch": "decoding.methods.blends.switch:switch",
     "adapted": "decoding.methods.blends.adapted:adapted",
+    "pool": "published.methods.pool:pool",
+    "planned": "decoding.methods.planned:planned",
+    "best_first": "published.methods.best_first:best_first",
 }
 STREAMING = (
     "masked",
@@ -106,6 +109,7 @@ OBJECTS = {
 TREES = {
     "chain": "decoding.speculative.shapes:chain",
     "fixed": "decoding.speculative.shapes:fixed",
+    "planned": "decoding.methods.planned:planned",
     "best_first": "published.trees.best_first:best_first",
     "distinct": "published.trees.distinct:distinct",
 }

@@ -113,6 +113,13 @@ class Vocabulary:
             _encoder=encoder,
         )
 
+    def without(self, ids: Iterable[int]) -> "Vocabulary":
+        """The same, but that no text is spelled with these ids: they are special."""
+        special = tuple(sorted({*self.special_ids, *_ids(ids, "ids", self.size)}))
+        other = type(self).__new__(type(self))
+        other._fill(TokenTable(self.offsets, self.data, special, ()), self.size, self.stop_ids, self._encoder)
+        return other
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Vocabulary cannot be changed (setting {name}): make another one")
 

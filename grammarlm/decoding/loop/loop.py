@@ -40,6 +40,8 @@ from .forced_draft import ForcedDrafts
 from .row import DrawnToken, Row
 from .step import Step, accepted, chosen, forced_step, last_step
 
+GIVEN_UP = "given up"  # the finish reason of texts that nobody sees
+
 
 class DraftSource(Protocol):
     """What proposes drafts while a batch is decoded (speculative/drafting.py)."""
@@ -123,17 +125,34 @@ class Decoding:
                 return
             self._turn()
 
-    def turns(self) -> Iterator[list[Row | None]]:
-        """All texts after each forward, None for those of prompts that have not been read; keeps no steps."""
+    def turns(self) -> Iterator[list[Step]]:
+        """The steps of each forward."""
         while self._batcher.has_more:
             self._turn()
+            steps = list(self._steps)
             self._steps.clear()
-            yield self.rows
+            yield steps
 
-    def give_up(self, rows: Sequence[Row], reason: str) -> None:
-        """Ends texts that nobody waits for any more: no later forward reads them."""
+    def prepare(self) -> None:
+        """What comes before the next forward, forced tokens and masks, which a turn finds done; some texts end with it."""
+        self._batcher.next()
+        with timed(self._live, "mask_seconds"):
+            self._prepare()
+        self._drop_finished()
+
+    def fork(self, rows: Sequence[Row], samples: Sequence[int]) -> list[Row]:
+        """A copy of each of these texts, which goes on from here with the random numbers of the sample of this number."""
+        copies, live = [row.sample(number) for row, number in zip(rows, samples, strict=True)], self._live
+        self._batcher.spread([*live, *copies], [*range(len(live)), *map(live.index, rows)])
+        for copy in copies:
+            copy.number = len(self.rows)
+            self.rows.append(copy)
+        return copies
+
+    def give_up(self, rows: Sequence[Row]) -> None:
+        """Ends texts that nobody waits for any more: no later forward reads them, and nothing of them is kept."""
         for row in rows:
-            row.finish_reason = reason
+            row.finish_reason, self.rows[row.number] = GIVEN_UP, None
         self._drop_finished()
 
     def results(self) -> list[Result]:
@@ -149,10 +168,7 @@ class Decoding:
     # ------------------------------------------------------------------ one iteration
 
     def _turn(self) -> None:
-        self._batcher.next()
-        with timed(self._live, "mask_seconds"):
-            self._prepare()
-        self._drop_finished()
+        self.prepare()
         if self._live:
             logits, scored = self._read()
             start, known = perf_counter(), len(self._steps)

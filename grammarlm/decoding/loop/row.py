@@ -88,7 +88,7 @@ class Row:
     def sample(self, number: int) -> Row:
         """An independent copy that continues from here; only its random numbers differ."""
         other = copy(self)
-        other.sampling = self.sampling.of_sample(number)
+        other.sampling = self.spec.settings.sampling.of_sample(number)
         other.grammar, other.unread = self.grammar.fork(), self.unread.copy()
         other.stats = replace(self.stats, mass_removed=list(self.stats.mass_removed), log=list(self.stats.log))
         other.memory = dict(self.memory)

@@ -49,6 +49,13 @@ class RowGrammar:
             if not is_filled:
                 self.is_masked = self.matcher.fill_mask(self.mask)
             self.was_narrowed = self.was_narrowed or self.matcher.is_narrowed
+        if self._spec.reserved:
+            self._leave_out_reserved()
+
+    def _leave_out_reserved(self) -> None:
+        if not self.is_masked:
+            self.mask[0], self.is_masked = -1, True
+        self.mask[0] &= ~self._spec.reserved_row
 
     @property
     def only_token(self) -> int | None:

@@ -30,6 +30,10 @@ class BlendedReader:
         return min(known) if len(known) == len(widths) else None
 
     @property
+    def nbytes(self) -> int:
+        return sum(reader.nbytes for reader in self._readers)
+
+    @property
     def unequal_is_cheap(self) -> bool:
         return all(reader.unequal_is_cheap for reader in self._readers)
 

@@ -25,7 +25,7 @@ import transformers
 
 from grammarlm.errors import UnsupportedFeature
 
-from .cache_rows import empty_rows, has_recurrence, joined, padded, taken
+from .cache_rows import empty_rows, has_recurrence, joined, padded, taken, tensors
 from .callable import CallableReader, rows_of
 from .draft_tree import DraftTree
 from .last_states import caught_states
@@ -74,6 +74,10 @@ class CachedReader(CallableReader):
     @property
     def can_be_kept(self) -> bool:  # type: ignore[override]
         return self._has_slots and self._longest is None and not self._has_states  # these are read one id at a time
+
+    @property
+    def nbytes(self) -> int:
+        return sum(held.nbytes for layer in getattr(self._cache, "layers", ()) for held in tensors(layer))
 
     @property
     def unequal_is_cheap(self) -> bool:

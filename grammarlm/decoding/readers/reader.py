@@ -68,6 +68,10 @@ class Reader(Protocol):
         """Of the logits; None where known only after a forward."""
 
     @property
+    def nbytes(self) -> int:
+        """Memory of what has been read, ids left out."""
+
+    @property
     def unequal_is_cheap(self) -> bool:
         """After the beginnings: do chunks of unequal length cost no more than their ids? Else all texts are read again."""
 

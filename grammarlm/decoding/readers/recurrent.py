@@ -50,6 +50,10 @@ class RecurrentReader(CallableReader):
         self._last: list[list[int]] = [[] for _ in prompts]  # what the last read has read
         self._pending: list[list[int]] = [[] for _ in prompts]  # ids of the texts that are not in the states
 
+    @property
+    def nbytes(self) -> int:
+        return self._states.nbytes + self._before.nbytes
+
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         """Of each chunk the ids after the first scored one may be drafts: they are read as trees are, and stay to be read."""
         tails = [

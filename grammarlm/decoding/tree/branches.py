@@ -30,7 +30,7 @@ from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 
 from .steps import Dead, Steps, bits_of, log_softmax
-from .text_logits import TextLogits
+from .text_logits import KeptRows, TextLogits
 from .text_masks import TextMasks
 from .text_node import TextNode
 from .text_predicate import TextPredicate
@@ -54,6 +54,10 @@ class Branches:
 
     def beginnings(self) -> list[TextNode]:
         return [TextNode(number) for number in range(len(self.specs))]
+
+    def keep_rows(self, room: int) -> None:
+        """From now on what has been read of each text is kept, the latest within so many bytes: for texts in any order."""
+        self._logits.kept = KeptRows(room)
 
     def steps(self, texts: Sequence[TextNode]) -> Steps:
         texts = list(texts)

@@ -14,15 +14,17 @@ from grammarlm.masks.matcher import Matcher
 
 from .text_node import TextNode
 
+KEPT = 1024  # matchers
+
 
 class TextMasks:
-    """The matchers of the texts of the last call; others are replayed from the start."""
+    """The matchers of the latest texts that were asked about; those of others are replayed from the start."""
 
     def __init__(self, specs: Sequence[AnswerSpec]):
         started = [spec.matcher() for spec in specs]
         self.closes = [closes for _, closes in started]  # of each prompt: do its matchers keep the budget?
         self._starts = [matcher for matcher, _ in started]
-        self._matchers: dict[TextNode, Matcher] = {}
+        self._matchers: dict[TextNode, Matcher] = {}  # the latest ones last
         self._size = specs[0].vocab.size
 
     def after(self, texts: Sequence[TextNode]) -> tuple[np.ndarray, list[bool], dict[TextNode, RowFailure]]:
@@ -35,7 +37,7 @@ class TextMasks:
             except Exception as error:
                 failures[text] = RowFailure(message_of(error))
                 matchers.append(None)
-        self._matchers = {text: matcher for text, matcher in zip(texts, matchers, strict=True) if matcher is not None}
+        self._keep(texts, matchers)
         masks = allocate_mask(len(texts), self._size)
         try:
             return masks, fill_masks(matchers, masks), failures
@@ -48,12 +50,22 @@ class TextMasks:
                 failures[text] = RowFailure(message_of(error))
         return masks, needed, failures
 
+    def _keep(self, texts: Sequence[TextNode], matchers: Sequence[Matcher | None]) -> None:
+        for text, matcher in zip(texts, matchers, strict=True):
+            self._matchers.pop(text, None)
+            if matcher is not None:
+                self._matchers[text] = matcher
+        for text in list(self._matchers)[: -max(KEPT, len(texts))]:
+            del self._matchers[text]
+
     def _matcher(self, text: TextNode) -> Matcher | None:
         """The matcher after this text: a fork of its prefix's matcher if that is cached, else replayed from the start."""
         start = self._starts[text.prompt]
         if start is None or text in self._matchers:
             return self._matchers.get(text)
-        known = None if text.parent is None else self._matchers.get(text.parent)
+        known = None if text.parent is None else self._matchers.pop(text.parent, None)
+        if text.parent is not None and known is not None:
+            self._matchers[text.parent] = known
         found, rest = (start.fork(), text.tokens()) if known is None else (known.fork(), [text.token])
         for token in rest:
             if not found.advance(token):

@@ -7,7 +7,7 @@ level = tree.extend([one for one in level if not one.is_over], 3)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from grammarlm.decoding.failures import Ending, RowFailure
 from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.decoding.result import Result
+from grammarlm.grammars.items.tokens import Tokens
 
 from .branches import Branches
 from .steps import Dead, Steps, log_sum
@@ -42,6 +43,15 @@ class Tree(Branches):
     def root(self) -> Candidate:
         return Candidate(0.0, self.beginnings()[0])
 
+    @property
+    def longest(self) -> int:
+        """Texts that are read one after another, at most, until an answer is over: each of its beginnings, and it for its end."""
+        spec, most = self.specs[0], self.specs[0].settings.max_tokens
+        grammar = None if spec.constraint is None else spec.constraint.grammar
+        if isinstance(grammar, Tokens) and not grammar.strings:
+            most = min(most, grammar.facts.longest)
+        return most + 1
+
     def read(self, candidates: Sequence[Candidate]) -> None:
         """One forward for all of these texts: `extend` needs none of its own then for some of them, until it does for others."""
         self._read = self.steps(list(dict.fromkeys(one.text for one in candidates))).check()
@@ -52,8 +62,9 @@ class Tree(Branches):
         """The `width` best of all continuations by one token, and before or between them the ends that are allowed; best first.
 
         The cost of each grows by minus the log-probability of what was added, at the temperature, before masking. where= is asked
-        about no more of them than needed. Candidates of one call have equal length, and a call is one forward: whole levels are
-        much cheaper than texts one by one. Texts of an earlier call are read from where they part from those of the last one.
+        about no more of them than needed. Candidates may have different lengths. A call is one forward: many texts are much
+        cheaper than one by one. Texts of an earlier call are read from where they part from those of the last one, unless
+        `keep_rows` keeps what has been read of them.
 
         penalties   of tokens, and of END: they count with the costs where it is told which continuations are the best, and their
                     order; the costs that are returned are those without
@@ -62,8 +73,6 @@ class Tree(Branches):
             return []
         if any(one.is_over for one in candidates):
             raise ValueError("extend() got a candidate that is over; pass those that are not (candidate.is_over)")
-        if len({one.text.length for one in candidates}) > 1:
-            raise ValueError("extend() got texts of different lengths; pass those of one length together")
         steps = self._steps_of([one.text for one in candidates])
         left = steps.log_left()
         scores = -np.array([[one.cost] for one in candidates]) + steps.allowed.astype(np.float64)
@@ -71,8 +80,8 @@ class Tree(Branches):
             take_off(scores, penalties, self.stops)
         found = sorted(ended(self, steps, scores) + grown(self, steps, scores, width))
         if penalties:
-            length = candidates[0].text.length
-            found = [replace(one, cost=one.cost - penalties.get(added(one, length), 0.0)) for one in found]
+            texts = {one.text for one in candidates}
+            found = [replace(one, cost=one.cost - penalties.get(added(one, texts), 0.0)) for one in found]
         if not found:
             self._nothing = Dead(candidates[0].text, came_to_nothing(self, steps, left))
         return found
@@ -115,9 +124,9 @@ class Tree(Branches):
         return self._nothing or RowFailure("ValueError: the search found no answer")
 
 
-def added(candidate: Candidate, length: int) -> int:
-    """The token that it has beyond a text of this length, END where it has ended there."""
-    return candidate.text.token if candidate.text.length > length else END
+def added(candidate: Candidate, texts: Container[TextNode]) -> int:
+    """The token that it has beyond one of these texts, END where it is the end of one."""
+    return END if candidate.is_over and candidate.text in texts else candidate.text.token
 
 
 def take_off(scores: np.ndarray, penalties: Mapping[int, float], stops: Iterable[int]) -> None:

@@ -19,12 +19,13 @@ from dataclasses import replace
 import numpy as np
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer, check_number
+from grammarlm.decoding.logits.entropy import entropy_of
 from grammarlm.decoding.methods.searches.search import search
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.steps import Dead, Steps
 from grammarlm.decoding.tree.tree import Tree, came_to_nothing, ended, grown
 
-from .stepped import Continuation, SteppedAnswer, entropy_of
+from .stepped import Continuation, SteppedAnswer
 
 
 @search(is_independent=True)

@@ -18,7 +18,7 @@ import numpy as np
 from grammarlm.decoding.failures import Ending
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.result import Result
-from grammarlm.decoding.tree.steps import Steps, log_sum
+from grammarlm.decoding.tree.steps import Steps
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree
 
@@ -76,12 +76,3 @@ class SteppedAnswer:
                 one.known.update({one.text: read[one.text]} if one.text in read else {})
                 one.take(self.tree, one.known[one.text])
         return max(continuations, key=Continuation.merit)
-
-
-def entropy_of(log_p: np.ndarray) -> float:
-    """Entropy in nats of the distribution with these log-probabilities, up to a factor; 0 where nothing is left."""
-    left = log_p[log_p > -np.inf].astype(np.float64)
-    if not len(left):
-        return 0.0
-    left -= log_sum(left)
-    return max(0.0, -float((np.exp(left) * left).sum()))

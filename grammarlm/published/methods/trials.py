@@ -17,12 +17,13 @@ from __future__ import annotations
 import math
 
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
+from grammarlm.decoding.logits.entropy import entropy_of
 from grammarlm.decoding.methods.searches.search import search
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.steps import Steps
 from grammarlm.decoding.tree.tree import Tree
 
-from .stepped import Continuation, SteppedAnswer, entropy_of
+from .stepped import Continuation, SteppedAnswer
 
 
 @search(is_independent=True)

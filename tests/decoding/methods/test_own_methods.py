@@ -11,6 +11,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding import blend, search
+from grammarlm.decoding.tree.tree import END
 from tests.decoding.conftest import random_model
 from tests.rounding import LOG_P, embedded_model
 
@@ -151,7 +152,7 @@ def nothing_but(value):
         (lambda: blend()(lambda logits: logits.long()), ValueError, "returned torch.int64"),
         (lambda: blend(5), TypeError, "model is int; pass a transformers model"),
         (lambda: blend((5, 6, 7)), TypeError, "blend() got a tuple of 3; it takes models, or (model, prompt)"),
-        (lambda: lambda logits: logits, TypeError, "put @blend(...) before a function of logits, or @search before"),
+        (lambda: lambda logits: logits, TypeError, "put @blend(...) before a function of logits, @search before"),
         (lambda: 5, ValueError, "method=5; it takes 'masked', 'awrs'"),
         (lambda: search(lambda tree, n: [tree.root]), ValueError, "which is not over; extend it"),
         (lambda: search(lambda tree, n: tree.root), TypeError, "returned Candidate("),
@@ -202,6 +203,31 @@ def test_best_first_is_a_beam_that_drops_nothing(model, tokenizer):
 def test_fewer_texts_than_answers(model, tokenizer):
     found = gl.generate(model, "a", method=best_first, n=4, tokenizer=tokenizer, choices=["x", "y"], width=300)
     assert [one.text for one in found[2:]] == [found[1].text] * 2
+
+
+def test_texts_of_different_lengths_are_extended_together(model, tokenizer):
+    """The best of all, with penalties for tokens and ends, as each text by itself gives them."""
+    seen = []
+
+    @search
+    def mixed(tree, n):
+        first = [one for one in tree.extend([tree.root], 4) if not one.is_over]
+        texts = [*first[1:], *tree.extend(first[:1], 3)]
+        texts = [one for one in texts if not one.is_over]
+        assert len({one.text.length for one in texts}) > 1
+        for penalties in ({}, {texts[0].text.token: 2.0, END: 3.0, 84: 1.0}):
+            together = tree.extend(texts, 9, penalties)
+            alone = [one for text in texts for one in tree.extend([text], 9, penalties)]
+            best = sorted(alone, key=lambda one: one.cost + penalties.get(END if one.is_over else one.text.token, 0.0))
+            seen.append(([(one.text, one.is_over) for one in together], [(one.text, one.is_over) for one in best]))
+        return [one for one in together if one.is_over][:n]
+
+    gl.generate(model, "the cat", tokenizer=tokenizer, regex="[a-z ]{0,9}", method=mixed)
+    for together, best in seen:
+        ends = sum(is_over for _, is_over in together)
+        assert ends > 1
+        assert together == best[: len(together)] or set(together) >= set(best[:9])
+    assert seen[0] != seen[1]
 
 
 def test_a_search_that_finds_nothing(model, tokenizer):

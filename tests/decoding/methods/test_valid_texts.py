@@ -1,4 +1,4 @@
-"""Blends, pools and beams in groups under every kind of constraint, with random weights: judged by programs that are not ours."""
+"""Blends, pools and searches under every kind of constraint, with random weights: judged by programs that are not ours."""
 
 import json
 import re
@@ -53,7 +53,9 @@ HELD = {
 }
 
 
-METHODS = ["contrast", "grounded", "anchored", "vote", "first_finish", "beam", "switch", "adapted"]
+METHODS = [
+    "contrast", "grounded", "anchored", "vote", "first_finish", "beam", "switch", "adapted", "pool", "planned", "best_first",
+]  # fmt: skip
 
 
 class Shaking:
@@ -90,7 +92,10 @@ def options_of(method, second):
         "first_finish": {"candidates": 3},
         "switch": {"large": second, "above": 1.0, "window": 2},
         "adapted": {"step": Shaking(second), "most": 2},
+        "pool": {"candidates": 3, "budget": 90},
+        "planned": {"draft": {"max_tokens": 5}},
         "beam": {"groups": 2, "beams": 4, "diversity": 1.0, "temperature": 0.0, "repetition_penalty": 1.1},
+        "best_first": {"expansions": 60, "at_once": 3, "value": lambda text: -text.count("a")},
     }[method]
 
 
@@ -103,13 +108,15 @@ def test_answers_are_texts_of_their_grammar(second, tokenizer, method, held, cou
     options = {"tokenizer": tokenizer, "max_tokens": 40, "method": method, "n": 2, "temperature": 1.0, **constraint}
     options |= options_of(method, second)
     outcomes = {"complete": 0, "cut": 0}
-    for seed in range(1 if method == "beam" else count // (2 * len(PROMPTS))):  # which draws nothing
+    for seed in range(1 if method in ("beam", "best_first") else count // (2 * len(PROMPTS))):  # which draws nothing
         found = gl.generate(model, PROMPTS, seed=seed, **options)
         for out in found:
             assert out.error is None
             assert judge(out)
             assert out.finish_reason in ("stop", "closed", *(("length",) if held == "none" else ()))
             outcomes["cut" if out.finish_reason == "length" else "complete"] += 1
+            if method == "pool":
+                assert out.stats.log[-1]["tokens"] <= 90
             if method == "anchored":
                 assert sum(each["kl"] for each in out.stats.log) <= 15.0 + 1e-6
     record_counts(record_property, outcomes)

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import torch
+
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer
+from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.methods.masked import masked
+from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import COMPLETE, Result
 
 ROWS = 32  # about so many texts a batch: whole prompts with all their candidates
+
+
+class NoDrafts:
+    """Drafts nothing, forced text either: which texts end first, and how much a forward writes, depends on the seed alone."""
+
+    needs_states = False
+
+    def propose(self, rows: Sequence[Row]) -> Sequence[DraftTree]:
+        return [DraftTree() for _ in rows]
+
+    def observe(
+        self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int], states: Sequence[torch.Tensor] | None
+    ) -> None:
+        pass
+
+    def drop(self, row: Row) -> None:
+        pass
 
 
 def warmed(request: Request, candidates: int) -> Request:

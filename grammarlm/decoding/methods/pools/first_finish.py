@@ -22,34 +22,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import torch
-
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.loop.row import Row
-from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 
-from .candidates import ROWS, is_complete, warmed
-
-GIVEN_UP = "given up"  # of answers that nobody sees
-
-
-class NoDrafts:
-    """Drafts nothing, forced text either."""
-
-    needs_states = False
-
-    def propose(self, rows: Sequence[Row]) -> Sequence[DraftTree]:
-        return [DraftTree() for _ in rows]
-
-    def observe(
-        self, rows: Sequence[Row], logits: torch.Tensor, scored: Sequence[int], states: Sequence[torch.Tensor] | None
-    ) -> None:
-        pass
-
-    def drop(self, row: Row) -> None:
-        pass
+from .candidates import ROWS, NoDrafts, is_complete, warmed
 
 
 def first_finish(request: Request, *, candidates: int = 8) -> list[Result]:
@@ -64,11 +42,11 @@ def finishers(batch: Request, n: int) -> list[Result]:
     """The first n of each prompt's."""
     decoding = Decoding(batch.reader(), batch.specs, batch.n, NoDrafts())
     races = [Race(slice(first, first + batch.n)) for first in range(0, len(decoding.rows), batch.n)]
-    for rows in decoding.turns():
+    for _ in decoding.turns():
         for race in races:
-            running = race.after_turn([row for row in rows[race.places] if row is not None])
+            running = race.after_turn([row for row in decoding.rows[race.places] if row is not None])
             if len(race.first) >= n:
-                decoding.give_up(running, GIVEN_UP)
+                decoding.give_up(running)
     return [one for race in races for one in race.best(n)]
 
 

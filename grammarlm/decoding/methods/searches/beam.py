@@ -71,9 +71,9 @@ def grown(
     """The best of a group's texts with one more token each, and of those that are over; counts what was added to them."""
     growing = [one for one in group if not one.is_over]
     ranked = [(one.cost, one, False) for one in group if one.is_over]
-    length = growing[0].text.length if growing else 0
+    texts = {one.text for one in growing}
     level = tree.extend(growing, size, penalties)
-    ranked += [(one.cost + penalties.get(added(one, length), 0.0), one, True) for one in level]
+    ranked += [(one.cost + penalties.get(added(one, texts), 0.0), one, True) for one in level]
     best = sorted(ranked)[:size]
-    chosen.update(added(one, length) for _, one, is_new in best if is_new)
+    chosen.update(added(one, texts) for _, one, is_new in best if is_new)
     return [one for _, one, _ in best]

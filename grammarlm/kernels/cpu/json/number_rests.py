@@ -59,7 +59,8 @@ def rests_of_number(address, order_address):
     depth, steps, found, used = int64(0), int64(0), int64(0), int64(0)
     while depth >= 0 and steps < MOST_STEPS and found < order[Rests.MOST]:
         x, y, at = stack[depth, 0], stack[depth, 1], stack[depth, 2]
-        if at == 0 and depth >= order[Rests.SHORTEST] and _is_end(tight, x, y, spare):
+        is_shortest = depth == 0 or not _has_spare_zero(x)
+        if at == 0 and depth >= order[Rests.SHORTEST] and is_shortest and _is_end(tight, x, y, spare):
             texts[used : used + depth] = path[:depth]
             texts[used + depth] = 10
             used += depth + 1
@@ -90,10 +91,12 @@ def rests_of_number(address, order_address):
 
 @part
 def _is_end(row, x, y, spare):
-    """May the number end here, with an exponent if there is room for one? Not if it may end a zero before."""
+    """May the number end here, with an exponent if there is room for one?"""
+    return (spare == 0 or x & 15 == POWER) and number_ends(row, x, y)
+
+
+@part
+def _has_spare_zero(x):
+    """Could the number end a zero before?"""
     phase = x & 15
-    if phase == NOUGHTS and x >> PLACE > 1:
-        return False
-    if phase == FRACTION and has_idle_zero(x):
-        return False
-    return (spare == 0 or phase == POWER) and number_ends(row, x, y)
+    return (phase == NOUGHTS and x >> PLACE > 1) or (phase == FRACTION and has_idle_zero(x))
