@@ -19,6 +19,8 @@ from .decoding.argument_types import (
     Tokenizer,
     Where,
 )
+from .decoding.decisions.decide import Decision as Decision
+from .decoding.decisions.decide import decide as decide
 from .decoding.diffusion.holes import Hole as Hole
 from .decoding.diffusion.infill import infill as infill
 from .decoding.generator import Generator as Generator
@@ -116,6 +118,7 @@ class _Settings(TypedDict, total=False):
     check: Callable[[Any], Any] | None
     retries: int
     feedback: bool
+    probabilities: bool
 
 # A number of answers that is not known to be 1 is taken for several. With options of a method the answer is not typed: list them
 # after `method=` or `sampler=`.

@@ -116,6 +116,8 @@ class Result:
                       all that could come next; "error": it failed, alone of its batch
     `stopped_by`      the string of `stop=` before which it ends; None where none did
     `tries`           how many answers were asked for, with retries=
+    `probabilities`   with probabilities=True: of each answer that might be given (value, probability), the most probable first
+                      (gl.decide says what they are)
     `log_weight`      method="awrs": log of the answer's importance weight, the model's mass that the constraint left on the way
     `population`      method="smc": all texts that were found, with their weights
     `score`           method="beam", "best_of": the figure that ranked the answer
@@ -140,6 +142,7 @@ class Result:
     turn: Turn | None = None
     stopped_by: str | None = None
     tries: int = 1
+    probabilities: list[tuple[Any, float]] | None = None
 
     @property
     def calls(self) -> tuple[Call, ...]:

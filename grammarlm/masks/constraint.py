@@ -114,6 +114,12 @@ class Constraint(Compiled):
         names = names_of(lowered(self.grammar, self.vocab, Clock(self.report.limits).check))
         return None if names is None else Ways(names, self.vocab, self.report.limits)
 
+    def texts(self) -> list[bytes]:
+        """Every text of the grammar, sorted; UnsupportedFeature where they are more than 4,096, endless, or very long."""
+        from grammarlm.masks.filters.closed import texts_of  # imported on first use: it loads kernels
+
+        return texts_of(self._automaton)
+
     def restore(self, snapshot: bytes) -> Matcher:
         """The matcher of which `matcher.snapshot()` was taken, with its steps and its budget; GrammarError where it is damaged."""
         return restore(self, snapshot)
