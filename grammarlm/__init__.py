@@ -25,6 +25,7 @@ _HOME = {
     "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",
     "decide": "decoding.decisions.decide",
+    "describe": "grammars.json_schema.describe",
     "fill_masks": "masks.batch",
     "fill_tree": "masks.draft_tree",
     "fill_trees": "masks.draft_tree",

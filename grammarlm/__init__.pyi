@@ -46,6 +46,7 @@ from .grammars.ebnf.gbnf import Gbnf as Gbnf
 from .grammars.items.special_token import Token as Token
 from .grammars.items.token_list import TokenList as TokenList
 from .grammars.items.tokens import Tokens as Tokens
+from .grammars.json_schema.describe import describe as describe
 from .grammars.json_schema.schema import JsonSchema as JsonSchema
 from .grammars.lark.grammar import Lark as Lark
 from .grammars.ltl.ltl import Ltl as Ltl

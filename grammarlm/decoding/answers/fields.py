@@ -7,7 +7,6 @@ text between parts) they are all of the answer.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -15,10 +14,8 @@ from math import fsum
 from typing import NamedTuple
 
 from grammarlm.decoding.result import Field, Fields, Path
+from grammarlm.grammars.json_schema.read.standing import TOKEN, WORDS
 
-# A quote by itself begins a string that was cut.
-TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[-+.0-9eE]+|[a-z]+|[{}\[\],"]')
-WORDS = (b"true", b"false", b"null")
 Span = tuple[int, int]
 
 
