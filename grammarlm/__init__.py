@@ -13,6 +13,7 @@ from grammarlm.grammars import registry
 _HOME = {
     "Compiler": "masks.compiler",
     "Constraint": "masks.constraint",
+    "Decision": "decoding.decisions.decide",
     "DeviceAutomaton": "device.automaton",
     "DeviceItems": "retrieval.device_items",
     "DeviceLoop": "device.loop",
@@ -23,6 +24,8 @@ _HOME = {
     "Matcher": "masks.matcher",
     "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",
+    "decide": "decoding.decisions.decide",
+    "describe": "grammars.json_schema.describe",
     "extract": "decoding.scoring.extract",
     "fill_masks": "masks.batch",
     "fill_tree": "masks.draft_tree",

@@ -19,6 +19,8 @@ from .decoding.argument_types import (
     Tokenizer,
     Where,
 )
+from .decoding.decisions.decide import Decision as Decision
+from .decoding.decisions.decide import decide as decide
 from .decoding.diffusion.holes import Hole as Hole
 from .decoding.diffusion.infill import infill as infill
 from .decoding.generator import Generator as Generator
@@ -47,6 +49,7 @@ from .grammars.ebnf.gbnf import Gbnf as Gbnf
 from .grammars.items.special_token import Token as Token
 from .grammars.items.token_list import TokenList as TokenList
 from .grammars.items.tokens import Tokens as Tokens
+from .grammars.json_schema.describe import describe as describe
 from .grammars.json_schema.schema import JsonSchema as JsonSchema
 from .grammars.lark.grammar import Lark as Lark
 from .grammars.ltl.ltl import Ltl as Ltl
@@ -119,6 +122,7 @@ class _Settings(TypedDict, total=False):
     check: Callable[[Any], Any] | None
     retries: int
     feedback: bool
+    probabilities: bool
 
 # A number of answers that is not known to be 1 is taken for several. With options of a method the answer is not typed: list them
 # after `method=` or `sampler=`.

@@ -13,10 +13,10 @@ from rich.tree import Tree
 from grammarlm.decoding.generate import start
 from grammarlm.decoding.loop.step_reports import StepReport, TokenReport, step_reports
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
+from grammarlm.grammars.json_schema.read.schema_pointers import pointer_of
 from grammarlm.vocab.names import token_name
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .schema_pointers import pointer_of
 from .written_files import write_report
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from html import escape as escape_html
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.decoding.loop.step_reports import StepReport, TokenReport
-
-from .schema_pointers import pointer_of, schema_pointers
+from grammarlm.grammars.json_schema.read.schema_pointers import pointer_of, schema_pointers
 
 if TYPE_CHECKING:
     from grammarlm.decoding.result import Result

@@ -130,6 +130,9 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
                  be the same answer otherwise); `out.tries`
     feedback     True: in a conversation the next try gets the failed answer and the reason as messages
 
+    probabilities    True: `out.probabilities` has how probable the model finds each of the choices, or of the texts of a schema
+                 that has few (as gl.decide, which writes no answer)
+
     The vocabulary and the constraints are cached: another call with the same grammar compiles nothing.
     """
     method = method_for(model, settings.get("method", "masked"))
@@ -138,6 +141,7 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     request = prepare(model, prompt, asked)
     if not request.prompts:
         return []
+    probabilities = probabilities_of(request) if asked.probabilities else None
     results = answers(request, asked, find, options)
     if asked.checked.is_asked:
 
@@ -149,7 +153,16 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
 
         prompts = cast(list[Prompt], list(prompt) if request.is_list else [prompt])
         results = asked.checked.settled(results, prompts, asked.sampling.seed or 0, again)
+    if probabilities is not None:
+        results = [replace(result, probabilities=probabilities[at // request.n]) for at, result in enumerate(results)]
     return results if request.is_list or request.n > 1 else results[0]
+
+
+def probabilities_of(request: Request) -> list[list[tuple[Any, float]]]:
+    """Of the choices of each prompt."""
+    from .decisions.decide import decisions
+
+    return [decision.probabilities for decision in decisions(request)]
 
 
 def answers(

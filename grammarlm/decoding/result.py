@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.errors import brief
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
 from .trace import TraceStep
 
+Path = tuple[str | int | None, ...]
 COMPLETE = ("stop", "closed")  # the finish reasons of complete answers
 
 
@@ -92,6 +95,32 @@ class Part:
         return f"Part({self.name!r}, {brief(self.value, 80)}, span={self.span})"
 
 
+@dataclass(frozen=True)
+class Field:
+    """A field of an answer.
+
+    `span`           its place in the text, in bytes: (start, end)
+    `tokens`         the positions in the answer's `tokens` of those that begin in it; it may have none, where the token before it
+                     spells it as well
+    `logprob`        the sum of their `logprobs`
+    `model_logprob`  the sum of their `model_logprobs`
+    """
+
+    span: tuple[int, int]
+    tokens: range
+    logprob: float
+    model_logprob: float
+
+
+class Fields(dict[Path, Field]):
+    """The fields of an answer by their paths; a path of one step may be given as the step."""
+
+    def __missing__(self, path: object) -> Field:
+        if isinstance(path, (str, int)) and (path,) in self:
+            return self[path,]
+        raise KeyError(f"the answer has no field {brief(path, 80)}; there are {brief(list(self), 200)}")
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """One answer. `out["name"]` is the value of the part with this name, a list where the grammar allows several of them.
@@ -104,6 +133,11 @@ class Result:
     `parts`           its named parts, in the order in which they begin; of an answer that was cut those that are certain. Which
                       parts a text has that can be read in several ways: those that end first (masks/readings/ways.py)
     `named`           their values by name
+    `fields`          under a schema the scalars of its JSON (and its empty containers) by their paths, ("orders", 0, "name"); of
+                      other grammars their named parts, (name,), or (name, number) where there may be several; of a part that is
+                      JSON, or has some, the scalars, after its own path. Parts with named parts inside are none. A token belongs to
+                      the field in which it begins. Where two fields have one path, None stands before the second's. Of answers that
+                      are written from left to right
     `turn`            under gl.Tools: what the answer says as a turn of an assistant; `calls`, `reasoning`, `content` and `message`
                       are its own. Of an answer that was cut the calls that are complete
     `tokens`          its ids, without the stop id
@@ -116,6 +150,8 @@ class Result:
                       all that could come next; "error": it failed, alone of its batch
     `stopped_by`      the string of `stop=` before which it ends; None where none did
     `tries`           how many answers were asked for, with retries=
+    `probabilities`   with probabilities=True: of each answer that might be given (value, probability), the most probable first
+                      (gl.decide says what they are)
     `log_weight`      method="awrs": log of the answer's importance weight, the model's mass that the constraint left on the way
     `population`      method="smc": all texts that were found, with their weights
     `score`           method="beam", "best_of", "vote", "pool", "best_first": the figure that ranked the answer
@@ -142,6 +178,12 @@ class Result:
     stopped_by: str | None = None
     tries: int = 1
     draft: str | None = None
+    probabilities: list[tuple[Any, float]] | None = None
+    read_fields: Callable[[], Fields] = field(default=Fields, compare=False)
+
+    @cached_property
+    def fields(self) -> Fields:
+        return self.read_fields()
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -85,6 +85,7 @@ class Settings:
     check: Callable[[Any], Any] | None = None
     retries: int = 0
     feedback: bool = True
+    probabilities: bool = False
 
     sampling: Sampling = field(init=False)  # of those from temperature to seed
     stops: Stops | None = field(init=False)
@@ -112,6 +113,12 @@ class Settings:
         check_choice("unknown", self.unknown, UNKNOWN)
         if not isinstance(self.cache, KeptTexts):  # gl.Generator's
             check_choice("cache", self.cache, (None, *CACHES))
+        check_choice("probabilities", self.probabilities, (True, False))
+        if self.probabilities and (self.heal or self.where is not None or self.method == "diffusion"):
+            taken = "heal=True" if self.heal else "where=" if self.where is not None else 'method="diffusion"'
+            raise ValueError(
+                f"probabilities=True takes no {taken}: they are those of the choices after the prompt as it is"
+            )
         if self.draft is not None:
             self._check_draft()
 

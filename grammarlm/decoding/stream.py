@@ -64,6 +64,8 @@ def stream(model: Model, prompt: Prompts, **settings: Any) -> Iterator[Event]:
         raise ValueError(
             "stream() takes no check= and no retries=: what it has told cannot be taken back; use generate()"
         )
+    if asked.probabilities:
+        raise ValueError("stream() takes no probabilities=True: they are known before it begins; use gl.decide()")
     batches = request.batches(asked.at_once)
     first = next(batches, None)
     if first is None:

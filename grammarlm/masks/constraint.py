@@ -20,6 +20,7 @@ from grammarlm.errors import (
 from grammarlm.grammars.capture import names_of, without_names
 from grammarlm.grammars.compose import Grammar, check_grammar
 from grammarlm.grammars.generated import as_filled, as_generated
+from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.lowering import lowered
 from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
@@ -28,6 +29,7 @@ from grammarlm.masks.runtime.limits import Clock, Limits
 from grammarlm.masks.runtime.sizes import check_size
 from grammarlm.masks.saved import store
 from grammarlm.masks.saved.snapshot import restore
+from grammarlm.vocab.byte_vocabulary import byte_vocabulary
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .automaton import Automaton
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
     from .canvas.canvas import Canvas
     from .canvas.protocol import View
+    from .messages.rules import Rules
     from .readings.ways import Ways
 
 
@@ -113,6 +116,25 @@ class Constraint(Compiled):
 
         names = names_of(lowered(self.grammar, self.vocab, Clock(self.report.limits).check))
         return None if names is None else Ways(names, self.vocab, self.report.limits)
+
+    def broken_rule(self, read: bytes, byte: int | None) -> str:
+        return "" if self._rules is None else self._rules.broken(read, byte)
+
+    @cached_property
+    def _rules(self) -> Rules | None:
+        """Of a schema alone."""
+        from .messages.rules import Rules  # imported on first use: most constraints explain nothing
+
+        limits = self.report.limits
+        if not isinstance(self.grammar, JsonSchema):
+            return None
+        return Rules(self.grammar, lambda grammar: compile(grammar, byte_vocabulary(), limits=limits))
+
+    def texts(self) -> list[bytes]:
+        """Every text of the grammar, sorted; UnsupportedFeature where they are more than 4,096, endless, or very long."""
+        from grammarlm.masks.filters.closed import texts_of  # imported on first use: it loads kernels
+
+        return texts_of(self._automaton)
 
     def restore(self, snapshot: bytes) -> Matcher:
         """The matcher of which `matcher.snapshot()` was taken, with its steps and its budget; GrammarError where it is damaged."""

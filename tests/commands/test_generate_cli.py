@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import grammarlm as gl
-from grammarlm.commands.schema_pointers import pointer_of, schema_pointers
+from grammarlm.grammars.json_schema.read.schema_pointers import pointer_of, schema_pointers
 from tests.commands.command_line import call_generate, write
 
 pytest.importorskip("torch")

@@ -10,21 +10,23 @@ A text that can be read in several ways is read as masks/readings/ways.py says: 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from grammarlm.decoding.failures import message_of
-from grammarlm.decoding.result import Part
+from grammarlm.decoding.result import Part, Path
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.tools.read import Turn
 from grammarlm.masks.readings.reader import Begun, Ended, Reader, Told
-from grammarlm.masks.readings.ways import Ways
+from grammarlm.masks.readings.ways import Label, Ways
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answer_format import AnswerFormat, of_grammar
+from .fields import Region
 from .turns import tools_of, turn_of
 
 
@@ -37,6 +39,7 @@ class Answer:
     parts: list[Part] = field(default_factory=list)
     named: dict[str, Any] = field(default_factory=dict)
     turn: Turn | None = None
+    regions: list[Region] = field(default_factory=list)  # in which its fields are
 
 
 def answer_of(
@@ -59,7 +62,10 @@ def answer_of(
         except Exception as error:  # code of a caller's type
             return Answer(error=message_of(error))
     if ways is None:
-        return Answer(*form.value(shown(data), list(tokens))) if is_complete else Answer()
+        found = Answer(*form.value(shown(data), list(tokens))) if is_complete else Answer()
+        if isinstance(form.grammar, JsonSchema):
+            found.regions = [Region((), (0, len(data)), range(len(tokens)), True, is_complete)]
+        return found
     try:
         reader = PartReader(ways)
         for token, piece in zip(tokens, pieces, strict=True):
@@ -95,6 +101,10 @@ class PartReader:
         self._parts: list[Part | None] = []  # in the order in which they begin
         self._open: list[int] = []  # of these, those that have not ended
         self._schemas: list[Part] = []
+        self._counts: Counter[str | None] = Counter()  # of the parts with each name
+        self._paths: list[Path] = []
+        self._outer: set[int] = set()  # parts in which others have begun
+        self._regions: dict[int, Region] = {}
 
     def bytes_of(self, token: int) -> bytes:
         return b"" if token in self._special else self._ways.vocab.token_bytes(token)
@@ -116,6 +126,8 @@ class PartReader:
     def take(self, told: Told) -> Part | None:
         """Notes what was told; the part where one has ended."""
         if isinstance(told, Begun):
+            self._paths.append(self._path_of(told.label))
+            self._outer.update(self._open[-1:])
             self._open.append(len(self._parts))
             self._parts.append(None)
         if not isinstance(told, Ended):
@@ -125,10 +137,21 @@ class PartReader:
         value, error = value_format(told.label.value).value(shown(data), tokens)
         name = told.label.name or ""
         part = Part(name, data.decode(errors="replace"), value, told.span, told.tokens, error)
-        self._parts[self._open.pop()] = part
-        if isinstance(told.label.value, JsonSchema):
+        number = self._open.pop()
+        self._parts[number] = part
+        is_json = isinstance(told.label.value, JsonSchema)
+        self._regions[number] = Region(self._paths[number], told.span, told.tokens, is_json)
+        if is_json:
             self._schemas.append(part)
         return part
+
+    def _path_of(self, label: Label) -> Path:
+        """The path of a part that begins; that of a schema without a name goes on from the part that it is in."""
+        around = self._paths[self._open[-1]] if self._open and label.name is None else ()
+        number = self._counts[label.name]
+        self._counts[label.name] += 1
+        own = () if label.name is None else (label.name,)
+        return (*around, *own, *((number,) if self._ways.names.several.get(label.name) else ()))
 
     def answer(self, is_complete: bool) -> Answer:
         names = self._ways.names
@@ -147,4 +170,5 @@ class PartReader:
             if names.schemas == 1 and (self._schemas or names.several[None]):
                 values = [part.value for part in self._schemas]
                 value = values if names.several[None] else values[0]
-        return Answer(value, error, parts, named)
+        regions = [self._regions[number] for number in sorted(self._regions.keys() - self._outer)]
+        return Answer(value, error, parts, named, regions=regions)

@@ -18,10 +18,12 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from grammarlm.decoding.answers.fields import fields_of
 from grammarlm.decoding.answers.parts import answer_of
 from grammarlm.decoding.failures import Ending, nothing_left
 from grammarlm.decoding.logits.sampling import draw, log_probability
@@ -334,4 +336,5 @@ class Row:
             named=found.named,
             turn=found.turn,
             stopped_by=self.stopped_by,
+            read_fields=partial(fields_of, pieces, found.regions, self.logprobs, self.model_logprobs),
         )

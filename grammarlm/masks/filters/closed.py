@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded
+from grammarlm.errors import LimitExceeded, UnsupportedFeature
 from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 MOST_TEXTS, MOST_BYTES = 4096, 1 << 18  # texts; the bytes of all
 LONGEST = 512  # bytes of a text where no state need come again when texts are endless: where there is a stack
 Text = tuple["bytes | int", ...]  # bytes, and between them special tokens by their ids
+
+
+class NotFew(UnsupportedFeature):
+    """The texts of a grammar are not written out; the message says why."""
 
 
 class ClosedTexts:
@@ -64,8 +68,9 @@ class ClosedTexts:
 
 def closed_texts(automaton: Automaton, canonical: Canonical) -> ClosedTexts | None:
     """None where the texts are not few, or where one of them has no tokens."""
-    texts = _all_texts(automaton)
-    if texts is None:
+    try:
+        texts = all_texts(automaton)
+    except NotFew:
         return None
     parts = sorted({part for text in texts for part in text if isinstance(part, bytes)})
     encoded = dict(zip(parts, _encoded(canonical, parts), strict=True))
@@ -94,8 +99,18 @@ def _spells(canonical: Canonical, ids: list[int], data: bytes) -> bool:
     return b"".join(canonical.data[i] for i in ids) == data
 
 
-def _all_texts(automaton: Automaton) -> list[Text] | None:
-    """Every text of a grammar; None where they are too many or too long, or endless.
+def texts_of(automaton: Automaton) -> list[bytes]:
+    """Every text of a grammar without special tokens, sorted; raises NotFew."""
+    with automaton.lock:
+        automaton.program.clock.begin_call()
+        texts = all_texts(automaton)
+    if any(isinstance(part, int) for text in texts for part in text):
+        raise NotFew("its texts have special tokens, which no bytes spell")
+    return sorted(b"".join(part for part in text if isinstance(part, bytes)) for text in texts)
+
+
+def all_texts(automaton: Automaton) -> list[Text]:
+    """Every text of a grammar; raises NotFew.
 
     The states belong to an epoch of their own, which ends with this call. From each of them a text can be completed.
     """
@@ -103,11 +118,11 @@ def _all_texts(automaton: Automaton) -> list[Text] | None:
         with automaton.lock:
             epoch = automaton.make_epoch(automaton.program)
             return _walk(epoch, epoch.state_of(automaton.program.start))
-    except (LimitExceeded, RecursionError):
-        return None
+    except (LimitExceeded, RecursionError) as error:
+        raise NotFew(f"its texts are not written out within the limits: {error}") from None
 
 
-def _walk(epoch: Epoch, start: int) -> list[Text] | None:
+def _walk(epoch: Epoch, start: int) -> list[Text]:
     """Counts before it writes: each state is asked once, and a state on the way to itself means that texts are endless."""
     nexts: dict[int, list[tuple[bytes | int, int]]] = {}
     counts: dict[int, tuple[int, int]] = {}  # of the states that are done: texts from here, and their bytes
@@ -116,17 +131,23 @@ def _walk(epoch: Epoch, start: int) -> list[Text] | None:
         state = path[-1]
         if state not in nexts:
             nexts[state] = next_states(epoch, state)
+        done = [counts[after] for _, after in nexts[state] if after in counts]
+        texts = sum(count for count, _ in done)
+        size = texts + sum(more for _, more in done)
+        if texts + epoch.accepting[state] > MOST_TEXTS:
+            raise NotFew(f"its texts are more than {MOST_TEXTS:,}")
+        if size > MOST_BYTES:
+            raise NotFew(f"its texts have more than {MOST_BYTES:,} bytes together")
         ahead = next((after for _, after in nexts[state] if after not in counts), None)
-        if ahead is not None:
-            if ahead in nexts or (len(path) > LONGEST and not epoch.has_table):
-                return None
-            path.append(ahead)
+        if ahead is None:
+            counts[state] = texts + epoch.accepting[state], size
+            path.pop()
             continue
-        texts = sum(counts[after][0] for _, after in nexts[state])
-        counts[state] = texts + epoch.accepting[state], texts + sum(counts[after][1] for _, after in nexts[state])
-        if counts[state][0] > MOST_TEXTS or counts[state][1] > MOST_BYTES:
-            return None
-        path.pop()
+        if ahead in nexts:
+            raise NotFew("its texts are endless")
+        if len(path) > LONGEST and not epoch.has_table:
+            raise NotFew(f"its texts are endless, or longer than {LONGEST} bytes")
+        path.append(ahead)
     found: list[Text] = []
     waiting: list[tuple[int, Text]] = [(start, ())]
     while waiting:

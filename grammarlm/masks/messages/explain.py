@@ -9,6 +9,7 @@ import numpy as np
 from grammarlm.errors import shorten
 from grammarlm.masks.matcher_like import MatcherLike
 from grammarlm.masks.protocol import Epoch, row_of
+from grammarlm.masks.trail import steps_of
 
 
 def explain(matcher: MatcherLike, token: int) -> str:
@@ -30,7 +31,7 @@ def _reason(matcher: MatcherLike, token: int) -> str:
     vocab = matcher._constraint.vocab
     data = vocab.token_bytes(token)
     if token in vocab.stop_ids:
-        return f"the text may not end here; expected {_expected(matcher, b'')}"
+        return f"the text may not end here; expected {_expected(matcher, b'')}{_rule(matcher, b'', None)}"
     if matcher._made(row_of)[token >> 5] >> (token & 31) & 1:
         if (kept := matcher._canonical_row()) is not None and not kept[token >> 5] >> (token & 31) & 1:
             cut = "the last token and this one" if matcher._constraint._closed is None else "every text that begins so"
@@ -47,7 +48,17 @@ def _reason(matcher: MatcherLike, token: int) -> str:
         return "its bytes can be read, but no tokens of this vocabulary end the text after it"
     offending = shown({data[read]})
     place = f"byte {read} of {data!r:.80}" if len(data) > 1 else "it"
-    return f"{place} is {offending}; expected {_expected(matcher, data[:read])}"
+    return (
+        f"{place} is {offending}; expected {_expected(matcher, data[:read])}{_rule(matcher, data[:read], data[read])}"
+    )
+
+
+def _rule(matcher: MatcherLike, more: bytes, byte: int | None) -> str:
+    """A line with the rules of a schema that refuse a byte (None: the end) after these; empty where none is known."""
+    vocab = matcher._constraint.vocab
+    read = b"".join(step if isinstance(step, bytes) else vocab.token_bytes(step) for step in steps_of(matcher._head))
+    rule = matcher._constraint.broken_rule(read + more, byte)
+    return f"\nrefused by {rule}" if rule else ""
 
 
 def _readable(epoch: Epoch, state: int, data: bytes) -> int:

@@ -1,0 +1,1 @@
+"""Decisions: how probable the model finds each of a few answers, without writing one."""

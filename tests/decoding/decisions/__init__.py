@@ -1,0 +1,1 @@
+"""Decisions: how probable each of a few answers is."""
