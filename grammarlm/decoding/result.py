@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from grammarlm.errors import brief
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from grammarlm.grammars.tools.read import Call, Turn
+
+    Value = TypeVar("Value", default=Any)
+else:
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
 
 from .trace import TraceStep
 
@@ -93,13 +101,13 @@ class Part:
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Generic[Value]):
     """One answer. `out["name"]` is the value of the part with this name, a list where the grammar allows several of them.
 
     `text`            the answer. Cut in the middle of a character it ends with U+FFFD
     `value`           what the text means: under a schema its JSON value (an instance where the schema is a Python type), also where
-                      the grammar has this schema beside others, a list where it repeats it; of a grammar with other named parts
-                      what they stand for, by name; elsewhere the text (its bytes where they are not UTF-8). None where the answer
+                      the grammar has this schema beside others, a list where it repeats it; of a gl.Template a dict of its
+                      holes' values, likewise; of a grammar with other named parts what they stand for, by name; elsewhere the text (its bytes where they are not UTF-8). None where the answer
                       is not complete (its finish reason is neither "stop" nor "closed"), or where `error` says why
     `parts`           its named parts, in the order in which they begin; of an answer that was cut those that are certain. Which
                       parts a text has that can be read in several ways: those that end first (masks/readings/ways.py)
@@ -125,7 +133,7 @@ class Result:
     """
 
     text: str
-    value: Any
+    value: Value
     tokens: list[int]
     logprobs: list[float]
     stats: Stats

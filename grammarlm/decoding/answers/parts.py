@@ -19,9 +19,10 @@ from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.result import Part
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.grammars.template import Template
 from grammarlm.grammars.tools.read import Turn
 from grammarlm.masks.readings.reader import Begun, Ended, Reader, Told
-from grammarlm.masks.readings.ways import Ways
+from grammarlm.masks.readings.ways import Label, Ways
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answer_format import AnswerFormat, of_grammar
@@ -93,8 +94,9 @@ class PartReader:
         self._data = bytearray()
         self._tokens: list[int] = []
         self._parts: list[Part | None] = []  # in the order in which they begin
-        self._open: list[int] = []  # of these, those that have not ended
-        self._schemas: list[Part] = []
+        self._around: list[int] = []  # of each the number of the part that it begins in; -1: none
+        self._open: list[tuple[int, Label]] = []  # those that have not ended
+        self._values: list[Any] = []  # of schemas and templates that stand in no template
 
     def bytes_of(self, token: int) -> bytes:
         return b"" if token in self._special else self._ways.vocab.token_bytes(token)
@@ -116,19 +118,30 @@ class PartReader:
     def take(self, told: Told) -> Part | None:
         """Notes what was told; the part where one has ended."""
         if isinstance(told, Begun):
-            self._open.append(len(self._parts))
+            self._around.append(self._open[-1][0] if self._open else -1)
+            self._open.append((len(self._parts), told.label))
             self._parts.append(None)
         if not isinstance(told, Ended):
             return None
         data = bytes(self._data[slice(*told.span)])
         tokens = self._tokens[told.tokens.start : told.tokens.stop]
-        value, error = value_format(told.label.value).value(shown(data), tokens)
-        name = told.label.name or ""
-        part = Part(name, data.decode(errors="replace"), value, told.span, told.tokens, error)
-        self._parts[self._open.pop()] = part
-        if isinstance(told.label.value, JsonSchema):
-            self._schemas.append(part)
+        number, label = self._open.pop()
+        error: str | None = None
+        if isinstance(label.value, Template):
+            value: Any = self._holes(number)
+        else:
+            value, error = value_format(label.value).value(shown(data), tokens)
+        part = Part(label.name or "", data.decode(errors="replace"), value, told.span, told.tokens, error)
+        self._parts[number] = part
+        is_within = any(isinstance(around.value, Template) for _, around in self._open)
+        if isinstance(label.value, (JsonSchema, Template)) and not is_within:
+            self._values.append(value)
         return part
+
+    def _holes(self, number: int) -> dict[str, Any]:
+        """The values of a template's holes: the parts that begin right in it."""
+        inside = zip(self._parts[number + 1 :], self._around[number + 1 :], strict=True)
+        return {part.name: part.value for part, around in inside if part is not None and around == number}
 
     def answer(self, is_complete: bool) -> Answer:
         names = self._ways.names
@@ -144,7 +157,6 @@ class PartReader:
         value: Any = None
         if is_complete:
             value = named if named else shown(bytes(self._data))
-            if names.schemas == 1 and (self._schemas or names.several[None]):
-                values = [part.value for part in self._schemas]
-                value = values if names.several[None] else values[0]
+            if names.schemas == 1 and (self._values or names.several[None]):
+                value = self._values if names.several[None] else self._values[0]
         return Answer(value, error, parts, named)
