@@ -81,7 +81,7 @@ _Choice = TypeVar("_Choice", bound=Choice)
 _Choices = Iterable[Choice] | Sequence[Iterable[Choice] | None] | None
 
 class _Settings(TypedDict, total=False):
-    """Of generate(), whose docstring says what each means; all but `n`, `schema` and `choices`, on which the answer's type depends."""
+    """Of generate(), whose docstring says what each means; all but those that the type of the answer depends on."""
 
     tokenizer: Tokenizer
     vocab: Vocabulary | None

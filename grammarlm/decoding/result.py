@@ -106,9 +106,10 @@ class Result(Generic[Value]):
 
     `text`            the answer. Cut in the middle of a character it ends with U+FFFD
     `value`           what the text means: under a schema its JSON value (an instance where the schema is a Python type), also where
-                      the grammar has this schema beside others, a list where it repeats it; of a gl.Template a dict of its
-                      holes' values, likewise; of a grammar with other named parts what they stand for, by name; elsewhere the text (its bytes where they are not UTF-8). None where the answer
-                      is not complete (its finish reason is neither "stop" nor "closed"), or where `error` says why
+                      the grammar has this schema beside others, a list where it repeats it; of a gl.Template a dict of its holes,
+                      likewise; of a grammar with other named parts what they stand for, by name; elsewhere the text (its bytes
+                      where they are not UTF-8). None where the answer is not complete (its finish reason is neither "stop" nor
+                      "closed"), or where `error` says why
     `parts`           its named parts, in the order in which they begin; of an answer that was cut those that are certain. Which
                       parts a text has that can be read in several ways: those that end first (masks/readings/ways.py)
     `named`           their values by name

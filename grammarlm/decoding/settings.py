@@ -186,7 +186,7 @@ class AnswerSpec:
         """Is forced text written in the tokenizer's own tokens? By default that of templates is."""
         if self.settings.forced is not None:
             return self.settings.forced == "write"
-        return self.settings.can_write and has_template(self.form.grammar)
+        return self.settings.can_write and has_template((self.form.inner or self.form).grammar)
 
     @cached_property
     def predicate(self) -> Predicate:

@@ -124,6 +124,25 @@ def test_streams_tell_of_holes() -> None:
     assert last.result.value == {"name": "ada", "age": 36}
 
 
+def test_in_a_turn_that_thinks_first(model, tokenizer) -> None:
+    template = gl.Template("{word} {n}.", word=gl.Regex("[a-z]{1,5}"), n=[1, 22])
+    chat = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+    out = gl.generate(
+        model,
+        [{"role": "user", "content": "the cat"}],
+        tokenizer=tokenizer,
+        chat_template=chat,
+        tool_format="hermes",
+        reasoning=6,
+        grammar=template,
+        temperature=1.0,
+        seed=2,
+    )
+    assert out.reasoning is not None
+    assert out.content == f"{out['word']} {out['n']}."
+    assert out.value == {"word": out["word"], "n": out["n"]}
+
+
 def test_a_compiled_template_and_a_batch(model, tokenizer) -> None:
     vocab = gl.Vocabulary.from_tokenizer(tokenizer)
     template = gl.Template("{word} {n}.", word=gl.Regex("[a-z]{1,5}"), n=[1, 22])

@@ -11,7 +11,7 @@ A text that can be read in several ways is read as masks/readings/ways.py says: 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,10 +19,14 @@ from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.result import Part
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.grammars.lowering import lowered
+from grammarlm.grammars.names import names_of
 from grammarlm.grammars.template import Template
 from grammarlm.grammars.tools.read import Turn
 from grammarlm.masks.readings.reader import Begun, Ended, Reader, Told
 from grammarlm.masks.readings.ways import Label, Ways
+from grammarlm.masks.runtime.limits import Clock, Limits
+from grammarlm.vocab.byte_vocabulary import byte_vocabulary
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answer_format import AnswerFormat, of_grammar
@@ -55,7 +59,7 @@ def answer_of(
         try:
             turn = turn_of(tools, vocab, tokens, pieces, is_complete)
             if form.inner is not None and is_complete and not turn.calls:
-                return Answer(*form.inner.value(turn.content, list(tokens)), turn=turn)
+                return replace(content_of(form.inner, turn.content), turn=turn)
             return Answer(turn.value if is_complete else None, turn=turn)
         except Exception as error:  # code of a caller's type
             return Answer(error=message_of(error))
@@ -70,6 +74,29 @@ def answer_of(
         return reader.answer(is_complete)
     except Exception as error:  # code of a caller's type, a limit
         return Answer(error=message_of(error))
+
+
+def content_of(form: AnswerFormat, text: str) -> Answer:
+    """What a turn's content says: it is a text, so its parts have values, and no tokens of their own."""
+    ways = text_ways(form.grammar)
+    if ways is None:
+        return Answer(*form.value(text, []))
+    reader = PartReader(ways)
+    for byte in text.encode():
+        reader.feed(byte, bytes([byte]))
+    for told in reader.told(is_complete=True):
+        reader.take(told)
+    return replace(reader.answer(is_complete=True), parts=[])
+
+
+@lru_cache(maxsize=64)
+def text_ways(grammar: Grammar | None) -> Ways | None:
+    """What texts of a grammar are read along, whatever their tokens were; None where they have no parts."""
+    if grammar is None or not grammar.operands:
+        return None
+    limits = Limits()
+    names = names_of(lowered(grammar, byte_vocabulary(), Clock(limits).check))
+    return None if names is None else Ways(names, byte_vocabulary(), limits)
 
 
 def shown(data: bytes) -> str | bytes:

@@ -224,7 +224,7 @@ SMALL = {
     "natural": small(GAPS, [[], [1], [{}], [{"a": None}], [[]], [[1]]], Style(gaps=natural_gaps), whitespace="natural"),
     "spaced": small(
         FEW_WAYS,
-        [[1], [1, 1], {"a": 1}, {"c": 1}, {"a": 1, "c": 1}, "a", 1, []],
+        [[1], [1, 1], {"a": 1}, {"c": 1}, {"a": 1, "c": 1}, "a", "ab", 1, False, []],
         Style(gaps=spaced_gaps),
         whitespace="spaced",
     ),
