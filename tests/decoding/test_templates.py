@@ -133,7 +133,7 @@ def test_in_a_turn_that_thinks_first(model, tokenizer) -> None:
         tokenizer=tokenizer,
         chat_template=chat,
         tool_format="hermes",
-        reasoning=6,
+        reasoning=20,
         grammar=template,
         temperature=1.0,
         seed=2,

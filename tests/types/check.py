@@ -25,7 +25,7 @@ first: int = gl.generate(model, ["a", "b"], schema=Order)[0].value
 number: int = gl.generate(model, "a", choices=["a", "b"]).value
 word: str = gl.generate(model, "a", choices=[1, 2]).value
 color: Order = gl.generate(model, "a", choices=Color).value
-draws: list[gl.Result[Order]] = gl.generate(model, "a", schema=int, n=3)
+gl.generate(model, "a", schema=int, n=3)[0].value.quantity
 gl.generate(model, "a", schema=Order).values
 gl.generate(model, "a", max_tokens="ten")
 gl.generate(model, "a", max_tokns=10)
