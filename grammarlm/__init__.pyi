@@ -1,7 +1,7 @@
 """The public names for type checkers and editors: at run time __init__.py resolves them on first use."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypedDict, overload
+from typing import Any, Literal, TypedDict, TypeVar, overload
 
 from typing_extensions import Unpack
 
@@ -58,6 +58,7 @@ from .grammars.repeat import Repeat as Repeat
 from .grammars.response_format import response_format as response_format
 from .grammars.structural_tag.grammar import StructuralTag as StructuralTag
 from .grammars.substring import Substring as Substring
+from .grammars.template import Template as Template
 from .grammars.text import Ban as Ban
 from .grammars.text import Text as Text
 from .grammars.tools.tool_format import ToolFormat as ToolFormat
@@ -81,15 +82,17 @@ from .vocab.vocabulary import Vocabulary as Vocabulary
 __version__: str
 __all__: list[str]
 
+_Type = TypeVar("_Type")
+_Choice = TypeVar("_Choice", bound=Choice)
+_Choices = Iterable[Choice] | Sequence[Iterable[Choice] | None] | None
+
 class _Settings(TypedDict, total=False):
-    """Of generate(), whose docstring says what each means; all but `n`, on which the type of the answer depends."""
+    """Of generate(), whose docstring says what each means; all but those that the type of the answer depends on."""
 
     tokenizer: Tokenizer
     vocab: Vocabulary | None
-    schema: Schema
     regex: OneOrEach[Pattern]
     grammar: OneOrEach[AnyGrammar]
-    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None
     items: OneOrEach[Items]
     response_format: OneOrEach[Mapping[str, Any] | str]
     where: OneOrEach[Where]
@@ -111,7 +114,7 @@ class _Settings(TypedDict, total=False):
     stop: str | Sequence[str] | None
     close: bool
     heal: bool
-    forced: str
+    forced: str | None
     draft: object
     cache: str | None
     limits: Limits | None
@@ -124,18 +127,72 @@ class _Settings(TypedDict, total=False):
     feedback: bool
     probabilities: bool
 
-# A number of answers that is not known to be 1 is taken for several. With options of a method the answer is not typed: list them
-# after `method=` or `sampler=`.
+# The value of an answer is of the type that schema= is, or one of choices=; else it is not typed. A number of answers that is not
+# known to be 1 is taken for several. With options of a method the answer is not typed: list them after `method=` or `sampler=`.
 @overload
 def generate(  # type: ignore[overload-overlap]  # a text is a sequence of texts as well: the first that fits is meant
-    model: Model, prompt: Prompt, *, n: Literal[1] = 1, **settings: Unpack[_Settings]
+    model: Model, prompt: Prompt, *, schema: type[_Type], n: Literal[1] = 1, **settings: Unpack[_Settings]
+) -> Result[_Type]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    model: Model, prompt: Prompt, *, choices: Iterable[_Choice], n: Literal[1] = 1, **settings: Unpack[_Settings]
+) -> Result[_Choice]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    model: Model,
+    prompt: Prompt,
+    *,
+    schema: Schema = None,
+    choices: _Choices = None,
+    n: Literal[1] = 1,
+    **settings: Unpack[_Settings],
 ) -> Result: ...
 @overload
-def generate(model: Model, prompt: Sequence[Prompt], *, n: int = 1, **settings: Unpack[_Settings]) -> list[Result]: ...
+def generate(
+    model: Model, prompt: Sequence[Prompt], *, schema: type[_Type], n: int = 1, **settings: Unpack[_Settings]
+) -> list[Result[_Type]]: ...
 @overload
-def generate(model: Model, prompt: Prompts, *, n: int, **settings: Unpack[_Settings]) -> list[Result]: ...
+def generate(
+    model: Model, prompt: Sequence[Prompt], *, choices: Iterable[_Choice], n: int = 1, **settings: Unpack[_Settings]
+) -> list[Result[_Choice]]: ...
+@overload
+def generate(
+    model: Model,
+    prompt: Sequence[Prompt],
+    *,
+    schema: Schema = None,
+    choices: _Choices = None,
+    n: int = 1,
+    **settings: Unpack[_Settings],
+) -> list[Result]: ...
+@overload
+def generate(
+    model: Model, prompt: Prompts, *, schema: type[_Type], n: int, **settings: Unpack[_Settings]
+) -> list[Result[_Type]]: ...
+@overload
+def generate(
+    model: Model, prompt: Prompts, *, choices: Iterable[_Choice], n: int, **settings: Unpack[_Settings]
+) -> list[Result[_Choice]]: ...
+@overload
+def generate(
+    model: Model,
+    prompt: Prompts,
+    *,
+    schema: Schema = None,
+    choices: _Choices = None,
+    n: int,
+    **settings: Unpack[_Settings],
+) -> list[Result]: ...
 @overload
 def generate(model: Model, prompt: Prompts, *, method: str | Callable[..., list[Result]], **options: Any) -> Any: ...
 @overload
 def generate(model: Model, prompt: Prompts, *, sampler: object, **options: Any) -> Any: ...
-def stream(model: Model, prompt: Prompts, *, n: int = 1, **settings: Unpack[_Settings]) -> Iterator[Event]: ...
+def stream(
+    model: Model,
+    prompt: Prompts,
+    *,
+    schema: Schema = None,
+    choices: _Choices = None,
+    n: int = 1,
+    **settings: Unpack[_Settings],
+) -> Iterator[Event]: ...

@@ -20,8 +20,13 @@ def test_the_same_names_from_the_same_modules() -> None:
 
 
 def test_the_settings_are_those_of_the_function() -> None:
+    """What an answer's type depends on stands in the signatures, of which the last one takes whatever may be given."""
     [settings] = [node for node in STUB.body if isinstance(node, ast.ClassDef) and node.name == "_Settings"]
     types = {node.target.id: ast.unparse(node.annotation) for node in settings.body if isinstance(node, ast.AnnAssign)}
+    [named] = [node.value for node in STUB.body if isinstance(node, ast.Assign) and node.targets[0].id == "_Choices"]
+    [stream] = [node for node in STUB.body if isinstance(node, ast.FunctionDef) and node.name == "stream"]
+    own = {one.arg: ast.unparse(one.annotation) for one in stream.args.kwonlyargs if one.arg != "n"}
+    types |= own | {"choices": ast.unparse(named)}
     for function in (gl.generate, gl.stream):
         parameters = inspect.signature(function).parameters.values()
         assert types == {

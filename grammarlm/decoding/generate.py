@@ -99,7 +99,9 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     heal         True: token healing: tokens at the end of the prompt are removed and generated again, so that a word may go on
                  over its end
     forced       "score": tokens that are the only allowed ones share a forward; so do bytes that a schema forces, as draft tokens
-                 that the model's own draws verify; "off": each token has its own forward. The answers are equal
+                 that the model's own draws verify; "off": each token has its own forward. The answers are equal. "write": text
+                 that must come is not drawn, but written in the tokenizer's own tokens, without forwards of its own: a law of its
+                 own (loop/written.py). None: "write" where the grammar has a gl.Template, else "score"
 
     draft        tokens that something cheaper proposes and the model verifies, several a forward: "auto", a drafter's name ("copy",
                  "suffix", ...), a smaller model of the same vocabulary, or a gl.Draft, which remembers from call to call. The

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from grammarlm.errors import brief
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from grammarlm.grammars.tools.read import Call, Turn
+
+    Value = TypeVar("Value", default=Any)
+else:
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
 
 from .trace import TraceStep
 
@@ -28,7 +36,7 @@ class Stats:
 
     forwards: int = 0  # calls of the model that this answer took part in
     tokens: int = 0  # of the answer, without its stop id
-    forced_tokens: int = 0  # of these, the only ones that their masks allowed, without a forward of their own
+    forced_tokens: int = 0  # of these, the only ones that their masks allowed, and written ones, without forwards of their own
     draft_tokens: int = 0  # draft tokens: proposed because their bytes are forced, read in one forward with others
     accepted_tokens: int = 0  # of these, tokens that were then drawn, without a forward of their own
     # By how many ids its text was shorter than the longest that shared a forward with it, summed over its forwards: pads, of which
@@ -122,14 +130,15 @@ class Fields(dict[Path, Field]):
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Generic[Value]):
     """One answer. `out["name"]` is the value of the part with this name, a list where the grammar allows several of them.
 
     `text`            the answer. Cut in the middle of a character it ends with U+FFFD
     `value`           what the text means: under a schema its JSON value (an instance where the schema is a Python type), also where
-                      the grammar has this schema beside others, a list where it repeats it; of a grammar with other named parts
-                      what they stand for, by name; elsewhere the text (its bytes where they are not UTF-8). None where the answer
-                      is not complete (its finish reason is neither "stop" nor "closed"), or where `error` says why
+                      the grammar has this schema beside others, a list where it repeats it; of a gl.Template a dict of its holes,
+                      likewise; of a grammar with other named parts what they stand for, by name; elsewhere the text (its bytes
+                      where they are not UTF-8). None where the answer is not complete (its finish reason is neither "stop" nor
+                      "closed"), or where `error` says why
     `parts`           its named parts, in the order in which they begin; of an answer that was cut those that are certain. Which
                       parts a text has that can be read in several ways: those that end first (masks/readings/ways.py)
     `named`           their values by name
@@ -162,7 +171,7 @@ class Result:
     """
 
     text: str
-    value: Any
+    value: Value
     tokens: list[int]
     logprobs: list[float]
     stats: Stats

@@ -19,6 +19,7 @@ from grammarlm.decoding.readers.model_facts import check_no_tokenizer
 from grammarlm.decoding.readers.reader import CACHES
 from grammarlm.errors import GrammarError, unknown_argument
 from grammarlm.grammars.json_schema.schema import UNKNOWN
+from grammarlm.grammars.template import has_template
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.matcher import Matcher
 from grammarlm.masks.readings.ways import Ways
@@ -36,9 +37,9 @@ from .result import Result
 from .retries import Checked
 from .stops import Stops
 
-FORCED = ("score", "off")
+FORCED = (None, "score", "write", "off")
 WITH_DRAFTS = ("masked", "best_of")
-WITHOUT_STOPS = ("awrs", "smc", "beam", "lookahead", "trials", "diffusion")  # what they look ahead for are whole texts
+WHOLE_TEXTS = ("awrs", "smc", "beam", "lookahead", "trials", "diffusion")  # what they look ahead for
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -74,7 +75,7 @@ class Settings:
     stop: str | Sequence[str] | None = None
     close: bool = True
     heal: bool = False
-    forced: str = "score"
+    forced: str | None = None
     draft: object = None
     cache: str | KeptTexts | None = None
     limits: Limits | None = None
@@ -103,13 +104,15 @@ class Settings:
         if self.limits is not None and not isinstance(self.limits, Limits):
             raise TypeError(f"limits is {type(self.limits).__name__}; it takes a gl.Limits, e.g. gl.Limits(max_ms=500)")
         object.__setattr__(self, "stops", Stops.of(self.stop))
-        if self.stops is not None and isinstance(self.method, str) and self.method in WITHOUT_STOPS:
+        if self.stops is not None and isinstance(self.method, str) and self.method in WHOLE_TEXTS:
             raise ValueError(f"method={self.method!r} takes no stop=: it chooses among whole texts")
         check_integer("max_tokens", self.max_tokens, 1)
         check_integer("n", self.n, 1, MOST_ANSWERS)
         check_choice("close", self.close, (True, False))
         check_choice("heal", self.heal, (True, False))
         check_choice("forced", self.forced, FORCED)
+        if self.forced == "write" and not self.can_write:
+            raise ValueError(f'method={self.method!r:.60} takes no forced="write": it chooses among whole texts')
         check_choice("unknown", self.unknown, UNKNOWN)
         if not isinstance(self.cache, KeptTexts):  # gl.Generator's
             check_choice("cache", self.cache, (None, *CACHES))
@@ -132,6 +135,11 @@ class Settings:
             )
         if self.method not in WITH_DRAFTS:  # a blend or a search of one's own, too
             raise ValueError(f"method={self.method!r} takes no draft; {' and '.join(map(repr, WITH_DRAFTS))} do")
+
+    @property
+    def can_write(self) -> bool:
+        """Does the method draw one token after another, from masks that leave the written one alone where text is forced?"""
+        return self.method not in WHOLE_TEXTS if isinstance(self.method, str) else hasattr(self.method, "start")
 
     @property
     def descriptions(self) -> dict[str, Any]:
@@ -188,6 +196,13 @@ class AnswerSpec:
     @property
     def stops(self) -> Stops | None:
         return self.settings.stops
+
+    @cached_property
+    def writes(self) -> bool:
+        """Is forced text written in the tokenizer's own tokens? By default that of templates is."""
+        if self.settings.forced is not None:
+            return self.settings.forced == "write"
+        return self.settings.can_write and has_template((self.form.inner or self.form).grammar)
 
     @cached_property
     def predicate(self) -> Predicate:

@@ -35,6 +35,7 @@ KINDS = {
     "Repeat": Kind(".repeat"),
     "StructuralTag": Kind(".structural_tag.grammar"),
     "Substring": Kind(".substring"),
+    "Template": Kind(".template"),
     "Text": Kind(".text"),
     "Tools": Kind(".tools.tools"),
     "Token": Kind(".items.special_token"),

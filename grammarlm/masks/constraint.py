@@ -17,11 +17,11 @@ from grammarlm.errors import (
     check_type,
     suggesting,
 )
-from grammarlm.grammars.capture import names_of, without_names
 from grammarlm.grammars.compose import Grammar, check_grammar
 from grammarlm.grammars.generated import as_filled, as_generated
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.lowering import lowered
+from grammarlm.grammars.names import names_of, without_names
 from grammarlm.kernels import entries
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.machines.registry import automaton_of
@@ -111,7 +111,7 @@ class Constraint(Compiled):
 
     @cached_property
     def ways(self) -> Ways | None:
-        """What a text is read back along: its named parts, its only schema. None where there is nothing to be found."""
+        """What a text is read back along: its named parts, its only schema, templates. None where there is nothing to be found."""
         from .readings.ways import Ways  # imported on first use: most texts have no parts
 
         names = names_of(lowered(self.grammar, self.vocab, Clock(self.report.limits).check))

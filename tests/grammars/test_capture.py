@@ -3,8 +3,9 @@
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.capture import Capture, names_of, without_names
+from grammarlm.grammars.capture import Capture
 from grammarlm.grammars.compose import Grammar, Literal
+from grammarlm.grammars.names import names_of, without_names
 from grammarlm.grammars.repeat import Repeat
 
 S = gl.JsonSchema({"type": "integer"})

@@ -24,6 +24,7 @@ from tests.oracles.json_spellings import (
     is_spelled,
     is_within_caps,
     natural_spellings,
+    respaced,
     spellings,
     usual_spellings,
     widest_caps,
@@ -107,6 +108,8 @@ def check_schema(schema: Any, rng: random.Random, wanted: int = 8, **options: An
     judge = Judge(schema, **{key: options[key] for key in ("draft", "formats", "registry") if key in options})
     try:
         texts = texts_of(schema, judge, rng, wanted, options.get("spelling") == "plain", widest_caps(schema))
+        if options.get("whitespace") == "spaced":
+            texts = [respaced(text) if rng.random() < 0.7 else text for text in texts]
         verdicts = [judge.valid(text) and is_spelled(text, **options) for text in texts]
     except NoVerdict:
         return Counter({"no verdict": 1})

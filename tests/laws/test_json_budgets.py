@@ -84,7 +84,7 @@ def test_what_is_known_at_sight_holds_under_many_schemas(record_property) -> Non
     record_property("cases", check_random_promises("many", 1_000_000)["promises"])
 
 
-@pytest.mark.parametrize("whitespace", ["compact", "flexible", "any", r"( |\r\n)?"])
+@pytest.mark.parametrize("whitespace", ["compact", "spaced", "flexible", "any", r"( |\r\n)?"])
 def test_white_space_that_must_go_on_counts(whitespace: str) -> None:
     constraint = compiled({"type": "array", "items": {"type": "integer"}, "minItems": 2}, whitespace=whitespace)
     rng, judge = random.Random(whitespace), Judge({})

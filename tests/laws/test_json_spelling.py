@@ -20,6 +20,8 @@ from tests.oracles.random_json_instances import near
 from tests.oracles.random_json_schemas import RandomSchemas
 
 NATURAL = {"whitespace": "natural", "spelling": "plain"}
+SPACED = {"whitespace": "spaced", "spelling": "plain"}
+LAYOUTS = pytest.mark.parametrize("layout", [NATURAL, SPACED], ids=["natural", "spaced"])
 SPELLED = read_toml(Path(__file__).parents[1] / "corpus" / "schemas.toml")["spelled"]
 # Tokens for whole masks: every gap with every white space, alone and as a part of a token; every escape.
 _PIECES = {
@@ -45,9 +47,10 @@ _WRITTEN = [
 ]
 
 
+@LAYOUTS
 @tiers("seed, count", ("natural", 250), ("many natural", 6000))
-def test_random_schemas_agree_with_the_oracle(seed: str, count: int, record_property) -> None:
-    outcomes = check_pairs(seed, count, **NATURAL)
+def test_random_schemas_agree_with_the_oracle(seed: str, count: int, layout: dict[str, str], record_property) -> None:
+    outcomes = check_pairs(seed, count, **layout)
     record_property("cases", outcomes["valid"] + outcomes["invalid"])
     record_counts(record_property, outcomes)
 
@@ -75,45 +78,66 @@ def test_every_style_of_json_dumps_is_read(seed: str, count: int, record_propert
     record_property("cases", check_styles(seed, count))
 
 
-def test_walks_are_written_as_json_dumps_writes() -> None:
+def test_what_is_spaced_is_what_json_dumps_writes() -> None:
+    rng, supply, texts = random.Random("spaced"), RandomSchemas("spaced"), 0
+    while texts < 200:
+        schema = supply.schema()
+        judge = Judge(schema)
+        try:
+            matcher = compiled(schema, **SPACED).matcher()
+            found = [natural_spellings(value) for value, _ in near(schema, judge, rng, 6)]
+        except (gl.GrammarError, NoVerdict):
+            continue
+        for own, *others in found:
+            if is_within_caps(own) and has_plain_numbers(own) and judge.valid(own):
+                assert accepts(matcher, own.encode()), f"{json.dumps(schema)}: {own!r}"
+                assert not any(accepts(matcher, other.encode()) for other in others if other != own)
+                texts += 1
+
+
+@LAYOUTS
+def test_walks_are_written_as_json_dumps_writes(layout: dict[str, str]) -> None:
     rng, supply, outcomes = random.Random("natural"), RandomSchemas("natural"), Counter[str]()
     while outcomes["walks"] < 60:
         order = rng.choice(["any", "schema"])
-        outcomes += check_walks(supply.schema(), rng, WALKED, 2, property_order=order, **NATURAL)
+        outcomes += check_walks(supply.schema(), rng, WALKED, 2, property_order=order, **layout)
 
 
-def check_masks(pieces: str, schemas: list[Any], longest: int) -> Counter[str]:
+def check_masks(pieces: str, schemas: list[Any], longest: int, layout: dict[str, str]) -> Counter[str]:
     rng, outcomes = random.Random(pieces), Counter[str]()
     for schema in schemas:
-        outcomes += check_whole_masks(schema, _PIECES[pieces], longest, rng, **NATURAL)
+        outcomes += check_whole_masks(schema, _PIECES[pieces], longest, rng, **layout)
     return outcomes
 
 
+@LAYOUTS
 @pytest.mark.parametrize("pieces", _PIECES)
 @tiers("is_quick", True, False)
-def test_whole_masks(pieces: str, is_quick: bool, record_property) -> None:
+def test_whole_masks(pieces: str, is_quick: bool, layout: dict[str, str], record_property) -> None:
     schemas, longest = _WRITTEN[:: 6 if pieces in ("strings", "keys") else 2], 3 if pieces == "keys" else 4
     if not is_quick:
         supply, longest = RandomSchemas(f"many natural {pieces}", depth=2), 4
         schemas = [*_WRITTEN, *(supply.schema() for _ in range(20))]
-    outcomes = check_masks(pieces, schemas, longest)
+    outcomes = check_masks(pieces, schemas, longest, layout)
     assert outcomes["bits"] >= 150
     record_property("cases", outcomes["bits"])
 
 
+@LAYOUTS
 @pytest.mark.parametrize("case", CASES)
-def test_budgets(case: str) -> None:
+def test_budgets(case: str, layout: dict[str, str]) -> None:
     rng = random.Random(case)
-    check_budgets(CASES[case][0], rng, 1, property_order=rng.choice(["any", "schema"]), **NATURAL)
-    check_growth(CASES[case][0], rng, **NATURAL)
+    check_budgets(CASES[case][0], rng, 1, property_order=rng.choice(["any", "schema"]), **layout)
+    check_growth(CASES[case][0], rng, **layout)
 
 
-def test_budgets_under_random_schemas() -> None:
+@LAYOUTS
+def test_budgets_under_random_schemas(layout: dict[str, str]) -> None:
     rng, supply, outcomes = random.Random("budgets"), RandomSchemas("natural budgets"), Counter[str]()
     while outcomes["walks"] < 60:
         schema = supply.schema()
-        outcomes += check_budgets(schema, rng, 1, property_order=rng.choice(["any", "schema"]), **NATURAL)
-        check_growth(schema, rng, **NATURAL)
+        outcomes += check_budgets(schema, rng, 1, property_order=rng.choice(["any", "schema"]), **layout)
+        check_growth(schema, rng, **layout)
 
 
 @pytest.mark.parametrize("case", SPELLED, ids=lambda case: case["schema"][:40])
@@ -130,4 +154,5 @@ def test_the_report_says_how_a_schema_is_spelled() -> None:
     caps = "\n".join(compiled({}, **NATURAL).report.caps)
     assert "white space as json.dumps and pretty-printers write it" in caps
     assert "json.dumps(ensure_ascii=False)" in caps
+    assert "a blank after each comma and colon" in "\n".join(compiled({}, **SPACED).report.caps)
     assert "json.dumps" not in "\n".join(compiled({}).report.caps)

@@ -53,7 +53,8 @@ def natural_spellings(value: Any) -> list[str]:
 
 def is_spelled(text: str, whitespace: str = "flexible", spelling: str = "any", **_: Any) -> bool:
     """Whether a JSON text is one of those that these options of a JsonSchema take, numbers left aside."""
-    return (whitespace != "natural" or is_natural(text)) and (spelling != "plain" or is_plain(text))
+    is_laid_out = {"natural": is_natural, "spaced": is_spaced}.get(whitespace, bool)
+    return is_laid_out(text) and (spelling != "plain" or is_plain(text))
 
 
 def is_natural(text: str) -> bool:
@@ -77,6 +78,17 @@ def is_natural(text: str) -> bool:
         if not fits:
             return False
     return True
+
+
+def is_spaced(text: str) -> bool:
+    """Whether the white space of a JSON text is that of json.dumps without options."""
+    return respaced(text) == text
+
+
+def respaced(text: str) -> str:
+    """A JSON text with the white space of json.dumps without options; of one that is no JSON, likewise."""
+    pieces = re.findall(r'"(?:[^"\\]|\\.)*"|[^ \t\r\n]', text, re.DOTALL)
+    return "".join(f"{piece} " if piece in (",", ":") else piece for piece in pieces)
 
 
 def is_plain(text: str) -> bool:

@@ -37,6 +37,11 @@ def natural_gaps(place: str, is_empty: bool) -> Sequence[str]:
     return [""] if is_empty else ["", *lines]
 
 
+def spaced_gaps(place: str, is_empty: bool) -> Sequence[str]:
+    """As json.dumps without options."""
+    return [" "] if place in (",", ":") else [""]
+
+
 @dataclass(frozen=True)
 class Style:
     """How values may be written. `declared`: names in the order in which they come, others after them; None: any order."""

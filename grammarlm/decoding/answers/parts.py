@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,9 +20,14 @@ from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.result import Part, Path
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.grammars.lowering import lowered
+from grammarlm.grammars.names import names_of
+from grammarlm.grammars.template import Template
 from grammarlm.grammars.tools.read import Turn
 from grammarlm.masks.readings.reader import Begun, Ended, Reader, Told
 from grammarlm.masks.readings.ways import Label, Ways
+from grammarlm.masks.runtime.limits import Clock, Limits
+from grammarlm.vocab.byte_vocabulary import byte_vocabulary
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answer_format import AnswerFormat, of_grammar
@@ -57,7 +62,7 @@ def answer_of(
         try:
             turn = turn_of(tools, vocab, tokens, pieces, is_complete)
             if form.inner is not None and is_complete and not turn.calls:
-                return Answer(*form.inner.value(turn.content, list(tokens)), turn=turn)
+                return replace(content_of(form.inner, turn.content), turn=turn)
             return Answer(turn.value if is_complete else None, turn=turn)
         except Exception as error:  # code of a caller's type
             return Answer(error=message_of(error))
@@ -75,6 +80,29 @@ def answer_of(
         return reader.answer(is_complete)
     except Exception as error:  # code of a caller's type, a limit
         return Answer(error=message_of(error))
+
+
+def content_of(form: AnswerFormat, text: str) -> Answer:
+    """What a turn's content says: it is a text, so its parts have values, and no tokens of their own."""
+    ways = text_ways(form.grammar)
+    if ways is None:
+        return Answer(*form.value(text, []))
+    reader = PartReader(ways)
+    for byte in text.encode():
+        reader.feed(byte, bytes([byte]))
+    for told in reader.told(is_complete=True):
+        reader.take(told)
+    return replace(reader.answer(is_complete=True), parts=[])
+
+
+@lru_cache(maxsize=64)
+def text_ways(grammar: Grammar | None) -> Ways | None:
+    """What texts of a grammar are read along, whatever their tokens were; None where they have no parts."""
+    if grammar is None or not grammar.operands:
+        return None
+    limits = Limits()
+    names = names_of(lowered(grammar, byte_vocabulary(), Clock(limits).check))
+    return None if names is None else Ways(names, byte_vocabulary(), limits)
 
 
 def shown(data: bytes) -> str | bytes:
@@ -99,11 +127,11 @@ class PartReader:
         self._data = bytearray()
         self._tokens: list[int] = []
         self._parts: list[Part | None] = []  # in the order in which they begin
-        self._open: list[int] = []  # of these, those that have not ended
-        self._schemas: list[Part] = []
+        self._around: list[int] = []  # of each the number of the part that it begins in; -1: none
+        self._open: list[tuple[int, Label]] = []  # those that have not ended
+        self._values: list[Any] = []  # of schemas and templates that stand in no template
         self._counts: Counter[str | None] = Counter()  # of the parts with each name
         self._paths: list[Path] = []
-        self._outer: set[int] = set()  # parts in which others have begun
         self._regions: dict[int, Region] = {}
 
     def bytes_of(self, token: int) -> bytes:
@@ -127,31 +155,40 @@ class PartReader:
         """Notes what was told; the part where one has ended."""
         if isinstance(told, Begun):
             self._paths.append(self._path_of(told.label))
-            self._outer.update(self._open[-1:])
-            self._open.append(len(self._parts))
+            self._around.append(self._open[-1][0] if self._open else -1)
+            self._open.append((len(self._parts), told.label))
             self._parts.append(None)
         if not isinstance(told, Ended):
             return None
         data = bytes(self._data[slice(*told.span)])
         tokens = self._tokens[told.tokens.start : told.tokens.stop]
-        value, error = value_format(told.label.value).value(shown(data), tokens)
-        name = told.label.name or ""
-        part = Part(name, data.decode(errors="replace"), value, told.span, told.tokens, error)
-        number = self._open.pop()
+        number, label = self._open.pop()
+        error: str | None = None
+        if isinstance(label.value, Template):
+            value: Any = self._holes(number)
+        else:
+            value, error = value_format(label.value).value(shown(data), tokens)
+        part = Part(label.name or "", data.decode(errors="replace"), value, told.span, told.tokens, error)
         self._parts[number] = part
-        is_json = isinstance(told.label.value, JsonSchema)
+        is_json = isinstance(label.value, JsonSchema)
         self._regions[number] = Region(self._paths[number], told.span, told.tokens, is_json)
-        if is_json:
-            self._schemas.append(part)
+        is_within = any(isinstance(around.value, Template) for _, around in self._open)
+        if (is_json or isinstance(label.value, Template)) and not is_within:
+            self._values.append(value)
         return part
 
     def _path_of(self, label: Label) -> Path:
         """The path of a part that begins; that of a schema without a name goes on from the part that it is in."""
-        around = self._paths[self._open[-1]] if self._open and label.name is None else ()
+        around = self._paths[self._open[-1][0]] if self._open and label.name is None else ()
         number = self._counts[label.name]
         self._counts[label.name] += 1
         own = () if label.name is None else (label.name,)
         return (*around, *own, *((number,) if self._ways.names.several.get(label.name) else ()))
+
+    def _holes(self, number: int) -> dict[str, Any]:
+        """The values of a template's holes: the parts that begin right in it."""
+        inside = zip(self._parts[number + 1 :], self._around[number + 1 :], strict=True)
+        return {part.name: part.value for part, around in inside if part is not None and around == number}
 
     def answer(self, is_complete: bool) -> Answer:
         names = self._ways.names
@@ -167,8 +204,7 @@ class PartReader:
         value: Any = None
         if is_complete:
             value = named if named else shown(bytes(self._data))
-            if names.schemas == 1 and (self._schemas or names.several[None]):
-                values = [part.value for part in self._schemas]
-                value = values if names.several[None] else values[0]
-        regions = [self._regions[number] for number in sorted(self._regions.keys() - self._outer)]
+            if names.schemas == 1 and (self._values or names.several[None]):
+                value = self._values if names.several[None] else self._values[0]
+        regions = [self._regions[number] for number in sorted(self._regions.keys() - set(self._around))]
         return Answer(value, error, parts, named, regions=regions)

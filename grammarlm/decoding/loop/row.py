@@ -174,10 +174,7 @@ class Row:
     def _may_be_forced(self, token: int) -> bool:
         """No where each token gets its own forward, where the model has no logit for it, or where the predicate refuses it."""
         return (
-            self.spec.settings.forced == "score"
-            and self.width is not None
-            and token < self.width
-            and self._holds(token)
+            self.spec.settings.forced != "off" and self.width is not None and token < self.width and self._holds(token)
         )
 
     def _reason_to_end(self, only: int | None) -> str | None:

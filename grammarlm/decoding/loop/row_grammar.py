@@ -10,8 +10,9 @@ import numpy as np
 from grammarlm.decoding.settings import AnswerSpec
 from grammarlm.masks.mask_array import allocate_mask, only_bit
 from grammarlm.masks.matcher import Matcher
+from grammarlm.masks.token_facts import pack_ids
 
-from . import healing
+from . import healing, written
 
 
 class RowGrammar:
@@ -25,6 +26,7 @@ class RowGrammar:
         self.was_narrowed = False  # has the budget of tokens removed tokens from a mask?
         self.healed_suffix = spec.healed_suffix
         self.healed = 0  # how many tokens have been written while healing
+        self._written: list[int] = []  # what is written next, the last token first (written.py)
 
     @property
     def reason_to_stop(self) -> str:
@@ -34,6 +36,7 @@ class RowGrammar:
     def fork(self) -> RowGrammar:
         other = copy(self)
         other.matcher, other.mask = self.matcher and self.matcher.fork(), self.mask.copy()
+        other._written = list(self._written)
         return other
 
     def fill(self, is_filled: bool = False) -> None:
@@ -49,6 +52,8 @@ class RowGrammar:
             if not is_filled:
                 self.is_masked = self.matcher.fill_mask(self.mask)
             self.was_narrowed = self.was_narrowed or self.matcher.is_narrowed
+            if self._spec.writes and self.is_masked:
+                self._leave_written(self.matcher)
         if self._spec.reserved:
             self._leave_out_reserved()
 
@@ -56,6 +61,15 @@ class RowGrammar:
         if not self.is_masked:
             self.mask[0], self.is_masked = -1, True
         self.mask[0] &= ~self._spec.reserved_row
+
+    def _leave_written(self, matcher: Matcher) -> None:
+        """Of the mask the token that is written here, where text is forced and the mask allows it (a budget may not)."""
+        self._written = self._written or written.tokens(self._spec.vocab, matcher, self.mask[0])[::-1]
+        token = self._written[-1] if self._written else None
+        if token is not None and self.mask[0, token >> 5] >> (token & 31) & 1:
+            self.mask[0] = pack_ids([token], self._spec.vocab.words)
+        else:
+            self._written = []
 
     @property
     def only_token(self) -> int | None:
@@ -81,6 +95,8 @@ class RowGrammar:
     def advance(self, token: int) -> bool:
         """Reads a token that the mask allows; False where the matcher refuses it all the same."""
         if not self.healed_suffix:
+            if self._written and self._written.pop() != token:
+                self._written = []
             return self.matcher is None or self.matcher.advance(token)
         piece = self.piece_of(token)
         self.healed_suffix, self.healed = self.healed_suffix[len(self._spec.bytes_of(token)) :], self.healed + 1

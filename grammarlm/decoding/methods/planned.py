@@ -11,8 +11,8 @@ draft of its own, drawn with its random numbers.
     draft    settings of the free answer, by generate()'s names (DRAFTED); what is not given is as for the held one, but for stop=
     join     what stands between the two: a text, or ids
 
-Purpose: more often right. Forwards: those of both, and the prompt is read twice. Law: "masked", of the model given the draft. Not where a model has nothing to
-think about: copying a field takes no plan.
+Purpose: more often right. Forwards: those of both, and the prompt is read twice. Law: "masked", of the model given the draft.
+Not where a model has nothing to think about: copying a field takes no plan.
 """
 
 from __future__ import annotations

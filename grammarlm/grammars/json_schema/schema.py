@@ -45,7 +45,8 @@ class JsonSchema(Grammar):
     """All JSON texts that are valid under the schema.
 
     whitespace       "flexible" (compact or pretty, runs are capped), "natural" (what json.dumps and pretty-printers write, nothing
-                     around the text), "compact", "any", or a pattern of white space. None: "natural" where a model writes the texts
+                     around the text), "spaced" (json.dumps' own layout: one line, a blank after each comma and colon), "compact",
+                     "any", or a pattern of white space. None: "natural" where a model writes the texts
                      (generate, stream, LogitsProcessor), "any" on canvases (infill), and "flexible" elsewhere
     property_order   "schema": declared properties in order of appearance, then required names, then others; "any": any order; or a
                      list of names

@@ -3,8 +3,9 @@
     Text(until=":") + Repeat(Capture("word", Regex("[a-z]+")), separator=" ")
 
 A grammar is read in **pieces**: the largest ones in it without names, schemas, items, special tokens and texts of so many tokens,
-each of which is a piece of its own. Between pieces the named parts begin and end: **marks**. Schemas without a name are marked as
-well, since their values are found. What is left to be read is a **way**: a list of grammars, pieces, marks, and turns of repeats.
+each of which is a piece of its own. Between pieces the named parts begin and end: **marks**. Schemas and templates without a name
+are marked as well, since their values are found. What is left to be read is a **way**: a list of grammars, pieces, marks, and turns
+of repeats.
 
 **Which reading, where a text has several.** A reading is the list of its pieces, each with the place in the text where it ends, and
 with the choices made before it since the last one: alternatives, and whether a Repeat has another turn. Two readings are compared
@@ -26,28 +27,30 @@ from itertools import groupby
 from typing import NamedTuple
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.grammars.capture import Capture, Names
+from grammarlm.grammars.capture import Capture
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
 from grammarlm.grammars.items.special_token import Token
 from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.grammars.names import Names
 from grammarlm.grammars.part_graph import is_apart
 from grammarlm.grammars.repeat import Repeat
+from grammarlm.grammars.template import Template
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .pieces import Borders, Piece, Stand, entrance
 
 MOST_WAYS = 1 << 16  # kept from one text to the next
-HAVE_VALUES = (JsonSchema, Tokens)
+HAVE_VALUES = (JsonSchema, Tokens, Template)
 
 
 @dataclass(frozen=True, eq=False)
 class Label:
-    """A named part, or a schema without a name (None)."""
+    """A named part, or a schema or template without a name (None)."""
 
     name: str | None
-    value: Grammar | None  # the schema or the items that it is, which say what its text means
+    value: Grammar | None  # the schema, the items or the template that it is, which say what its text means
 
 
 class Mark(NamedTuple):
@@ -213,12 +216,13 @@ class Ways:
 
     def _part(self, grammar: Grammar, then: Way | None) -> Way | None:
         """The way of a piece, or of a part with its marks."""
-        if not isinstance(grammar, (Capture, JsonSchema)):
+        if not isinstance(grammar, (Capture, JsonSchema, Template)):
             return self._way(self._piece(grammar), then)
         name, inner = (grammar.name, grammar.part) if isinstance(grammar, Capture) else (None, grammar)
         key = name, inner if isinstance(inner, HAVE_VALUES) else None
         label = self._labels.setdefault(key, Label(*key))
-        item = self._piece(inner) if isinstance(inner, JsonSchema) else inner
+        item: Grammar | Piece = inner.part if isinstance(inner, Template) else inner
+        item = self._piece(inner) if isinstance(inner, JsonSchema) else item
         return self._way(Mark(label, False), self._way(item, self._way(Mark(label, True), then)))
 
     def _piece(self, grammar: Grammar) -> Piece:
@@ -230,7 +234,7 @@ class Ways:
     def _is_plain(self, grammar: Grammar) -> bool:
         """Is it one piece, or part of one?"""
         if id(grammar) not in self._plain:
-            stands_alone = isinstance(grammar, (Capture, Token)) or is_apart(grammar)
+            stands_alone = isinstance(grammar, (Capture, Template, Token)) or is_apart(grammar)
             self._plain[id(grammar)] = not stands_alone and all(map(self._is_plain, grammar.operands))
         return self._plain[id(grammar)]
 

@@ -1,4 +1,4 @@
-"""method="pool": several answers to each prompt, of which some are forked and some dropped while they are written, and which then vote.
+"""method="pool": several answers at once, of which some are forked and some dropped while they are written, and which then vote.
 
     out = gl.generate(model, prompt, schema=Answer, method="pool", candidates=4, budget=600, temperature=0.8)
     out.score, out.stats.log[-1]     # its share of the votes; {"paths": ..., "tokens": at most the budget}

@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from tests.oracles.json_texts import Prefixes, Style, natural_gaps, optional_blanks, valid_values, values, whole_texts
+from tests.oracles.json_texts import (
+    Prefixes,
+    Style,
+    natural_gaps,
+    optional_blanks,
+    spaced_gaps,
+    valid_values,
+    values,
+    whole_texts,
+)
 
 ONE, YES, NULL = {"const": 1}, {"const": True}, {"type": "null"}
 MANY = [f"k{i:02}" for i in range(70)]  # more keys than an integer has bits
@@ -213,4 +222,13 @@ SMALL = {
         whitespace="natural",
     ),
     "natural": small(GAPS, [[], [1], [{}], [{"a": None}], [[]], [[1]]], Style(gaps=natural_gaps), whitespace="natural"),
+    "spaced": small(
+        FEW_WAYS,
+        [[1], [1, 1], {"a": 1}, {"c": 1}, {"a": 1, "c": 1}, "a", "ab", 1, False, []],
+        Style(gaps=spaced_gaps),
+        whitespace="spaced",
+    ),
+    "spaced, nested": small(
+        GAPS, [[], [1], [{}], [{"a": None}], [[]], [[1]]], Style(gaps=spaced_gaps), whitespace="spaced"
+    ),
 }

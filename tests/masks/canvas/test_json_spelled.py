@@ -62,6 +62,7 @@ def test_after_a_matcher_of_the_constraint(name: str) -> None:
     [
         ({"whitespace": "flexible"}, 'whitespace="flexible"'),
         ({"whitespace": "natural"}, 'whitespace="natural"'),
+        ({"whitespace": "spaced"}, 'whitespace="spaced"'),
         ({"spelling": "any"}, 'spelling="any"'),
     ],
 )

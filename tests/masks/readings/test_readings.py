@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.capture import Capture, Names
+from grammarlm.grammars.capture import Capture
 from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.names import Names
 from grammarlm.grammars.repeat import Repeat
 from grammarlm.masks.readings.reader import Begun, Ended, History, Reader, Told
 from grammarlm.masks.readings.ways import Ways

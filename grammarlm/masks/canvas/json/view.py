@@ -85,12 +85,13 @@ class JsonView(UnrolledView):
 
 
 def check_spelling(program: JsonSchemaProgram) -> None:
-    """UnsupportedFeature for what canvases do not fill in: a number of blanks that is bounded, several spellings of a value."""
+    """UnsupportedFeature for what canvases do not fill in: blanks that are counted or asked for, several spellings of a value."""
     blanks = program.tables.blanks
-    if blanks.is_natural or blanks is blanks_of("flexible"):
-        name = "natural" if blanks.is_natural else "flexible"
+    name = next((name for name in ("natural", "spaced", "flexible") if blanks is blanks_of(name)), None)
+    if name is not None:
+        what = "asks for blanks in some places" if name == "spaced" else "counts blanks"
         raise UnsupportedFeature(
-            f'a canvas over a schema with whitespace="{name}", which counts blanks; leave it out (then canvases have any white '
+            f'a canvas over a schema with whitespace="{name}", which {what}; leave it out (then canvases have any white '
             'space), or give "any", "compact" or a pattern'
         )
     if program.tables.spelling != "plain":

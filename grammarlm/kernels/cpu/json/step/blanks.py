@@ -60,7 +60,7 @@ def gap_state(arena, c, y, f):
 
 @part
 def natural_gap(arena, c, f):
-    """The initial state of natural white space here. After it a frame must close, or continue: there is none if the frame
+    """The initial state of white space here. After it a frame must close, or continue: there is none if the frame
     cannot.
     """
     kind, found = c & 31, int64(Gap.CAN_START)

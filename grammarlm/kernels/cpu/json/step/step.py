@@ -100,7 +100,7 @@ def step(arena, c, x, y, f, byte, way):
     if index >= 0:
         y2 = blanks(arena, gap_state(arena, c, y, f), index)
         return (c, x, y2, f) if y2 >= 0 else dead()
-    if not may_follow(arena, y, byte):
+    if not may_follow(arena, gap_state(arena, c, y, f), byte):
         return dead()
     row = c >> 11 & ROW
     if kind == Kind.COLON:

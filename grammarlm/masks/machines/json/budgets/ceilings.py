@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from grammarlm.grammars.cfg.components import components
-from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Gap, Object, Shape
+from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Object, Shape
 from grammarlm.masks.filters import greedy
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
@@ -52,8 +52,7 @@ class Ceilings:
         shapes = Shapes(endings)
         self.must_differ = shapes.must_differ()  # have classes of threads any that may end in different ways?
         blanks = self._program.tables.blanks
-        gaps = [blanks.start, *(range(Gap.BEFORE_CLOSE, Gap.AFTER_COLON + 1) if blanks.is_natural else ())]
-        if blanks.table[gaps, 4].all():  # as completions have it: nothing need come in a gap
+        if blanks.has_gaps or blanks.table[blanks.start, 4]:  # completions have what must come in a gap
             self._find(shapes, int(blanks.distances.max()))
 
     def steps(self, machine: Machine, state: int, left: int) -> int:
@@ -75,6 +74,7 @@ class Ceilings:
         return max((free - most) // (self._repeats + 1), 0)
 
     def _find(self, shapes: Shapes, blank: int) -> None:
+        comma = len(self._program.tables.blanks.comma)
         must = {shape: self._must(*shape) for shape in shapes.frames}
         names = {name for row in shapes.objects for name in shapes.names(row)}
         entries = {entry for found in must.values() for entry in found if entry is not None}
@@ -82,7 +82,7 @@ class Ceilings:
         key = max([*map(shapes.other_key, shapes.objects), *(2 + known[name] for name in names)], default=0)
         inside = key + blank + SPARE
         own = {
-            shape: INFINITE if None in found else 2 + sum(1 + known[entry] for entry in found if entry is not None)
+            shape: INFINITE if None in found else 2 + sum(comma + known[entry] for entry in found if entry is not None)
             for shape, found in must.items()
         }
         groups = components(shapes.graph, self._program.clock.check)

@@ -10,7 +10,7 @@ from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import Endings
 from grammarlm.masks.machines.json.endings.texts import spelled
 
-NEW_KEY = 9  # tokens of letters that make a key a new one, the quote and the colon
+NEW_KEY = 8  # tokens of letters that make a key a new one, and the quote
 NUMBER = 15  # bytes of the rest of any number, besides its digits
 LONGEST = 1 << 20  # characters that are counted
 
@@ -20,6 +20,7 @@ class Shapes:
 
     def __init__(self, endings: Endings):
         self._endings, self._rows = endings, endings.reader.rows
+        self._blanks = endings.reader.program.tables.blanks
         self.start = int(endings.reader.program.json.start)
         self.graph: dict[Any, list[Any]] = {}  # of each node its shapes, of each shape the nodes below it
         queue: list[Any] = [self.start]
@@ -78,16 +79,19 @@ class Shapes:
 
     def names(self, row: int) -> list[bytes]:
         """The keys of an object that have an entry, with quotes, and what comes before the value and after it."""
-        return [b'"' + spelled(self._endings.reader.name(key)) + b'":,' for key in self._keys(row)]
+        between = b'"' + self._blanks.colon + self._blanks.comma
+        return [b'"' + spelled(self._endings.reader.name(key)) + between for key in self._keys(row)]
 
     def other_key(self, row: int) -> int:
         """Tokens that end a key without an entry, from anywhere in it, and the colon."""
         language = self._rows[row + Object.LANGUAGE]
-        return NEW_KEY + (self._endings.languages.ceiling(language) if language else 0)
+        return NEW_KEY + len(self._blanks.colon) + (self._endings.languages.ceiling(language) if language else 0)
 
     def opened(self, kind: int, row: int) -> int:
         """Tokens that end an object or array after its bracket: of the shortest, and of all entries that its keys may ask for."""
         frames = self._endings.frames
         implied = {i for found in frames.implied(row).values() for i in found} if kind == Shape.OBJECT else set()
         texts = [frames.of_shape(kind, row), *(frames.entry(row, i) for i in implied)]
-        return sum(INFINITE if text is None else 1 + self._endings.reader.tokens(text) for text in texts)
+        return sum(
+            INFINITE if text is None else len(self._blanks.comma) + self._endings.reader.tokens(text) for text in texts
+        )

@@ -76,7 +76,8 @@ class _Ending:
         """What may be the next member of the object, or item of the array."""
         reader, place = self._endings.reader, tracker.place
         assert place is not None
-        comma = b"," if tracker.text.after(place.last).strip() else b""
+        blanks = self._steps.machine.program.tables.blanks
+        comma = blanks.comma if tracker.text.after(place.last).strip() else b""
         for *_, f in self._steps.threads(record):
             words = reader.frame(f)
             row = words[Frame.ROW]

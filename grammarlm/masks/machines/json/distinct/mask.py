@@ -54,7 +54,7 @@ class MaskMaker:
             ids = lists.pairs
         elif not any(has_rival(tracker, depth) for depth in depths):
             ids = lists.whole
-        elif self._blanks.is_natural:  # white space after which only a bracket may come closes something, too
+        elif self._blanks.has_gaps:  # white space after which only a bracket may come closes something, too
             ids = np.union1d(lists.closers, lists.newline)
         else:
             ids = lists.closers
@@ -63,4 +63,4 @@ class MaskMaker:
 
     def _may_repeat(self, tracker: Tracker, text: bytes) -> bool:
         """Has an array an item twice after a token, whether or not its items must differ, or might white space ask for that?"""
-        return read(tracker, text).repeated > 0 or (self._blanks.is_natural and text[-1] in BLANK_BYTES)
+        return read(tracker, text).repeated > 0 or (self._blanks.has_gaps and text[-1] in BLANK_BYTES)

@@ -47,7 +47,7 @@ class Steps:
             if repeated:
                 good = at - 1
                 record = self._without(record, functools.partial(self._is_tracked, depth=repeated))
-        if self._blanks.is_natural and record != DEAD:
+        if self._blanks.has_gaps and record != DEAD:
             record = self._without(record, functools.partial(self._must_repeat, tracker=tracker))
         return Reached(record, tracker, good if record == DEAD else at)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from itertools import chain, islice
 
-from grammarlm.layout.json import ANY_STRING, ESCAPE, FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Key, Kind, Object
+from grammarlm.layout.json import ANY_STRING, ESCAPE, FIELD, FOLLOWS, NO_LANGUAGE, ROW, Frame, Gap, Key, Kind, Object
 from grammarlm.layout.json_calls import QUOTED
 from grammarlm.layout.json_strings import BODY, LAST_1
 from grammarlm.masks.machines.json.machine import Machine
@@ -103,10 +103,11 @@ class Endings:
             return self.lexemes.lexeme(c, x, y)
         known = self._between.get((c, y), b"")
         if known == b"":
-            text = b'"' * (c & QUOTED != 0 and kind in (Kind.AFTER, Kind.COLON)) + self._program.tables.blanks.rest(y)
+            blanks, is_quoted = self._program.tables.blanks, c & QUOTED != 0 and kind in (Kind.AFTER, Kind.COLON)
+            text = b'"' * is_quoted + blanks.rest(gap_of(c, y) if blanks.has_gaps else y)
             if kind in (Kind.COLON, Kind.VALUE):
                 value = self.values.value(c >> 11 & ROW)
-                known = None if value is None else text + b":" * (kind == Kind.COLON) + value
+                known = None if value is None else text + blanks.colon * (kind == Kind.COLON) + value
             else:
                 known = text
             if self.values.are_final:
@@ -220,3 +221,12 @@ class Endings:
         string = int(Kind.STRING) | (c >> 5 & 63) << 5 | ANY_STRING << 11, state, y & ESCAPE
         most = MOST_ENTRIES if state else len(self.reader.other_names(self.reader.frame(f))) + MORE_NAMES
         return chain(filter(None, [self.lexemes.lexeme(*string)]), islice(self.lexemes.lexemes(*string), most))
+
+
+def gap_of(c: int, y: int) -> int:
+    """The white space state of a thread between lexemes, where each gap has one of its own. A class of threads (ends.py) of which
+    some stand at the start of a gap is in CAN_START."""
+    kind, is_after_comma = c & 31, c >> 5 & 63 != 0
+    if y not in (Gap.START, Gap.CAN_START) or kind not in (Kind.VALUE, Kind.KEYS, Kind.ENTRY):
+        return y
+    return int(Gap.AFTER_COLON if kind == Kind.VALUE else Gap.AFTER_COMMA if is_after_comma else y)

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator
 from heapq import merge
 from itertools import chain, islice
 
-from grammarlm.layout.json import ARRAY_BIT, FIRST_OBLIGATION, INLINE, ROW, Array, Frame, Key, Kind, Object, Shape
+from grammarlm.layout.json import ARRAY_BIT, FIRST_OBLIGATION, INLINE, ROW, Array, Frame, Gap, Key, Kind, Object, Shape
 from grammarlm.masks.machines.json.configs import chain_of
 from grammarlm.masks.machines.regular.completion import LONGEST
 
@@ -37,6 +37,7 @@ class FrameEndings:
     def __init__(self, reader: Reader, lexemes: LexemeEndings):
         self._reader, self._lexemes, self._rows = reader, lexemes, reader.rows
         self._languages = lexemes.languages
+        self._blanks = reader.program.tables.blanks
         self.values = Values(reader, self._shortest)
         self._by_cost: dict[int, list[tuple[int, bytes]]] = {}  # by row of an object
 
@@ -125,8 +126,10 @@ class FrameEndings:
             return None
         kind = Kind.AFTER if where == AFTER else Kind.ENTRY if is_array else Kind.KEYS
         c = int(kind) | (where == COMMA) << 5 | (0 if where == AFTER else row << 11)
-        start = self._reader.record(c, 0, 0, self._reader.alone(words))
-        text = (b"," if where == AFTER and must else b"") + b",".join(must) + (b"]" if is_array else b"}")
+        begun = Gap.GOES_ON if where == COMMA else Gap.START  # the white space after a comma is the thread's own
+        start = self._reader.record(c, 0, int(begun), self._reader.alone(words))
+        comma = self._blanks.comma
+        text = (comma if where == AFTER and must else b"") + comma.join(must) + (b"]" if is_array else b"}")
         if len(text) <= LONGEST and self._reader.read(start, text):
             return text
         return self.by_entry(start, words, where)
@@ -134,7 +137,12 @@ class FrameEndings:
     def by_entry(self, record: int, words: list[int], where: int) -> bytes | None:
         """The rest of a frame, the first entry that the machine reads after the other."""
         row, is_array = words[Frame.ROW] & ROW, bool(words[Frame.ROW] & ARRAY_BIT)
-        end, text, comma, may_end = b"]" if is_array else b"}", b"", b"," if where == AFTER else b"", where != COMMA
+        end, text, comma, may_end = (
+            b"]" if is_array else b"}",
+            b"",
+            self._blanks.comma if where == AFTER else b"",
+            where != COMMA,
+        )
         supplies: dict[int, Iterator[bytes]] = {}
         for _ in range(MOST_ENTRIES):
             if may_end and self._reader.read(record, end):
@@ -150,7 +158,7 @@ class FrameEndings:
             record, text = after, text + comma + entry
             if len(text) > LONGEST:
                 return None
-            words, comma, may_end = self._reader.frame(self._reader.threads(record)[0][3]), b",", True
+            words, comma, may_end = self._reader.frame(self._reader.threads(record)[0][3]), self._blanks.comma, True
         return None
 
     # ------------------------------------------------------------------ arrays
@@ -228,7 +236,10 @@ class FrameEndings:
         key = self._rows[row + Object.KEYS] + i * Key.LENGTH
         node = self._rows[key + Key.NODE]
         value = None if node < 0 else self.values.value(node)
-        return None if value is None else b'"' + spelled(self._reader.name(key)) + b'":' + value
+        return None if value is None else self._member(self._reader.name(key), value)
+
+    def _member(self, name: bytes, value: bytes) -> bytes:
+        return b'"' + spelled(name) + b'"' + self._blanks.colon + value
 
     def _required(self, row: int, words: list[int]) -> list[bytes] | None:
         """The entries that a frame needs, and others that meet the obligations that are left; None where one is not known."""
@@ -283,7 +294,7 @@ class FrameEndings:
             name = next(names, None) if value is not None else None
             if name is not None and value is not None:
                 known.add(name)
-                found.append(b'"' + spelled(name) + b'":' + value)
+                found.append(self._member(name, value))
                 left &= ~bits
         return found
 
@@ -310,7 +321,7 @@ class FrameEndings:
         for name, node in self._other_names(row, words):
             value = self.values.value(node)
             if value is not None:
-                yield name, b'"' + spelled(name) + b'":' + value
+                yield name, self._member(name, value)
 
     def _other_names(self, row: int, words: list[int], of: int | None = None) -> Iterator[tuple[bytes, int]]:
         """New names of keys without an entry, and the node of their values: all, or those of one node."""

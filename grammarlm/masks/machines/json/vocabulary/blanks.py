@@ -4,13 +4,14 @@
     "natural"    what json.dumps and pretty-printers write: an optional blank after a comma or colon, or a line end and
                  indentation after a comma, after the bracket before the first item, and before the bracket after the
                  last
+    "spaced"     json.dumps' default: a blank after each comma and colon
     "compact"    none
     "any"        any
     a pattern    of blanks, tabs and line ends, in the syntax of Regex; it is what may stand between any two tokens
 
 State 0 is where a run begins. Three states stand for every run that may end, by what may follow it: CAN_START for
-anything, CLOSES for a closing bracket, GOES_ON for anything else. Natural white space depends on where it stands: there
-each gap has a state of its own in place of 0 (kernels/cpu/json/step/blanks.py).
+anything, CLOSES for a closing bracket, GOES_ON for anything else. Natural and spaced white space depend on where they
+stand: there each gap has a state of its own in place of 0 (kernels/cpu/json/step/blanks.py).
 """
 
 from __future__ import annotations
@@ -40,12 +41,10 @@ class Blanks:
 
     table: np.ndarray
     description: str
-    is_natural: bool = False
-
-    @property
-    def start(self) -> int:
-        """The state before the first byte of a text."""
-        return Gap.CAN_START if self.is_natural else Gap.START
+    start: int = Gap.START  # before the first byte of a text
+    has_gaps: bool = False  # has each gap a state of its own?
+    comma: bytes = b","  # as completions write it, with the white space that must follow
+    colon: bytes = b":"
 
     @functools.cached_property
     def distances(self) -> np.ndarray:
@@ -85,7 +84,17 @@ def blanks_of(whitespace: str) -> Blanks:
             _natural(),
             "white space as json.dumps and pretty-printers write it: a blank after a comma or colon, or lines with "
             f"an indentation of at most {LONGEST_RUN} blanks or tabs",
-            is_natural=True,
+            start=Gap.CAN_START,
+            has_gaps=True,
+        )
+    if whitespace == "spaced":
+        return Blanks(
+            _spaced(),
+            "white space as json.dumps writes it: a blank after each comma and colon",
+            start=Gap.GOES_ON,
+            has_gaps=True,
+            comma=b", ",
+            colon=b": ",
         )
     return Blanks(_of_pattern(whitespace), f"white space between tokens: {whitespace!r}")
 
@@ -135,6 +144,15 @@ def _natural() -> np.ndarray:
     return table
 
 
+def _spaced() -> np.ndarray:
+    """The gaps by their numbers; those after a comma and a colon must have their blank."""
+    table = np.full((Gap.AFTER_COLON + 1, 5), -1, np.int16)
+    table[:, 4] = ANYTHING
+    table[Gap.CAN_START : Gap.GOES_ON + 1] = _ENDED
+    table[[Gap.AFTER_COMMA, Gap.AFTER_COLON]] = [Gap.GOES_ON, -1, -1, -1, 0]
+    return table
+
+
 def _of_pattern(pattern: str) -> np.ndarray:
     if len(pattern) > LONGEST_PATTERN:
         raise LimitExceeded(
@@ -153,7 +171,7 @@ def _of_pattern(pattern: str) -> np.ndarray:
             if bits & ~sum(1 << b for b in BLANK_BYTES):
                 raise GrammarError(
                     f"whitespace={brief(pattern)} matches more than white space; use blanks, \\t, \\n and \\r, "
-                    'or "flexible", "natural", "compact", "any"'
+                    'or "flexible", "natural", "spaced", "compact", "any"'
                 )
             for i, byte in enumerate(BLANK_BYTES):
                 if bits >> byte & 1 and after is not NOTHING:

@@ -86,7 +86,7 @@ class JsonTables:
             (At.BASE_WORDS, vocab.words), (At.TWIN_COUNT, len(vocab.trie.twins)), (At.NOTHING, vocab.words * 32),
             (At.VOCABULARY, len(facts.is_text)), (At.FRAME_COUNT, BARRIER + 1), (At.FRAME_CAPACITY, 64),
             (At.CHAIN_COUNT, 32), (At.CHAIN_CAPACITY, 64), (At.NOTED_CAPACITY, FIRST_NOTED),
-            (At.PLAIN, int(self.spelling == "plain")), (At.NATURAL, int(self.blanks.is_natural)),
+            (At.PLAIN, int(self.spelling == "plain")), (At.NATURAL, int(self.blanks.has_gaps)),
         ):  # fmt: skip
             arena[slot] = number
 
