@@ -1,6 +1,6 @@
 """The public names for type checkers and editors: at run time __init__.py resolves them on first use."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import Unpack
@@ -33,6 +33,7 @@ from .errors import MaskError as MaskError
 from .errors import MissingPackage as MissingPackage
 from .errors import SchemaWarning as SchemaWarning
 from .errors import TokenizerError as TokenizerError
+from .errors import TooManyCalls as TooManyCalls
 from .errors import UnsatisfiableGrammar as UnsatisfiableGrammar
 from .errors import UnsupportedFeature as UnsupportedFeature
 from .grammars.capture import Capture as Capture
@@ -132,3 +133,18 @@ def generate(model: Model, prompt: Prompts, *, method: str | Callable[..., list[
 @overload
 def generate(model: Model, prompt: Prompts, *, sampler: object, **options: Any) -> Any: ...
 def stream(model: Model, prompt: Prompts, *, n: int = 1, **settings: Unpack[_Settings]) -> Iterator[Event]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    model: Model, prompt: Prompt, *, max_waiting: int = ..., n: Literal[1] = 1, **settings: Unpack[_Settings]
+) -> Result: ...
+@overload
+async def agenerate(
+    model: Model, prompt: Sequence[Prompt], *, max_waiting: int = ..., n: int = 1, **settings: Unpack[_Settings]
+) -> list[Result]: ...
+@overload
+async def agenerate(
+    model: Model, prompt: Prompts, *, n: int, max_waiting: int = ..., **settings: Unpack[_Settings]
+) -> list[Result]: ...
+def astream(
+    model: Model, prompt: Prompts, *, max_waiting: int = ..., n: int = 1, **settings: Unpack[_Settings]
+) -> AsyncIterator[Event]: ...

@@ -99,6 +99,11 @@ class Batcher:
         self.live = [row for row in self.live if row not in gone] + list(rows)
         self.batch = list(rows)
 
+    def join(self, other: Batcher) -> None:
+        """The texts of another batch without a queue are read with these."""
+        self._groups.join(other._groups)
+        self.live = self.batch = [*self.live, *other.live]
+
     def drop_finished(self) -> list[Row]:
         """Those of the batch that have ended."""
         gone = [row for row in self.batch if row.finish_reason is not None]
