@@ -11,7 +11,8 @@ Vocabulary and grammar are made in a thread, too, so that the event loop goes on
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from grammarlm.decoding.answers.events import Event
@@ -61,8 +62,8 @@ async def agenerate(model: Model, prompt: Prompts, *, max_waiting: int = MOST_WA
 def astream(model: Model, prompt: Prompts, *, max_waiting: int = MOST_WAITING, **settings: Any) -> AsyncIterator[Event]:
     """stream() for asyncio: `async for event in gl.astream(model, prompt, schema=Person)`.
 
-    Takes agenerate()'s arguments, and gives the events of stream(). The call begins with the first event, where a grammar or a prompt
-    that is wrong raises; whoever leaves the loop early ends the call.
+    Takes agenerate()'s arguments, and gives the events of stream(). The call begins with the first event, where a grammar or a
+    prompt that is wrong raises; whoever leaves the loop early ends the call.
     """
     asked = asked_of("astream", model, settings, max_waiting)
     if asked.checked.is_asked:
@@ -74,8 +75,9 @@ def astream(model: Model, prompt: Prompts, *, max_waiting: int = MOST_WAITING, *
 
 async def _events(model: Model, prompt: Prompts, asked: Settings, max_waiting: int) -> AsyncIterator[Event]:
     request = await asyncio.to_thread(prepared, model, prompt, asked)
-    async for told in watched(request, AnswerEvents, max_waiting):
-        yield Event("end", result=given(told, request)) if isinstance(told, list) else told
+    async with aclosing(watched(request, AnswerEvents, max_waiting)) as told:
+        async for one in told:
+            yield Event("end", result=given(one, request)) if isinstance(one, list) else one
 
 
 def asked_of(function: str, model: Model, given: Mapping[str, Any], max_waiting: int) -> Settings:
@@ -114,7 +116,7 @@ async def answers(request: Request, max_waiting: int) -> list[Result]:
 
 async def watched(
     request: Request, watch: Callable[[int, AnswerSpec], Watcher], max_waiting: int
-) -> AsyncIterator[Any]:
+) -> AsyncGenerator[Any, None]:
     """What the watchers of the answers tell, as it comes, and then the list of the results."""
     if not request.prompts:
         yield []

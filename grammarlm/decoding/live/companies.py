@@ -57,14 +57,16 @@ class Companies:
         """Of the texts."""
         return sum(len(each.answers) for each in self._companies)
 
-    def begin(self, prompts: Iterable[Begin]) -> None:
-        """These prompts are read, each with those of its kind."""
+    def begin(self, prompts: Sequence[Begin]) -> None:
+        """These prompts are read, each with those of its kind; then their texts are among the others."""
 
         def key(begin: Begin) -> tuple[Kind, int]:
             return kind_of(begin[0]), begin[0].request.n
 
+        known = len(self._companies)
         for (kind, _), group in groupby(sorted(prompts, key=key), key):
             self._begin(list(group), kind, is_alone=False)
+        self._read(self._companies[known:])
 
     def _begin(self, prompts: Sequence[Begin], kind: Kind, is_alone: bool) -> None:
         first = prompts[0][0].request
@@ -83,8 +85,11 @@ class Companies:
             self._companies.append(company)
 
     def turn(self) -> None:
-        """A forward of each company; then those that can share forwards are one."""
-        for company in list(self._companies):
+        """A forward of each company."""
+        self._read(list(self._companies))
+
+    def _read(self, companies: Sequence[Company]) -> None:
+        for company in companies:
             try:
                 self._turn(company)
             except BaseException as error:

@@ -32,13 +32,17 @@ class Live:
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
+    @property
+    def waiting(self) -> int:
+        """Calls with prompts that have not begun."""
+        return sum(call.is_waiting for call in self._waiting)
+
     def submit(self, call: Call, max_waiting: int) -> None:
         """TooManyCalls where so many wait already."""
         with self._changed:
-            waiting = sum(each.is_waiting for each in self._waiting)
-            if waiting >= max_waiting:
+            if self.waiting >= max_waiting:
                 raise TooManyCalls(
-                    f"{waiting} calls wait for the model, and max_waiting is {max_waiting}; call again when some of them have "
+                    f"{self.waiting} calls wait for the model, and max_waiting is {max_waiting}; call again when some of them have "
                     "been answered"
                 )
             self._waiting.append(call)
