@@ -10,7 +10,7 @@ import hmac
 import json
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
@@ -35,19 +35,20 @@ from .asked import Asked, Bounds, read_json, read_request
 from .replies import Reply, Sent
 from .watch import Watch
 
-LOCAL = ("127.0.0.1", "localhost", "[::1]")
+LOCAL = ("127.0.0.1", "localhost", "::1", "[::1]")
 PATIENCE = 60.0  # seconds in which a body has to come
 # The page runs its own script alone and talks to this server alone.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+KINDS = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error"}
 T = TypeVar("T")
 
 
 class Refused(Exception):
     """A request that is not answered: with a status, and why."""
 
-    def __init__(self, status: int, message: str, kind: str = "invalid_request_error"):
+    def __init__(self, status: int, message: str):
         super().__init__(message)
-        self.status, self.kind = status, kind
+        self.status, self.kind = status, KINDS.get(status, "invalid_request_error")
 
 
 @dataclass
@@ -79,18 +80,19 @@ class Server:
         """Of /v1/chat/completions and /v1/completions."""
         try:
             self._check_key(request)
-            with Place(self) as place:
+            with ExitStack() as place:
+                self._take(place)
                 return await self._answer(request, is_chat, place)
         except Refused as error:
             return refusal(error)
         except TooManyCalls as error:
-            return refusal(Refused(429, str(error), "rate_limit_error"))
+            return refusal(Refused(429, str(error)))
         except (ClientDisconnect, Left):
             return Response(status_code=499)
         except Exception as error:
             return refusal(failure(error))
 
-    async def _answer(self, request: Request, is_chat: bool, place: Place) -> Response:
+    async def _answer(self, request: Request, is_chat: bool, place: ExitStack) -> Response:
         asked = await self._asked(request, is_chat)
         made = await unless_left(request, asyncio.to_thread(self._prepared, asked))
         reply = Reply(asked, self.name, sum(map(len, made.prompts)))
@@ -98,7 +100,7 @@ class Server:
         answers = watched(made, watch, self.bounds.max_waiting)
         first = await unless_left(request, anext(answers)) if asked.is_streamed else None
         if first is not None:
-            place.leave()
+            place.close()
             count = len(made.prompts) * made.n
             return StreamingResponse(
                 lines(reply, count, first, answers),
@@ -126,7 +128,7 @@ class Server:
             grammar = asked.settings["grammar"]
             if grammar is not None:
                 remembered(sealed(grammar), partial(admit, grammar, in_background=True))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise Refused(400, shorten(str(error))) from None
         return asked
 
@@ -146,39 +148,22 @@ class Server:
         except (ValueError, TypeError) as error:
             raise Refused(400, shorten(str(error))) from None
 
+    def _take(self, place: ExitStack) -> None:
+        """A place among the requests whose answer has not begun, until it is closed; Refused where there is none."""
+        if self.waiting >= self.bounds.max_waiting:
+            raise Refused(429, f"{self.waiting} requests wait already (serve --max-waiting); ask again later")
+        self.waiting += 1
+        place.callback(self._begun)
+
+    def _begun(self) -> None:
+        self.waiting -= 1
+
     def _check_key(self, request: Request) -> None:
         if self.api_key is None:
             return
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode(), self.api_key.encode()):
-            raise Refused(
-                401, "the API key is missing or wrong; send Authorization: Bearer KEY", "authentication_error"
-            )
-
-
-class Place:
-    """Of a request that waits for the beginning of its answer; Refused where too many do."""
-
-    def __init__(self, server: Server):
-        self._server, self._is_taken = server, False
-
-    def __enter__(self) -> Place:
-        most = self._server.bounds.max_waiting
-        if self._server.waiting >= most:
-            raise Refused(
-                429, f"{most} requests wait already (serve --max-waiting); ask again later", "rate_limit_error"
-            )
-        self._server.waiting += 1
-        self._is_taken = True
-        return self
-
-    def leave(self) -> None:
-        """The answer has begun."""
-        self._server.waiting -= self._is_taken
-        self._is_taken = False
-
-    def __exit__(self, *error: object) -> None:
-        self.leave()
+            raise Refused(401, "the API key is missing or wrong; send Authorization: Bearer KEY")
 
 
 class Left(Exception):
@@ -211,7 +196,7 @@ def check_results(results: Sequence[Result]) -> None:
     """Refused where an answer has failed, of logits that are no distribution for instance."""
     for result in results:
         if result.finish_reason == "error":
-            raise Refused(500, result.error or "the answer failed", "server_error")
+            raise Refused(500, result.error or "the answer failed")
 
 
 async def lines(reply: Reply, count: int, first: Any, answers: Any) -> AsyncIterator[str]:
@@ -240,7 +225,7 @@ def line(chunk: dict[str, Any]) -> str:
 def failure(error: Exception) -> Refused:
     """What went wrong here is told in the log, and by its kind alone to the client."""
     traceback.print_exception(error)
-    return Refused(500, f"the answer failed: {type(error).__name__}; the server's log says more", "server_error")
+    return Refused(500, f"the answer failed: {type(error).__name__}; the server's log says more")
 
 
 def error_of(error: Refused) -> dict[str, Any]:
@@ -266,6 +251,7 @@ def application(
     hosts: tuple[str, ...] = LOCAL,
 ) -> Starlette:
     """The server of a model. `hosts`: by which names clients call it, so that no foreign page reaches it by one of its own."""
+    asked_of("grammarlm serve", model, {}, 1)  # refuses models that fill in masks
     warm()
     server = Server(model, tokenizer, name, bounds or Bounds(), api_key)
     answers: list[tuple[str, Callable[[Request], Awaitable[Response]]]] = [
