@@ -29,7 +29,7 @@ BODIES = {
     "a role": ({"messages": [{"role": "king", "content": "a"}]}, "has the role 'king'"),
     "no content": ({"messages": [{"role": "user"}]}, "has no content"),
     "a picture": ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "only parts of text are read"),
-    "half a character": ({"messages": [{"role": "user", "content": "\ud800"}]}, "the prompt"),
+    "half a character": ({"messages": [{"role": "user", "content": "\ud800"}]}, "half of a surrogate pair"),
     "an unknown name": ({"temprature": 1}, "'temprature' is not supported here; did you mean 'temperature'?"),
     "a prompt in a conversation": ({"prompt": "a"}, "'prompt' is not supported here"),
     "a template": ({"chat_template": "{{ 1 }}"}, "'chat_template' is not supported here"),
@@ -201,20 +201,13 @@ def settled(forwards):
         assert time.monotonic() < end, "answers that nobody waits for are still being made"
 
 
-class Slow:
-    """The model with a gate before each forward."""
-
-    def __init__(self, model):
-        self.model, self.gate = model, threading.Event()
-        self.config = model.config
-
-    def __call__(self, ids):
-        assert self.gate.wait(60)
-        return self.model(ids).logits
-
-
 def test_more_requests_than_may_wait_are_refused(tiny):
-    slow = Slow(tiny[0])
+    gate = threading.Event()
+
+    def slow(ids):
+        assert gate.wait(60)
+        return tiny[0](ids).logits
+
     app = application(slow, tiny[1], name="tiny", bounds=Bounds(max_waiting=2), hosts=("testserver",))
 
     async def main():
@@ -224,7 +217,7 @@ def test_more_requests_than_may_wait_are_refused(tiny):
             first = [asyncio.create_task(client.post("/v1/completions", json=body)) for _ in range(2)]
             await asyncio.sleep(0.1)
             error = refused(await client.post("/v1/completions", json=body), "2 requests wait already", 429)
-            slow.gate.set()
+            gate.set()
             assert [one.status_code for one in await asyncio.gather(*first)] == [200, 200]
             assert (await client.post("/v1/completions", json=body)).status_code == 200
             return error["type"]
