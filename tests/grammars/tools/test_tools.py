@@ -91,11 +91,11 @@ def assert_read_as(tools: gl.Tools, text: Units, specials: tuple[str, ...], read
 def test_a_text_is_told_while_it_is_written():
     look = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     tools = gl.Tools([look], format="hermes", reasoning=True)
-    reader, text = TextReader(tools), "<think>\nOne <b> moment.\n</think>\n\nLet me look.<"
+    reader, text = TextReader(tools), "<think>\nOne <b> moment.\n</think>\n\nLet me look.\n<"
     told = [reader.feed(letter) for letter in text]
     assert "".join(reasoning for reasoning, _ in told) == read(tools, text).reasoning
-    assert "".join(content for _, content in told) == "Let me look."  # the last letter may be of a call
-    assert reader.feed("b> is bold") == ("", "<b> is bold")
+    assert "".join(content for _, content in told) == "Let me look."  # what comes after it may be a call
+    assert reader.feed("b> is bold") == ("", "\n<b> is bold")
     assert reader.feed('\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>') == ("", "")
 
 
