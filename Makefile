@@ -38,7 +38,7 @@ help:
 	@touch $@
 
 .venv/everything: .venv/package
-	$(INSTALL) --editable ".[torch,numba,dev,gpu,bench]"
+	$(INSTALL) --editable ".[torch,numba,serve,dev,gpu,bench]"
 	@touch $@
 
 .venv/site: .venv/package
@@ -80,7 +80,7 @@ lowest: .venv-lowest/everything
 .venv-newest/everything: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --upgrade --upgrade-strategy eager \
-		$(shell grep ^torch== constraints.txt) --editable ".[torch,numba,dev,bench]"
+		$(shell grep ^torch== constraints.txt) --editable ".[torch,numba,serve,dev,bench]"
 	@touch $@
 
 newest: STALE := $(shell find .venv-newest/everything -mmin +1440 -delete 2>/dev/null)

@@ -1,6 +1,6 @@
 """The public names for type checkers and editors: at run time __init__.py resolves them on first use."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, overload
 
 from typing_extensions import Unpack
@@ -38,6 +38,7 @@ from .errors import MaskError as MaskError
 from .errors import MissingPackage as MissingPackage
 from .errors import SchemaWarning as SchemaWarning
 from .errors import TokenizerError as TokenizerError
+from .errors import TooManyCalls as TooManyCalls
 from .errors import UnsatisfiableGrammar as UnsatisfiableGrammar
 from .errors import UnsupportedFeature as UnsupportedFeature
 from .grammars.capture import Capture as Capture
@@ -196,3 +197,100 @@ def stream(
     n: int = 1,
     **settings: Unpack[_Settings],
 ) -> Iterator[Event]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]  # a text is a sequence of texts as well: the first that fits is meant
+    model: Model,
+    prompt: Prompt,
+    *,
+    max_waiting: int = ...,
+    schema: type[_Type],
+    n: Literal[1] = 1,
+    **settings: Unpack[_Settings],
+) -> Result[_Type]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    model: Model,
+    prompt: Prompt,
+    *,
+    max_waiting: int = ...,
+    choices: Iterable[_Choice],
+    n: Literal[1] = 1,
+    **settings: Unpack[_Settings],
+) -> Result[_Choice]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    model: Model,
+    prompt: Prompt,
+    *,
+    max_waiting: int = ...,
+    schema: Schema = None,
+    choices: _Choices = None,
+    n: Literal[1] = 1,
+    **settings: Unpack[_Settings],
+) -> Result: ...
+@overload
+async def agenerate(
+    model: Model,
+    prompt: Sequence[Prompt],
+    *,
+    max_waiting: int = ...,
+    schema: type[_Type],
+    n: int = 1,
+    **settings: Unpack[_Settings],
+) -> list[Result[_Type]]: ...
+@overload
+async def agenerate(
+    model: Model,
+    prompt: Sequence[Prompt],
+    *,
+    max_waiting: int = ...,
+    choices: Iterable[_Choice],
+    n: int = 1,
+    **settings: Unpack[_Settings],
+) -> list[Result[_Choice]]: ...
+@overload
+async def agenerate(
+    model: Model,
+    prompt: Sequence[Prompt],
+    *,
+    max_waiting: int = ...,
+    schema: Schema = None,
+    choices: _Choices = None,
+    n: int = 1,
+    **settings: Unpack[_Settings],
+) -> list[Result]: ...
+@overload
+async def agenerate(
+    model: Model, prompt: Prompts, *, max_waiting: int = ..., schema: type[_Type], n: int, **settings: Unpack[_Settings]
+) -> list[Result[_Type]]: ...
+@overload
+async def agenerate(
+    model: Model,
+    prompt: Prompts,
+    *,
+    max_waiting: int = ...,
+    choices: Iterable[_Choice],
+    n: int,
+    **settings: Unpack[_Settings],
+) -> list[Result[_Choice]]: ...
+@overload
+async def agenerate(
+    model: Model,
+    prompt: Prompts,
+    *,
+    max_waiting: int = ...,
+    schema: Schema = None,
+    choices: _Choices = None,
+    n: int,
+    **settings: Unpack[_Settings],
+) -> list[Result]: ...
+def astream(
+    model: Model,
+    prompt: Prompts,
+    *,
+    max_waiting: int = ...,
+    schema: Schema = None,
+    choices: _Choices = None,
+    n: int = 1,
+    **settings: Unpack[_Settings],
+) -> AsyncIterator[Event]: ...

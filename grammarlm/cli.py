@@ -8,6 +8,7 @@
     grammarlm inspect schema.json --text '{"name": '
     grammarlm methods vote
     grammarlm warm --tokenizer PATH --grammar sql.lark
+    grammarlm serve tiny --port 8000
     grammarlm bench maskbench DIR --engines grammarlm,llguidance
 
 Exit codes: 0 fine; 1 the input is at fault, and a message on stderr says how; 2 wrong usage; as usual, 130 after
@@ -31,6 +32,7 @@ from grammarlm.commands.generate import add_generate
 from grammarlm.commands.infill import add_infill
 from grammarlm.commands.inspect import add_inspect
 from grammarlm.commands.methods import add_methods
+from grammarlm.commands.serve import add_serve
 from grammarlm.commands.warm import add_warm
 
 from .errors import SchemaWarning
@@ -93,6 +95,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_inspect(commands)
     add_methods(commands)
     add_warm(commands)
+    add_serve(commands)
     add_bench(commands)
     return parser
 

@@ -7,6 +7,7 @@
     │   └── LimitExceeded               time, memory, states or depth ran out (see Limits)
     ├── TokenizerError(ValueError)      a tokenizer whose token bytes cannot be determined exactly
     ├── MaskError(ValueError)           a mask, logits or row index of the wrong shape, type or device
+    ├── TooManyCalls(RuntimeError)      agenerate() and astream(): as many calls wait as may
     └── SchemaWarning(UserWarning)      a warning: keywords or formats of a schema that nobody has defined
 
 A message says what was found, where, what would be accepted and what to do, in at most 500 characters.
@@ -122,6 +123,10 @@ class TokenizerError(ValueError):
 
 class MissingPackage(ImportError):
     """Something needs a package that is not installed, or that is too old."""
+
+
+class TooManyCalls(RuntimeError):
+    """As many calls wait for a model as may wait; the call has not begun."""
 
 
 class SchemaWarning(UserWarning):

@@ -15,6 +15,7 @@ def test_the_same_names_from_the_same_modules() -> None:
         if isinstance(node, ast.ImportFrom) and node.level:
             found |= {alias.asname: f"{node.module}.{alias.name}" for alias in node.names if alias.asname}
     found |= {name: f"decoding.{name}.{name}" for name in ("generate", "stream")}
+    found |= {name: f"decoding.live.asynchronous.{name}" for name in ("agenerate", "astream")}
     homes = {name: f"{home.removeprefix('.')}.{name}" for name, home in gl._HOME.items()}
     assert found == homes
 
@@ -27,8 +28,10 @@ def test_the_settings_are_those_of_the_function() -> None:
     [stream] = [node for node in STUB.body if isinstance(node, ast.FunctionDef) and node.name == "stream"]
     own = {one.arg: ast.unparse(one.annotation) for one in stream.args.kwonlyargs if one.arg != "n"}
     types |= own | {"choices": ast.unparse(named)}
-    for function in (gl.generate, gl.stream):
+    for function in (gl.generate, gl.stream, gl.agenerate, gl.astream):
         parameters = inspect.signature(function).parameters.values()
         assert types == {
-            one.name: one.annotation for one in parameters if one.kind is one.KEYWORD_ONLY and one.name != "n"
+            one.name: one.annotation
+            for one in parameters
+            if one.kind is one.KEYWORD_ONLY and one.name not in ("n", "max_waiting")
         }

@@ -29,6 +29,7 @@ from .chat.messages import is_conversation
 from .progress import bar_of
 from .request import Request, prepare
 from .result import Result
+from .retries import Tries, settled
 from .settings import AnswerSpec, Settings, settings_of, with_settings
 
 
@@ -147,14 +148,11 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
     results = answers(request, asked, find, options)
     if asked.checked.is_asked:
 
-        def again(numbers: list[int], prompts: list[Prompt], seeds: list[int]) -> list[Result]:
-            following = asked.of_prompts(numbers, len(request.prompts) if request.is_list else None)
-            tries = prepare(model, prompts, following)
-            specs = [with_seed(*each) for each in zip(tries.specs, prompts, seeds, strict=True)]
-            return answers(replace(tries, specs=specs), following, find, options)
+        def again(*numbers_prompts_seeds: Any) -> list[Result]:
+            following, tries = next_try(request, asked, *numbers_prompts_seeds)
+            return answers(tries, following, find, options)
 
-        prompts = cast(list[Prompt], list(prompt) if request.is_list else [prompt])
-        results = asked.checked.settled(results, prompts, asked.sampling.seed or 0, again)
+        results = settled(tries_of(results, prompt, request, asked), again)
     if probabilities is not None:
         results = [replace(result, probabilities=probabilities[at // request.n]) for at, result in enumerate(results)]
     return results if request.is_list or request.n > 1 else results[0]
@@ -181,6 +179,22 @@ def answers(
             results += find(batch, **options)
             show(len(results) // request.n)
         return results
+
+
+def tries_of(results: list[Result], prompt: Prompts, request: Request, asked: Settings) -> Tries:
+    """What is to be asked for again, where answers fail."""
+    prompts = cast(list[Prompt], list(prompt) if request.is_list else [prompt])
+    return asked.checked.tries(results, prompts, asked.sampling.seed or 0)
+
+
+def next_try(
+    request: Request, asked: Settings, numbers: list[int], prompts: list[Prompt], seeds: list[int]
+) -> tuple[Settings, Request]:
+    """An answer each to these prompts, which come from those of the call with these numbers."""
+    following = asked.of_prompts(numbers, len(request.prompts) if request.is_list else None)
+    tries = prepare(request.model, prompts, following)
+    specs = [with_seed(*each) for each in zip(tries.specs, prompts, seeds, strict=True)]
+    return following, replace(tries, specs=specs)
 
 
 def with_seed(spec: AnswerSpec, prompt: Prompt, seed: int) -> AnswerSpec:

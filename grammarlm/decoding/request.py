@@ -23,7 +23,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers.answer_format import AnswerFormat, filled_format, read_format
 from .argument_types import Conversation, Model, Prompt, Prompts, Tokenizer, Where
-from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
+from .arguments import check_text, check_vocabulary, is_batch, per_prompt, prompt_ids
 from .chat.conversation import Chat
 from .chat.messages import is_conversation
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
@@ -134,6 +134,7 @@ def rendered(
             settings.chat.check_unused()
             continue
         text = chat.text(cast(Conversation, prompt), names[at])
+        check_text(text, names[at])
         ids[at], turns[at] = chat.ids(text), chat.turn(forms[at], text)
     return ids, turns, chat.stop_ids
 

@@ -8,9 +8,9 @@ told why the last one failed (feedback). Which other answers of the batch fail m
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from grammarlm.errors import shorten
 
@@ -22,7 +22,10 @@ from .logits.sampling import LARGEST_SEED
 from .result import COMPLETE, Result
 
 MOST_RETRIES = 1 << 10
-Again = Callable[[list[int], list[Prompt], list[int]], list[Result]]
+Try: TypeAlias = (
+    "tuple[list[int], list[Prompt], list[int]]"  # an answer each: prompts, the numbers of those they come from, seeds
+)
+Tries: TypeAlias = "Generator[Try, list[Result], list[Result]]"
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,8 @@ class Checked:
             return message_of(error)
         return None
 
-    def settled(self, results: list[Result], prompts: Sequence[Prompt], seed: int, again: Again) -> list[Result]:
-        """The answers after all tries. `again`: one answer each to these prompts, which come from those with these numbers, with
-        these seeds."""
+    def tries(self, results: list[Result], prompts: Sequence[Prompt], seed: int) -> Tries:
+        """Asks for what is to be tried again, and is sent the answers; returns the answers after all tries."""
         n = len(results) // max(1, len(prompts))
         asked = {at: prompts[at // n] for at in range(len(results))}
         why = {at: said for at, out in enumerate(results) if (said := self.failure(out)) is not None}
@@ -71,7 +73,7 @@ class Checked:
                 break
             asked |= {at: self._next(asked[at], results[at], why[at]) for at in failing}
             seeds = [seed_of(seed, number, at % n) for at in failing]
-            outs = again([at // n for at in failing], [asked[at] for at in failing], seeds)
+            outs = yield [at // n for at in failing], [asked[at] for at in failing], seeds
             for at, out in zip(failing, outs, strict=True):
                 results[at] = replace(out, tries=number)
                 said = self.failure(out)
@@ -92,6 +94,17 @@ class Checked:
             {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": told} for call in out.calls
         ]
         return [*prompt, out.message, *(told_calls or [{"role": "user", "content": told}])]
+
+
+def settled(tries: Tries, again: Callable[[list[int], list[Prompt], list[int]], list[Result]]) -> list[Result]:
+    """The answers after all tries, each of which `again` makes."""
+    try:
+        asked = next(tries)
+        while True:
+            asked = tries.send(again(*asked))
+    except StopIteration as done:
+        results: list[Result] = done.value
+        return results
 
 
 def failed(out: Result, why: str) -> Result:

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grammarlm.grammars.compose import Grammar
-from grammarlm.grammars.derived import Specials
 from grammarlm.grammars.items.special_token import Token
 from grammarlm.grammars.lowering import specials_of
-from grammarlm.grammars.tools.read import Call, CallReader, Turn, read
+from grammarlm.grammars.tools.read import Call, CallReader, TextReader, Turn, read
 from grammarlm.grammars.tools.tools import Tools
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -50,21 +49,43 @@ def texts_of(vocab: Vocabulary, tokens: Sequence[int], pieces: Sequence[bytes]) 
         yield read.decode(errors="replace")
 
 
-class CallEvents:
-    """The calls of an answer while it is written."""
+class Pieces:
+    """The pieces of an answer while it is written."""
 
-    def __init__(self, tools: Tools, vocab: Vocabulary):
-        self._vocab, self._special = vocab, frozenset(vocab.special_ids)
-        self._specials: Specials = specials_of(vocab)
-        self._reader, self._bytes = CallReader(tools, self._specials), b""
+    def __init__(self, vocab: Vocabulary):
+        self._vocab, self._special, self._bytes = vocab, frozenset(vocab.special_ids), b""
 
-    def feed(self, token: int, data: bytes) -> list[Call]:
-        """The calls that end with a token, which adds these bytes."""
+    def of(self, token: int, data: bytes) -> Piece | None:
+        """Of a token that adds these bytes; None within a character."""
         if token in self._special:
-            return self._reader.feed(Token(self._vocab.token_bytes(token).decode(errors="replace")))
+            return Token(self._vocab.token_bytes(token).decode(errors="replace"))
         self._bytes += data
         try:
             text, self._bytes = self._bytes.decode(), b""
         except UnicodeDecodeError as error:  # a character that the next tokens complete
             text, self._bytes = self._bytes[: error.start].decode(), self._bytes[error.start :]
-        return self._reader.feed(text) if text else []
+        return text or None
+
+
+class CallEvents:
+    """The calls of an answer while it is written."""
+
+    def __init__(self, tools: Tools, vocab: Vocabulary):
+        self._pieces, self._reader = Pieces(vocab), CallReader(tools, specials_of(vocab))
+
+    def feed(self, token: int, data: bytes) -> list[Call]:
+        """The calls that end with a token, which adds these bytes."""
+        piece = self._pieces.of(token, data)
+        return [] if piece is None else self._reader.feed(piece)
+
+
+class TextEvents:
+    """The reasoning and the content of an answer while it is written, as far as they are certain."""
+
+    def __init__(self, tools: Tools, vocab: Vocabulary):
+        self._pieces, self._reader = Pieces(vocab), TextReader(tools, specials_of(vocab))
+
+    def feed(self, token: int, data: bytes) -> tuple[str, str]:
+        """What a token adds to each, which adds these bytes."""
+        piece = self._pieces.of(token, data)
+        return ("", "") if piece is None else self._reader.feed(piece)

@@ -17,7 +17,7 @@ from grammarlm.decoding.readers.kept import KeptTexts
 from grammarlm.decoding.readers.reader import Groups, Reader
 from grammarlm.decoding.settings import AnswerSpec
 
-from .row import Row
+from .row import GIVEN_UP, Row
 
 
 def new_first(rows: Sequence[Row], size: int, is_ragged: bool) -> Sequence[Row]:
@@ -102,12 +102,19 @@ class Batcher:
         self.live = [row for row in self.live if row not in gone] + list(rows)
         self.batch = list(rows)
 
+    def join(self, other: Batcher) -> None:
+        """The texts of another batch without a queue are read with these."""
+        self._groups.join(other._groups)
+        self.live = self.batch = [*self.live, *other.live]
+
     def drop_finished(self) -> list[Row]:
         """Those of the batch that have ended."""
         gone = [row for row in self.batch if row.finish_reason is not None]
         if gone:
             if self._kept is not None:
-                self._kept.add(self.reader, [at for at, row in enumerate(self.batch) if row.finish_reason is not None])
+                self._kept.add(
+                    self.reader, [at for at, row in enumerate(self.batch) if row.finish_reason not in (None, GIVEN_UP)]
+                )
             self._groups.drop(gone)
             self.live = [row for row in self.live if row.finish_reason is None]
             self.batch = [row for row in self.batch if row.finish_reason is None]

@@ -37,10 +37,8 @@ from .batcher import Batcher, Queue
 from .blending import Blending
 from .cost import Cost
 from .forced_draft import ForcedDrafts
-from .row import DrawnToken, Row
+from .row import GIVEN_UP, DrawnToken, Row
 from .step import Step, accepted, chosen, forced_step, last_step
-
-GIVEN_UP = "given up"  # the finish reason of texts that nobody sees
 
 
 class DraftSource(Protocol):
@@ -148,6 +146,31 @@ class Decoding:
             copy.number = len(self.rows)
             self.rows.append(copy)
         return copies
+
+    def turn(self) -> list[Step]:
+        """One forward, where one is needed, and the tokens that it brought."""
+        self._turn()
+        steps = list(self._steps)
+        self._steps.clear()
+        return steps
+
+    @property
+    def may_join(self) -> bool:
+        """Once all texts have begun: can those of another one share their forwards?"""
+        return self._batcher.reader.unequal_is_cheap
+
+    def join(self, other: Decoding) -> None:
+        """The texts of another one, which have begun as well, come after these; it is not to be used again."""
+        self.rows += other.rows
+        self._batcher.join(other._batcher)
+        self.forget_ended()
+
+    def forget_ended(self) -> None:
+        """Only the texts that go on are left, and numbered anew."""
+        going = [row for row in self.rows if row is not None and row.finish_reason is None]
+        for number, row in enumerate(going):
+            row.number = number
+        self.rows = list(going)
 
     def give_up(self, rows: Sequence[Row]) -> None:
         """Ends texts that nobody waits for any more: no later forward reads them, and nothing of them is kept."""

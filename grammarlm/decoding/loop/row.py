@@ -35,6 +35,7 @@ from grammarlm.decoding.stops import Stops
 from .row_grammar import RowGrammar
 from .unread import Unread
 
+GIVEN_UP = "given up"  # the finish reason of texts that nobody sees
 HEALING = 1 << 62  # offset of `position` while the prompt's end is healed
 
 

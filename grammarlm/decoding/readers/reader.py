@@ -172,6 +172,10 @@ class Groups(Generic[Key]):
         """A new reader, of the texts of these keys."""
         self._groups.append(Group(list(keys), reader))
 
+    def join(self, other: Groups[Key]) -> None:
+        """The texts of other groups, of the same model, are among these."""
+        self._groups += other._groups
+
     def gather(self, keys: Sequence[Key]) -> Reader:
         """The reader of these texts, in this order."""
         wanted, parts, others = set(keys), list[Group[Key]](), list[Group[Key]]()

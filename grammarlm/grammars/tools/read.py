@@ -143,6 +143,72 @@ class CallReader:
             return None
 
 
+class TextReader:
+    """Reads reasoning and content while a text is written, as far as they are certain."""
+
+    def __init__(self, tools: Tools, specials: Specials | None = None):
+        self._reader = TurnReader(tools, Specials(()) if specials is None else specials)
+        self._text, self._told = "", {"reasoning": 0, "content": 0}
+        self._from: int | None = None  # where the content begins
+
+    def feed(self, piece: str | Token) -> tuple[str, str]:
+        """How the reasoning and the content go on with this piece."""
+        self._text += self._reader.coder.pieces([piece])
+        reasoning = "" if self._from is not None else self._more_reasoning()
+        return reasoning, "" if self._from is None else self._more_content(self._from)
+
+    def _more_reasoning(self) -> str:
+        reader, text = self._reader, self._text
+        tools, coder = reader.tools, reader.coder
+        if not tools.thinks:
+            empty = coder.text(tools.no_thought)
+            if not empty.startswith(text) or len(text) >= len(empty):
+                self._from = len(empty) if text.startswith(empty) else 0
+            return ""
+        begin, end, blanks = map(coder.text, tools.format.reasoning or ("", "", ""))
+        start = len(begin) if tools.opened != "open" else 0
+        until = text.find(end, start)
+        if until < 0:
+            return self._new("reasoning", text[start : len(text) - held(text[start:], [end])])
+        if len(text) >= until + len(end + blanks):
+            self._from = until + len(end + blanks)
+        return self._new("reasoning", text[start:until])
+
+    def _more_content(self, at: int) -> str:
+        reader, text = self._reader, self._text[at:]
+        tools, (before, after) = reader.tools, reader.content
+        endings = [after]
+        if tools.callable:
+            if text[: len(reader.opening)] == reader.opening[: len(text)]:  # a call begins, or may
+                return ""
+            if (
+                tools.answer is None and tools.mode == "any" and reader.beside is not None
+            ):  # calls may come after a text
+                if reader.beside[0] != before:
+                    return ""
+                begun = text.find(reader.opening)
+                endings = [after, reader.beside[1] + reader.opening]
+                if begun >= 0:
+                    text, endings = text[:begun], [reader.beside[1]]
+        if not text.startswith(before):
+            return ""
+        return self._new("content", text[len(before) : len(text) - held(text[len(before) :], endings)])
+
+    def _new(self, name: str, text: str) -> str:
+        """What of a text has not been told yet."""
+        told = self._told[name]
+        self._told[name] = max(told, len(text))
+        return self._reader.coder.plain(text[told:])
+
+
+def held(text: str, endings: Iterable[str]) -> int:
+    """How many of the last letters may be the beginning of an ending."""
+    return max(
+        (n for ending in endings for n in range(1, min(len(ending), len(text)) + 1) if text.endswith(ending[:n])),
+        default=0,
+    )
+
+
 class TurnReader:
     """Reads texts of some tools, coded: special tokens are characters (texts.py)."""
 

@@ -284,6 +284,7 @@ def test_one_beginning_of_the_text(folder: Any) -> None:
 BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([{"role": "usr", "content": "x"}], {}, "message 0 of the prompt has the role 'usr'; there are system, developer, user"),
     ([ASKED, {"role": "user"}], {}, "message 1 of the prompt has no content"),
+    ([{"role": "user", "content": "a\ud800"}], {}, "half of a surrogate pair"),
     ([ASKED, {"content": "x"}], {}, "message 1 of the prompt has no role"),
     ([ASKED, "and?"], {}, "message 1 of the prompt is str: 'and?'; a message is"),
     ([[ASKED], [{"role": "user", "content": 3}]], {}, "message 0 of prompt 1 of the list: content is int"),

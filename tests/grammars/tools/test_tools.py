@@ -8,7 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.derived import Specials
 from grammarlm.grammars.items.special_token import Token
-from grammarlm.grammars.tools.read import CallReader, read
+from grammarlm.grammars.tools.read import CallReader, TextReader, read
 from tests.counts import tiers
 from tests.grammars.tools.layouts import LAYOUTS, vocabulary
 from tests.grammars.tools.turns import TOOLS, accepts, random_turn, tools_of
@@ -82,6 +82,21 @@ def assert_read_as(tools: gl.Tools, text: Units, specials: tuple[str, ...], read
     assert layout_text(turn) in "".join(text)
     reader = CallReader(tools, Specials(specials))
     assert [call for piece in pieces for call in reader.feed(piece)] == list(turn.calls)
+    texts = TextReader(tools, Specials(specials))
+    told = [texts.feed(piece) for piece in pieces]
+    assert "".join(reasoning for reasoning, _ in told) == (turn.reasoning or "")
+    assert turn.content.startswith("".join(content for _, content in told))
+
+
+def test_a_text_is_told_while_it_is_written():
+    look = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    tools = gl.Tools([look], format="hermes", reasoning=True)
+    reader, text = TextReader(tools), "<think>\nOne <b> moment.\n</think>\n\nLet me look.\n<"
+    told = [reader.feed(letter) for letter in text]
+    assert "".join(reasoning for reasoning, _ in told) == read(tools, text).reasoning
+    assert "".join(content for _, content in told) == "Let me look."  # what comes after it may be a call
+    assert reader.feed("b> is bold") == ("", "\n<b> is bold")
+    assert reader.feed('\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>') == ("", "")
 
 
 def assert_not_read(tools: gl.Tools, text: Units, specials: tuple[str, ...]) -> None:

@@ -1,0 +1,1 @@
+"""One loop for each model that is asked from several places at once: agenerate() and astream()."""

@@ -1,0 +1,263 @@
+"""The application: routes, who may ask, how much, and what becomes of requests whose client leaves.
+
+app = application(model, tokenizer, name="tiny")            # for any ASGI server; `grammarlm serve` runs it under uvicorn
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import files
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from grammarlm.decoding.live.asynchronous import asked_of, prepared, watched
+from grammarlm.decoding.request import Request as Prepared
+from grammarlm.decoding.result import Result
+from grammarlm.errors import TooManyCalls, shorten
+from grammarlm.integrations.serving.admission import admit, remembered, warm
+from grammarlm.integrations.serving.options import sealed
+from grammarlm.masks.runtime.limits import Limits
+
+from .asked import Asked, Bounds, read_json, read_request
+from .replies import Reply, Sent
+from .watch import Watch
+
+LOCAL = ("127.0.0.1", "localhost", "::1", "[::1]")
+PATIENCE = 60.0  # seconds in which a body has to come
+# The page runs its own script alone and talks to this server alone.
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+KINDS = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error"}
+T = TypeVar("T")
+
+
+class Refused(Exception):
+    """A request that is not answered: with a status, and why."""
+
+    def __init__(self, status: int, message: str):
+        super().__init__(message)
+        self.status, self.kind = status, KINDS.get(status, "invalid_request_error")
+
+
+@dataclass
+class Server:
+    """One model, and the requests to it."""
+
+    model: Any
+    tokenizer: Any
+    name: str
+    bounds: Bounds = field(default_factory=Bounds)
+    api_key: str | None = None
+    waiting: int = 0  # requests whose answer has not begun
+
+    async def page(self, request: Request) -> Response:
+        text = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+        return HTMLResponse(text, headers={"Content-Security-Policy": POLICY})
+
+    async def health(self, request: Request) -> Response:
+        return as_json({"status": "ok"})
+
+    async def models(self, request: Request) -> Response:
+        try:
+            self._check_key(request)
+        except Refused as error:
+            return refusal(error)
+        return as_json({"object": "list", "data": [{"id": self.name, "object": "model", "owned_by": "grammarlm"}]})
+
+    async def answer(self, request: Request, is_chat: bool) -> Response:
+        """Of /v1/chat/completions and /v1/completions."""
+        try:
+            self._check_key(request)
+            with ExitStack() as place:
+                self._take(place)
+                return await self._answer(request, is_chat, place)
+        except Refused as error:
+            return refusal(error)
+        except TooManyCalls as error:
+            return refusal(Refused(429, str(error)))
+        except (ClientDisconnect, Left):
+            return Response(status_code=499)
+        except Exception as error:
+            return refusal(failure(error))
+
+    async def _answer(self, request: Request, is_chat: bool, place: ExitStack) -> Response:
+        asked = await self._asked(request, is_chat)
+        made = await unless_left(request, asyncio.to_thread(self._prepared, asked))
+        reply = Reply(asked, self.name, sum(map(len, made.prompts)))
+        watch = partial(Watch, is_streamed=asked.is_streamed, is_turn=is_chat, shown=asked.shown)
+        answers = watched(made, watch, self.bounds.max_waiting)
+        first = await unless_left(request, anext(answers)) if asked.is_streamed else None
+        if first is not None:
+            place.close()
+            count = len(made.prompts) * made.n
+            return StreamingResponse(
+                lines(reply, count, first, answers),
+                media_type="text/event-stream",
+                headers={"Cache-Control": "no-cache"},
+            )
+        *told, results = await unless_left(request, listed(answers))
+        check_results(results)
+        return as_json(reply.whole(results, told))
+
+    async def _asked(self, request: Request, is_chat: bool) -> Asked:
+        """What a request asks for; Refused where it is wrong."""
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refused(400, "the content-type is not application/json, which the body has to be")
+        try:
+            body = await asyncio.wait_for(self._body(request), PATIENCE)
+        except asyncio.TimeoutError:
+            raise Refused(408, f"the body has not come within {PATIENCE:g} seconds") from None
+        try:
+            given = read_json(body)
+            name = given.pop("model", self.name)
+            if name != self.name:
+                raise Refused(404, shorten(f"there is no model {name!r:.80}; this server has {self.name!r}"))
+            asked = read_request(given, is_chat, self.tokenizer, self.bounds)
+            grammar = asked.settings["grammar"]
+            if grammar is not None:
+                remembered(sealed(grammar), partial(admit, grammar, in_background=True))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise Refused(400, shorten(str(error))) from None
+        return asked
+
+    async def _body(self, request: Request) -> bytes:
+        read = bytearray()
+        async for chunk in request.stream():
+            read += chunk
+            if len(read) > self.bounds.max_body:
+                raise Refused(413, f"the body has more than {self.bounds.max_body:,} bytes (serve --max-body)")
+        return bytes(read)
+
+    def _prepared(self, asked: Asked) -> Prepared:
+        """Prompts, vocabulary and grammar; Refused where one of them is wrong."""
+        try:
+            given = {**asked.settings, "tokenizer": self.tokenizer, "limits": Limits(max_ms=self.bounds.max_ms)}
+            return prepared(self.model, asked.prompt, asked_of("serve", self.model, given, 1))
+        except (ValueError, TypeError) as error:
+            raise Refused(400, shorten(str(error))) from None
+
+    def _take(self, place: ExitStack) -> None:
+        """A place among the requests whose answer has not begun, until it is closed; Refused where there is none."""
+        if self.waiting >= self.bounds.max_waiting:
+            raise Refused(429, f"{self.waiting} requests wait already (serve --max-waiting); ask again later")
+        self.waiting += 1
+        place.callback(self._begun)
+
+    def _begun(self) -> None:
+        self.waiting -= 1
+
+    def _check_key(self, request: Request) -> None:
+        if self.api_key is None:
+            return
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode(), self.api_key.encode()):
+            raise Refused(401, "the API key is missing or wrong; send Authorization: Bearer KEY")
+
+
+class Left(Exception):
+    """The client has left."""
+
+
+async def unless_left(request: Request, work: Awaitable[T]) -> T:
+    """Its result; where the client leaves before, the work is cancelled, and Left is raised."""
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(disconnected(request))
+    try:
+        await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise Left
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+
+
+async def disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def listed(answers: AsyncIterator[Any]) -> list[Any]:
+    return [one async for one in answers]
+
+
+def check_results(results: Sequence[Result]) -> None:
+    """Refused where an answer has failed, of logits that are no distribution for instance."""
+    for result in results:
+        if result.finish_reason == "error":
+            raise Refused(500, result.error or "the answer failed")
+
+
+async def lines(reply: Reply, count: int, first: Any, answers: Any) -> AsyncIterator[str]:
+    """The events of a stream, as text; `first` is the first of the answers."""
+    sent = [Sent() for _ in range(count)]
+    async with aclosing(answers):
+        try:
+            for chunk in reply.begin(count):
+                yield line(chunk)
+            told = first
+            while not isinstance(told, list):
+                yield line(reply.more(told, sent[told.row]))
+                told = await anext(answers)
+            check_results(told)
+            for chunk in reply.end(told, sent):
+                yield line(chunk)
+        except Exception as error:
+            yield line(error_of(error if isinstance(error, Refused) else failure(error)))
+    yield "data: [DONE]\n\n"
+
+
+def line(chunk: dict[str, Any]) -> str:
+    return f"data: {json.dumps(chunk)}\n\n"
+
+
+def failure(error: Exception) -> Refused:
+    """What went wrong here is told in the log, and by its kind alone to the client."""
+    traceback.print_exception(error)
+    return Refused(500, f"the answer failed: {type(error).__name__}; the server's log says more")
+
+
+def error_of(error: Refused) -> dict[str, Any]:
+    return {"error": {"message": str(error), "type": error.kind, "param": None, "code": None}}
+
+
+def refusal(error: Refused) -> Response:
+    return as_json(error_of(error), error.status)
+
+
+def as_json(content: dict[str, Any], status: int = 200) -> Response:
+    """ASCII: a message may show half of a surrogate pair."""
+    return Response(json.dumps(content), status, media_type="application/json")
+
+
+def application(
+    model: Any,
+    tokenizer: Any,
+    *,
+    name: str,
+    bounds: Bounds | None = None,
+    api_key: str | None = None,
+    hosts: tuple[str, ...] = LOCAL,
+) -> Starlette:
+    """The server of a model. `hosts`: by which names clients call it, so that no foreign page reaches it by one of its own."""
+    asked_of("grammarlm serve", model, {}, 1)  # refuses models that fill in masks
+    warm()
+    server = Server(model, tokenizer, name, bounds or Bounds(), api_key)
+    answers: list[tuple[str, Callable[[Request], Awaitable[Response]]]] = [
+        ("/v1/chat/completions", partial(server.answer, is_chat=True)),
+        ("/v1/completions", partial(server.answer, is_chat=False)),
+    ]
+    routes = [Route(path, answer, methods=["POST"]) for path, answer in answers]
+    routes += [Route("/", server.page), Route("/health", server.health), Route("/v1/models", server.models)]
+    return Starlette(routes=routes, middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))])

@@ -1,0 +1,143 @@
+"""Answers as OpenAI's interface has them: whole ones, and the chunks of a stream."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grammarlm.decoding.result import Result
+
+from .asked import Asked
+from .watch import Told
+
+
+@dataclass
+class Reply:
+    """The answers to one request."""
+
+    asked: Asked
+    model: str
+    prompt_tokens: int
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def whole(self, results: Sequence[Result], told: Sequence[Told]) -> dict[str, Any]:
+        """All at once."""
+        choices = []
+        for row, result in enumerate(results):
+            tokens = [token for each in told if each.row == row for token in each.tokens]
+            text = {"message": message_of(result)} if self.asked.is_chat else {"text": result.text}
+            choices.append(self._choice(row, text, tokens) | finish_of(result, self.asked.is_chat))
+        return self._object(choices, is_chunk=False) | {"usage": self._usage(results)}
+
+    def begin(self, answers: int) -> Iterator[dict[str, Any]]:
+        """The first chunks of a stream."""
+        if self.asked.is_chat:
+            for row in range(answers):
+                yield self._chunk(row, {"delta": {"role": "assistant", "content": ""}})
+
+    def more(self, told: Told, sent: Sent) -> dict[str, Any]:
+        """The chunk of what has come."""
+        sent.note(told)
+        if not self.asked.is_chat:
+            return self._chunk(told.row, {"text": told.content}, told.tokens)
+        delta: dict[str, Any] = {"content": told.content} if told.content else {}
+        if told.reasoning:
+            delta["reasoning_content"] = told.reasoning
+        if told.calls:
+            first = sent.calls - len(told.calls)
+            delta["tool_calls"] = [{"index": first + at, **call_of(call)} for at, call in enumerate(told.calls)]
+        return self._chunk(told.row, {"delta": delta}, told.tokens)
+
+    def end(self, results: Sequence[Result], sent: Sequence[Sent]) -> Iterator[dict[str, Any]]:
+        """The last chunks of a stream."""
+        for row, (result, before) in enumerate(zip(results, sent, strict=True)):
+            rest = before.rest_of(result, row) if self.asked.is_chat else None
+            if rest is not None:
+                yield self.more(rest, before)
+            empty = {"delta": {}} if self.asked.is_chat else {"text": ""}
+            yield self._chunk(row, empty) | {
+                "choices": [self._choice(row, empty) | finish_of(result, self.asked.is_chat)]
+            }
+        if self.asked.has_usage:
+            yield self._object([], is_chunk=True) | {"usage": self._usage(results)}
+
+    def _chunk(self, row: int, content: dict[str, Any], tokens: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        return self._object([self._choice(row, content, tokens) | {"finish_reason": None}], is_chunk=True)
+
+    def _choice(self, row: int, content: dict[str, Any], tokens: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        logprobs = None
+        if self.asked.shown is not None and (tokens or "message" in content):
+            logprobs = {"content": list(tokens), "refusal": None} if self.asked.is_chat else listed(tokens)
+        return {"index": row, **content, "logprobs": logprobs}
+
+    def _object(self, choices: list[dict[str, Any]], is_chunk: bool) -> dict[str, Any]:
+        kind = f"chat.completion{'.chunk' if is_chunk else ''}" if self.asked.is_chat else "text_completion"
+        begin = "chatcmpl-" if self.asked.is_chat else "cmpl-"
+        return {"id": begin + self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices}
+
+    def _usage(self, results: Sequence[Result]) -> dict[str, int]:
+        written = sum(len(result.tokens) for result in results)
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": written,
+            "total_tokens": self.prompt_tokens + written,
+        }
+
+
+@dataclass
+class Sent:
+    """How much of one answer has been streamed."""
+
+    content: int = 0
+    reasoning: int = 0
+    calls: int = 0
+
+    def note(self, told: Told) -> None:
+        self.content += len(told.content)
+        self.reasoning += len(told.reasoning)
+        self.calls += len(told.calls)
+
+    def rest_of(self, result: Result, row: int) -> Told | None:
+        """What was not certain before the end; of an answer that was cut it stays so."""
+        if result.turn is None or result.finish_reason not in ("stop", "closed"):
+            return None
+        content, reasoning = result.content[self.content :], (result.reasoning or "")[self.reasoning :]
+        calls = result.calls[self.calls :]
+        return Told(row, content, reasoning, calls) if content or reasoning or calls else None
+
+
+def message_of(result: Result) -> dict[str, Any]:
+    found: dict[str, Any] = {"role": "assistant", "content": result.content, "refusal": None}
+    if result.reasoning is not None:
+        found["reasoning_content"] = result.reasoning
+    if result.calls:
+        found |= {"content": result.content or None, "tool_calls": [call_of(call) for call in result.calls]}
+    return found
+
+
+def call_of(call: Any) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.source}}
+
+
+def finish_of(result: Result, is_chat: bool) -> dict[str, Any]:
+    """Why an answer has ended, in OpenAI's words; and the stop string, as vLLM has it."""
+    reason = "length" if result.finish_reason == "length" else "tool_calls" if is_chat and result.calls else "stop"
+    return {"finish_reason": reason, "stop_reason": result.stopped_by}
+
+
+def listed(tokens: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Log-probabilities in the form of completions."""
+    offsets, at = [], 0
+    for token in tokens:
+        offsets.append(at)
+        at += len(token["token"])
+    return {
+        "tokens": [token["token"] for token in tokens],
+        "token_logprobs": [token["logprob"] for token in tokens],
+        "top_logprobs": [{top["token"]: top["logprob"] for top in token["top_logprobs"]} for token in tokens],
+        "text_offset": offsets,
+    }
