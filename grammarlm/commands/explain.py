@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ HEADER = (
 )
 
 
-def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argparse.Namespace) -> Result:
+def explained(model: Any, prompt: str | list[Any], arguments: dict[str, Any], options: argparse.Namespace) -> Result:
     """Generates, with a line for each token on stderr, and a page if asked for."""
     console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
     decoding = start(model, prompt, **arguments)
@@ -50,7 +51,8 @@ def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argpa
     if options.report:
         from .report_page import BEGINNING, page
 
-        html = page(prompt, arguments["grammar"], steps, result)
+        shown = prompt if isinstance(prompt, str) else json.dumps(prompt, indent=2, ensure_ascii=False)
+        html = page(shown, arguments["grammar"], steps, result)
         write_report(options.report, html.encode("utf-8", "replace"), BEGINNING.encode())
     return result
 

@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
             options.usage_error("--n goes with --prompt and --messages: a line of --jsonl has one answer")
         return run_jsonl(options, settings)
     grammar = read_grammar(options)
-    if grammar is None and options.messages is None:
+    if grammar is None and (options.messages is None or options.explain or options.report):
         options.usage_error("give one of --schema, --regex, --choices and --grammar")
     if options.tools and options.messages is None:
         options.usage_error("--tools goes with --messages and --jsonl")

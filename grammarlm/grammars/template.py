@@ -102,6 +102,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str | None]]:
 
 def _hole(name: str, given: Any) -> Grammar:
     if isinstance(given, (list, tuple, range)):
+        given = list(given)
         if given and all(isinstance(one, int) and not isinstance(one, bool) for one in given):
             return JsonSchema({"type": "integer", "enum": list(given)}, integers="plain")
         return Choices(given)

@@ -131,7 +131,8 @@ class Companies:
 
 def kind_of(call: Call) -> Kind:
     spec = call.request.specs[0]
-    return spec.vocab.size, spec.settings.cache or ""
+    cache = spec.settings.cache
+    return spec.vocab.size, cache if isinstance(cache, str) else ""
 
 
 def answers_of(call: Call, numbers: Iterable[int]) -> list[Answer]:

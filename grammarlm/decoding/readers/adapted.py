@@ -44,6 +44,10 @@ class AdaptedReader:
         self._trees: Sequence[DraftTree] = ()
 
     @property
+    def nbytes(self) -> int:
+        return self._reader.nbytes
+
+    @property
     def unequal_is_cheap(self) -> bool:
         return self._reader.unequal_is_cheap
 

@@ -13,14 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from .callable import CallableReader
-
-if TYPE_CHECKING:
-    from .cached import CachedReader
 
 LEAST = 16  # ids in common: fewer cost as much to copy as to read
 
@@ -30,7 +27,7 @@ class KeptText:
     """One text, in a reader of its own."""
 
     ids: list[int]
-    reader: CachedReader
+    reader: CallableReader
     weights: int  # those it was read with: see `weights_of`
 
     def shared(self, prompt: Sequence[int]) -> int:
@@ -57,7 +54,7 @@ class KeptTexts:
     def clear(self) -> None:
         self._texts = []
 
-    def open(self, prompts: Sequence[Sequence[int]], room: int) -> CachedReader:
+    def open(self, prompts: Sequence[Sequence[int]], room: int) -> CallableReader:
         """A reader of these prompts. Its beginnings are what has not been read of them."""
         from .cached import CachedReader
 
@@ -65,7 +62,9 @@ class KeptTexts:
         self._texts = [text for text in self._texts if text.weights == weights]
         known = [self._longest(prompt) for prompt in prompts]
         new = [at for at, text in enumerate(known) if text is None]
-        readers = [CachedReader(self.model, [prompts[at] for at in new], room, self.cache)] if new else []
+        readers: list[CallableReader] = []
+        if new:
+            readers.append(CachedReader(self.model, [prompts[at] for at in new], room, self.cache))
         order = list(new)
         for at, text in enumerate(known):
             if text is not None:

@@ -168,6 +168,10 @@ class Groups(Generic[Key]):
     def __contains__(self, key: Key) -> bool:
         return any(key in group.keys for group in self._groups)
 
+    @property
+    def nbytes(self) -> int:
+        return sum(group.reader.nbytes for group in self._groups)
+
     def open(self, keys: Sequence[Key], reader: Reader) -> None:
         """A new reader, of the texts of these keys."""
         self._groups.append(Group(list(keys), reader))

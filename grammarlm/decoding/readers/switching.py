@@ -42,6 +42,10 @@ class Part:
         self._known: dict[Text, list[int] | None] = {}  # of the answer; None: nothing, the beginning neither
         self._beginnings: dict[Text, list[int]] = {}
 
+    @property
+    def nbytes(self) -> int:
+        return self._groups.nbytes
+
     def open(self, texts: Sequence[Text]) -> Reader:
         reader = self._opener([list(text.prompts[self._number]) for text in texts])
         self._groups.open(texts, reader)
@@ -109,6 +113,10 @@ class SwitchingReader:
         self.width = width  # the least of all
         self.chosen = [0] * len(self._texts)
         self._trees: Sequence[DraftTree] = ()
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self._parts)
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         return self._read(chunks, scored, None)

@@ -91,7 +91,7 @@ class Rules:
 
         for name, widest in OPTIONS.items():
             asked = getattr(self._grammar, name)
-            if asked not in (None, widest) and is_allowed(**{name: widest}):
+            if asked not in (None, widest) and is_allowed((), **{name: widest}):
                 return f"{name}={asked!r}"
         path, keys = standing(text)
         begun = {*keys, *([path] if text and text[-1:] not in BETWEEN else [])}

@@ -52,6 +52,7 @@ class BestSubset:
         return float(law @ np.linspace(0.0, 1.0, len(law)))
 
     def _grid(self, path: Path) -> np.ndarray:
+        assert path.logits is not None  # of running paths only
         try:
             grid = np.array(self._predictor(path.logits), np.float64)
         except Exception as error:

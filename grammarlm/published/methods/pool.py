@@ -65,4 +65,5 @@ def pool(
     weight = confident if subset is None else subset.weight
     name = "controller=" if controller else "the pool"
     settings = PoolSettings(name, candidates, budget, subset is not None, lambda found: elected(found, n, None, weight))
-    return run(asked, subset or controller or expand_and_reduce, settings)
+    decide: Any = subset or controller or expand_and_reduce  # functions without options, too
+    return run(asked, decide, settings)
