@@ -70,7 +70,7 @@ class JsonPasses:
         known, grid = self._answers.get(position), self.row.grid
         if known is None:
             known = self._found(position)
-            if grid.is_short(self.row.tokens):
+            if grid.is_small(self.row.tokens):
                 known = only_shown(self.row, position, known)
             self._answers[position] = known
         return known

@@ -148,15 +148,11 @@ class JsonRows:
         """Have states room for one more key, and do they not take long?"""
         return followed(states) < MOST_KEYS and self.grid(states).table.controls <= FEW_STATES
 
-    def is_short(self, tokens: Sequence[int]) -> bool:
-        """Are keys free in a row whose text is so short that each token can be asked for?"""
+    def is_small(self, tokens: Sequence[int]) -> bool:
+        """Is so little to be known of a row that all keys of it can be?"""
         text = self.text(tokens)
         length = len(text) if len(text) < len(tokens) else self.length + self.room
-        return self.has_free_keys and length <= SHORT_ROW
-
-    def is_small(self, tokens: Sequence[int]) -> bool:
-        """Is so little to be known of a short row that all keys of it can be?"""
-        return self.is_short(tokens) and self.grid(States()).table.controls <= FEW_CONTROLS
+        return self.has_free_keys and length <= SHORT_ROW and self.grid(States()).table.controls <= FEW_CONTROLS
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""
