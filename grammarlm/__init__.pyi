@@ -19,6 +19,7 @@ from .decoding.argument_types import (
     Tokenizer,
     Where,
 )
+from .decoding.byte_model.byte_model import ByteModel as ByteModel
 from .decoding.diffusion.holes import Hole as Hole
 from .decoding.diffusion.infill import infill as infill
 from .decoding.generator import Generator as Generator
