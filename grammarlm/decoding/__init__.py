@@ -8,6 +8,7 @@ _HOME = {
     "Blend": "grammarlm.decoding.methods.blends.blend",
     "Search": "grammarlm.decoding.methods.searches.search",
     "beam_search": "grammarlm.retrieval.beam",
+    "fit_threshold": "grammarlm.published.methods.fit_threshold",
     "blend": "grammarlm.decoding.methods.blends.blend",
     "search": "grammarlm.decoding.methods.searches.search",
 }

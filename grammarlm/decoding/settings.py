@@ -37,7 +37,8 @@ from .stops import Stops
 
 FORCED = ("score", "off")
 WITH_DRAFTS = ("masked", "best_of")
-WITHOUT_STOPS = ("awrs", "smc", "beam", "lookahead", "trials", "diffusion")  # what they look ahead for are whole texts
+# What these look ahead for are whole texts.
+WITHOUT_STOPS = ("awrs", "smc", "beam", "lookahead", "trials", "diffusion", "superposed")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -31,6 +31,7 @@ METHODS = {
     "first_finish": "decoding.methods.pools.first_finish:first_finish",
     "switch": "decoding.methods.blends.switch:switch",
     "adapted": "decoding.methods.blends.adapted:adapted",
+    "superposed": "published.methods.superposed:superposed",
 }
 STREAMING = (
     "masked",

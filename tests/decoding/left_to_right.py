@@ -5,7 +5,8 @@ from typing import Any
 
 from grammarlm.decoding.systems import METHODS
 
-LEFT_TO_RIGHT = tuple(name for name in METHODS if name not in ("diffusion", "anchored"))  # "anchored" takes no where=
+OTHERS = ("diffusion", "anchored", "superposed")  # "anchored" takes no where=, "superposed" no bare callables
+LEFT_TO_RIGHT = tuple(name for name in METHODS if name not in OTHERS)
 
 
 def needed(method: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ HELD = {
 }
 
 
-METHODS = ["contrast", "grounded", "anchored", "vote", "first_finish", "beam", "switch", "adapted"]
+METHODS = ["contrast", "grounded", "anchored", "vote", "first_finish", "beam", "switch", "adapted", "superposed"]
 
 
 class Shaking:
@@ -90,6 +90,11 @@ def options_of(method, second):
         "first_finish": {"candidates": 3},
         "switch": {"large": second, "above": 1.0, "window": 2},
         "adapted": {"step": Shaking(second), "most": 2},
+        "superposed": {
+            "drafts": 4,
+            "temperature": 0.0,
+            "ngrams": lambda ids, tokens: [-1.0 - token % 7 for token in tokens],
+        },
         "beam": {"groups": 2, "beams": 4, "diversity": 1.0, "temperature": 0.0, "repetition_penalty": 1.1},
     }[method]
 
@@ -103,7 +108,7 @@ def test_answers_are_texts_of_their_grammar(second, tokenizer, method, held, cou
     options = {"tokenizer": tokenizer, "max_tokens": 40, "method": method, "n": 2, "temperature": 1.0, **constraint}
     options |= options_of(method, second)
     outcomes = {"complete": 0, "cut": 0}
-    for seed in range(1 if method == "beam" else count // (2 * len(PROMPTS))):  # which draws nothing
+    for seed in range(1 if method in ("beam", "superposed") else count // (2 * len(PROMPTS))):  # which draws nothing
         found = gl.generate(model, PROMPTS, seed=seed, **options)
         for out in found:
             assert out.error is None
