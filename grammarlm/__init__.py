@@ -11,6 +11,7 @@ from grammarlm.errors import MissingPackage
 from grammarlm.grammars import registry
 
 _HOME = {
+    "ByteModel": "decoding.byte_model.byte_model",
     "Compiler": "masks.compiler",
     "Constraint": "masks.constraint",
     "Decision": "decoding.decisions.decide",

@@ -19,6 +19,7 @@ from .decoding.argument_types import (
     Tokenizer,
     Where,
 )
+from .decoding.byte_model.byte_model import ByteModel as ByteModel
 from .decoding.decisions.decide import Decision as Decision
 from .decoding.decisions.decide import decide as decide
 from .decoding.diffusion.holes import Hole as Hole

@@ -12,6 +12,7 @@ _HOME = {
     "Paths": "grammarlm.decoding.methods.pools.paths",
     "Search": "grammarlm.decoding.methods.searches.search",
     "beam_search": "grammarlm.retrieval.beam",
+    "fit_threshold": "grammarlm.published.methods.fit_threshold",
     "blend": "grammarlm.decoding.methods.blends.blend",
     "pool": "grammarlm.decoding.methods.pools.pool",
     "search": "grammarlm.decoding.methods.searches.search",

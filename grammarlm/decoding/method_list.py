@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import dropwhile, takewhile
 
 from .systems import METHODS
 
@@ -74,7 +75,7 @@ class Method:
             name,
             purpose if purpose in PURPOSES else OTHERS,
             title[1] if title else joined(paragraphs[0]),
-            textwrap.dedent(next((one for one in paragraphs if one.startswith("    ")), "")),
+            textwrap.dedent("\n\n".join(takewhile(is_code, dropwhile(lambda one: not is_code(one), paragraphs)))),
             forwards,
             law,
             unfit,
@@ -120,6 +121,10 @@ class Methods(Mapping[str, Method]):
 
 
 methods = Methods()
+
+
+def is_code(paragraph: str) -> bool:
+    return paragraph.startswith("    ")
 
 
 def joined(paragraph: str) -> str:

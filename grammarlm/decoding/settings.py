@@ -39,7 +39,7 @@ from .stops import Stops
 
 FORCED = (None, "score", "write", "off")
 WITH_DRAFTS = ("masked", "best_of")
-WHOLE_TEXTS = ("awrs", "smc", "beam", "lookahead", "trials", "diffusion")  # what they look ahead for
+WHOLE_TEXTS = ("awrs", "smc", "beam", "lookahead", "trials", "diffusion", "superposed")  # what they look ahead for
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

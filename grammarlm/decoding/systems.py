@@ -34,6 +34,7 @@ METHODS = {
     "pool": "published.methods.pool:pool",
     "planned": "decoding.methods.planned:planned",
     "best_first": "published.methods.best_first:best_first",
+    "superposed": "published.methods.superposed:superposed",
 }
 STREAMING = (
     "masked",

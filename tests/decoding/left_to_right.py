@@ -5,8 +5,9 @@ from typing import Any
 
 from grammarlm.decoding.systems import METHODS
 
-# "anchored" takes no where=; the draft of "planned" knows nothing of what the answer is held to (test_planned.py)
-LEFT_TO_RIGHT = tuple(name for name in METHODS if name not in ("diffusion", "anchored", "planned"))
+# "anchored" takes no where=, "superposed" no bare callables; the draft of "planned" knows nothing of what the answer is held to
+OTHERS = ("diffusion", "anchored", "superposed", "planned")
+LEFT_TO_RIGHT = tuple(name for name in METHODS if name not in OTHERS)
 
 
 def needed(method: str) -> dict[str, Any]:

@@ -30,13 +30,14 @@ reader to this. What differs is the cost:
     BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
     SwitchingReader       (switching.py) reads with one of several models at a time
     AdaptedReader         (adapted.py) reads again where a function has changed the model
+    ByteReader            (byte_model/byte_model.py) reads bytes by a model of tokens
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 
@@ -118,11 +119,21 @@ class Reader(Protocol):
         """Takes back the last `counts[i]` ids of text i, as if they had never been read; none of its beginning."""
 
 
+@runtime_checkable
+class OpensReader(Protocol):
+    """A model that brings a reader of its own, such as gl.ByteModel."""
+
+    def open_reader(self, prompts: Sequence[Sequence[int]], room: int, cache: str | None) -> Reader:
+        """As the function below."""
+
+
 def open_reader(
     model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | KeptTexts | None = None
 ) -> Reader:
     """A new reader of these prompts, with room for `room` ids after each of them."""
     kept, cache = (cache, cache.cache) if isinstance(cache, KeptTexts) else (None, cache)
+    if isinstance(model, OpensReader):
+        return model.open_reader(prompts, room, cache)
     if isinstance(model, RecurrentModel):
         if cache == "static":
             go_without(model, cache, "it is read by its state")

@@ -1,10 +1,9 @@
 """method="smc": particles that together follow the model's own law.
 
-    out = gl.generate(model, prompt, schema=Person, method="smc", particles=16)
-    out.population.weights, out.population.log_evidence, out.population.ess
+    gl.generate(model, prompt, schema=Person, method="smc", particles=16).population    # texts, weights, log_evidence, ess
 
-Purpose: the model's own law. Forwards: one a token, of as many rows as there are particles, equal ones once. Law: the model's
-given the grammar and where=, the closer the more particles. Not where one good answer will do: masking is biased, and as good.
+Purpose: the model's own law. Forwards: one a token, of a row for each particle, equal ones once. Law: the model's given the
+grammar and where=, the closer the more particles. Not where one good answer will do: masking is biased, and as good.
 
 Source: Sequential Monte Carlo Steering of Large Language Models.
 """
@@ -69,8 +68,8 @@ def smc(
         slot, ending = min(draws.endings.items())
         raise Dead(found.texts[slot], ending)
     texts, weights = list(map(tree.written, law)), list(law.values())
-    evidence = log_mean(found.log_weights)
-    population = Population(texts, [text.tokens() for text in law], weights, evidence, found.ess, found.resampled)
+    tokens, evidence = [text.tokens() for text in law], log_mean(found.log_weights)
+    population = Population(texts, tokens, weights, evidence, found.ess, found.resampled)
     if is_drawn:
         chosen = noise.choice(len(law), size=n, p=np.array(weights) / sum(weights)).tolist()
     else:  # by the weight of all tokenizations of a text, of which the heaviest is the first; where there are fewer, the last again

@@ -3,8 +3,7 @@
 Uncertainty is measured after masking; but the log-probabilities that decide are the model's own, before masking: after it the way
 into a dead end, where a single token is left, would look perfectly certain.
 
-The continuations share their forwards, one batch for each step, and the distributions along the chosen one are not computed again.
-A text that ends is a continuation like the others, its end a token.
+The continuations share their forwards, and the distributions along the chosen one are not computed again. An end is a token, too.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ class Continuation:
     log_p: float = 0.0
     length: int = 0
     is_over: bool = False
+    rests: bool = False  # it has come to a boundary
     ending: Ending | None = None  # where it has failed
     known: dict[TextNode, Steps] = field(default_factory=dict)  # each with a single row
 
@@ -50,6 +50,7 @@ class Continuation:
         return self
 
 
+Boundary: TypeAlias = Callable[[int, np.ndarray], bool]  # of a drawn token and of what was allowed, bool [V]
 Advance: TypeAlias = Callable[["SteppedAnswer", Continuation, Steps], Continuation]
 
 
@@ -66,13 +67,15 @@ class SteppedAnswer:
             here = advance(self, here, steps)
         return [self.tree.result(here.text, ending=here.ending)]
 
-    def continued(self, continuations: Sequence[Continuation], depth: int) -> Continuation:
-        """The best of them after each was continued by `depth` tokens."""
+    def continued(self, starts: Sequence[Continuation], depth: int, ends: Boundary | None = None) -> Continuation:
+        """The best of them after each was continued by `depth` tokens, or up to a boundary."""
         for _ in range(depth):
-            going = [one for one in continuations if not one.is_over]
+            going = [one for one in starts if not one.is_over and not one.rests]
             unread = list(dict.fromkeys(one.text for one in going if one.text not in one.known))
             read = dict(zip(unread, self.tree.steps(unread).check().split(), strict=True)) if unread else {}
             for one in going:
                 one.known.update({one.text: read[one.text]} if one.text in read else {})
-                one.take(self.tree, one.known[one.text])
-        return max(continuations, key=Continuation.merit)
+                steps = one.known[one.text]
+                one.take(self.tree, steps)
+                one.rests = ends is not None and not one.is_over and ends(one.text.token, steps.allowed[0] > -np.inf)
+        return max(starts, key=Continuation.merit)

@@ -15,7 +15,8 @@ from grammarlm.decoding.method_list import OTHERS, PURPOSES
 from grammarlm.decoding.systems import METHODS
 from tests.commands.command_line import call
 from tests.decoding.left_to_right import needed
-from tests.decoding.methods.two_models import generate
+from tests.decoding.methods.two_models import FIRST, WIDTH, generate
+from tests.decoding.random_models import random_model
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "methods.md"
 TABLE = {
@@ -92,9 +93,10 @@ def options_of(name):
 
 def refusal(name, **options):
     """What is said; None where there is an answer."""
-    given = {"beam": {}}.get(name, {"temperature": 1.0, "seed": 2})
+    given = {} if name in ("beam", "superposed") else {"temperature": 1.0, "seed": 2}
+    model = random_model("Llama", WIDTH) if name == "superposed" else FIRST
     try:
-        out = generate(name, [0], max_tokens=5, **given, **options_of(name), **options)
+        out = generate(name, [0], model, max_tokens=5, **given, **options_of(name), **options)
     except ValueError as error:
         return str(error)
     assert out.error is None

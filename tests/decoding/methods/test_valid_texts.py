@@ -55,6 +55,7 @@ HELD = {
 
 METHODS = [
     "contrast", "grounded", "anchored", "vote", "first_finish", "beam", "switch", "adapted", "pool", "planned", "best_first",
+    "superposed",
 ]  # fmt: skip
 
 
@@ -94,6 +95,11 @@ def options_of(method, second):
         "adapted": {"step": Shaking(second), "most": 2},
         "pool": {"candidates": 3, "budget": 90},
         "planned": {"draft": {"max_tokens": 5}},
+        "superposed": {
+            "drafts": 4,
+            "temperature": 0.0,
+            "ngrams": lambda ids, tokens: [-1.0 - token % 7 for token in tokens],
+        },
         "beam": {"groups": 2, "beams": 4, "diversity": 1.0, "temperature": 0.0, "repetition_penalty": 1.1},
         "best_first": {"expansions": 60, "at_once": 3, "value": lambda text: -text.count("a")},
     }[method]
@@ -108,7 +114,9 @@ def test_answers_are_texts_of_their_grammar(second, tokenizer, method, held, cou
     options = {"tokenizer": tokenizer, "max_tokens": 40, "method": method, "n": 2, "temperature": 1.0, **constraint}
     options |= options_of(method, second)
     outcomes = {"complete": 0, "cut": 0}
-    for seed in range(1 if method in ("beam", "best_first") else count // (2 * len(PROMPTS))):  # which draws nothing
+    for seed in range(
+        1 if method in ("beam", "best_first", "superposed") else count // (2 * len(PROMPTS))
+    ):  # draw nothing
         found = gl.generate(model, PROMPTS, seed=seed, **options)
         for out in found:
             assert out.error is None

@@ -3,12 +3,15 @@
 import random
 
 import pytest
+from transformers import PreTrainedTokenizerFast
 
+import grammarlm as gl
 from grammarlm.decoding.readers.adapted import AdaptedReader
 from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.draft_tree import DraftTree
 from grammarlm.decoding.readers.reader import open_reader
 from grammarlm.decoding.readers.switching import SwitchingReader
+from tests.decoding.byte_model.toys import tabled, toy
 from tests.decoding.random_models import encoder_decoder, random_model
 from tests.rounding import assert_logits, embedded_model
 
@@ -48,6 +51,7 @@ SOURCES = [
     "blend",
     "switch",
     "adapted",
+    "bytes",
 ]
 
 
@@ -86,6 +90,13 @@ class Source:
             self.width = self.model.config.vocab_size
         elif kind in ("callable", "blend"):
             self.model = bare
+        elif kind == "bytes":
+            tokenizer = toy(
+                range(256), [(bytes([at]), bytes([at + 1])) for at in range(5, 30)] + [(b"\x05\x06", b"\x07\x08")]
+            )
+            model = tabled(tokenizer.get_vocab_size(), 3)
+            self.model = gl.ByteModel(model, PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>"))
+            self.width = 257
         elif kind in ("switch", "adapted"):
             self.model = random_model("Llama", WIDTH)
         else:
@@ -118,6 +129,8 @@ class Source:
             ids = torch.tensor([[self.model.config.decoder_start_token_id, *answer]])
             return self.model(input_ids=torch.tensor([prompt]), decoder_input_ids=ids, use_cache=False).logits[0]
         ids = torch.tensor([[*prompt, *answer]])
+        if self.kind == "bytes":
+            return self.model(ids)[0, len(prompt) - 1 :]
         if self.kind in ("callable", "blend"):
             logits = bare(ids)[0, len(prompt) - 1 :]
             if self.other is None:

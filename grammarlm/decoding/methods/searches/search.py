@@ -55,6 +55,8 @@ class Search(Protocol):
 class Searched:
     """A search as a method of generate(); made by `search`."""
 
+    tree: type[Tree] = Tree
+
     def __init__(self, find: Search, *, is_independent: bool = False):
         update_wrapper(self, find)
         self.find, self.is_independent = find, is_independent
@@ -66,9 +68,9 @@ class Searched:
         for one in request.batches(1):  # one prompt at a time: the texts of a search share their forwards
             if self.is_independent:
                 for number in range(request.n):
-                    results += self._answers(Tree(one, sampling.of_sample(number)), 1, options)
+                    results += self._answers(self.tree(one, sampling.of_sample(number)), 1, options)
             else:
-                results += self._answers(Tree(one, sampling), request.n, options)
+                results += self._answers(self.tree(one, sampling), request.n, options)
         return results
 
     def _answers(self, tree: Tree, n: int, options: dict[str, Any]) -> list[Result]:
