@@ -22,14 +22,16 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
+import torch
 
 from grammarlm.decoding.failures import Ending, RowFailure, no_distribution
+from grammarlm.decoding.logits.apply_mask import apply_mask_
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.row import DrawnToken, Row
 from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import Result
 
-from .steps import Dead, Steps, bits_of, log_softmax
+from .steps import Dead, Steps, log_softmax
 from .text_logits import KeptRows, TextLogits
 from .text_masks import TextMasks
 from .text_node import TextNode
@@ -73,9 +75,8 @@ class Branches:
             model = log_softmax(logits)
             drawn = self._tempered(texts, logits) if self._is_tempered() else model
             allowed = drawn.copy()
-            for row, mask, needed in zip(allowed, masks, is_masked, strict=True):
-                if needed:
-                    row[~bits_of(mask, len(row))] = -np.inf
+            mask_rows = np.where(is_masked, np.arange(len(texts)), -1)
+            apply_mask_(torch.from_numpy(allowed), masks, rows=mask_rows)
             allowed[[text in failures for text in texts]] = -np.inf
         self._predicate.next_step(texts)
         return Steps(texts, model, drawn, allowed, failures)

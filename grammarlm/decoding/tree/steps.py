@@ -37,6 +37,8 @@ class Steps:
     allowed: np.ndarray
     failures: dict[TextNode, RowFailure] = field(default_factory=dict)
     _taken: dict[tuple[int, int], TextNode] = field(default_factory=dict, repr=False)  # by row and token
+    _left: dict[int, float] = field(default_factory=dict, repr=False)  # sums of rows, which many of its tokens ask for
+    _removed: dict[int, float] = field(default_factory=dict, repr=False)
 
     def check(self) -> Steps:
         """Raises Dead if one of the texts cannot go on."""
@@ -51,7 +53,13 @@ class Steps:
 
     def log_left(self) -> list[float]:
         """The log of the mass that the grammar left, at most 0."""
-        return [min(log_sum(row), 0.0) for row in self.allowed]
+        return [min(self.log_allowed(row), 0.0) for row in range(len(self.texts))]
+
+    def log_allowed(self, row: int) -> float:
+        """The same of one row, as it was added up."""
+        if row not in self._left:
+            self._left[row] = log_sum(self.allowed[row])
+        return self._left[row]
 
     def log_end(self, row: int, stops: Iterable[int]) -> float:
         """Log-probability that the text ends here: the sum over all stop ids."""
@@ -80,7 +88,10 @@ class Steps:
 
     def mass_removed(self, row: int) -> float:
         """The probability, at temperature 1, of the forbidden tokens."""
-        return max(0.0, -math.expm1(log_sum(np.where(self.allowed[row] > -np.inf, self.model[row], -np.inf))))
+        if row not in self._removed:
+            left = np.where(self.allowed[row] > -np.inf, self.model[row], -np.inf)
+            self._removed[row] = max(0.0, -math.expm1(log_sum(left)))
+        return self._removed[row]
 
 
 # ------------------------------------------------------------------ rows of numbers
@@ -96,9 +107,3 @@ def log_sum(row: np.ndarray) -> float:
     """Log-sum-exp of one row; -inf where all are -inf."""
     top = float(row.max(initial=-np.inf))
     return top + math.log(float(np.exp(row - row.dtype.type(top)).sum(dtype=np.float64))) if top > -math.inf else top
-
-
-def bits_of(mask: np.ndarray, width: int) -> np.ndarray:
-    """bool [width]: the tokens that a mask row allows; False beyond its end."""
-    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:width].astype(bool)
-    return np.concatenate([bits, np.zeros(width - len(bits), bool)]) if len(bits) < width else bits

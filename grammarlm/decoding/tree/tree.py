@@ -164,7 +164,7 @@ def grown(branches: Branches, steps: Steps, scores: np.ndarray, beams: int) -> l
         answers = branches.held([(steps.texts[row], token) for row, token in best])
         for (row, token), is_fine in zip(best, answers, strict=True):
             if is_fine:
-                text = steps.take(row, token, log_sum(steps.allowed[row]))
+                text = steps.take(row, token, steps.log_allowed(row))
                 found.append(Candidate(-float(scores[row, token]), text, branches.is_full(text)))
             scores[row, token] = -np.inf
     return found
@@ -173,8 +173,11 @@ def grown(branches: Branches, steps: Steps, scores: np.ndarray, beams: int) -> l
 def leaders(texts: list[TextNode], scores: np.ndarray, count: int) -> list[tuple[int, int]]:
     """(row, token) of the best scores above -inf, best first; ties in the order of texts and tokens."""
     flat = scores.reshape(-1)
-    least = np.partition(flat, -count)[-count] if count < len(flat) else -np.inf
-    rows, tokens = np.nonzero((scores >= least) & (scores > -np.inf))
+    finite = np.flatnonzero(flat > -np.inf)  # few, as a rule: partition is slow among equals
+    if count < len(finite):
+        left = flat[finite]
+        finite = finite[left >= np.partition(left, -count)[-count]]
+    rows, tokens = np.divmod(finite, scores.shape[1])
     ranks = sorted(range(len(texts)), key=texts.__getitem__)
     rank = {row: at for at, row in enumerate(ranks)}
     order = sorted(zip(rows.tolist(), tokens.tolist(), strict=True), key=lambda at: (-scores[at], rank[at[0]], at[1]))

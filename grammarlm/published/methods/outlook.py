@@ -35,11 +35,10 @@ class BestSubset:
         self._rewards: dict[Path, np.ndarray] = {}  # of each path the law of its reward, as it was predicted last
 
     def __call__(self, paths: Paths) -> Moves:
-        if any(
-            path.logits is None for path in paths.running
-        ):  # nothing has been written beyond the end of a healed prompt
+        logits = [path.logits for path in paths.running if path.logits is not None]
+        if len(logits) < len(paths.running):  # the end of the prompt is being healed
             return Moves()
-        grids = [self._grid(path) for path in paths.running]
+        grids = list(map(self._grid, logits))
         self._rewards.update(zip(paths.running, (grid.sum(axis=1) for grid in grids), strict=True))
         complete = [path for path in paths if path.result is not None and is_complete(path.result)]
         done = [self._rewards[path] for path in complete if path in self._rewards]
@@ -51,10 +50,9 @@ class BestSubset:
         law = next((law for path, law in self._rewards.items() if path.result is result), np.ones(1))
         return float(law @ np.linspace(0.0, 1.0, len(law)))
 
-    def _grid(self, path: Path) -> np.ndarray:
-        assert path.logits is not None  # of running paths only
+    def _grid(self, logits: np.ndarray) -> np.ndarray:
         try:
-            grid = np.array(self._predictor(path.logits), np.float64)
+            grid = np.array(self._predictor(logits), np.float64)
         except Exception as error:
             raise RowFailure(f"predictor= raised {message_of(error)}") from error
         rewards = next((law.shape for law in self._rewards.values()), grid.shape[:1])

@@ -68,7 +68,7 @@ class PoolSettings:
     choose: Choose | None = None
 
 
-def run(request: Request, controller: Controller, settings: PoolSettings) -> list[Result]:
+def run(request: Request, controller: Callable[[Paths], Moves | None], settings: PoolSettings) -> list[Result]:
     """n answers to each prompt. Temperature 0 is taken as 1."""
     candidates, budget = settings.candidates, settings.budget
     check_integer("candidates", candidates, 1, MOST_PATHS)
