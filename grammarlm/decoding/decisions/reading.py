@@ -48,7 +48,7 @@ def log_probabilities(request: Request, number: int, continuations: Sequence[Seq
     Any of the stop ids ends it. ValueError where logits are no distribution, or the model has too few positions.
     """
     prompt, room = request.prompts[number], max(map(len, continuations), default=0)
-    check_positions(request.model, [prompt], max(room, 1))
+    check_positions(request.model, [prompt], max(room, 1), "leave out answers of more than {most} tokens")
     spec = request.specs[number]
     reader = open_reader(request.model, [prompt], max(room, 1), spec.settings.cache)
     first = reader.read(reader.beginnings, [1])

@@ -11,6 +11,7 @@ import pytest
 
 import grammarlm as gl
 from tests.decoding.planted import noise
+from tests.decoding.random_models import random_model
 from tests.decoding.readers.sources import SOURCES, WIDTH, Source
 
 torch = pytest.importorskip("torch")
@@ -225,6 +226,9 @@ def test_what_is_refused(model, tokenizer) -> None:
     refuses("takes choices= or schema=, and both are given", choices=["a"], schema=bool)
     refuses("did you mean choices=", TypeError, choice=["a"])
     refuses("no answer has a value; the first one: ", schema=never())
+    narrow = random_model("GPT2", len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=16)
+    with pytest.raises(ValueError, match=r"16 positions, too few for 20 more; .* leave out answers of more than"):
+        gl.decide(narrow, [5], choices=["\x01" * 20], tokenizer=tokenizer)
     broken = lambda ids: torch.full((*ids.shape, 5), math.nan)  # noqa: E731
     with pytest.raises(ValueError, match="no distribution"):
         gl.decide(broken, [0], choices=["a"], vocab=TOY)
