@@ -97,8 +97,8 @@ class Part:
 class Field:
     """A field of an answer.
 
-    `path`           where it stands: keys and indices of JSON, ("orders", 0, "name"); the name of a part, and its number where there
-                     may be several
+    `path`           where it stands: keys and indices of JSON, ("orders", 0, "name"); the name of a part, and its number where
+                     there may be several
     `span`           its place in the text, in bytes: (start, end)
     `token_span`     the positions in the answer's `tokens` of those that begin in it: (first, after the last). It may have none,
                      where the token before it spells it as well

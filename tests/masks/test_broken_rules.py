@@ -84,6 +84,32 @@ def test_what_no_rule_refuses(text: str) -> None:
     assert said(SCHEMA, text, property_order="any", whitespace="any", integers="any") in ("", "type object")
 
 
+def test_python_types() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Order(pydantic.BaseModel):
+        quantity: int = pydantic.Field(ge=1)
+        name: str
+
+    assert said(Order, '{"quantity": 0}', **ANY) == "/quantity: minimum 1"
+    assert said(Order, '{"quantity": 1, "x": 2}', **ANY) == "additionalProperties false"
+    assert said(Order, '{"quantity": 1}', **ANY) == "required: name"
+
+
+def test_a_search_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then what has always been said is said without a rule."""
+    matcher = gl.compile(gl.JsonSchema({"minimum": 10}), byte_vocabulary()).matcher()
+    assert matcher.advance_bytes(b"1")
+
+    def late(self: Any, work: int = 1) -> None:
+        raise gl.LimitExceeded("late")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("grammarlm.masks.messages.rules.Clock.check", late)
+        assert "refused by" not in matcher.explain(256)
+    assert matcher.explain(256).endswith("refused by minimum 10")
+
+
 def test_tokens_of_a_vocabulary_and_other_grammars() -> None:
     vocab = gl.Vocabulary([*[bytes([b]) for b in range(256)], b'": 0', b"</s>"], stop_ids=[257])
     matcher = gl.compile(gl.JsonSchema(SCHEMA, **ANY), vocab).matcher()

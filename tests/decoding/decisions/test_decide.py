@@ -44,6 +44,13 @@ def law(model: Any) -> dict[tuple[int, ...], float]:
     return found
 
 
+def test_what_the_model_has_no_logits_for_it_never_writes() -> None:
+    wider = gl.Vocabulary([*TOKENS, b"c"], stop_ids=[4])
+    out = gl.decide(ending(3), [0], choices=["a", "ac", "c"], vocab=wider)
+    assert dict(out.probabilities)["ac"] == dict(out.probabilities)["c"] == 0
+    assert out.probabilities[0] == gl.decide(ending(3), [0], choices=["a"], vocab=TOY).probabilities[0]
+
+
 def longest_matches(text: str) -> tuple[int, ...]:
     ids: list[int] = []
     while text:
