@@ -43,7 +43,9 @@ def warn_of_width(tokens: int, width: int, stacklevel: int = 2) -> None:
     )
 
 
-def check_positions(model: Any, prompts: Sequence[Sequence[int]], room: int) -> None:
+def check_positions(
+    model: Any, prompts: Sequence[Sequence[int]], room: int, or_else: str = "pass max_tokens={most}"
+) -> None:
     """ValueError where a prompt and `room` ids after it have more positions than the model's table. A model that computes them goes
     on; where a prompt alone is longer than what it was made for, a warning."""
     positions = getattr(text_config(model), "max_position_embeddings", None)
@@ -65,7 +67,7 @@ def check_positions(model: Any, prompts: Sequence[Sequence[int]], room: int) -> 
         most = positions if apart else positions - longest + 1
         raise ValueError(
             f"the prompt has {longest:,} ids, and the model has {positions:,} positions, too few for {room:,} more; shorten the "
-            f"prompt, or pass max_tokens={most}"
+            f"prompt, or {or_else.format(most=most)}"
         )
 
 

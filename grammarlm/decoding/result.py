@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
 from grammarlm.errors import brief
@@ -109,26 +107,40 @@ class Part:
 class Field:
     """A field of an answer.
 
+    `path`           where it stands: keys and indices of JSON, ("orders", 0, "name"); the name of a part, and its number where
+                     there may be several
     `span`           its place in the text, in bytes: (start, end)
-    `tokens`         the positions in the answer's `tokens` of those that begin in it; it may have none, where the token before it
-                     spells it as well
+    `token_span`     the positions in the answer's `tokens` of those that begin in it: (first, after the last). It may have none,
+                     where the token before it spells it as well
     `logprob`        the sum of their `logprobs`
     `model_logprob`  the sum of their `model_logprobs`
     """
 
+    path: Path
     span: tuple[int, int]
-    tokens: range
+    token_span: tuple[int, int]
     logprob: float
     model_logprob: float
 
+    @property
+    def tokens(self) -> range:
+        return range(*self.token_span)
 
-class Fields(dict[Path, Field]):
-    """The fields of an answer by their paths; a path of one step may be given as the step."""
 
-    def __missing__(self, path: object) -> Field:
-        if isinstance(path, (str, int)) and (path,) in self:
-            return self[path,]
-        raise KeyError(f"the answer has no field {brief(path, 80)}; there are {brief(list(self), 200)}")
+class Fields(list[Field]):
+    """The fields of an answer, in the order of the text: `fields["orders", 0, "name"]`, `"age" in fields`."""
+
+    def __getitem__(self, path: Any) -> Any:
+        steps = path if isinstance(path, tuple) else (path,)
+        found = next((field for field in self if field.path == steps), None)
+        if found is None:
+            raise KeyError(
+                f"the answer has no field {brief(path, 80)}; there are {brief([field.path for field in self], 200)}"
+            )
+        return found
+
+    def __contains__(self, path: object) -> bool:
+        return (path if isinstance(path, tuple) else (path,)) in (field.path for field in self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,11 +202,7 @@ class Result(Generic[Value]):
     tries: int = 1
     draft: str | None = None
     probabilities: list[tuple[Any, float]] | None = None
-    read_fields: Callable[[], Fields] = field(default=Fields, compare=False)
-
-    @cached_property
-    def fields(self) -> Fields:
-        return self.read_fields()
+    fields: Fields = field(default_factory=Fields)
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -48,7 +48,7 @@ class Compiled:
         """Current memory of states and rows; bounded by limits.max_bytes. The tables of canvases come beside."""
         return self._automaton.epoch.nbytes
 
-    def broken_rule(self, read: bytes, byte: int | None) -> str:
+    def _broken_rule(self, read: bytes, byte: int | None) -> str:
         """The rules of a schema that refuse a byte (None: the end) after a text; empty where none is known."""
         return ""
 

@@ -117,7 +117,7 @@ class Constraint(Compiled):
         names = names_of(lowered(self.grammar, self.vocab, Clock(self.report.limits).check))
         return None if names is None else Ways(names, self.vocab, self.report.limits)
 
-    def broken_rule(self, read: bytes, byte: int | None) -> str:
+    def _broken_rule(self, read: bytes, byte: int | None) -> str:
         return "" if self._rules is None else self._rules.broken(read, byte)
 
     @cached_property
@@ -128,7 +128,7 @@ class Constraint(Compiled):
         limits = self.report.limits
         if not isinstance(self.grammar, JsonSchema):
             return None
-        return Rules(self.grammar, lambda grammar: compile(grammar, byte_vocabulary(), limits=limits))
+        return Rules(self.grammar, lambda grammar: compile(grammar, byte_vocabulary(), limits=limits), limits)
 
     def texts(self) -> list[bytes]:
         """Every text of the grammar, sorted; UnsupportedFeature where they are more than 4,096, endless, or very long."""

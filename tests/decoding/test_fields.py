@@ -2,6 +2,7 @@
 hand; every token belongs to one field or to the text between."""
 
 import copy
+import dataclasses
 import itertools
 import json
 import pickle
@@ -133,7 +134,7 @@ def test_every_split_of_tokens_over_quotes_and_brackets(text: str) -> None:
             field = fields[path]
             assert (field.span, list(field.tokens)) == ((start, end), own)
             assert field.logprob == field.model_logprob == sum(logprobs[at] for at in own)
-        assert list(fields) == [path for path, _ in places]
+        assert [field.path for field in fields] == [path for path, _ in places]
 
 
 def split(data: bytes, rng: random.Random) -> list[bytes]:
@@ -157,14 +158,14 @@ def answer(ids: list[int], seed: int = 0, **options: Any) -> gl.Result:
 
 def check_sums(out: gl.Result) -> None:
     """Every token is in one field at most, and the figures of a field are those of its tokens."""
-    held = [at for field in out.fields.values() for at in field.tokens]
+    held = [at for field in out.fields for at in field.tokens]
     assert len(held) == len(set(held))
     assert set(held) <= set(range(len(out.tokens)))
     for name in ("logprob", "model_logprob"):
         each = getattr(out, f"{name}s")
         between = sum(each[at] for at in range(len(each)) if at not in set(held))
-        assert sum(getattr(field, name) for field in out.fields.values()) + between == pytest.approx(sum(each))
-        for field in out.fields.values():
+        assert sum(getattr(field, name) for field in out.fields) + between == pytest.approx(sum(each))
+        for field in out.fields:
             assert getattr(field, name) == pytest.approx(sum(each[at] for at in field.tokens))
 
 
@@ -196,7 +197,7 @@ def test_answers_under_random_schemas(seed: int, count: int) -> None:
                 path: (span, [at for at, begin in enumerate(begins) if span[0] <= begin < span[1]])
                 for path, span in in_bytes(text, read(text)[1])
             }
-            assert {path: (field.span, list(field.tokens)) for path, field in out.fields.items()} == expected
+            assert {field.path: (field.span, list(field.tokens)) for field in out.fields} == expected
     assert whole > count // 4
 
 
@@ -251,7 +252,7 @@ def test_parts(name: str) -> None:
     assert out.tokens == ids
     check_sums(out)
     data = b"".join(b"" if id == MARK else PIECES[id] for id in ids)
-    found = {path: (data[slice(*field.span)], field.tokens.start) for path, field in out.fields.items()}
+    found = {field.path: (data[slice(*field.span)], field.tokens.start) for field in out.fields}
     assert found == expected
     for part in out.parts:
         if (part.name,) in out.fields:
@@ -260,15 +261,18 @@ def test_parts(name: str) -> None:
 
 def test_what_a_path_may_be() -> None:
     out = answer(spelled(b'{"a":[1,{"b":null}]}', random.Random(1)), schema={"type": "object"}, close=False)
-    assert list(out.fields) == [("a", 0), ("a", 1, "b")]
+    assert [field.path for field in out.fields] == [("a", 0), ("a", 1, "b")]
     one = answer(spelled(b'{"a":12}', random.Random(2)), schema={"type": "object"}, close=False)
     assert one.fields["a"] is one.fields[("a",)]
+    assert "a" in one.fields
+    assert "b" not in one.fields
+    assert json.loads(json.dumps(dataclasses.asdict(one)))["fields"][0]["path"] == ["a"]
     assert one.text.encode()[slice(*one.fields["a"].span)] == b"12"
     with pytest.raises(KeyError, match=r"no field 'b'; there are \[\('a',\)\]"):
         _ = one.fields["b"]
     for other in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
         assert other.fields == one.fields
-    assert answer([65, 66], max_tokens=2).fields == {}
+    assert answer([65, 66], max_tokens=2).fields == []
     assert answer(spelled(b"true", random.Random(0)), schema={"type": "boolean"}).fields[()].span == (0, 4)
 
 

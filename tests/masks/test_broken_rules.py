@@ -37,13 +37,13 @@ CASES: dict[str, tuple[Any, dict[str, Any], str]] = {
     '{"quantity": "a"}': (SCHEMA, ANY, "/quantity: type integer"),
     '{"name": "abc"}': (SCHEMA, ANY, "/name: pattern ^[A-Z]"),
     '{"name": "Abcdef"}': (SCHEMA, ANY, "/name: maxLength 5"),
-    '{"color": "blue"}': (SCHEMA, ANY, '/color: enum ["red", "green"]'),
+    '{"color": "blue"}': (SCHEMA, ANY, '/color: enum ["red","green"]'),
     '{"name": "A"}': (SCHEMA, ANY, "required: d"),
     "{}": (SCHEMA, ANY, "required: name, d"),
     '{"x": 1}': (SCHEMA, ANY, "additionalProperties false"),
     '{"inner": {"n": 2}}': (SCHEMA, ANY, "/inner/n: minimum 3"),
     '{"inner": {}}': (SCHEMA, ANY, "/inner: required: n"),
-    '{"inner": 1}': (SCHEMA, ANY, '/inner: anyOf [{"$ref": "#/$defs/inner"}, {"type": "null"}]'),
+    '{"inner": 1}': (SCHEMA, ANY, '/inner: anyOf [{"$ref":"#/$defs/inner"},{"type":"null"}]'),
     '{"list": ["a"]}': (SCHEMA, ANY, "/list: minItems 2"),
     '{"list": ["a", "b", "c", "d"]}': (SCHEMA, ANY, "/list: maxItems 3"),
     '{"list": ["a", 1]}': (SCHEMA, ANY, "/list/1: type string"),
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "1": ({"minimum": 10}, {}, "minimum 10"),
     '"abcd"': ({"anyOf": [{"type": "string", "maxLength": 3}, {"type": "integer"}]}, {}, "maxLength 3"),
     '"2024-13-01"': ({"format": "date"}, {}, "format date"),
-    '["a"]': ({"not": {"type": "array"}}, {}, 'not {"type": "array"}'),
+    '["a"]': ({"not": {"type": "array"}}, {}, 'not {"type":"array"}'),
     "[1, 1]": ({"uniqueItems": True, "items": {"enum": [1, 2]}}, {}, "uniqueItems true"),
     '{"a": 1}': ({"if": {"required": ["a"]}, "then": {"required": ["b"]}}, {}, "required: b"),
     '{"a/b": {"~": 2}}': ({"properties": {"a/b": {"properties": {"~": {"const": 1}}}}}, {}, "/a~1b/~0: const 1"),
@@ -82,6 +82,32 @@ def test_the_rule_that_refuses(text: str) -> None:
 @pytest.mark.parametrize("text", ['{"name" 1', '{"name": "A"', "[", '{"quantity": 1x', "nul", ""])
 def test_what_no_rule_refuses(text: str) -> None:
     assert said(SCHEMA, text, property_order="any", whitespace="any", integers="any") in ("", "type object")
+
+
+def test_python_types() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Order(pydantic.BaseModel):
+        quantity: int = pydantic.Field(ge=1)
+        name: str
+
+    assert said(Order, '{"quantity": 0}', **ANY) == "/quantity: minimum 1"
+    assert said(Order, '{"quantity": 1, "x": 2}', **ANY) == "additionalProperties false"
+    assert said(Order, '{"quantity": 1}', **ANY) == "required: name"
+
+
+def test_a_search_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then what has always been said is said without a rule."""
+    matcher = gl.compile(gl.JsonSchema({"minimum": 10}), byte_vocabulary()).matcher()
+    assert matcher.advance_bytes(b"1")
+
+    def late(self: Any, work: int = 1) -> None:
+        raise gl.LimitExceeded("late")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("grammarlm.masks.messages.rules.Clock.check", late)
+        assert "refused by" not in matcher.explain(256)
+    assert matcher.explain(256).endswith("refused by minimum 10")
 
 
 def test_tokens_of_a_vocabulary_and_other_grammars() -> None:

@@ -34,7 +34,7 @@ def fields_of(
 ) -> Fields:
     """The fields of these regions; `pieces`: the bytes of each token."""
     data, begins = b"".join(pieces), [0, *accumulate(map(len, pieces))][: len(pieces)]
-    fields = Fields()
+    fields: dict[Path, Field] = {}
     for region in regions:
         for known, (start, end) in spans(data, region):
             first = bisect_left(begins, start, region.tokens.start, region.tokens.stop)
@@ -43,8 +43,9 @@ def fields_of(
             while path in fields:
                 path = (None, *path)
             own = slice(first, last)
-            fields[path] = Field((start, end), range(first, last), fsum(logprobs[own]), fsum(model_logprobs[own]))
-    return fields
+            figures = fsum(logprobs[own]), fsum(model_logprobs[own])
+            fields[path] = Field(path, (start, end), (first, last), *figures)
+    return Fields(fields.values())
 
 
 def spans(data: bytes, region: Region) -> Iterator[tuple[Path, Span]]:

@@ -85,7 +85,7 @@ def spelled(vocab: Vocabulary, text: str) -> list[int]:
     except TokenizerError:
         own = []
     special = {*vocab.special_ids, *vocab.stop_ids}
-    if special.isdisjoint(own) and b"".join(map(vocab.token_bytes, own)) == data:
+    if special.isdisjoint(own) and max(own, default=0) < vocab.size and b"".join(map(vocab.token_bytes, own)) == data:
         return own
     tokens = greedy.cut(vocab, data) if data else []
     if tokens is None:

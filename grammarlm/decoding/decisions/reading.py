@@ -48,7 +48,7 @@ def log_probabilities(request: Request, number: int, continuations: Sequence[Seq
     Any of the stop ids ends it. ValueError where logits are no distribution, or the model has too few positions.
     """
     prompt, room = request.prompts[number], max(map(len, continuations), default=0)
-    check_positions(request.model, [prompt], max(room, 1))
+    check_positions(request.model, [prompt], max(room, 1), "leave out answers of more than {most} tokens")
     spec = request.specs[number]
     reader = open_reader(request.model, [prompt], max(room, 1), spec.settings.cache)
     first = reader.read(reader.beginnings, [1])
@@ -68,12 +68,13 @@ def log_probabilities(request: Request, number: int, continuations: Sequence[Seq
 
 
 def branches(reader: Reader, continuations: Sequence[Sequence[int]], longest: int, width: int) -> Iterator[Branch]:
-    """Trees of continuations, neighbours together; each of a size that one forward can bear."""
+    """Trees of the continuations that the model has logits for, neighbours together; each of a size that one forward can bear."""
     most_nodes, most_rows = min(MOST_NODES, MOST_LOGITS // width), len(continuations)
     if not reader.reads_trees:
         most_rows = MOST_LOGITS // (width * longest)
     branch = Branch()
-    for number in sorted(range(len(continuations)), key=lambda each: tuple(continuations[each])):
+    possible = [number for number, tokens in enumerate(continuations) if max(tokens, default=0) < width]
+    for number in sorted(possible, key=lambda each: tuple(continuations[each])):
         tokens = continuations[number]
         if branch.ends and (len(branch.tree) + len(tokens) > most_nodes or len(branch.ends) >= most_rows):
             yield branch

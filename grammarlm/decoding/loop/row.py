@@ -18,7 +18,6 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -334,5 +333,5 @@ class Row:
             named=found.named,
             turn=found.turn,
             stopped_by=self.stopped_by,
-            read_fields=partial(fields_of, pieces, found.regions, self.logprobs, self.model_logprobs),
+            fields=fields_of(pieces, found.regions, self.logprobs, self.model_logprobs),
         )

@@ -57,7 +57,7 @@ def _rule(matcher: MatcherLike, more: bytes, byte: int | None) -> str:
     """A line with the rules of a schema that refuse a byte (None: the end) after these; empty where none is known."""
     vocab = matcher._constraint.vocab
     read = b"".join(step if isinstance(step, bytes) else vocab.token_bytes(step) for step in steps_of(matcher._head))
-    rule = matcher._constraint.broken_rule(read + more, byte)
+    rule = matcher._constraint._broken_rule(read + more, byte)
     return f"\nrefused by {rule}" if rule else ""
 
 

@@ -10,16 +10,18 @@ right by itself. Once a value has begun it is of a type, so types and alternativ
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from grammarlm.errors import GrammarError
+from grammarlm.errors import GrammarError, LimitExceeded
+from grammarlm.grammars.json_schema.read.content import shown
 from grammarlm.grammars.json_schema.read.keywords import VOCABULARIES
 from grammarlm.grammars.json_schema.read.schema_pointers import at, pointer_of, schema_pointers
 from grammarlm.grammars.json_schema.read.standing import Path, standing
 from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.masks.runtime.limits import Clock, Limits
 
 MOST_TRIED, MOST_KEPT, LONGEST = 48, 64, 60  # keywords; compiled schemas; characters of a keyword's value in a message
 # Those that restrict a value by themselves; others (properties, items, allOf, $ref) lead to such.
@@ -61,9 +63,9 @@ class Rule(NamedTuple):
 class Rules:
     """Those of one schema."""
 
-    def __init__(self, grammar: JsonSchema, compiled: Callable[[JsonSchema], Readable]):
-        """`compiled`: compiles a grammar, over bytes."""
-        self._grammar, self._compiled = grammar, compiled
+    def __init__(self, grammar: JsonSchema, compiled: Callable[[JsonSchema], Readable], limits: Limits):
+        """`compiled`: compiles a grammar, over bytes; a search has as long as one of these."""
+        self._grammar, self._compiled, self._limits = grammar, compiled, limits
         self._kept: dict[object, Readable | None] = {}
         self._last: tuple[bytes, dict[int | None, str]] = (b"", {})  # a text, and what was said of it
 
@@ -75,19 +77,31 @@ class Rules:
         """The rules that refuse a byte (None: the end) after a text; empty where none is found."""
         if not self._grammar.is_small:
             return ""
-        if self._last[0] != text:
-            self._last = text, {}
-        known = self._last[1]
-        if byte not in known:
-            known[byte] = self._broken(text, byte)
-        return known[byte]
+        last = self._last
+        if last[0] != text:
+            last = self._last = text, {}
+        if byte not in last[1]:
+            try:
+                last[1][byte] = self._broken(text, byte)
+            except LimitExceeded:
+                return ""
+        return last[1][byte]
 
     def _broken(self, text: bytes, byte: int | None) -> str:
+        clock, end = Clock(self._limits), b"" if byte is None else bytes([byte])
+
         def is_allowed(without: tuple[Rule, ...] = (), **options: str) -> bool:
-            reader = self._reader(without, options)
-            if reader is None or not reader.advance_bytes(text):
+            clock.check()
+            readable = self._without(without, options)
+            try:
+                reader = None if readable is None else readable.matcher()
+                return (
+                    reader is not None
+                    and reader.advance_bytes(text + end)
+                    and (byte is not None or reader.is_accepting)
+                )
+            except GrammarError:
                 return False
-            return reader.is_accepting if byte is None else reader.advance_bytes(bytes([byte]))
 
         for name, widest in OPTIONS.items():
             asked = getattr(self._grammar, name)
@@ -123,23 +137,21 @@ class Rules:
 
         return tuple(sorted(found.values(), key=place)[:MOST_TRIED])
 
-    def _reader(self, without: tuple[Rule, ...], options: dict[str, str]) -> Reader | None:
-        """A reader of the schema without these keywords, or with other options; None where it cannot be compiled: another keyword
-        needs what is left out, or a limit is reached."""
-        key = (without, tuple(options.items()))
-        if key not in self._kept:
-            document = self._grammar.document()
-            for rule in without:
-                at(document, rule.pointer).pop(rule.keyword, None)
-            kept = {name: getattr(self._grammar, name) for name in JsonSchema.SAVED if name not in ("schema", "extra")}
-            if len(self._kept) == MOST_KEPT:
-                self._kept.clear()
-            try:
-                self._kept[key] = self._compiled(JsonSchema(document, **{**kept, **options}))
-            except GrammarError:
-                self._kept[key] = None
-        found = self._kept[key]
-        return None if found is None else found.matcher()
+    def _without(self, rules: tuple[Rule, ...], options: dict[str, str]) -> Readable | None:
+        """The schema without these keywords, or with other options; None where it cannot be compiled: another keyword needs what is
+        left out, or a limit is reached."""
+        key = (rules, tuple(options.items()))
+        if key in (kept := self._kept):
+            return kept[key]
+        document = self._grammar.document()
+        for rule in rules:
+            at(document, rule.pointer).pop(rule.keyword, None)
+        own = {name: getattr(self._grammar, name) for name in JsonSchema.SAVED if name not in ("schema", "extra")}
+        found: Readable | None = None
+        with suppress(GrammarError):
+            found = self._compiled(JsonSchema(document, **{**own, **options}))
+        self._kept = {**(kept if len(kept) < MOST_KEPT else {}), key: found}
+        return found
 
     def _named(self, rule: Rule, keys: dict[Path, list[str]]) -> str:
         value = at(self._document, rule.pointer)[rule.keyword]
@@ -147,9 +159,4 @@ class Rules:
         if rule.keyword == "required":
             missing = [name for name in value if name not in keys.get(rule.path, [])]
             return f"{pointer}required: {', '.join(missing)}"
-        return f"{pointer}{rule.keyword} {written(value)}"
-
-
-def written(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+        return f"{pointer}{rule.keyword} {value if isinstance(value, str) else shown(value, LONGEST)}"

@@ -11,6 +11,7 @@ import pytest
 
 import grammarlm as gl
 from tests.decoding.planted import noise
+from tests.decoding.random_models import random_model
 from tests.decoding.readers.sources import SOURCES, WIDTH, Source
 
 torch = pytest.importorskip("torch")
@@ -41,6 +42,13 @@ def law(model: Any) -> dict[tuple[int, ...], float]:
             logs = model(torch.tensor([[0, *text]]))[0].double().log_softmax(-1)
             found[text] = math.exp(sum(logs[at, token] for at, token in enumerate((*text, 4))))
     return found
+
+
+def test_what_the_model_has_no_logits_for_it_never_writes() -> None:
+    wider = gl.Vocabulary([*TOKENS, b"c"], stop_ids=[4])
+    out = gl.decide(ending(3), [0], choices=["a", "ac", "c"], vocab=wider)
+    assert dict(out.probabilities)["ac"] == dict(out.probabilities)["c"] == 0
+    assert out.probabilities[0] == gl.decide(ending(3), [0], choices=["a"], vocab=TOY).probabilities[0]
 
 
 def longest_matches(text: str) -> tuple[int, ...]:
@@ -225,6 +233,9 @@ def test_what_is_refused(model, tokenizer) -> None:
     refuses("takes choices= or schema=, and both are given", choices=["a"], schema=bool)
     refuses("did you mean choices=", TypeError, choice=["a"])
     refuses("no answer has a value; the first one: ", schema=never())
+    narrow = random_model("GPT2", len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=16)
+    with pytest.raises(ValueError, match=r"16 positions, too few for 20 more; .* leave out answers of more than"):
+        gl.decide(narrow, [5], choices=["\x01" * 20], tokenizer=tokenizer)
     broken = lambda ids: torch.full((*ids.shape, 5), math.nan)  # noqa: E731
     with pytest.raises(ValueError, match="no distribution"):
         gl.decide(broken, [0], choices=["a"], vocab=TOY)

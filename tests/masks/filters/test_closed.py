@@ -170,3 +170,14 @@ def test_many_texts_are_left_to_pairs_of_tokens(grammar: gl.Regex, monkeypatch: 
     assert constraint.report.canonical is not None
     assert constraint.report.canonical.texts is None
     assert states <= 2 * closed.MOST_TEXTS
+
+
+def test_the_texts_of_a_constraint(vocab: gl.Vocabulary) -> None:
+    assert gl.compile(gl.Regex("b|a{1,2}"), vocab).texts() == [b"a", b"aa", b"b"]
+    for pattern, said in {
+        "a*": "endless",
+        "[a-z]{3}": "more than 4,096",
+        "[ab]{11}c{600}": "more than 262,144 bytes",
+    }.items():
+        with pytest.raises(gl.UnsupportedFeature, match=f"its texts .*{said}"):
+            gl.compile(gl.Regex(pattern), vocab).texts()
