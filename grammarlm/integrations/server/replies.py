@@ -58,7 +58,7 @@ class Reply:
             rest = before.rest_of(result, row) if self.asked.is_chat else None
             if rest is not None:
                 yield self.more(rest, before)
-            empty = {"delta": {}} if self.asked.is_chat else {"text": ""}
+            empty: dict[str, Any] = {"delta": {}} if self.asked.is_chat else {"text": ""}
             yield self._chunk(row, empty) | {
                 "choices": [self._choice(row, empty) | finish_of(result, self.asked.is_chat)]
             }
