@@ -37,7 +37,8 @@ async def agenerate(model: Model, prompt: Prompts, *, max_waiting: int = MOST_WA
     Takes generate()'s arguments and gives its answers: token for token those of a call by itself. Calls that wait at the same time
     share forwards, each with its own grammar, sampling and length. A call that is cancelled leaves before the next forward.
 
-    max_waiting  gl.TooManyCalls where so many calls wait already whose texts have not begun; they begin in the order of their calls
+    max_waiting  gl.TooManyCalls where so many calls wait already whose texts have not begun; they begin in the order in which their
+                 prompts and grammars were ready
     batch_size   how many texts, of all calls, share a forward when those of this call begin
     method       "masked"; others, and draft=, are of generate() alone
 

@@ -70,27 +70,28 @@ class Server:
         return as_json({"status": "ok"})
 
     async def models(self, request: Request) -> Response:
-        try:
-            self._check_key(request)
-        except Refused as error:
-            return refusal(error)
         return as_json({"object": "list", "data": [{"id": self.name, "object": "model", "owned_by": "grammarlm"}]})
+
+    def guarded(self, handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        """Of who has the key alone; whatever is refused, or fails, is an answer in JSON."""
+
+        async def handled(request: Request) -> Response:
+            try:
+                self._check_key(request)
+                return await handle(request)
+            except (ClientDisconnect, Left):
+                return Response(status_code=499)
+            except Exception as error:
+                refused = refusal(error)
+                return as_json(error_of(refused), refused.status)
+
+        return handled
 
     async def answer(self, request: Request, is_chat: bool) -> Response:
         """Of /v1/chat/completions and /v1/completions."""
-        try:
-            self._check_key(request)
-            with ExitStack() as place:
-                self._take(place)
-                return await self._answer(request, is_chat, place)
-        except Refused as error:
-            return refusal(error)
-        except TooManyCalls as error:
-            return refusal(Refused(429, str(error)))
-        except (ClientDisconnect, Left):
-            return Response(status_code=499)
-        except Exception as error:
-            return refusal(failure(error))
+        with ExitStack() as place:
+            self._take(place)
+            return await self._answer(request, is_chat, place)
 
     async def _answer(self, request: Request, is_chat: bool, place: ExitStack) -> Response:
         asked = await self._asked(request, is_chat)
@@ -214,7 +215,7 @@ async def lines(reply: Reply, count: int, first: Any, answers: Any) -> AsyncIter
             for chunk in reply.end(told, sent):
                 yield line(chunk)
         except Exception as error:
-            yield line(error_of(error if isinstance(error, Refused) else failure(error)))
+            yield line(error_of(refusal(error)))
     yield "data: [DONE]\n\n"
 
 
@@ -222,18 +223,18 @@ def line(chunk: dict[str, Any]) -> str:
     return f"data: {json.dumps(chunk)}\n\n"
 
 
-def failure(error: Exception) -> Refused:
-    """What went wrong here is told in the log, and by its kind alone to the client."""
+def refusal(error: Exception) -> Refused:
+    """What the client is told. What went wrong here is told in the log, and by its kind alone to the client."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, TooManyCalls):
+        return Refused(429, str(error))
     traceback.print_exception(error)
     return Refused(500, f"the answer failed: {type(error).__name__}; the server's log says more")
 
 
 def error_of(error: Refused) -> dict[str, Any]:
     return {"error": {"message": str(error), "type": error.kind, "param": None, "code": None}}
-
-
-def refusal(error: Refused) -> Response:
-    return as_json(error_of(error), error.status)
 
 
 def as_json(content: dict[str, Any], status: int = 200) -> Response:
@@ -254,10 +255,11 @@ def application(
     asked_of("grammarlm serve", model, {}, 1)  # refuses models that fill in masks
     warm()
     server = Server(model, tokenizer, name, bounds or Bounds(), api_key)
-    answers: list[tuple[str, Callable[[Request], Awaitable[Response]]]] = [
-        ("/v1/chat/completions", partial(server.answer, is_chat=True)),
-        ("/v1/completions", partial(server.answer, is_chat=False)),
+    routes = [
+        Route("/", server.page),
+        Route("/health", server.health),
+        Route("/v1/models", server.guarded(server.models)),
     ]
-    routes = [Route(path, answer, methods=["POST"]) for path, answer in answers]
-    routes += [Route("/", server.page), Route("/health", server.health), Route("/v1/models", server.models)]
+    for path, is_chat in (("/v1/chat/completions", True), ("/v1/completions", False)):
+        routes.append(Route(path, server.guarded(partial(server.answer, is_chat=is_chat)), methods=["POST"]))
     return Starlette(routes=routes, middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))])

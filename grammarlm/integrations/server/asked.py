@@ -21,22 +21,19 @@ from grammarlm.grammars.tools.tool_format import ToolFormat
 from grammarlm.integrations.serving.options import KEY, read_options
 
 # Names that are generate()'s own, which checks their values.
-TAKEN = (
-    *("temperature", "top_p", "top_k", "min_p", "typical_p", "repetition_penalty", "seed", "n", "stop"),
-    "chat_template_kwargs",
-)
-READ = (
-    *("model", "max_tokens", "max_completion_tokens", "stream", "stream_options", "logprobs", "top_logprobs", KEY),
-    *("response_format", "tools", "tool_choice", "parallel_tool_calls"),
-)
+SAMPLING = ("temperature", "top_p", "top_k", "min_p", "typical_p", "repetition_penalty", "seed")
+TAKEN = (*SAMPLING, "n", "stop", "chat_template_kwargs")
+OF_TOOLS = ("tools", "tool_choice", "parallel_tool_calls")
+LENGTHS = ("max_tokens", "max_completion_tokens")
+READ = ("model", *LENGTHS, "stream", "stream_options", "logprobs", "top_logprobs", KEY, "response_format", *OF_TOOLS)
 LABELS = ("user", "metadata", "safety_identifier", "prompt_cache_key")  # of a request, without a meaning for its answer
 # Names of what is not done, with the values that ask for nothing.
 NOTHING: dict[str, tuple[Any, ...]] = {
     "frequency_penalty": (0,), "presence_penalty": (0,), "logit_bias": ({},), "store": (False,), "best_of": (1,),
     "service_tier": ("auto", "default"), "modalities": (["text"],), "echo": (False,), "suffix": ("",),
 }  # fmt: skip
-TURN = ("tools", "tool_choice", "parallel_tool_calls", "tool_format", "reasoning")  # of a conversation
-OF_CHAT = ("messages", "top_logprobs", "tools", "tool_choice", "parallel_tool_calls", "chat_template_kwargs")
+TURN = (*OF_TOOLS, "tool_format", "reasoning")  # of a conversation
+OF_CHAT = ("messages", "top_logprobs", *OF_TOOLS, "chat_template_kwargs")
 KNOWN = ("messages", "prompt", *TAKEN, *READ, *LABELS, *NOTHING)
 MOST_SHOWN = 20  # alternatives to a token
 
@@ -84,7 +81,7 @@ def read_request(given: Mapping[str, Any], is_chat: bool, tokenizer: Any, bounds
     """ValueError or TypeError, with one sentence, for what is wrong or unknown."""
     for name in given:
         check_name(name, given[name], is_chat)
-    prompt = messages_of(given) if is_chat else texts_of(given)
+    prompt = prompt_of(given, is_chat)
     options = given.get("stream_options", {})
     if not isinstance(options, dict) or not set(options) <= {"include_usage"}:
         raise ValueError(f"stream_options is {brief(options, 80)}; it takes {{'include_usage': true}}")
@@ -119,30 +116,24 @@ def is_list_of(value: Any, kinds: type | tuple[type, ...]) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, kinds) for one in value)
 
 
-def messages_of(given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    messages: Any = given.get("messages")
-    if not is_list_of(messages, dict):
-        raise ValueError(
-            f'messages is {brief(messages)}; it takes a list of messages, [{{"role": "user", "content": "..."}}]'
-        )
-    return messages  # type: ignore[no-any-return]
-
-
-def texts_of(given: Mapping[str, Any]) -> Any:
-    prompt = given.get("prompt")
-    if isinstance(prompt, str) or is_list_of(prompt, str) or is_ids(prompt):
-        return prompt
-    if isinstance(prompt, list) and prompt and all(map(is_ids, prompt)):
-        return prompt
-    raise ValueError(f"prompt is {brief(prompt)}; it takes a text, a list of ids, or a list of some of these")
-
-
 def is_ids(value: Any) -> bool:
     return is_list_of(value, int) and not any(isinstance(one, bool) for one in value)
 
 
+def prompt_of(given: Mapping[str, Any], is_chat: bool) -> Any:
+    """Messages; or a text, ids, or a list of these."""
+    prompt: Any = given.get("messages" if is_chat else "prompt")
+    if is_chat and not is_list_of(prompt, dict):
+        accepted = 'a list of messages, [{"role": "user", "content": "..."}]'
+        raise ValueError(f"messages is {brief(prompt)}; it takes {accepted}")
+    is_text = isinstance(prompt, str) or is_list_of(prompt, str) or is_ids(prompt)
+    if not (is_chat or is_text or (is_list_of(prompt, list) and all(map(is_ids, prompt)))):
+        raise ValueError(f"prompt is {brief(prompt)}; it takes a text, a list of ids, or a list of some of these")
+    return prompt
+
+
 def most_tokens(given: Mapping[str, Any], bounds: Bounds) -> int:
-    names = [name for name in ("max_tokens", "max_completion_tokens") if name in given]
+    names = [name for name in LENGTHS if name in given]
     if len(names) > 1:
         raise ValueError("max_tokens and max_completion_tokens mean the same; give one of them")
     asked: int = given[names[0]] if names else bounds.max_tokens
@@ -170,7 +161,7 @@ def form_of(given: Mapping[str, Any], is_chat: bool, tokenizer: Any) -> dict[str
     if not isinstance(extra, Mapping):
         raise ValueError(f'{KEY} is {brief(extra)}; it takes an object such as {{"schema": {{...}}}}')
     options = {name: value for name, value in extra.items() if value is not None}
-    for name in ("response_format", "tools", "tool_choice", "parallel_tool_calls"):
+    for name in ("response_format", *OF_TOOLS):
         if name in given:
             if name in options:
                 raise ValueError(f"{name} is given twice, once in {KEY!r}")

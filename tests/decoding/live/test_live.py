@@ -85,8 +85,9 @@ def test_calls_that_wait_share_forwards():
     async def main():
         model = Gated()
         tasks = [await alone(model, 1)]
-        tasks += [call(model, first, length=first) for first in (2, 3)]
-        await queued(2, model)
+        for at, first in enumerate((2, 3), 1):
+            tasks.append(call(model, first, length=first))
+            await queued(at, model)
         await model.let()
         assert model.read == [[1], [1], [2, 3]]  # the new prompts first
         await model.let()
@@ -321,7 +322,7 @@ def test_many_calls_leave_nothing(calls, record_property):
     before = len(gc.get_objects())
     asyncio.run(some(calls))
     gc.collect()
-    assert len(gc.get_objects()) - before < 200
+    assert len(gc.get_objects()) - before < 200 + calls // 20  # a call that left one object would leave more
     record_counts(record_property, {"calls": calls}, cases="calls")
 
 
