@@ -55,7 +55,6 @@ def smc(
     is_drawn, tree.sampling = bool(tree.sampling.temperature), tree.sampling.warm()
     draws = WeightedDraws(tree, [tree.sampling.of_sample(slot) for slot in range(particles)], Rejection(**options))
     noise = np.random.Generator(np.random.Philox(key=np.array([tree.sampling.seed, RESAMPLING], np.uint64)))
-
     found = run_particles(
         [tree.root.text] * particles,
         draws,
@@ -67,9 +66,8 @@ def smc(
     if not law:
         slot, ending = min(draws.endings.items())
         raise Dead(found.texts[slot], ending)
-    texts, weights = list(map(tree.written, law)), list(law.values())
-    tokens, evidence = [text.tokens() for text in law], log_mean(found.log_weights)
-    population = Population(texts, tokens, weights, evidence, found.ess, found.resampled)
+    texts, tokens, weights = list(map(tree.written, law)), [text.tokens() for text in law], list(law.values())
+    population = Population(texts, tokens, weights, log_mean(found.log_weights), found.ess, found.resampled)
     if is_drawn:
         chosen = noise.choice(len(law), size=n, p=np.array(weights) / sum(weights)).tolist()
     else:  # by the weight of all tokenizations of a text, of which the heaviest is the first; where there are fewer, the last again
