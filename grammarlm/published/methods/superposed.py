@@ -32,7 +32,7 @@ from .ngrams import Ngrams, said
 from .superposed_rows import SuperposedSearch, SuperposedTree
 
 
-@SuperposedSearch
+@SuperposedSearch  # type: ignore[arg-type]  # its tree is a SuperposedTree
 def superposed(
     tree: SuperposedTree, n: int, *, drafts: int = 3, alpha: float | None = None, ngrams: Ngrams | None = None
 ) -> list[Candidate]:

@@ -38,7 +38,7 @@ class SuperposedRows(TextLogits):
                 "transformers with inputs_embeds"
             )
         self.shares: dict[TextNode, float] = {}  # of the drafts that are read next; they sum to 1
-        self._read: torch.Tensor | None = None  # [ids, hidden], where there is no cache
+        self._embedded: torch.Tensor | None = None  # [ids, hidden], where there is no cache
         self._cache: Any = None
 
     def after(self, texts: list[TextNode]) -> np.ndarray:
@@ -55,9 +55,9 @@ class SuperposedRows(TextLogits):
 
     def _forward(self, rows: torch.Tensor) -> torch.Tensor:
         name = cache_name(self._options)
-        self._read = rows if self._read is None else torch.cat([self._read, rows])
+        self._embedded = rows if self._embedded is None else torch.cat([self._embedded, rows])
         is_off = name is None or self._request.specs[0].settings.cache == "off"
-        unread = rows if self._cache is not None else self._read
+        unread = rows if self._cache is not None else self._embedded
         own: dict[str, Any] = {} if is_off else {str(name): self._cache}
         own |= {each: 1 for each in KEEP_LOGITS if each in self._options}
         with torch.inference_mode():
