@@ -41,8 +41,8 @@ def read_grammar(options: argparse.Namespace) -> Grammar | None:
 def files_read(options: argparse.Namespace) -> list[str | None]:
     """The names of input files in the options; some may not be files."""
     choices = options.choices or ""
-    given = [options.jsonl, options.messages, options.tools, options.schema, options.grammar]
-    return [*given, choices[1:] if choices.startswith("@") else None]
+    names = ("jsonl", "messages", "tools", "schema", "grammar")  # not every command has all
+    return [*(getattr(options, name, None) for name in names), choices[1:] if choices.startswith("@") else None]
 
 
 def schema_of(given: str) -> Grammar:

@@ -77,7 +77,7 @@ class Settings:
     heal: bool = False
     forced: str | None = None
     draft: object = None
-    cache: str | KeptTexts | None = None
+    cache: str | None = None
     limits: Limits | None = None
     unknown: str = "warn"
     method: str | Callable[..., list[Result]] = "masked"
@@ -114,7 +114,7 @@ class Settings:
         if self.forced == "write" and not self.can_write:
             raise ValueError(f'method={self.method!r:.60} takes no forced="write": it chooses among whole texts')
         check_choice("unknown", self.unknown, UNKNOWN)
-        if not isinstance(self.cache, KeptTexts):  # gl.Generator's
+        if not isinstance(self.cache, KeptTexts):  # gl.Generator gives its own
             check_choice("cache", self.cache, (None, *CACHES))
         check_choice("probabilities", self.probabilities, (True, False))
         if self.probabilities and (self.heal or self.where is not None or self.method == "diffusion"):

@@ -131,8 +131,7 @@ class Companies:
 
 def kind_of(call: Call) -> Kind:
     spec = call.request.specs[0]
-    cache = spec.settings.cache
-    return spec.vocab.size, cache if isinstance(cache, str) else ""
+    return spec.vocab.size, spec.settings.cache or ""
 
 
 def answers_of(call: Call, numbers: Iterable[int]) -> list[Answer]:

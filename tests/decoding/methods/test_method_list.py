@@ -93,7 +93,7 @@ def options_of(name):
 
 def refusal(name, **options):
     """What is said; None where there is an answer."""
-    given = {} if name in ("beam", "superposed") else {"temperature": 1.0, "seed": 2}
+    given = {} if name in ("beam", "superposed", "best_first") else {"temperature": 1.0, "seed": 2}
     model = random_model("Llama", WIDTH) if name == "superposed" else FIRST
     try:
         out = generate(name, [0], model, max_tokens=5, **given, **options_of(name), **options)
@@ -113,6 +113,6 @@ def test_the_table_says_what_is_refused(name):
     _, with_draft, _, with_filters = TABLE[f'`"{name}"`']
     assert refusal(name) is None
     said = refusal(name, draft="copy")
-    assert (with_draft == "refused") == (said is not None and "draft" in said)
+    assert with_draft.startswith("refused") == (said is not None and "draft" in said)
     said = refusal(name, top_k=2)
     assert (with_filters == "refused") == (said is not None and "top_k=" in said)
