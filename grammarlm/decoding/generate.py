@@ -108,11 +108,14 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
                  (candidates=, score=), "vote" (candidates=, key=, weight=), "first_finish" (candidates=), "beam" (beams=, groups=,
-                 diversity=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
+                 diversity=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=, until=), "superposed" (drafts=,
+                 alpha=, ngrams=): several answers for the forwards of one.
                  "diffusion": masks filled in any order (sampler=, steps=, block=, mask_id=, and gl.infill's other options), the
                  default of models that are known to fill in masks
                  "contrast" (against=, alpha=, cut=): away from another prompt or model. "grounded" (description=, weight=, cut=):
-                 towards a description's words. "anchored" (safe=, budget=, debt=): within a budget of divergence from a safe model
+                 towards a description's words. "anchored" (safe=, budget=, debt=): within a budget of divergence from a safe model.
+                 "switch" (large=, above=, window=): a large model where the text is uncertain. "adapted" (step=, most=): a function
+                 may change the model between forwards. gl.methods says what each is for
                  Or one of your own: a blend of the logits of several models (blends/blend.py), or a search over texts
                  (searches/search.py)
     progress     True or False; None: True for several batches on a terminal
