@@ -69,14 +69,16 @@ class Method:
         paragraphs = text.split("\n\n")
         title = TITLE.fullmatch(joined(paragraphs[0]))
         facts = next(filter(None, map(FACTS.fullmatch, map(joined, paragraphs))), None)
-        purpose, *rest = facts.groups() if facts else (OTHERS, "", "", "")
+        purpose, forwards, law, unfit = facts.groups() if facts else (OTHERS, "", "", "")
         sources = [joined(one) for one in paragraphs if re.match(r"Sources?\b", one)]
         return cls(
             name,
             purpose if purpose in PURPOSES else OTHERS,
             title[1] if title else joined(paragraphs[0]),
             textwrap.dedent("\n\n".join(takewhile(is_code, dropwhile(lambda one: not is_code(one), paragraphs)))),
-            *rest,
+            forwards,
+            law,
+            unfit,
             " ".join(sources),
             text,
         )
