@@ -115,12 +115,14 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
                  (candidates=, score=), "vote" (candidates=, key=, weight=), "first_finish" (candidates=), "pool"
                  (candidates=, budget=, controller=, predictor=, reserved=, alpha=, beta=), "beam" (beams=, groups=,
                  diversity=), "best_first" (expansions=, width=, at_once=, memory=, value=), "lookahead" (entropy=, width=,
-                 depth=), "trials" (most=, depth=).
-                 "planned" (draft=, join=): a free answer first, then the held one with it in the prompt.
+                 depth=), "trials" (most=, depth=, until=), "superposed" (drafts=, alpha=, ngrams=): several answers for the
+                 forwards of one. "planned" (draft=, join=): a free answer first, then the held one with it in the prompt.
                  "diffusion": masks filled in any order (sampler=, steps=, block=, mask_id=, and gl.infill's other options), the
                  default of models that are known to fill in masks
                  "contrast" (against=, alpha=, cut=): away from another prompt or model. "grounded" (description=, weight=, cut=):
-                 towards a description's words. "anchored" (safe=, budget=, debt=): within a budget of divergence from a safe model
+                 towards a description's words. "anchored" (safe=, budget=, debt=): within a budget of divergence from a safe model.
+                 "switch" (large=, above=, window=): a large model where the text is uncertain. "adapted" (step=, most=): a function
+                 may change the model between forwards. gl.methods says what each is for
                  Or one of your own: a blend of the logits of several models (blends/blend.py), a search over texts
                  (searches/search.py), or a pool of answers that are written at once (pools/pool.py)
     progress     True or False; None: True for several batches on a terminal

@@ -34,9 +34,10 @@ from .superposed_rows import SuperposedSearch, SuperposedTree
 
 @SuperposedSearch  # type: ignore[arg-type]  # its tree is a SuperposedTree
 def superposed(
-    tree: SuperposedTree, n: int, *, drafts: int = 3, alpha: float | None = None, ngrams: Ngrams | None = None
+    tree: Tree, n: int, *, drafts: int = 3, alpha: float | None = None, ngrams: Ngrams | None = None
 ) -> list[Candidate]:
     """The best texts of so many drafts that share each forward; nothing is sampled."""
+    assert isinstance(tree, SuperposedTree)
     check_integer("drafts", drafts, 1, MOST_ANSWERS)
     check_function("ngrams", ngrams)
     check_number("alpha", alpha, lambda a: 0 <= a <= 1, "from 0 (the model alone) to 1 (ngrams alone)", optional=True)

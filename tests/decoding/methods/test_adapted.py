@@ -38,7 +38,7 @@ SCHEMA = {
     "options", [{}, {"n": 3, **DRAWN}, {"forced": "off", **DRAWN}], ids=["greedy", "n", "unforced"]
 )
 def test_without_changes_it_is_masked(model, tokenizer, options):
-    """Whether it is read again or not."""
+    """UDDIA: whether it is read again or not."""
     given = {"tokenizer": tokenizer, "schema": SCHEMA, "max_tokens": 40, **options}
     prompts = ["the cat", "a 100 year old"]
     expected = gl.generate(model, prompts, **given)
@@ -50,7 +50,7 @@ def test_without_changes_it_is_masked(model, tokenizer, options):
 
 @tiers("count", 4, 200)
 def test_random_changes_are_valid_and_leave_the_constraint_alone(tokenizer, monkeypatch, count, record_property):
-    """Snapshots of all matchers are equal whenever step is asked between two forwards of one place, the prompt's included."""
+    """UDDIA: snapshots of all matchers are equal around each repeat, those of the prompt's included."""
     matchers, outcomes = [], {"cases": 0, "changes": 0}
     make = gl.Constraint.matcher
     monkeypatch.setattr(

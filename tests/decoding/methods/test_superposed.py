@@ -19,6 +19,7 @@ SCHEMA = {"type": "array", "items": {"enum": ["red", "green", "blue", 1, 2]}, "m
 @pytest.mark.parametrize("cache", ["dynamic", "off"])
 @pytest.mark.parametrize("kind", ["Llama", "GPT2", "Gemma2"])
 def test_one_draft_is_masked(tokenizer, kind, cache):
+    """Superposed: one draft is greedy."""
     model = random_model(kind, len(tokenizer), **CAUSAL[kind])
     given = {"tokenizer": tokenizer, "max_tokens": 40, "cache": cache, "forced": "off"}
     prompts = ["the cat", "a 100 year old"]
@@ -29,7 +30,7 @@ def test_one_draft_is_masked(tokenizer, kind, cache):
 
 
 def test_several_drafts_cost_the_forwards_of_one(tokenizer):
-    """Distinct, valid, and no more forwards than the longest has tokens and an end."""
+    """Superposed: distinct, valid, and no more forwards than the longest has tokens and an end."""
     model, shapes = random_model("Llama", len(tokenizer)), []
     forward = model.forward
 
@@ -100,7 +101,7 @@ def test_drafts_by_their_definition(drafts, share):
 
 
 def test_a_draft_outside_the_shared_best_lives(tokenizer):
-    """After "x" the grammar wants what the shared row finds least probable: the draft goes on by its own mask."""
+    """Superposed: after "x" the grammar wants what the shared row finds least probable: the draft goes on by its own mask."""
     model = random_model("Llama", len(tokenizer))
     ids = {text: tokenizer(text)["input_ids"][0] for text in "abxyz"}
     with torch.no_grad():  # whatever was read, "a" is much more probable than what "x" goes on with

@@ -47,6 +47,7 @@ def large(tokenizer):
 @tiers("prompts", 12, 200)
 @pytest.mark.parametrize("options", [{}, {"n": 2, **DRAWN}, {"forced": "off"}], ids=["greedy", "drawn", "unforced"])
 def test_at_its_ends_it_is_one_of_the_models(model, large, tokenizer, options, prompts):
+    """EAD: above=0 is the large model alone, infinity the small one, in every figure."""
     words = ["the", "cat", "and", "hat", "sat", "at", "in", "a", "100", "year", "old"]
     asked = [" ".join(words[(at + k * 3) % len(words)] for k in range(1 + at % 4)) for at in range(prompts)]
     given = {"tokenizer": tokenizer, "schema": SCHEMA, "max_tokens": 40, "batch_size": 8, **options}
@@ -102,7 +103,7 @@ def counted(model):
 
 
 def test_forced_tokens_never_call_the_large_model():
-    """It is called for choices alone: after texts that have several continuations."""
+    """EAD: it is called for choices alone: after texts that have several continuations."""
     for window in (1, 2, 4):
         large, calls = counted(OTHER)
         outs = generate("switch", large=large, above=0.2, window=window, n=4, **DRAWN)
@@ -118,7 +119,7 @@ def test_forced_tokens_never_call_the_large_model():
 
 
 def test_each_model_reads_an_id_once(model, large, tokenizer):
-    """Turns of both: no more ids than prompt, answer and one."""
+    """EAD: turns of both, and no more ids than prompt, answer and one."""
     small = random_model("Llama", len(tokenizer))
     watched = [Forwards(small), Forwards(large)]
     seen = 0
@@ -141,7 +142,7 @@ def test_each_model_reads_an_id_once(model, large, tokenizer):
 @tiers("count", 8, 200)
 @pytest.mark.parametrize("n", [1, 3])
 def test_turns_at_random_are_valid_and_do_not_hang_on_the_company(model, large, tokenizer, n, count, record_property):
-    """Batches, n and prompts of unequal length: each answer is the one of its prompt alone."""
+    """EAD: batches, n and prompts of unequal length; each answer is the one of its prompt alone."""
     prompts = ["the cat", "a 100 year old", "in"]
     outcomes = {"cases": 0, "large": 0, "choices": 0}
     for seed in range(max(1, count // (3 * n))):

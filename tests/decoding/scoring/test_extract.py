@@ -34,6 +34,7 @@ def by_a_loop(model, prompt, ids, longest, ends):
 
 @tiers("count", 6, 100)
 def test_the_best_of_all_spans(model, tokenizer, count, record_property, monkeypatch):
+    """exact-extract: as a loop over all spans says; the greedy answer has the figure of its own tokens."""
     choose, outcomes = random.Random(5), {"cases": 0, "greedy is worse": 0}
     for case in range(count):
         torch.manual_seed(case)
@@ -76,7 +77,7 @@ def test_forwards(tokenizer):
 @pytest.mark.parametrize("end", [None, "\n"], ids=["stop", "text"])
 @pytest.mark.parametrize("unit", ["char", "word"])
 def test_all_ways_to_answer_stay_in_the_passage(model, tokenizer, unit, end, count):
-    """Greedy, beams and draws under gl.Substring."""
+    """exact-extract: greedy, beams and draws under gl.Substring."""
     grammar = gl.Substring(PASSAGE, unit=unit)
     for method, options in {
         "masked": {},

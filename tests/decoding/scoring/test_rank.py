@@ -40,7 +40,7 @@ def checked(found, items, score):
 @pytest.mark.parametrize("name", [name for name in SOURCES if name != "blend"])
 @tiers("count", 1, 12)
 def test_longer_items_as_one_forward_each_says(name, count, monkeypatch):
-    """Of every kind of model, in one block and in many."""
+    """FIRST: of every kind of model, in one block and in many."""
     source, choose = Source(name), random.Random(name)
     for _ in range(count):
         for block in (1 << 28, 4 * source.width * choose.randint(1, 9)):
@@ -53,7 +53,7 @@ def test_longer_items_as_one_forward_each_says(name, count, monkeypatch):
 
 
 def test_single_tokens_cost_one_forward(tokenizer):
-    """And are sorted by the distribution after the prompt."""
+    """FIRST: a permutation, sorted by the distribution after the prompt."""
     labels = ["A", "c", "t", "9", "B", "0"]
     model = random_model("Llama", len(tokenizer))
     watched = Forwards(model)

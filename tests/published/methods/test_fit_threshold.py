@@ -12,6 +12,7 @@ from grammarlm.decoding import fit_threshold
 @pytest.mark.parametrize("planted", [0.3, 1.0, 2.2])
 @pytest.mark.parametrize("steepness", [4.0, 12.0, math.inf])
 def test_a_planted_threshold_is_found_within_5_percent(planted, steepness):
+    """AdaDec: sharp and soft ones."""
     rng = np.random.default_rng(int(100 * planted))
     entropies = rng.uniform(0, 2 * planted, 40_000)
     if math.isinf(steepness):

@@ -60,7 +60,7 @@ def test_a_boundary_is_a_character_that_was_chosen():
 
 
 def test_trials_end_at_boundaries_alone(monkeypatch):
-    """Each trial has no boundary before its last token; it has one there, or is over, or as long as it may be."""
+    """CNTP: each trial has no boundary before its last token; it has one there, or is over, or as long as it may be."""
     seen, kept = [], stepped.SteppedAnswer.continued
 
     def watched(self, continuations, depth, ends=None):
@@ -83,6 +83,7 @@ def test_trials_end_at_boundaries_alone(monkeypatch):
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
 def test_one_trial_is_masked(temperature):
+    """CNTP: most=1 is "masked" at every temperature."""
     given = {"regex": r"x:([ab]{1,3}[.,]){3}", "temperature": temperature}
     for seed in range(8):
         found = generate(most=1, until=".", seed=seed, n=2, **given)
