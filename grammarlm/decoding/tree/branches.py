@@ -26,6 +26,7 @@ import torch
 
 from grammarlm.decoding.failures import Ending, RowFailure, no_distribution
 from grammarlm.decoding.logits.apply_mask import apply_mask_
+from grammarlm.decoding.logits.log_sums import LogSums
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.row import DrawnToken, Row
 from grammarlm.decoding.request import Request
@@ -51,7 +52,7 @@ class Branches:
             )
         self.stops = frozenset(self.vocab.stop_ids)
         self.seconds = {"model_seconds": 0.0, "mask_seconds": 0.0, "sampling_seconds": 0.0}
-        self._logits, self._masks = TextLogits(request), TextMasks(request.specs)
+        self._logits, self._masks, self._log_sums = TextLogits(request), TextMasks(request.specs), LogSums()
         self._predicate = TextPredicate(request.specs)
 
     def beginnings(self) -> list[TextNode]:
@@ -72,14 +73,43 @@ class Branches:
             failures.update(failed)
         with self.timed("sampling_seconds"):
             logits[:, self.vocab.size :] = -np.inf  # ids that do not exist
-            model = log_softmax(logits)
-            drawn = self._tempered(texts, logits) if self._is_tempered() else model
-            allowed = drawn.copy()
             mask_rows = np.where(is_masked, np.arange(len(texts)), -1)
-            apply_mask_(torch.from_numpy(allowed), masks, rows=mask_rows)
-            allowed[[text in failures for text in texts]] = -np.inf
+            if self._is_tempered():
+                model, drawn = log_softmax(logits), self._tempered(texts, logits)
+                steps = Steps(texts, model, drawn, drawn.copy(), failures)
+                apply_mask_(torch.from_numpy(steps.allowed), masks, rows=mask_rows)
+            else:
+                steps = self._plain_steps(texts, logits, masks, mask_rows, failures)
+            steps.allowed[[text in failures for text in texts]] = -np.inf
         self._predicate.next_step(texts)
-        return Steps(texts, model, drawn, allowed, failures)
+        return steps
+
+    def _plain_steps(
+        self,
+        texts: list[TextNode],
+        logits: np.ndarray,
+        masks: np.ndarray,
+        mask_rows: np.ndarray,
+        failures: dict[TextNode, RowFailure],
+    ) -> Steps:
+        """Without temperature one pass of exponentials tells all sums of the rows."""
+        masked = logits.copy()
+        totals = np.array(self._log_sums.of(torch.from_numpy(logits)))
+        apply_mask_(torch.from_numpy(masked), masks, rows=mask_rows)
+        every = range(len(texts))
+        left = np.array(self._log_sums.of_allowed(every, masks, mask_rows, masked[:, : self.vocab.size])) - totals
+        tops = logits.max(axis=1, keepdims=True)
+        sums = (totals[:, None] - tops).astype(
+            np.float32
+        )  # in two steps, so that no digits of small differences are lost
+        model, allowed = logits - tops, masked - tops
+        model -= sums
+        allowed -= sums
+        steps = Steps(texts, model, model, allowed, failures)
+        for row, text in enumerate(texts):
+            if text not in failures:
+                steps.know(row, float(left[row]), max(0.0, -math.expm1(left[row])))
+        return steps
 
     def _is_tempered(self) -> bool:
         return self.sampling.temperature not in (0.0, 1.0) or self.sampling.repetition_penalty != 1

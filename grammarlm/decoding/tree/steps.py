@@ -55,6 +55,10 @@ class Steps:
         """The log of the mass that the grammar left, at most 0."""
         return [min(self.log_allowed(row), 0.0) for row in range(len(self.texts))]
 
+    def know(self, row: int, left: float, removed: float) -> None:
+        """What `log_allowed` and `mass_removed` are, from whoever knows."""
+        self._left[row], self._removed[row] = left, removed
+
     def log_allowed(self, row: int) -> float:
         """The same of one row, as it was added up."""
         if row not in self._left:
@@ -72,10 +76,15 @@ class Steps:
 
     def part(self, texts: Sequence[TextNode]) -> Steps:
         """Those of some of the texts."""
+        if list(texts) == self.texts:
+            return self
         row_of = {text: row for row, text in enumerate(self.texts)}
         rows = [row_of[text] for text in texts]
         failures = {text: self.failures[text] for text in texts if text in self.failures}
-        return Steps(list(texts), self.model[rows], self.drawn[rows], self.allowed[rows], failures)
+        found = Steps(list(texts), self.model[rows], self.drawn[rows], self.allowed[rows], failures)
+        for at, row in enumerate(rows):
+            found.know(at, self.log_allowed(row), self.mass_removed(row))
+        return found
 
     def take(self, row: int, token: int, log_left: float) -> TextNode:
         """The text of this row with the token appended; `log_left` is the log mass that it was drawn from."""
