@@ -20,7 +20,7 @@ from grammarlm.decoding.readers.reader import Reader, open_reader
 from grammarlm.decoding.request import Request
 
 MOST_LOGITS = 1 << 27  # of one forward: half a gigabyte of float32
-MOST_NODES = 1024  # of one tree: each sees the others by a mask
+MOST_NODES = 2048  # of one tree: each sees the others by a mask
 
 
 @dataclass

@@ -90,9 +90,9 @@ class Rules:
     def _broken(self, text: bytes, byte: int | None) -> str:
         clock, end = Clock(self._limits), b"" if byte is None else bytes([byte])
 
-        def is_allowed(without: tuple[Rule, ...] = (), **options: str) -> bool:
+        def is_allowed(without: tuple[Rule, ...], options: dict[str, str] | None = None) -> bool:
             clock.check()
-            readable = self._without(without, options)
+            readable = self._without(without, options or {})
             try:
                 reader = None if readable is None else readable.matcher()
                 return (
@@ -105,7 +105,7 @@ class Rules:
 
         for name, widest in OPTIONS.items():
             asked = getattr(self._grammar, name)
-            if asked not in (None, widest) and is_allowed((), **{name: widest}):
+            if asked not in (None, widest) and is_allowed((), {name: widest}):
                 return f"{name}={asked!r}"
         path, keys = standing(text)
         begun = {*keys, *([path] if text and text[-1:] not in BETWEEN else [])}
