@@ -33,7 +33,7 @@ class Stats:
 
     forwards: int = 0  # calls of the model that this answer took part in
     tokens: int = 0  # of the answer, without its stop id
-    forced_tokens: int = 0  # of these, the only ones that their masks allowed, and written ones, without forwards of their own
+    forced_tokens: int = 0  # of these, the only ones that were left, or written ones, without forwards of their own
     draft_tokens: int = 0  # draft tokens: proposed because their bytes are forced, read in one forward with others
     accepted_tokens: int = 0  # of these, tokens that were then drawn, without a forward of their own
     # By how many ids its text was shorter than the longest that shared a forward with it, summed over its forwards: pads, of which
