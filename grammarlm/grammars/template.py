@@ -105,7 +105,7 @@ def _hole(name: str, given: Any) -> Grammar:
         given = list(given)
         if given and all(isinstance(one, int) and not isinstance(one, bool) for one in given):
             return JsonSchema({"type": "integer", "enum": list(given)}, integers="plain")
-        return Choices(given)
+        return Choices(given)  # type: ignore[arg-type]  # which says what is wrong
     if isinstance(given, Grammar):
         return given
     is_grammar = isinstance(given, type) and issubclass(given, Grammar)

@@ -78,7 +78,7 @@ def test_what_is_refused(model, tokenizer):
     for changed, kind, message in (
         ({"n": 0}, ValueError, "n=0; it takes an integer from 1 to "),
         ({"batch_size": 0}, ValueError, "batch_size=0"),
-        ({"forced": "skip"}, ValueError, "forced='skip'; it takes 'score' or 'off'"),
+        ({"forced": "skip"}, ValueError, "forced='skip'; it takes None, 'score', 'write' or 'off'"),
         ({"cache": "paged"}, ValueError, "cache='paged'; it takes None, 'dynamic', 'static' or 'off'"),
         ({"close": "yes"}, ValueError, "close='yes'; it takes True or False"),
         ({"method": "magic"}, ValueError, "method='magic'; it takes"),

@@ -286,6 +286,26 @@ def test_what_is_written_is_never_another_text(tiny) -> None:
             assert out.text in (f"x{name}y", "néà", "néâ", "éà", "éâ")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "best_of", "candidates": 2},
+        {"method": "vote", "candidates": 2},
+        {"method": "contrast", "against": "A letter."},
+        {"heal": True},
+        {"stop": "q"},
+    ],
+    ids=str,
+)
+def test_beside_other_settings(tiny, options) -> None:
+    model, tokenizer = tiny
+    out = gl.generate(model, PROMPT, tokenizer=tokenizer, grammar=TEMPLATE, seed=1, **options)
+    assert out.text == f"Name: {out['name']}, age {out['age']}."
+    assert out.value == {"name": out["name"], "age": out["age"]}
+    assert out.stats.forced_tokens >= 5
+    assert out.stats.forwards < len(out.tokens)
+
+
 def test_methods_that_choose_among_whole_texts_refuse_it(tiny) -> None:
     model, tokenizer = tiny
     with pytest.raises(ValueError, match="method='beam' takes no forced=\"write\""):

@@ -97,7 +97,7 @@ def refusal(name, **options):
     model = random_model("Llama", WIDTH) if name == "superposed" else FIRST
     try:
         out = generate(name, [0], model, max_tokens=5, **given, **options_of(name), **options)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         return str(error)
     assert out.error is None
     return None
