@@ -261,27 +261,34 @@ def test_a_forked_process_starts_a_loop_of_its_own():
     child = os.fork()
     if child == 0:
         signal.alarm(PATIENCE)  # ends a child that waits for ever
-        again = asyncio.run(gl.agenerate(model, [1, 65], vocab=VOCAB, regex="[a-z]{9}"))
-        os._exit(0 if again.tokens == before.tokens else 1)
+        code = 1
+        try:
+            again = asyncio.run(gl.agenerate(model, [1, 65], vocab=VOCAB, regex="[a-z]{9}"))
+            code = int(again.tokens != before.tokens)
+        finally:
+            os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def wait_for_the_threads():
+    """Until each live loop has ended its thread."""
+    end = time.monotonic() + PATIENCE
+    while any(thread.name == "grammarlm live" for thread in threading.enumerate()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_the_thread_ends_and_holds_no_model(monkeypatch):
     monkeypatch.setattr(live, "IDLE", 0.01)
     model = Gated(is_open=True)
     asyncio.run(gl.agenerate(model, [1, 65], vocab=VOCAB, regex="[a-z]{9}"))
-    end = time.monotonic() + PATIENCE
-    while any(thread.name == "grammarlm live" for thread in threading.enumerate()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_for_the_threads()
     asyncio.run(gl.agenerate(model, [1, 65], vocab=VOCAB, regex="[a-z]{9}"))  # a new one
+    wait_for_the_threads()
     gone = weakref.ref(model)
     del model
     gc.collect()
-    while gone() is not None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-        gc.collect()
+    assert gone() is None
 
 
 def test_a_process_ends_while_an_answer_is_being_made():
@@ -307,7 +314,8 @@ asyncio.run(main())
 
 
 @tiers("calls", 300, 10_000)
-def test_many_calls_leave_nothing(calls, record_property):
+def test_many_calls_leave_nothing(calls, record_property, monkeypatch):
+    monkeypatch.setattr(live, "IDLE", 0.01)
     model = Gated(is_open=True)
 
     async def some(count):
@@ -318,9 +326,11 @@ def test_many_calls_leave_nothing(calls, record_property):
             model.read.clear()
 
     asyncio.run(some(200))
+    wait_for_the_threads()
     gc.collect()
     before = len(gc.get_objects())
     asyncio.run(some(calls))
+    wait_for_the_threads()
     gc.collect()
     assert len(gc.get_objects()) - before < 200 + calls // 20  # a call that left one object would leave more
     record_counts(record_property, {"calls": calls}, cases="calls")
