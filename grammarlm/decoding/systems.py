@@ -31,10 +31,10 @@ METHODS = {
     "first_finish": "decoding.methods.pools.first_finish:first_finish",
     "switch": "decoding.methods.blends.switch:switch",
     "adapted": "decoding.methods.blends.adapted:adapted",
-    "pool": "published.methods.pool:pool",
+    "pool": "published.methods.pools.pool:pool",
     "planned": "decoding.methods.planned:planned",
     "best_first": "published.methods.best_first:best_first",
-    "superposed": "published.methods.superposed:superposed",
+    "superposed": "published.methods.superposing.superposed:superposed",
 }
 STREAMING = (
     "masked",

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -36,35 +35,10 @@ from grammarlm.masks.mask_array import allocate_mask
 from .batcher import Batcher, Queue
 from .blending import Blending
 from .cost import Cost
+from .draft_source import DraftSource
 from .forced_draft import ForcedDrafts
 from .row import GIVEN_UP, DrawnToken, Row
 from .step import Step, accepted, chosen, forced_step, last_step
-
-
-class DraftSource(Protocol):
-    """What proposes drafts while a batch is decoded (speculative/drafting.py)."""
-
-    def propose(self, rows: Sequence[Row]) -> Sequence[DraftTree]:
-        """A draft tree for each row, empty where none pays."""
-
-    @property
-    def needs_states(self) -> bool:
-        """Does it take the model's last hidden states?"""
-
-    def observe(
-        self,
-        rows: Sequence[Row],
-        logits: torch.Tensor,
-        scored: Sequence[int],
-        states: Sequence[torch.Tensor] | None,
-    ) -> None:
-        """A forward: the logits before they are masked, of each row those of `scored` ids, then those of its tree's nodes.
-
-        states   of each row the last hidden states of all ids that were read, and of the nodes
-        """
-
-    def drop(self, row: Row) -> None:
-        """The row has ended."""
 
 
 class Decoding:

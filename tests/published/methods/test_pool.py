@@ -11,7 +11,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding import Moves
-from grammarlm.published.methods.outlook import best_subset
+from grammarlm.published.methods.pools.outlook import best_subset
 from tests.counts import record_counts, tiers
 from tests.decoding.methods.two_models import FIRST, LETTERS, PROMPTS, VOCAB, WIDTH, generate
 

@@ -1,0 +1,1 @@
+"""Published pools of answers: which paths are forked, dropped and kept."""

@@ -1,0 +1,1 @@
+"""Superposed decoding: several drafts by the forwards of one."""
