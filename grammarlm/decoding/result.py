@@ -20,6 +20,7 @@ else:
 
 from .trace import TraceStep
 
+Path = tuple[str | int | None, ...]
 COMPLETE = ("stop", "closed")  # the finish reasons of complete answers
 
 
@@ -51,7 +52,7 @@ class Stats:
     sampling_seconds: float = 0.0
     log: list[dict[str, float]] = field(
         default_factory=list, repr=False
-    )  # what a method notes of each choice ("anchored")
+    )  # what a method notes of each choice ("anchored"), or of a whole prompt ("pool": its paths and their tokens)
     trace: list[TraceStep] = field(default_factory=list, repr=False)  # of infilling: what each step did (trace.py)
 
 
@@ -100,6 +101,46 @@ class Part:
         return f"Part({self.name!r}, {brief(self.value, 80)}, span={self.span})"
 
 
+@dataclass(frozen=True)
+class Field:
+    """A field of an answer.
+
+    `path`           where it stands: keys and indices of JSON, ("orders", 0, "name"); the name of a part, and its number where
+                     there may be several
+    `span`           its place in the text, in bytes: (start, end)
+    `token_span`     the positions in the answer's `tokens` of those that begin in it: (first, after the last). It may have none,
+                     where the token before it spells it as well
+    `logprob`        the sum of their `logprobs`
+    `model_logprob`  the sum of their `model_logprobs`
+    """
+
+    path: Path
+    span: tuple[int, int]
+    token_span: tuple[int, int]
+    logprob: float
+    model_logprob: float
+
+    @property
+    def tokens(self) -> range:
+        return range(*self.token_span)
+
+
+class Fields(list[Field]):
+    """The fields of an answer, in the order of the text: `fields["orders", 0, "name"]`, `"age" in fields`."""
+
+    def __getitem__(self, path: Any) -> Any:
+        steps = path if isinstance(path, tuple) else (path,)
+        found = next((field for field in self if field.path == steps), None)
+        if found is None:
+            raise KeyError(
+                f"the answer has no field {brief(path, 80)}; there are {brief([field.path for field in self], 200)}"
+            )
+        return found
+
+    def __contains__(self, path: object) -> bool:
+        return (path if isinstance(path, tuple) else (path,)) in (field.path for field in self)
+
+
 @dataclass(frozen=True, repr=False)
 class Result(Generic[Value]):
     """One answer. `out["name"]` is the value of the part with this name, a list where the grammar allows several of them.
@@ -113,6 +154,11 @@ class Result(Generic[Value]):
     `parts`           its named parts, in the order in which they begin; of an answer that was cut those that are certain. Which
                       parts a text has that can be read in several ways: those that end first (masks/readings/ways.py)
     `named`           their values by name
+    `fields`          under a schema the scalars of its JSON (and its empty containers) by their paths, ("orders", 0, "name"); of
+                      other grammars their named parts, (name,), or (name, number) where there may be several; of a part that is
+                      JSON, or has some, the scalars, after its own path. Parts with named parts inside are none. A token belongs to
+                      the field in which it begins. Where two fields have one path, None stands before the second's. Of answers that
+                      are written from left to right
     `turn`            under gl.Tools: what the answer says as a turn of an assistant; `calls`, `reasoning`, `content` and `message`
                       are its own. Of an answer that was cut the calls that are complete
     `tokens`          its ids, without the stop id
@@ -125,9 +171,12 @@ class Result(Generic[Value]):
                       all that could come next; "error": it failed, alone of its batch
     `stopped_by`      the string of `stop=` before which it ends; None where none did
     `tries`           how many answers were asked for, with retries=
+    `probabilities`   with probabilities=True: of each answer that might be given (value, probability), the most probable first
+                      (gl.decide says what they are)
     `log_weight`      method="awrs": log of the answer's importance weight, the model's mass that the constraint left on the way
     `population`      method="smc": all texts that were found, with their weights
-    `score`           method="beam", "best_of": the figure that ranked the answer
+    `score`           method="beam", "best_of", "vote", "pool", "best_first": the figure that ranked the answer
+    `draft`           method="planned": the free answer that it follows
     `error`           why a complete text has no value: a validator of the Python type that the schema cannot express, a number or a
                       nesting beyond what Python reads. Where it is not complete: where the predicate refused all, or the type
                       and message of the exception
@@ -149,6 +198,9 @@ class Result(Generic[Value]):
     turn: Turn | None = None
     stopped_by: str | None = None
     tries: int = 1
+    draft: str | None = None
+    probabilities: list[tuple[Any, float]] | None = None
+    fields: Fields = field(default_factory=Fields)
 
     @property
     def calls(self) -> tuple[Call, ...]:
