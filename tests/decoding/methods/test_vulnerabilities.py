@@ -107,7 +107,7 @@ def test_vulnerability_no_answer_holds_a_label(language: str, count: int, record
             assert (stock_python if language == "python" else functools.partial(stock_lark, language))(out.text), (
                 out.text
             )
-            removed = max(removed, *out.stats.mass_removed)
+            removed = max([removed, *out.stats.mass_removed])  # an empty program has none
     assert removed > 0.3
     record_property("cases", count)
 
