@@ -125,7 +125,9 @@ def finite(value: Any) -> Any:
 
 
 def spelled(value: Any) -> Any:
-    """JSON forms of other types: bytes that are not UTF-8, an integer too long for Python's int."""
+    """JSON forms of other types: bytes that are not UTF-8, an integer too long for Python's int, the range of a part's tokens."""
+    if isinstance(value, range):
+        return [value.start, value.stop]
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     if isinstance(value, Decimal):
