@@ -48,3 +48,8 @@ def only_new_objects() -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     gc.unfreeze()  # else bindings report all that was frozen as leaked
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Functions by their names: with addresses, as `repr` has them, workers would collect different tests."""
+    return str(getattr(val, "__name__", "function")) if isinstance(val, FunctionType) else None

@@ -69,3 +69,11 @@ def test_what_is_refused(capsys, given, said) -> None:
     assert code != 0
     assert not out
     assert said in err
+
+
+def test_answers_of_parts_are_json(capsys, tmp_path) -> None:
+    """A turn with calls has named parts."""
+    given = ("--model", "tiny", "--messages", json.dumps(ASKED), "--tools", json.dumps([TOOL]), "--json")
+    code, out, err = call_generate(capsys, *given)
+    assert code == 0, err
+    assert json.loads(out)["turn"]["calls"][0]["name"] == "set_timer"
