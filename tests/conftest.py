@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+from types import FunctionType
 
 import hypothesis
 import pytest
