@@ -121,7 +121,6 @@ def test_names() -> None:
             "Template('a { b'): expected '}' before end of string; a brace of the text is written {{ or }}",
         ),
     ],
-    ids=str,
 )
 def test_holes_that_are_none(make, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared
