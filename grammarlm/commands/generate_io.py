@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,14 +98,20 @@ def read_json(option: str, given: str) -> list[Any]:
 def show(result: Any, as_json: bool) -> None:
     """Prints the answer, exactly or not at all: JSON escapes what stdout cannot encode, plain text has no escapes."""
     try:
-        print(as_line(asdict(result)) if as_json else result.text)
+        print(as_line(described(result)) if as_json else result.text)
     except UnicodeEncodeError as error:
         if not as_json:
             raise ValueError(
                 f"the answer {result.text[:100]!a} cannot be written in stdout's encoding, {error.encoding}; "
                 "set PYTHONIOENCODING=utf-8, or use --json"
             ) from None
-        print(as_line(asdict(result), ensure_ascii=True))
+        print(as_line(described(result), ensure_ascii=True))
+
+
+def described(result: Any) -> dict[str, Any]:
+    """All that is known of an answer; of a turn of an assistant its message."""
+    turn = None if result.turn is None else result.turn.message
+    return asdict(replace(result, turn=None)) | {"turn": turn}
 
 
 def as_line(value: Any, ensure_ascii: bool = False) -> str:

@@ -110,7 +110,6 @@ OBJECTS = {
 TREES = {
     "chain": "decoding.speculative.shapes:chain",
     "fixed": "decoding.speculative.shapes:fixed",
-    "planned": "decoding.methods.planned:planned",
     "best_first": "published.trees.best_first:best_first",
     "distinct": "published.trees.distinct:distinct",
 }

@@ -76,4 +76,4 @@ def test_answers_of_parts_are_json(capsys, tmp_path) -> None:
     given = ("--model", "tiny", "--messages", json.dumps(ASKED), "--tools", json.dumps([TOOL]), "--json")
     code, out, err = call_generate(capsys, *given)
     assert code == 0, err
-    assert json.loads(out)["turn"]["calls"][0]["name"] == "set_timer"
+    assert json.loads(out)["turn"]["tool_calls"][0]["function"]["name"] == "set_timer"
