@@ -15,6 +15,7 @@ from tests.counts import record_counts, tiers
 from tests.decoding.methods.two_models import (
     FIRST,
     PROMPTS,
+    SCHEMA,
     STOP,
     TEXTS,
     WIDTH,
@@ -26,12 +27,6 @@ from tests.decoding.methods.two_models import (
 from tests.decoding.random_models import Forwards, random_model
 
 DRAWN = {"temperature": 1.0, "seed": 4}
-SCHEMA = {
-    "type": "object",
-    "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 99}, "name": {"type": "string", "maxLength": 6}},
-    "required": ["age", "name"],
-    "additionalProperties": False,
-}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tests.decoding.methods.two_models import (
     FIRST,
     OTHER,
     PROMPTS,
+    SCHEMA,
     STOP,
     TEXTS,
     VOCAB,
@@ -27,12 +28,6 @@ from tests.decoding.methods.two_models import (
 from tests.decoding.random_models import random_model
 
 DRAWN = {"temperature": 1.0, "seed": 4}
-SCHEMA = {
-    "type": "object",
-    "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 99}, "name": {"type": "string", "maxLength": 6}},
-    "required": ["age", "name"],
-    "additionalProperties": False,
-}
 
 
 def neutral(*others):

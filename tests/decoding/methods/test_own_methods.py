@@ -13,15 +13,10 @@ import grammarlm as gl
 from grammarlm.decoding import blend, search
 from grammarlm.decoding.tree.tree import END
 from tests.decoding.conftest import random_model
+from tests.decoding.methods.two_models import SCHEMA
 from tests.rounding import LOG_P, embedded_model
 
 PROMPTS = ["the cat", "a 100 year old"]
-SCHEMA = {
-    "type": "object",
-    "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 99}, "name": {"type": "string", "maxLength": 6}},
-    "required": ["age", "name"],
-    "additionalProperties": False,
-}
 
 
 @pytest.fixture(scope="module")

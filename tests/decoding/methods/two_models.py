@@ -10,6 +10,12 @@ from tests.rounding import LOG_P
 LETTERS, STOP, WIDTH = "abcd", 4, 5
 VOCAB = gl.Vocabulary([*(letter.encode() for letter in LETTERS), b""], stop_ids=[STOP])
 TEXTS = ["abc", "abd", "ac", "bada", "bb", "c", "cab", "cad", "dddd", "ddda"]
+SCHEMA = {  # for models of a tokenizer
+    "type": "object",
+    "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 99}, "name": {"type": "string", "maxLength": 6}},
+    "required": ["age", "name"],
+    "additionalProperties": False,
+}
 
 
 def tabled(seed, deviation=2.0):
