@@ -13,7 +13,7 @@ import pytest
 import grammarlm as gl
 from tests.counts import record_counts, tiers
 from tests.laws.json_budget_laws import CASES, check_budgets, check_growth, check_promises, check_walk
-from tests.laws.json_laws import WALKED, compiled
+from tests.laws.json_laws import WALKED, check_walks, compiled
 from tests.oracles.json_schema_oracle import Judge
 from tests.oracles.random_json_schemas import RandomSchemas
 
@@ -39,6 +39,21 @@ def test_walks_under_random_schemas_end_within_their_budget(seed: str, count: in
     outcomes = check_random(seed, count)
     assert outcomes["narrowed"] > 100
     record_counts(record_property, outcomes, cases="walks")
+
+
+def test_a_thread_that_stands_for_others_ends_as_soon() -> None:
+    """A value that meets an obligation stands for those that do not: keys that meet it once more may be the fewest tokens."""
+    obliged = {
+        "type": "object",
+        "allOf": [
+            {"patternProperties": {"^.{1,3}$": False}},
+            {"patternProperties": {"a": True}, "additionalProperties": False},
+        ],
+        "not": {"patternProperties": {"b": False}},
+        "minProperties": 4,
+    }
+    outcomes = check_walks(obliged, random.Random("obliged"), WALKED, 60)
+    assert outcomes["walks"] > 30
 
 
 def check_random_growth(seed: str, count: int) -> Counter[str]:

@@ -229,7 +229,7 @@ def _content_of(source: Any) -> Any:
         return str(source)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _digest_of(source: str | bytes, options: tuple[Any, ...]) -> bytes:
     """Of a schema without documents: a server gets the same ones with each request."""
     return bytes.fromhex(digest_of([_content_of(source), None, list(options)]))

@@ -7,14 +7,16 @@ property (milliseconds, cached).
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .unicode_cache import code_points
 
 CharSet = tuple[tuple[int, int], ...]
+T = TypeVar("T")
 
 LAST = 0x10FFFF
 SURROGATES = (0xD800, 0xDFFF)
@@ -23,6 +25,24 @@ NEWLINE: CharSet = ((10, 10),)
 DIGITS: CharSet = ((48, 57),)
 SPACES: CharSet = ((9, 13), (32, 32))
 WORD: CharSet = ((48, 57), (65, 90), (95, 95), (97, 122))
+
+
+MOST_RANGES = 1000  # of a set that functions remember what they made of: letters have 650; those that strangers write may have more
+
+
+def remembers_sets(most: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Decorates a function of a set: the answers for the last `most` sets are kept, but of none that is larger than usual."""
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        known = lru_cache(maxsize=most)(function)
+
+        @wraps(function)
+        def asked(chars: CharSet, *more: Any) -> T:
+            return (known if len(chars) <= MOST_RANGES else function)(chars, *more)
+
+        return asked
+
+    return decorate
 
 
 def union(*sets: Iterable[tuple[int, int]]) -> CharSet:
@@ -51,7 +71,7 @@ def _without_surrogates(ranges: list[list[int]]) -> CharSet:
     return tuple(out)
 
 
-@lru_cache(maxsize=1024)
+@remembers_sets(512)
 def negate(chars: CharSet) -> CharSet:
     """Every character that is not in the set."""
     out, start = [], 0
@@ -121,7 +141,7 @@ def _every_character() -> str:
     return np.arange(LAST + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
-@lru_cache(maxsize=1024)
+@remembers_sets(512)
 def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
     """All characters that `re` matches for those of the set under IGNORECASE.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from .charset import CharSet
+from .charset import CharSet, remembers_sets
 
 Edges = tuple[tuple[int, "Edges | int | None"], ...]
 Leaf = int | None
@@ -27,7 +27,7 @@ def byte_range(first: int, last: int) -> int:
     return (1 << (last + 1)) - (1 << first)
 
 
-@lru_cache(maxsize=4096)
+@remembers_sets(1024)
 def encode(chars: CharSet) -> Edges:
     """The automaton of one character from the set."""
     return encode_map(((chars, None),))

@@ -119,7 +119,7 @@ def _digits(shape: NumberShape, caps: Caps) -> int:
     return most
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     digits = _digits(shape, caps)
     if digits > max(MOST_DIGITS, caps.digits):

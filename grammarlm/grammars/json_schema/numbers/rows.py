@@ -67,7 +67,7 @@ def pack(shape: NumberShape, *, caps: Caps = CAPS, tidy: bool = False, pointer: 
         raise UnsupportedFeature(str(error), pointer=pointer, keywords=("multipleOf",)) from None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def packed(shape: NumberShape, caps: Caps = CAPS, tidy: bool = False) -> tuple[int, ...]:
     if tidy and shape.integer and not shape.plain:
         shape = replace(shape, plain=True)
@@ -142,7 +142,7 @@ def _powers(factor: int) -> int:
     return max(twos, fives)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _spelling(value: int, places: int) -> tuple[int, int, tuple[int, ...]]:
     """The power of ten of the first digit, the number of digits, and the digits, sixteen per word, the first one in the lowest
     bits."""

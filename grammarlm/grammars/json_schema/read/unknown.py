@@ -59,10 +59,14 @@ def about_format(name: str) -> str:
     return f"unknown format {name[:40]!r}" + (f"; did you mean {meant!r}?" if meant else ": every string has it")
 
 
-@lru_cache(maxsize=1024)
 def _close(word: str, known: tuple[str, ...]) -> str | None:
     """The closest known word, ignoring case and separators: max_length, MaxLength, maxLenght, tpye."""
-    by_letters, letters = _by_letters(known), _letters(word[:40])
+    return _closest(word[:40], known)  # cut before it is remembered: a schema from outside may have words of megabytes
+
+
+@lru_cache(maxsize=1024)
+def _closest(word: str, known: tuple[str, ...]) -> str | None:
+    by_letters, letters = _by_letters(known), _letters(word)
     found = get_close_matches(letters, by_letters, 1, 0.8)
     found += [other for other in by_letters if sorted(other) == sorted(letters)]
     return by_letters[found[0]] if found else None

@@ -19,12 +19,16 @@ ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 UNUSUAL = re.compile(r"[\\\r\0]")
 REGEXP_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\(|\)|\{[0-9]*,?[0-9]*\}", re.DOTALL)
 MOST_REPEATS = 2**32 - 2  # what Python's `re` takes in {n,m}
+LONGEST_REMEMBERED = 256  # characters of a literal: longer ones are read each time, so that strangers' texts are not kept
 EVALUATED = "Uuxnftr"  # the escapes that Python's literals and lark's have in common
 
 
-@lru_cache(maxsize=4096)
 def literal_pattern(text: str) -> Pattern:
     """Of a string, a regular expression or a range, as written. Raises ValueError."""
+    return _known_pattern(text) if len(text) <= LONGEST_REMEMBERED else _pattern(text)
+
+
+def _pattern(text: str) -> Pattern:
     if ".." in text and (ends := RANGE.fullmatch(text)):
         first, last = (end[1:-1] for end in ends.groups())
         if len(evaluated(first)) != 1 or len(evaluated(last)) != 1:
@@ -40,6 +44,9 @@ def literal_pattern(text: str) -> Pattern:
     if not value:
         raise ValueError("Empty terminals are not allowed: a literal reads at least a character")
     return Pattern("str", value.replace("\\\\", "\\"), flags) if is_string else Pattern("re", value, flags)
+
+
+_known_pattern = lru_cache(maxsize=4096)(_pattern)
 
 
 def evaluated(body: str) -> str:

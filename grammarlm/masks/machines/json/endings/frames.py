@@ -17,7 +17,20 @@ from collections.abc import Hashable, Iterator
 from heapq import merge
 from itertools import chain, islice
 
-from grammarlm.layout.json import ARRAY_BIT, FIRST_OBLIGATION, INLINE, ROW, Array, Frame, Gap, Key, Kind, Object, Shape
+from grammarlm.layout.json import (
+    ARRAY_BIT,
+    FIRST_OBLIGATION,
+    INLINE,
+    MOST_OBLIGATIONS,
+    ROW,
+    Array,
+    Frame,
+    Gap,
+    Key,
+    Kind,
+    Object,
+    Shape,
+)
 from grammarlm.masks.machines.json.configs import chain_of
 from grammarlm.masks.machines.regular.completion import LONGEST
 
@@ -84,10 +97,26 @@ class FrameEndings:
         if key in known:
             return known[key]
         text = self._found(words, where)
+        for bit in self._met(words):  # what meets an obligation again ends the frame, too, and may be found shorter
+            others = [*words]
+            others[Frame.NEEDED] |= bit
+            other = self._rest_of(others, where)
+            if other is not None and (text is None or self._reader.measure(other) < self._reader.measure(text)):
+                text = other
         if self.values.are_final:
             self._reader.note(len(text or b""))
             known[key] = text
         return text
+
+    def _met(self, words: list[int]) -> list[int]:
+        """The bits of the obligations that an object has met, where other keys have to come."""
+        row = words[Frame.ROW]
+        if row & ARRAY_BIT or not self._rows[row + Object.OBLIGATIONS] or words[Frame.COUNT] >= self._rows[row + Object.LEAST]:
+            return []
+        asked = 0
+        for bits, _, _ in self.obligations(row):
+            asked |= bits & ~words[Frame.NEEDED]
+        return [1 << at for at in range(FIRST_OBLIGATION, FIRST_OBLIGATION + MOST_OBLIGATIONS) if asked >> at & 1]
 
     def is_unique(self, f: int) -> bool:
         row = self._reader.frame(f)[Frame.ROW]

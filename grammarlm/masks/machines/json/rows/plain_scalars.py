@@ -100,7 +100,7 @@ def listed_values(writer: ProgramWriter, schema: Schema, kinds: Sequence[str], s
     return at
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _number_shape(name: str, values: tuple[object, ...], _types: tuple[type, ...]) -> NumberShape | None:
     """The numbers of a type within bounds; None where there is none. `_types` separates True from 1."""
     read = numbers.read({word: value for word, value in zip(NUMBER_WORDS, values, strict=True) if value is not ...})
