@@ -15,7 +15,6 @@ import grammarlm as gl
 from benchmarks import front_page
 from benchmarks.report import FIGURES, RESULTS, TEXTS
 from grammarlm.cli import main
-from grammarlm.decoding.systems import METHODS
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS
 from tests.documents import ROOT, SITE, broken_links, commands, examples, name_of, pages, run_examples, steps
@@ -133,11 +132,6 @@ def test_the_reference_has_all_keywords_formats_and_limits() -> None:
     for field in fields(gl.Limits):
         default = "" if field.default is None else f"{field.default:,.0f}"
         assert f"| `{field.name}` | {default}" in limits
-
-
-def test_the_methods_are_those_of_the_guide() -> None:
-    guide = (SITE / "guide" / "generate.md").read_text(encoding="utf-8")
-    assert re.findall(r'^\| `"(\w+)"` \| .* \| .*\|$', guide, flags=re.MULTILINE)[-len(METHODS) :] == list(METHODS)
 
 
 def test_each_table_is_stored_once_and_belongs_to_its_figures() -> None:

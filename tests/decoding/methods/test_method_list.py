@@ -105,12 +105,12 @@ def refusal(name, **options):
 
 def test_the_table_has_all_methods():
     assert [name.strip('`"') for name in TABLE] == list(METHODS)
-    assert all(len(cells) == 4 for cells in TABLE.values())
+    assert all(len(cells) == 3 for cells in TABLE.values())
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_table_says_what_is_refused(name):
-    _, with_draft, _, with_filters = TABLE[f'`"{name}"`']
+    _, with_draft, with_filters = TABLE[f'`"{name}"`']
     assert refusal(name) is None
     said = refusal(name, draft="copy")
     assert with_draft.startswith("refused") == (said is not None and "draft" in said)
