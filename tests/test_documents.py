@@ -15,6 +15,7 @@ import grammarlm as gl
 from benchmarks import front_page
 from benchmarks.report import FIGURES, RESULTS, TEXTS
 from grammarlm.cli import main
+from grammarlm.decoding.systems import ACCEPTANCE, DRAFTERS, METHODS, OBJECTS, SAMPLERS, TREES
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS
 from tests.documents import ROOT, SITE, broken_links, commands, examples, name_of, pages, run_examples, steps
@@ -132,6 +133,12 @@ def test_the_reference_has_all_keywords_formats_and_limits() -> None:
     for field in fields(gl.Limits):
         default = "" if field.default is None else f"{field.default:,.0f}"
         assert f"| `{field.name}` | {default}" in limits
+
+
+def test_the_reference_has_all_systems_that_have_a_name() -> None:
+    said = (SITE / "reference" / "systems.md").read_text(encoding="utf-8")
+    assert set(re.findall(r'"(\w+)"', said)) >= {*METHODS, *DRAFTERS, *TREES, *ACCEPTANCE, *SAMPLERS}
+    assert set(re.findall(r"`(\w+)[`(]", said)) >= OBJECTS.keys()
 
 
 def test_each_table_is_stored_once_and_belongs_to_its_figures() -> None:
