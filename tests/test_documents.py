@@ -58,6 +58,15 @@ def test_each_page_of_the_guide_is_found_from_the_front() -> None:
         assert all(f"]({folder}{page.name})" in text for page in (SITE / "guide").glob("*.md"))
 
 
+def test_the_guide_has_one_order() -> None:
+    """That in which a user meets its pages: in the navigation, on the site's front page and in README."""
+    ordered = re.findall(r"guide/([\w-]+)\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    front = (SITE / "index.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("- **Guide**")[2]
+    assert re.findall(r"\]\(guide/([\w-]+)\.md\)", front) == ordered
+    assert re.findall(r"\]\(docs/guide/([\w-]+)\.md\)", readme) == ordered
+
+
 def test_few_examples_are_not_run() -> None:
     found = [
         (name_of(block.page), block.not_run) for page in PAGES for block in examples(page) if block.not_run is not None
@@ -113,6 +122,11 @@ def test_all_pages_are_in_the_navigation() -> None:
 def test_the_front_pages_are_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
     assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 140
+
+
+def test_the_guide_is_short() -> None:
+    """What it need not say stands in the reference."""
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in (SITE / "guide").glob("*.md")) < 12_000
 
 
 def test_the_reference_has_all_public_names() -> None:
