@@ -7,6 +7,7 @@ logits, random ones included, and lift what is planted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import torch
@@ -19,13 +20,17 @@ Model: TypeAlias = Callable[[Tensor], Tensor]
 def noise(width: int, seed: int = 0, deviation: float = 1.0) -> Model:
     """Logits drawn for each text once and for all: those after an id depend on the ids up to it."""
 
+    @lru_cache(maxsize=1024)  # a model is asked for the same beginning at each of its forwards
+    def drawn(state: int) -> Tensor:
+        return torch.randn(width, generator=torch.Generator().manual_seed(state))
+
     def logits(ids: Tensor) -> Tensor:
         rows = []
         for row in ids.tolist():
             state, after = seed, []
             for token in row:
                 state = (state * 6364136223846793005 + token + 1442695040888963407) % 2**63
-                after.append(torch.randn(width, generator=torch.Generator().manual_seed(state)))
+                after.append(drawn(state))
             rows.append(torch.stack(after))
         return deviation * torch.stack(rows)
 

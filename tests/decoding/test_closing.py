@@ -61,7 +61,7 @@ def check_many(seed: str, count: int) -> Counter:
     return outcomes
 
 
-@tiers("seed, count", ("closing", 8), ("closing, many", 500))
+@tiers("seed, count", ("closing", 5), ("closing, many", 500))
 def test_answers_close_within_their_budget(seed: str, count: int, record_property) -> None:
     outcomes = check_many(seed, count)
     assert outcomes["closed"] > 10

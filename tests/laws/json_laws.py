@@ -254,15 +254,20 @@ def walk(
 ) -> "bytes | None":
     """A text drawn from masks alone that begins with `path`.
 
-    With `extra` it is at most so many tokens longer than it must be; with None it closes what it can after a while, and is given
-    up, None, where that leads to no end.
+    With `extra` it is at most so many tokens longer than it must be, or None where that is refused by name: an integer of hundreds
+    of digits is no end that could be written down. With None it closes what it can after a while, and is given up, None, where that
+    leads to no end.
     """
     stops, tokens = set(vocab.stop_ids), list(path)
     matcher = constraint.matcher()
     assert all(map(matcher.advance, path)), text_of(tokens, vocab)
     most = _LONGEST
     if extra is not None:
-        most = max(len(path) + matcher.min_tokens_left, constraint.matcher().min_tokens_left) + extra
+        try:
+            most = max(len(path) + matcher.min_tokens_left, constraint.matcher().min_tokens_left) + extra
+        except gl.LimitExceeded as error:
+            assert "too long to be written down" in str(error)
+            return None
         matcher = constraint.matcher(max_tokens=most)
         while not all(map(matcher.advance, path)):  # what is known to be enough may be more on the way than at its end
             assert most <= len(path) + _LONGEST, f"{text_of(tokens, vocab)!r} under a budget of {most}"

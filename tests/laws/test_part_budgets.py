@@ -89,7 +89,7 @@ BUDGETS = {
 
 @pytest.mark.parametrize("law", BUDGETS)
 @pytest.mark.parametrize("kind", [*KINDS[2:], *TIMED])
-@tiers("seed, count", ("few", 10), *((f"many {number}", 150) for number in range(3)))
+@tiers("seed, count", ("few", 7), *((f"many {number}", 150) for number in range(3)))
 def test_random_budgets(law: str, kind: str, seed: str, count: int, record_property: Any) -> None:
     outcomes = check(BUDGETS[law], kind, seed, count)
     assert law != "in time" or outcomes["narrowed"] > outcomes["texts"] / 8, outcomes

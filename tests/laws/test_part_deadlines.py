@@ -80,7 +80,7 @@ DEADLINES = {
     ("law", "kind"),
     [(law, kind) for law in DEADLINES for kind in TIMED if (law, kind) != ("bytes", "all")],  # items are no bytes
 )
-@tiers("seed, count", ("few", 15), *((f"many {number}", 200) for number in range(3)))
+@tiers("seed, count", ("few", 10), *((f"many {number}", 200) for number in range(3)))
 def test_random_deadlines(law: str, kind: str, seed: str, count: int, record_property: Any) -> None:
     record_counts(record_property, check(DEADLINES[law], kind, seed, count))
 

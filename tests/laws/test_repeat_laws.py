@@ -62,7 +62,7 @@ LAWS = {
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("kind", KINDS)
-@tiers("seed, count", ("few", 12), *((f"many {number}", 200) for number in range(3)))
+@tiers("seed, count", ("few", 8), *((f"many {number}", 200) for number in range(3)))
 def test_random_repeats(law: str, kind: str, seed: str, count: int, record_property: Any) -> None:
     record_counts(record_property, check(LAWS[law], kind, seed, count))
 

@@ -208,7 +208,7 @@ def run(examples: int, steps: int) -> None:
     assert DONE["epochs"] > examples / 10
 
 
-@tiers("examples, steps", (50, 25), (2000, 50))
+@tiers("examples, steps", (30, 25), (2000, 50))
 def test_a_family_of_matchers(examples: int, steps: int) -> None:
     run(examples, steps)
 

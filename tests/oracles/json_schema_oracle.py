@@ -50,6 +50,7 @@ _NAMED = frozenset(["properties", "patternProperties", "dependentSchemas", "depe
 # What the library forgets to ask of a format.
 _SHAPES = {
     "date-time": re.compile(r"[0-9TtZz:.+-]*"),
+    "hostname": re.compile(r"(?s).*[^.\n]"),
     "uuid": re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
 }
 

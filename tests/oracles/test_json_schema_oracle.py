@@ -30,7 +30,7 @@ FORMATS_AND_OPTIONS = {
     "ecmascript-regex": 1,  # \\a is the letter a, as without the flag u
     "email": 10,  # whatever has an @
     "format-assertion": 2,  # formats="assert" is an option here, not a vocabulary
-    "hostname": 26,  # punycode is not decoded; a dot or line break at the end
+    "hostname": 26,  # punycode is not decoded
     "idn-hostname": 5,
     "iri": 4,  # IPv6 and characters beyond the first plane are refused
     "relative-json-pointer": 2,

@@ -62,13 +62,13 @@ def text_ids(name: str) -> list[int]:
 
 
 @NAMES
-@tiers("count", 80, 1000)
+@tiers("count", 40, 1000)
 def test_texts(name, count):
     texts_law(name, count)
 
 
 @NAMES
-@pytest.mark.parametrize("count", [250, pytest.param(500, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [125, pytest.param(500, marks=pytest.mark.proof)])
 def test_ids_in_random_order(count, name):
     rng = random.Random(name)
     ids_law(name, (rng.choices(text_ids(name), k=rng.randint(1, 6)) for _ in range(count)))

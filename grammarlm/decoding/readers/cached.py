@@ -260,7 +260,11 @@ class CachedReader(CallableReader):
         parts, slots = [], list[list[int]]()
         for each, beside in ((self, other), (other, self)):
             more = longest - len(each._slots[0])
-            parts.append(padded(each._cache, more) if each._has_slots else empty_rows(beside._cache, len(each._slots)))
+            if each._has_slots:
+                parts.append(padded(each._cache, more))
+            else:  # what was read without a cache (a first read of trees, say) is in none
+                was_read = any(each._texts)
+                parts.append(None if was_read else empty_rows(beside._cache, len(each._slots)))
             slots += [[0] * more + row for row in each._slots]
         return (None if None in parts else joined(*parts)), slots
 

@@ -128,7 +128,7 @@ def answers(family: str, count: int, model: Any, prompt: Any, vocab: gl.Vocabula
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("has_marks", [False, True], ids=["letters", "marks"])
-@tiers("count", 10, 500)
+@tiers("count", 5, 500)
 def test_answers_of_random_weights(family: str, has_marks: bool, count: int, record_property: Any) -> None:
     vocab = vocabulary(PIECES, MARKS) if has_marks else vocabulary([*MARKS, *PIECES])
     outcomes = answers(family, count, babbling(3, vocab), [0], vocab)

@@ -81,7 +81,7 @@ def check_answers(model, prompts, options, calls, at_once, record_property):
     record_counts(record_property, {"calls": calls, "answered": len(answered)}, cases="answered")
 
 
-@tiers("calls", 24, 300)
+@tiers("calls", 12, 300)
 @pytest.mark.parametrize("at_once", [1, 3, 16])
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_weights(kind, at_once, calls, tokenizer, record_property):
@@ -105,7 +105,7 @@ def test_a_function_of_ids(calls, tokenizer, record_property):
     check_answers(model, PROMPTS, {"tokenizer": tokenizer}, calls, 16, record_property)
 
 
-@tiers("calls", 12, 500)
+@tiers("calls", 8, 500)
 @pytest.mark.parametrize("at_once", [3, 16])
 def test_the_embedded_model(at_once, calls, record_property):
     model, tokenizer = embedded_model()

@@ -94,7 +94,7 @@ def answers(grammar: gl.Lark, **options):
 
 
 @pytest.mark.parametrize("language", GRAMMARS)
-@tiers("count", 8, 1000)
+@tiers("count", 4, 1000)
 def test_vulnerability_no_answer_holds_a_label(language: str, count: int, record_property) -> None:
     code = GRAMMARS[language]
     free = answers(code, n=5, max_tokens=24, seed=1)

@@ -39,13 +39,14 @@ def test_texts_join_leave_and_come_back(name, count):
     choose = random.Random(name)
     for _ in range(count):
         prompts = new_prompts(choose)
-        reader, answers = begun(source, prompts)
+        reader, answers = begun(source, prompts, choose.random() < 0.3)
         away = None
         for turn in range(8):
             if len(prompts) < 6 and choose.random() < 0.5:
                 more_prompts = new_prompts(choose)
                 is_read = name == "blend" or choose.random() < 0.6
-                other = begun(source, more_prompts)[0] if is_read else source.reader(more_prompts)
+                in_trees = choose.random() < 0.3
+                other = begun(source, more_prompts, in_trees)[0] if is_read else source.reader(more_prompts)
                 reader.join(other)
                 if not is_read:  # all others read something, too
                     chunks = [*([choose.randrange(5, WIDTH)] for _ in answers), *other.beginnings]
@@ -84,10 +85,18 @@ def new_prompts(choose):
     return [[choose.randrange(5, WIDTH) for _ in range(choose.randint(1, 6))] for _ in range(choose.randint(1, 3))]
 
 
-def begun(source, prompts):
+def begun(source, prompts, in_trees=False):
     """A reader that has read these prompts, and their answers."""
     reader, answers, scored = source.reader(prompts), [[] for _ in prompts], [1] * len(prompts)
-    check(reader.read(reader.beginnings, scored), source, texts_of(prompts, answers, scored))
+    if in_trees:
+        trees = [DraftTree() for _ in prompts]
+        for tree in trees:
+            tree.add(7, -1)
+        logits = reader.read_trees(reader.beginnings, scored, trees)
+        check(logits, source, texts_of(prompts, answers, scored, trees))
+        reader.keep([[]] * len(prompts))
+    else:
+        check(reader.read(reader.beginnings, scored), source, texts_of(prompts, answers, scored))
     return reader, answers
 
 
@@ -108,6 +117,17 @@ def test_a_text_that_joins_is_padded_and_not_read_again(is_longer):
     assert forwards.cached[-1] == 5
     readers[0].taken([1 if is_longer else 0]).read([[13]], [1])  # the short one alone has no pads
     assert forwards.cached[-1] == 3
+
+
+@pytest.mark.parametrize("in_trees", [(True, False), (False, True), (True, True)])
+def test_texts_that_were_read_without_a_cache_join(in_trees):
+    """The first read of a tree, which is in no cache."""
+    source = Source("Llama")
+    (reader, _), (other, _) = (
+        begun(source, [prompt], trees) for prompt, trees in zip(([5, 6], [8, 9, 10]), in_trees, strict=True)
+    )
+    reader.join(other)
+    check(reader.read([[11], [12]], [1, 1]), source, texts_of([[5, 6], [8, 9, 10]], [[11], [12]], [1, 1]))
 
 
 def test_readers_whose_texts_belong_to_their_batch_say_so():

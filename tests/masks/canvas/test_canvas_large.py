@@ -88,7 +88,7 @@ def test_two_holes(name: str, count: int) -> None:
     assert allowed > 20
 
 
-@tiers("text", b"SELECT x.y, xx", LONG)
+@tiers("text", b"SELECT x.y", LONG)
 def test_blocks_begin_where_tokens_of_rows_lead_to(text: bytes) -> None:
     """A matcher within a lexeme stands where tokens lead to, with what these have on the stack: or all is forgotten."""
     tokens, constraint = compiled("sqlite")

@@ -64,7 +64,7 @@ def check_row(canvas: Any, case: Case, partial: list[int], repeated: list[int] |
 
 
 @pytest.mark.parametrize("more", [0, 24], ids=["short", "long"])
-@tiers("count", 4, 150)
+@tiers("count", 2, 150)
 def test_rows_with_one_more_token_each(count: int, more: int) -> None:
     rng, completable, repeated = random.Random(7 + more), 0, list[int]()
     for number in range(count):

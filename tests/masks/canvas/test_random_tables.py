@@ -65,7 +65,7 @@ def partial_rows(rows: np.ndarray, table: StackTable, length: int, rng: np.rando
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@tiers("first, count", (0, 120), (120, 4000))
+@tiers("first, count", (0, 80), (120, 4000))
 def test_rows(kind: str, first: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     leads, asked = LiveSpots.leads, list[int]()
 
@@ -107,7 +107,7 @@ def test_fills_and_samples(kind: str, first: int, count: int, monkeypatch: pytes
             if not 1 <= len(left) <= 80:
                 continue
             scores = rng.standard_normal((grid.length, grid.table.classes)) * 2
-            scores[:, :FIRST] -= 1e9 * (rng.random(FIRST) < 0.1)
+            scores[:, :FIRST] -= 1e5 * (rng.random(FIRST) < 0.1)  # their sums keep the digits that the law is compared in
             scores[row >= 0] = 0.0
             holes = np.flatnonzero(row < 0)
             sums = scores[holes, left[:, holes]].sum(1)

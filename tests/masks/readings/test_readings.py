@@ -67,7 +67,7 @@ def expected(node, text: bytes) -> Marks | None:
 
 
 @pytest.mark.parametrize("kinds", ["regular", "ruled", "all"])
-@tiers("count", 60, 2000)
+@tiers("count", 40, 2000)
 def test_of_all_readings_the_first_one_is_read(kinds: str, count: int, record_property) -> None:
     """And texts have a reading iff their matcher accepts them."""
     outcomes: Counter[str] = Counter()
