@@ -15,7 +15,7 @@ import grammarlm as gl
 from benchmarks import front_page
 from benchmarks.report import FIGURES, RESULTS, TEXTS
 from grammarlm.cli import main
-from grammarlm.decoding.systems import METHODS
+from grammarlm.decoding.systems import ACCEPTANCE, DRAFTERS, METHODS, OBJECTS, SAMPLERS, TREES
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS
 from tests.documents import ROOT, SITE, broken_links, commands, examples, name_of, pages, run_examples, steps
@@ -56,6 +56,15 @@ def test_each_page_of_the_guide_is_found_from_the_front() -> None:
     for front, folder in ((ROOT / "README.md", "docs/guide/"), (SITE / "index.md", "guide/")):
         text = front.read_text(encoding="utf-8")
         assert all(f"]({folder}{page.name})" in text for page in (SITE / "guide").glob("*.md"))
+
+
+def test_the_guide_has_one_order() -> None:
+    """That in which a user meets its pages: in the navigation, on the site's front page and in README."""
+    ordered = re.findall(r"guide/([\w-]+)\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    front = (SITE / "index.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("- **Guide**")[2]
+    assert re.findall(r"\]\(guide/([\w-]+)\.md\)", front) == ordered
+    assert re.findall(r"\]\(docs/guide/([\w-]+)\.md\)", readme) == ordered
 
 
 def test_few_examples_are_not_run() -> None:
@@ -115,6 +124,11 @@ def test_the_front_pages_are_short() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 140
 
 
+def test_the_guide_is_short() -> None:
+    """What it need not say stands in the reference."""
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in (SITE / "guide").glob("*.md")) < 12_000
+
+
 def test_the_reference_has_all_public_names() -> None:
     objects = re.findall(r"^::: ([\w.]+)", (SITE / "reference" / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
     named = {path.rpartition(".")[2]: path.rpartition(".")[0] for path in objects}
@@ -135,9 +149,10 @@ def test_the_reference_has_all_keywords_formats_and_limits() -> None:
         assert f"| `{field.name}` | {default}" in limits
 
 
-def test_the_methods_are_those_of_the_guide() -> None:
-    guide = (SITE / "guide" / "generate.md").read_text(encoding="utf-8")
-    assert re.findall(r'^\| `"(\w+)"` \| .* \| .*\|$', guide, flags=re.MULTILINE)[-len(METHODS) :] == list(METHODS)
+def test_the_reference_has_all_systems_that_have_a_name() -> None:
+    said = (SITE / "reference" / "systems.md").read_text(encoding="utf-8")
+    assert set(re.findall(r'"(\w+)"', said)) >= {*METHODS, *DRAFTERS, *TREES, *ACCEPTANCE, *SAMPLERS}
+    assert set(re.findall(r"`(\w+)[`(]", said)) >= OBJECTS.keys()
 
 
 def test_each_table_is_stored_once_and_belongs_to_its_figures() -> None:

@@ -1,4 +1,4 @@
-"""gl.methods and `grammarlm methods`: what they say is what the files say, and what the guide's table says is what happens."""
+"""gl.methods and `grammarlm methods`: what they say is what the files say, and what the reference's table says is what happens."""
 
 import ast
 import importlib
@@ -18,10 +18,10 @@ from tests.decoding.left_to_right import needed
 from tests.decoding.methods.two_models import FIRST, WIDTH, generate
 from tests.decoding.random_models import random_model
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "methods.md"
+SYSTEMS = Path(__file__).parents[3] / "docs" / "reference" / "systems.md"
 TABLE = {
     cells[0]: cells[1:]
-    for line in GUIDE.read_text(encoding="utf-8").splitlines()
+    for line in SYSTEMS.read_text(encoding="utf-8").partition("\n## Drafters\n")[0].splitlines()
     if (cells := re.findall(r"(?<=\| )[^|]+(?= \|)", line)) and re.fullmatch(r'`"\w+"`', cells[0])
 }
 
@@ -84,7 +84,7 @@ def test_without_docstrings_and_torch():
     assert run.stdout == f"{gl.methods['vote'].law} False\n"
 
 
-# ------------------------------------------------------------------ the guide's table
+# ------------------------------------------------------------------ the reference's table
 
 
 def options_of(name):
@@ -105,12 +105,12 @@ def refusal(name, **options):
 
 def test_the_table_has_all_methods():
     assert [name.strip('`"') for name in TABLE] == list(METHODS)
-    assert all(len(cells) == 4 for cells in TABLE.values())
+    assert all(len(cells) == 3 for cells in TABLE.values())
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_table_says_what_is_refused(name):
-    _, with_draft, _, with_filters = TABLE[f'`"{name}"`']
+    _, with_draft, with_filters = TABLE[f'`"{name}"`']
     assert refusal(name) is None
     said = refusal(name, draft="copy")
     assert with_draft.startswith("refused") == (said is not None and "draft" in said)
