@@ -102,11 +102,14 @@ def anything(rng: random.Random, depth: int = 4) -> Any:
     return {name(rng) + str(i): anything(rng, depth - 1) for i in range(rng.randint(0, 3))}
 
 
+# Numbers that are the whole text, of which few are drawn: as many digits before and behind the point as `anything` writes.
+ALONE = [7, -99, 4321, 0.5, 0.25, 0.125, 3.5, 3.25, 3.875, 62.5, 62.25, 62.125, 124.0, 124.5, 124.25, 124.875]
+
 # A schema, the first texts, which have all that the shape can meet, and one more text.
 SHAPES: dict[str, tuple[Any, Callable[[random.Random], list[Any]], Callable[[random.Random], Any]]] = {
     "records": (RECORDS, first_records, records),
     "nestings": (TREE, lambda rng: [tree(rng) for _ in range(3 * FIRST)], tree),
-    "anything": (True, lambda rng: [anything(rng) for _ in range(5 * FIRST)], anything),
+    "anything": (True, lambda rng: [*(anything(rng) for _ in range(5 * FIRST)), *ALONE], anything),
 }
 PUNCTUATION = [(",", ":"), (", ", ": ")]
 

@@ -107,7 +107,9 @@ def test_fills_and_samples(kind: str, first: int, count: int, monkeypatch: pytes
             if not 1 <= len(left) <= 80:
                 continue
             scores = rng.standard_normal((grid.length, grid.table.classes)) * 2
-            scores[:, :FIRST] -= 1e5 * (rng.random(FIRST) < 0.1)  # their sums keep the digits that the law is compared in
+            scores[:, :FIRST] -= 1e5 * (
+                rng.random(FIRST) < 0.1
+            )  # their sums keep the digits that the law is compared in
             scores[row >= 0] = 0.0
             holes = np.flatnonzero(row < 0)
             sums = scores[holes, left[:, holes]].sum(1)

@@ -19,7 +19,9 @@ ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 UNUSUAL = re.compile(r"[\\\r\0]")
 REGEXP_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\(|\)|\{[0-9]*,?[0-9]*\}", re.DOTALL)
 MOST_REPEATS = 2**32 - 2  # what Python's `re` takes in {n,m}
-LONGEST_REMEMBERED = 256  # characters of a literal: longer ones are read each time, so that strangers' texts are not kept
+LONGEST_REMEMBERED = (
+    256  # characters of a literal: longer ones are read each time, so that strangers' texts are not kept
+)
 EVALUATED = "Uuxnftr"  # the escapes that Python's literals and lark's have in common
 
 

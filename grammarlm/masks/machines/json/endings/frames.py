@@ -111,7 +111,11 @@ class FrameEndings:
     def _met(self, words: list[int]) -> list[int]:
         """The bits of the obligations that an object has met, where other keys have to come."""
         row = words[Frame.ROW]
-        if row & ARRAY_BIT or not self._rows[row + Object.OBLIGATIONS] or words[Frame.COUNT] >= self._rows[row + Object.LEAST]:
+        if (
+            row & ARRAY_BIT
+            or not self._rows[row + Object.OBLIGATIONS]
+            or words[Frame.COUNT] >= self._rows[row + Object.LEAST]
+        ):
             return []
         asked = 0
         for bits, _, _ in self.obligations(row):
