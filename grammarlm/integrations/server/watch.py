@@ -94,7 +94,8 @@ def why_not(spec: AnswerSpec, tokens: list[int], text: str) -> dict[str, str]:
         raise ValueError("'tokens' are not the beginning of an answer to this request")
     told = {"token": repr(text), "reason": "no tokens of the vocabulary spell it"}
     for token in spelled(spec.vocab, text) if text else spec.vocab.stop_ids[:1]:
-        told = {"token": token_name(spec.vocab, token), "reason": "allowed" if matcher is None else matcher.explain(token)}
+        reason = "allowed" if matcher is None else matcher.explain(token)
+        told = {"token": token_name(spec.vocab, token), "reason": reason}
         if matcher is None or not matcher.advance(token):
             break
     return told

@@ -19,7 +19,7 @@ from tests.commands.pages import BROWSER, HEADLESS
 DRIVER = shutil.which("chromedriver")
 needs_driver = pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="no Chromium with its chromedriver here")
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of an element's id, by the W3C
-LONGEST = 120  # seconds until what is waited for has to be there
+LONGEST = 300  # seconds until what is waited for has to be there
 
 
 class Browser:

@@ -36,7 +36,7 @@ def page(request, browser, served):
     assert browser.run("[innerWidth, document.documentElement.scrollWidth]") == [request.param, request.param]
     assert browser.run(WIDE) == []
     assert browser.complaints() == []
-    asked = {url for url in browser.asked_for() if not url.startswith("data:")}
+    asked = {url for url in browser.asked_for() if not url.startswith(("data:", "chrome:"))}
     assert asked
     assert all(url.startswith(f"{served}/") for url in asked)
 
@@ -97,7 +97,10 @@ def test_a_conversation_with_tools(page):
     page.choose("#kind", "")
     page.write("#most", "12")
     send(page, "")
-    assert page.run("[...document.querySelectorAll('#talk > div')].map(one => one.className)") == ["user", *["assistant"] * 2]
+    assert page.run("[...document.querySelectorAll('#talk > div')].map(one => one.className)") == [
+        "user",
+        *["assistant"] * 2,
+    ]
     assert page.run("document.querySelector('#talk input').readOnly")
     page.click("#clear")
     assert page.run("document.querySelectorAll('#talk > div, .token').length") == 0
@@ -109,7 +112,9 @@ def test_a_result_goes_into_the_conversation(page):
     send(page)
     page.write("#talk input", "it rings")
     pick(page, "end")
-    page.run("void (window.sent = [], window.fetch = (real => (url, given) => (sent.push(given?.body), real(url, given)))(fetch))")
+    page.run(
+        "void (window.sent = [], window.fetch = (real => (url, given) => (sent.push(given?.body), real(url, given)))(fetch))"
+    )
     send(page, "Thanks.")
     [sent] = page.run("sent")
     roles = [message["role"] for message in json.loads(sent)["messages"]]
