@@ -27,7 +27,7 @@ class Browser:
 
     def __init__(self, address: str, folder: Path):
         self._address = address
-        options = {"binary": BROWSER, "args": [*HEADLESS, f"--user-data-dir={folder}"]}
+        options = {"binary": BROWSER, "args": [*HEADLESS, f"--user-data-dir={folder}", "about:blank"]}
         asked = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         self._session = ""
         self._session = "/session/" + self._ask("/session", {"capabilities": {"alwaysMatch": asked}})["sessionId"]
@@ -48,6 +48,7 @@ class Browser:
         """Narrower than a window may be, too: as the tools of developers show a phone."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self._devtools("Emulation.setDeviceMetricsOverride", metrics)
+        self._devtools("Emulation.setScrollbarsHidden", {"hidden": True})
         self._ask("/url", {"url": url})
 
     def _devtools(self, command: str, given: dict[str, Any]) -> Any:
@@ -65,7 +66,7 @@ class Browser:
         end = time.monotonic() + LONGEST
         while not (found := self.run(script)):
             assert time.monotonic() < end, f"it does not become true: {script}\n{self.run('document.body.innerText')}"
-            time.sleep(0.05)
+            time.sleep(0.2)
         return found
 
     def _element(self, selector: str) -> str:
