@@ -1,6 +1,7 @@
 """The page at / in a real browser: what a user does there, on a desk and on a phone."""
 
 import json
+import threading
 import time
 
 import pytest
@@ -147,6 +148,29 @@ def test_an_answer_that_is_stopped(page, tiny):
     page.choose("#kind", "choices")
     send(page, "Go on.")
     assert page.run("document.querySelectorAll('#talk > .assistant').length") == 2
+
+
+def test_an_answer_that_is_stopped_before_it_begins(page, tiny):
+    """It is as if it had not been asked for."""
+    gate = threading.Event()
+
+    def held(*_):
+        assert gate.wait(60)
+
+    hook = tiny[0].register_forward_pre_hook(held)
+    try:
+        page.write("#message", "Seven steel lamps.")
+        page.click("#send")
+        page.wait("!document.querySelector('#stop').disabled")
+        page.click("#stop")
+        page.wait("!document.querySelector('#send').disabled")
+    finally:
+        gate.set()
+        hook.remove()
+    assert page.run("document.querySelector('#message').value") == "Seven steel lamps."
+    assert page.run("document.querySelectorAll('#talk > div, .token').length") == 0
+    send(page)
+    assert page.run("[...document.querySelectorAll('#talk > div')].map(one => one.className)") == ["user", "assistant"]
 
 
 @pytest.mark.parametrize(
