@@ -9,8 +9,8 @@ import asyncio
 import hmac
 import json
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import ExitStack, aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
@@ -31,14 +31,14 @@ from grammarlm.integrations.serving.admission import admit, remembered, warm
 from grammarlm.integrations.serving.options import sealed
 from grammarlm.masks.runtime.limits import Limits
 
-from .asked import Asked, Bounds, read_json, read_request
+from .asked import Asked, Bounds, read_json, read_request, read_why
 from .replies import Reply, Sent
-from .watch import Watch
+from .watch import Watch, why_not
 
 LOCAL = ("127.0.0.1", "localhost", "::1", "[::1]")
 PATIENCE = 60.0  # seconds in which a body has to come
 # The page runs its own script alone and talks to this server alone.
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
 KINDS = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error"}
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class Server:
             try:
                 self._check_key(request)
                 return await handle(request)
-            except (ClientDisconnect, Left):
+            except ClientDisconnect:
                 return Response(status_code=499)
             except Exception as error:
                 refused = refusal(error)
@@ -89,49 +89,39 @@ class Server:
 
     async def answer(self, request: Request, is_chat: bool) -> Response:
         """Of /v1/chat/completions and /v1/completions."""
-        with ExitStack() as place:
-            self._take(place)
-            return await self._answer(request, is_chat, place)
+        with self._place() as place:
+            asked = self._asked(await self._given(request), is_chat)
+            made = await unless_left(request, asyncio.to_thread(self._prepared, asked))
+            reply = Reply(asked, self.name, sum(map(len, made.prompts)))
+            watch = partial(Watch, is_streamed=asked.is_streamed, is_turn=is_chat, shown=asked.shown)
+            answers = watched(made, watch, self.bounds.max_waiting)
+            first = await unless_left(request, anext(answers)) if asked.is_streamed else None
+            if first is not None:
+                place.close()
+                events = lines(reply, len(made.prompts) * made.n, first, answers)
+                return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+            *told, results = await unless_left(request, listed(answers))
+            check_results(results)
+            return as_json(reply.whole(results, told))
 
-    async def _answer(self, request: Request, is_chat: bool, place: ExitStack) -> Response:
-        asked = await self._asked(request, is_chat)
-        made = await unless_left(request, asyncio.to_thread(self._prepared, asked))
-        reply = Reply(asked, self.name, sum(map(len, made.prompts)))
-        watch = partial(Watch, is_streamed=asked.is_streamed, is_turn=is_chat, shown=asked.shown)
-        answers = watched(made, watch, self.bounds.max_waiting)
-        first = await unless_left(request, anext(answers)) if asked.is_streamed else None
-        if first is not None:
-            place.close()
-            count = len(made.prompts) * made.n
-            return StreamingResponse(
-                lines(reply, count, first, answers),
-                media_type="text/event-stream",
-                headers={"Cache-Control": "no-cache"},
-            )
-        *told, results = await unless_left(request, listed(answers))
-        check_results(results)
-        return as_json(reply.whole(results, told))
+    async def why(self, request: Request) -> Response:
+        """Of /why: a request as above, the tokens of its answer so far, and a text that does not come next."""
+        with self._place(), wrong_is_refused():
+            given = await self._given(request)
+            tokens, text = read_why(given)
+            made = await unless_left(request, asyncio.to_thread(self._prepared, self._asked(given, is_chat=True)))
+            return as_json(await unless_left(request, asyncio.to_thread(why_not, made.specs[0], tokens, text)))
 
-    async def _asked(self, request: Request, is_chat: bool) -> Asked:
-        """What a request asks for; Refused where it is wrong."""
+    async def _given(self, request: Request) -> dict[str, Any]:
+        """The body of a request; Refused where it is no object of JSON."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(400, "the content-type is not application/json, which the body has to be")
         try:
             body = await asyncio.wait_for(self._body(request), PATIENCE)
         except asyncio.TimeoutError:
             raise Refused(408, f"the body has not come within {PATIENCE:g} seconds") from None
-        try:
-            given = read_json(body)
-            name = given.pop("model", self.name)
-            if name != self.name:
-                raise Refused(404, shorten(f"there is no model {name!r:.80}; this server has {self.name!r}"))
-            asked = read_request(given, is_chat, self.tokenizer, self.bounds)
-            grammar = asked.settings["grammar"]
-            if grammar is not None:
-                remembered(sealed(grammar), partial(admit, grammar, in_background=True))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise Refused(400, shorten(str(error))) from None
-        return asked
+        with wrong_is_refused():
+            return read_json(body)
 
     async def _body(self, request: Request) -> bytes:
         read = bytearray()
@@ -141,20 +131,32 @@ class Server:
                 raise Refused(413, f"the body has more than {self.bounds.max_body:,} bytes (serve --max-body)")
         return bytes(read)
 
+    def _asked(self, given: dict[str, Any], is_chat: bool) -> Asked:
+        """What a body asks for; Refused where it is wrong."""
+        with wrong_is_refused():
+            name = given.pop("model", self.name)
+            if name != self.name:
+                raise Refused(404, shorten(f"there is no model {name!r:.80}; this server has {self.name!r}"))
+            asked = read_request(given, is_chat, self.tokenizer, self.bounds)
+            grammar = asked.settings["grammar"]
+            if grammar is not None:
+                remembered(sealed(grammar), partial(admit, grammar, in_background=True))
+            return asked
+
     def _prepared(self, asked: Asked) -> Prepared:
         """Prompts, vocabulary and grammar; Refused where one of them is wrong."""
-        try:
-            given = {**asked.settings, "tokenizer": self.tokenizer, "limits": Limits(max_ms=self.bounds.max_ms)}
+        given = {**asked.settings, "tokenizer": self.tokenizer, "limits": Limits(max_ms=self.bounds.max_ms)}
+        with wrong_is_refused():
             return prepared(self.model, asked.prompt, asked_of("serve", self.model, given, 1))
-        except (ValueError, TypeError) as error:
-            raise Refused(400, shorten(str(error))) from None
 
-    def _take(self, place: ExitStack) -> None:
+    def _place(self) -> ExitStack:
         """A place among the requests whose answer has not begun, until it is closed; Refused where there is none."""
         if self.waiting >= self.bounds.max_waiting:
             raise Refused(429, f"{self.waiting} requests wait already (serve --max-waiting); ask again later")
         self.waiting += 1
+        place = ExitStack()
         place.callback(self._begun)
+        return place
 
     def _begun(self) -> None:
         self.waiting -= 1
@@ -167,17 +169,22 @@ class Server:
             raise Refused(401, "the API key is missing or wrong; send Authorization: Bearer KEY")
 
 
-class Left(Exception):
-    """The client has left."""
+@contextmanager
+def wrong_is_refused() -> Iterator[None]:
+    """What is wrong with a request is 400."""
+    try:
+        yield
+    except (ValueError, TypeError, RecursionError) as error:
+        raise Refused(400, shorten(str(error))) from None
 
 
 async def unless_left(request: Request, work: Awaitable[T]) -> T:
-    """Its result; where the client leaves before, the work is cancelled, and Left is raised."""
+    """Its result; where the client leaves before, the work is cancelled, and ClientDisconnect is raised."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise Left
+            raise ClientDisconnect
         return task.result()
     finally:
         task.cancel()
@@ -259,6 +266,7 @@ def application(
         Route("/", server.page),
         Route("/health", server.health),
         Route("/v1/models", server.guarded(server.models)),
+        Route("/why", server.guarded(server.why), methods=["POST"]),
     ]
     for path, is_chat in (("/v1/chat/completions", True), ("/v1/completions", False)):
         routes.append(Route(path, server.guarded(partial(server.answer, is_chat=is_chat)), methods=["POST"]))

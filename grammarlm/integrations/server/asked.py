@@ -36,6 +36,7 @@ TURN = (*OF_TOOLS, "tool_format", "reasoning")  # of a conversation
 OF_CHAT = ("messages", "top_logprobs", *OF_TOOLS, "chat_template_kwargs")
 KNOWN = ("messages", "prompt", *TAKEN, *READ, *LABELS, *NOTHING)
 MOST_SHOWN = 20  # alternatives to a token
+LONGEST = 200  # characters of a text of which is asked why it may not come
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,20 @@ def read_request(given: Mapping[str, Any], is_chat: bool, tokenizer: Any, bounds
     return Asked(prompt, settings, is_chat, is_streamed, has_usage, shown_of(given, is_chat))
 
 
+def read_why(given: dict[str, Any]) -> tuple[list[int], str]:
+    """What stands beside a request where it is asked why its answer does not go on so; ValueError where it is wrong."""
+    tokens, text = given.pop("tokens", None), given.pop("text", None)
+    if not (tokens == [] or is_ids(tokens)) or not isinstance(text, str) or len(text) > LONGEST:
+        raise ValueError(f"it takes a request, 'tokens' (ids of its answer) and 'text' (up to {LONGEST} characters)")
+    return tokens, text
+
+
 def check_name(name: str, value: Any, is_chat: bool) -> None:
     """ValueError for what this server does not do."""
-    there = [
-        each for each in KNOWN if (each not in OF_CHAT if not is_chat else each not in ("prompt", "echo", "suffix"))
-    ]
+    there = sorted(set(KNOWN).difference(("prompt", "echo", "suffix") if is_chat else OF_CHAT))
     if name not in there:
         near = difflib.get_close_matches(name, there, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(there))}"
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there)}"
         raise ValueError(shorten(f"{name[:60]!r} is not supported here; {hint}"))
     if name in NOTHING and not any(value == each and type(value) in (type(each), float) for each in NOTHING[name]):
         raise ValueError(f"{name} is {brief(value)}, which is not supported; leave it out")

@@ -59,9 +59,7 @@ class Reply:
             if rest is not None:
                 yield self.more(rest, before)
             empty: dict[str, Any] = {"delta": {}} if self.asked.is_chat else {"text": ""}
-            yield self._chunk(row, empty) | {
-                "choices": [self._choice(row, empty) | finish_of(result, self.asked.is_chat)]
-            }
+            yield self._object([self._choice(row, empty) | finish_of(result, self.asked.is_chat)], is_chunk=True)
         if self.asked.has_usage:
             yield self._object([], is_chunk=True) | {"usage": self._usage(results)}
 
@@ -80,12 +78,8 @@ class Reply:
         return {"id": begin + self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices}
 
     def _usage(self, results: Sequence[Result]) -> dict[str, int]:
-        written = sum(len(result.tokens) for result in results)
-        return {
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": written,
-            "total_tokens": self.prompt_tokens + written,
-        }
+        read, written = self.prompt_tokens, sum(len(result.tokens) for result in results)
+        return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
 @dataclass

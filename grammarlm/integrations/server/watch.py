@@ -1,4 +1,4 @@
-"""What a server tells of an answer while it is written: texts, calls, and the probabilities of its tokens."""
+"""What a server tells of an answer while it is written: texts, calls, the probabilities of its tokens; and why not others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import numpy as np
 from grammarlm.decoding.answers.events import Event
 from grammarlm.decoding.answers.turns import TextEvents, tools_of
 from grammarlm.decoding.loop.step import Step
+from grammarlm.decoding.loop.written import spelled
 from grammarlm.decoding.settings import AnswerSpec
 from grammarlm.decoding.stream import AnswerEvents
+from grammarlm.vocab.names import token_name
 from grammarlm.vocab.vocabulary import Vocabulary
 
 
@@ -77,9 +79,23 @@ def shown_token(step: Step, spec: AnswerSpec, count: int) -> dict[str, Any]:
     best = np.argsort(-logprobs, kind="stable")[:count]
     top = [named(int(allowed[at]), float(logprobs[at]), spec.vocab) for at in best]
     own = named(step.token, step.logprob, spec.vocab)
-    return own | {"top_logprobs": top, "allowed": len(allowed), "model_logprob": step.model_logprob}
+    return own | {"id": step.token, "top_logprobs": top, "allowed": len(allowed), "model_logprob": step.model_logprob}
 
 
 def named(token: int, logprob: float, vocab: Vocabulary) -> dict[str, Any]:
     data = vocab.token_bytes(token)
     return {"token": data.decode(errors="replace"), "logprob": logprob, "bytes": list(data)}
+
+
+def why_not(spec: AnswerSpec, tokens: list[int], text: str) -> dict[str, str]:
+    """Why a text does not come after these tokens of an answer, of its first token that is refused; "": why not the end."""
+    matcher, _ = spec.matcher()
+    if matcher is not None and not all(map(matcher.advance, tokens)):
+        raise ValueError("'tokens' are not the beginning of an answer to this request")
+    told = {"token": repr(text), "reason": "no tokens of the vocabulary spell it"}
+    for token in spelled(spec.vocab, text) if text else spec.vocab.stop_ids[:1]:
+        reason = "allowed" if matcher is None else matcher.explain(token)
+        told = {"token": token_name(spec.vocab, token), "reason": reason}
+        if matcher is None or not matcher.advance(token):
+            break
+    return told

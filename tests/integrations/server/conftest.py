@@ -13,6 +13,17 @@ pytest.importorskip("uvicorn", reason="the server needs uvicorn: pip install 'gr
 KEY = "of this test"
 
 
+def settled(forwards):
+    """Until no forward has been made for a while."""
+    end = time.monotonic() + 60
+    while True:
+        before = len(forwards)
+        time.sleep(1.0)
+        if len(forwards) == before:
+            return
+        assert time.monotonic() < end, "answers that nobody waits for are still being made"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
     """Models this small only wait for each other on several threads."""

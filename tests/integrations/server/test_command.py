@@ -21,7 +21,7 @@ def test_it_listens_to_this_machine_alone(started, capsys):
     assert main(["serve", "tiny", "--port", "0"]) == 0
     assert (started["host"], started["port"]) == ("127.0.0.1", 0)
     assert {route.path for route in started["app"].routes} == {
-        "/", "/health", "/v1/models", "/v1/completions", "/v1/chat/completions",
+        "/", "/health", "/v1/models", "/v1/completions", "/v1/chat/completions", "/why",
     }  # fmt: skip
     assert capsys.readouterr().err == ""
 

@@ -3,14 +3,13 @@
 import asyncio
 import json
 import threading
-import time
 
 import pytest
 
 from grammarlm.decoding.live.live import live_of
 from grammarlm.integrations.server.app import application
 from grammarlm.integrations.server.asked import Bounds
-from tests.integrations.server.conftest import KEY
+from tests.integrations.server.conftest import KEY, settled
 from tests.integrations.vllm.bad_requests import BAD, HARD
 
 httpx = pytest.importorskip("httpx", reason="the client is not installed: pip install httpx")
@@ -143,6 +142,44 @@ def test_names_of_conversations_are_none_of_completions(client):
     assert post(client, {"prompt": "a", "echo": False, "max_tokens": 3}, "/v1/completions").status_code == 200
 
 
+QUANTITY = {"type": "object", "properties": {"quantity": {"type": "integer", "minimum": 1}}, "required": ["quantity"]}
+BEGUN = '{"quantity": '
+
+
+@pytest.mark.parametrize(
+    ("begun", "text", "token", "reason"),
+    [
+        (BEGUN, "0", "'0'", "refused by /quantity: minimum 1"),
+        (BEGUN, "7", "'7'", "allowed"),
+        (BEGUN, "", "(end)", "the text may not end here"),
+        ("", "", "(end)", "the text may not end here"),
+        ("{", "}", "'}'", "refused by required: quantity"),
+        (BEGUN + "7}", "", "(end)", "allowed"),
+        (BEGUN, "7} and", "' and'", "is ' '; expected"),
+    ],
+)
+def test_why_an_answer_does_not_go_on_so(begun, text, token, reason, client, tiny):
+    tokens = tiny[1].encode(begun, add_special_tokens=False)
+    body = {"messages": MESSAGES, "grammarlm": {"schema": QUANTITY}, "tokens": tokens, "text": text}
+    found = post(client, body, "/why").json()
+    assert found["token"] == token
+    assert reason in found["reason"]
+
+
+def test_why_of_any_text_and_of_what_cannot_be_asked(client):
+    free = {"messages": MESSAGES, "tokens": [5], "text": "a"}
+    assert post(client, free, "/why").json() == {"token": "'a'", "reason": "allowed"}
+    digits = {**free, "grammarlm": {"regex": "[0-9]{3}"}}
+    refused(post(client, digits, "/why"), "not the beginning of an answer")
+    refused(post(client, {**digits, "tokens": [10**30]}, "/why"), "not the beginning of an answer")
+    refused(post(client, {**free, "temprature": 1}, "/why"), "did you mean 'temperature'?")
+    for wrong in ({"tokens": "5"}, {"tokens": [True]}, {"text": 5}, {"text": "a" * 201}, {"text": None}):
+        refused(post(client, {**free, **wrong}, "/why"), "'tokens' (ids of its answer) and 'text'")
+    refused(post(client, {**free, "text": "\ud800"}, "/why"))
+    refused(post(client, free, "/why", Authorization=""), "API key", 401)
+    check_served(client)
+
+
 def test_who_may_ask(client):
     body = {"messages": MESSAGES}
     refused(post(client, body, Authorization="Bearer of another"), "API key", 401)
@@ -188,17 +225,6 @@ def leave_soon(client, body):
     """A request whose client does not wait."""
     with httpx.Client(base_url=client.base_url, timeout=0.2) as hasty, pytest.raises(httpx.TimeoutException):
         post(hasty, body)
-
-
-def settled(forwards):
-    """Until no forward has been made for a while."""
-    end = time.monotonic() + 60
-    while True:
-        before = len(forwards)
-        time.sleep(1.0)
-        if len(forwards) == before:
-            return
-        assert time.monotonic() < end, "answers that nobody waits for are still being made"
 
 
 def test_more_requests_than_may_wait_are_refused(tiny):
