@@ -123,7 +123,7 @@ ACCEPTANCE = {
     "recursive": ("published.acceptance.recursive:RECURSIVE", True),
     "kseq": ("published.acceptance.kseq:KSEQ", True),
     "typical": ("published.acceptance.typical:TYPICAL", False),
-    "lenient": ("published.acceptance.lenient:LENIENT", False),
+    "lenient": ("published.acceptance.lenient:Lenient", False),
     "judge": ("published.acceptance.judge:Judge", False),
     "reflective": ("published.acceptance.reflective:Reflective", False),
     "steps": ("published.acceptance.steps:Steps", False),
