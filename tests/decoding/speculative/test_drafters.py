@@ -1,11 +1,14 @@
 """Each drafter wins where its own mechanism helps, and only there; what it remembers lives in its Draft."""
 
+import functools
+import itertools
 import json
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.speculative.drafters.copying import Copy
 from grammarlm.decoding.speculative.drafters.drafter import Drafter
 from grammarlm.decoding.speculative.drafters.heads import Heads
 from grammarlm.decoding.speculative.drafters.model import ModelDrafter
@@ -405,45 +408,56 @@ class Counted:
 
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0, "seed": 4}])
 def test_a_cascade_drafts_what_its_model_would(sampling):
-    """TriForce: each tier drafts the same chains as alone, in fewer of its forwards the more tiers are before it."""
+    """TriForce: however many tiers, the last drafts the same chains as alone, and each is read less often the more are before it."""
     target, prompt = HashModel(5, 3), [5, 6, 7]
     options = {"vocab": VOCAB, "max_tokens": 50, "close": False, **sampling}
     plain = gl.generate(target, prompt, **options)
     counts, figures = [], set()
-    for tiers in range(1, 4):
-        first, second, third = models = [Counted(Agreeing(HashModel(5, 3), HashModel(seed, 2))) for seed in (8, 7, 6)]
-        drafter = ModelDrafter(third)
-        if tiers == 2:
-            drafter = Cascade(ModelDrafter(second), third)
-        elif tiers == 3:
-            drafter = Cascade(Cascade(ModelDrafter(first), second), third)
+    for tiers in range(1, 5):
+        models = [Counted(Agreeing(HashModel(5, 3), HashModel(seed, 2))) for seed in (9, 8, 7, 6)]
+        drafter = functools.reduce(Cascade, map(ModelDrafter, models[-tiers:]))
         out = gl.generate(target, prompt, draft=gl.Draft(drafter, length=8), **options)
         assert out.tokens == plain.tokens
         figures.add((out.stats.forwards, out.stats.draft_tokens, out.stats.accepted_tokens))
         counts.append([model.calls for model in models])
     assert len(figures) == 1
-    alone, two, three = counts
-    assert two[2] < 0.8 * alone[2]  # the last tier
-    assert three[2] == two[2]
-    assert three[1] < 0.8 * two[1]  # the middle one
-    assert alone[:2] == [0, 0] != three[:2]
-    assert three[0] > 10
+    for tiers, (before, after) in enumerate(itertools.pairwise(counts), 1):
+        first = len(before) - tiers  # of the tiers that were there before
+        assert after[first + 1 :] == before[first + 1 :]
+        assert after[first] < 0.8 * before[first]
+        assert before[:first] == [0] * first
+        assert after[first - 1] > 10
+
+
+class SecondChoice:
+    """A model whose best token is never the right one, and whose second best is always what another model says."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, ids):
+        logits = self.model(ids)
+        best = logits[..., :WIDTH].argmax(-1, keepdim=True)
+        high = logits.amax(-1, keepdim=True) + 1
+        return logits.scatter(-1, best.clone().fill_(77), high + 1).scatter(-1, best, high)
 
 
 def test_a_cascade_shows_the_target_chains_only():
     """SpecMQuant: what the first tier is worth shows in the forwards of the model between; the target reads what that one writes
-    by itself."""
+    by itself. Where the first tier is right by its second choice alone, the model between has to read a tree."""
     target, prompt, trees, calls = HashModel(5, 3), [5, 6, 7], {}, {}
     middle = Agreeing(HashModel(5, 3), HashModel(6, 2))
     firsts = {
         "none": None,
-        "wrong": ModelDrafter(HashModel(9, 2)),
-        "right": ModelDrafter(middle),
-        "recycled": Recycle(),
+        "wrong": lambda model: Cascade(HashModel(9, 2), model),
+        "right": lambda model: Cascade(middle, model),
+        "recycled": lambda model: Cascade(Recycle(), model),
+        "second": lambda model: Cascade(SecondChoice(middle), model),
+        "second, a tree": lambda model: Cascade(SecondChoice(middle), model, widths=(2, 2, 2)),
     }
     for name, first in firsts.items():
         model, trees[name] = Counted(middle), []
-        drafter = ModelDrafter(model) if first is None else Cascade(first, model)
+        drafter = ModelDrafter(model) if first is None else first(model)
         drafter.drawn = lambda row, tree, nodes, own=trees[name]: own.append((tree.tokens, tree.parents))
         gl.generate(target, prompt, vocab=VOCAB, max_tokens=40, close=False, draft=gl.Draft(drafter, length=6))
         calls[name] = model.calls
@@ -451,7 +465,10 @@ def test_a_cascade_shows_the_target_chains_only():
     assert all(parents == list(range(-1, len(parents) - 1)) for own in trees.values() for _, parents in own)
     assert max(len(tokens) for tokens, _ in trees["none"]) == 6
     assert calls["right"] < 0.6 * calls["none"]
-    assert calls["wrong"] >= calls["none"]
+    assert min(calls["wrong"], calls["second"]) >= calls["none"]
+    assert calls["second, a tree"] == calls["right"]
+    with pytest.raises(ValueError, match="needs drafters that go on token by token; Copy finds whole texts"):
+        Cascade(Copy(), middle)
 
 
 def test_the_smallest_model_that_is_sure_drafts():
