@@ -112,6 +112,7 @@ TREES = {
     "fixed": "decoding.speculative.shapes:fixed",
     "best_first": "published.trees.best_first:best_first",
     "distinct": "published.trees.distinct:distinct",
+    "beams": "published.trees.beams:beams",
 }
 
 RANKS = "published.trees.ranks:ranks"  # a tree of the caller's

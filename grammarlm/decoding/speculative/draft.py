@@ -38,7 +38,7 @@ class Draft:
     tree         a name of TREES: "chain", or several continuations at once; or the paths of a tree, each the ranks on the way to a
                  node among the candidates of the node above (drafters.tune_tree finds those that pay)
     length       tokens of a chain, the depth of a tree; None: what suits the drafter
-    widths       of a "fixed" or "distinct" tree: children of the best node at each depth; 1 below
+    widths       of a "fixed" or "distinct" tree: children of the best node at each depth, 1 below; of "beams": beams at each depth
     acceptance   a name of ACCEPTANCE, or a rule; those that are True there leave the law of the answers as it is, and "exact" the
                  answers. The grammar holds under any rule
     schedule     a Schedule: how far each row of a batch drafts, and when
@@ -135,8 +135,8 @@ def checked_paths(tree: Sequence[Path]) -> tuple[Path, ...]:
 def checked_widths(widths: Sequence[int] | None, tree: str) -> tuple[int, ...] | None:
     if widths is None:
         return None
-    if tree not in ("fixed", "distinct"):
-        raise ValueError(f"widths= is for the trees 'fixed' and 'distinct', not {tree!r}")
+    if tree not in ("fixed", "distinct", "beams"):
+        raise ValueError(f"widths= is for the trees 'fixed', 'distinct' and 'beams', not {tree!r}")
     if not isinstance(widths, (list, tuple)):
         raise TypeError(f"widths is {type(widths).__name__}; it takes a list of numbers, one for each depth")
     for width in widths:

@@ -350,7 +350,7 @@ def test_a_datastore_is_looked_up_beside_a_model():
 
 
 PATHS = {
-    **{tree: (lambda p, tree=tree: (Sure(p), {"tree": tree})) for tree in ("chain", "fixed", "distinct", "best_first")},
+    **{tree: (lambda p, tree=tree: (Sure(p), {"tree": tree})) for tree in gl.Draft.TREES},
     "cascade": lambda p: (Cascade(ModelDrafter(Sure(p)), Sure(p), ahead=2), {}),
     "three tiers": lambda p: (Cascade(Cascade(ModelDrafter(Sure(0.5)), Sure(p)), Sure(p)), {}),
     "a tree of one's own": lambda p: (Sure(p), {"tree": [(0,) * depth for depth in range(1, 21)]}),
