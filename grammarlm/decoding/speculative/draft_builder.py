@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,9 @@ NODES = 24  # of a tree that is no longer chain than that
 
 BY_RANKS = "by ranks"  # a tree of the caller's
 Path = tuple[int, ...]  # to a node: the ranks of the tokens on the way, among the candidates of the node above each
+# Of a text, tokens that may follow it, the draft's chance of each, and the draft model's last hidden state there (None where it has
+# none): how probable it is that each is drawn.
+Accepts = Callable[[list[int], Sequence[int], Sequence[float], Any], Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Shape:
     stop: float | None = None  # a path ends where the chance that some token of it is refused is above this
     above: float = 0.0  # a path ends where a token has no more than this probability
     widths: Sequence[int] | None = None  # children of the best node at each depth of a tree; None: those of its name
+    accepts: Accepts | None = None  # how probable tokens are to be drawn; None: as the draft itself says
 
 
 class DraftBuilder:
@@ -48,7 +53,7 @@ class DraftBuilder:
         self.depths: list[int] = []
         self.drafters: list[int] = []  # which member of a list of drafters proposed the node
         self.drafter = 0
-        # Of the path to a node, where paths end by it: as the draft itself says.
+        # Of the path to a node, where paths end by it: as the draft itself says, or `shape.accepts`.
         self.chances: dict[int, float] = {}
         self.others: list[tuple[int, Sequence[int]]] = []  # chains that other members of a list would have drafted
         self._masks = None if row.grammar.matcher is None else MaskTree(row.grammar.matcher)
