@@ -304,7 +304,7 @@ def test_trained_drafters_say_what_they_need():
             gl.generate(HashModel(1, 2), [5], vocab=VOCAB, max_tokens=5, draft=gl.Draft(drafter))
 
 
-# ------------------------------------------------------------------ copies with edits, collections of texts
+# ------------------------------------------------------------------ copies with edits, exits
 
 
 def test_aggressive_decoding_goes_on_after_an_edit():
@@ -320,30 +320,6 @@ def test_aggressive_decoding_goes_on_after_an_edit():
         del text[at]
     requests = Requests([text[:88]], [[9, *source, 7]])
     assert requests.ask("copy") <= 1 / 4
-
-
-def test_a_datastore_is_looked_up_beside_a_model():
-    """RASD: retrieval and a draft model in one tree; equal nodes are one, and the tree keeps its size."""
-    from grammarlm.decoding.speculative.draft_builder import NODES
-    from grammarlm.published.drafters.datastore import Datastore
-
-    text, prompt = fresh(30, 60), [5, 6, 7]
-    model = Planted(noise(WIDTH), {tuple(prompt): [*text, STOP]})
-    half = Planted(noise(WIDTH, seed=4), {tuple(prompt): [*text, STOP]}, share=0.5)
-    trees = []
-
-    class Watching(Datastore):
-        def drawn(self, row, tree, nodes):
-            trees.append(tree)
-
-    store = Watching([text[:40]])
-    out = gl.generate(model, prompt, vocab=VOCAB, draft=gl.Draft([store, half], tree="fixed"))
-    assert out.tokens == text
-    pairs = [list(zip(tree.tokens, tree.parents, strict=True)) for tree in trees]
-    assert all(len(set(each)) == len(each) <= NODES for each in pairs)
-    both = out.stats.forwards
-    alone = gl.generate(model, prompt, vocab=VOCAB, draft=gl.Draft(Datastore([text[:40]]))).stats.forwards
-    assert both < alone < len(text) * 0.6
 
 
 @pytest.mark.parametrize("last", [1, 2, 3])
