@@ -48,7 +48,7 @@ class DraftBuilder:
         self.row, self.ids, self.shape = row, row.ids, shape
         self.begins = len(row.ids)  # the place of the first token
         self.room = room  # the most tokens on a path
-        self.most = max(room, NODES)  # nodes
+        self.most = max(room, NODES, len(shape.paths))  # nodes
         self.tree = DraftTree()
         self.depths: list[int] = []
         self.drafters: list[int] = []  # which member of a list of drafters proposed the node
@@ -78,6 +78,13 @@ class DraftBuilder:
         self.depths.append(self.depth(parent) + 1)
         self.drafters.append(self.drafter)
         return self.tree.add(token, parent)
+
+    def may_add(self, token: int, parent: int) -> bool:
+        """Would `add` make or find a node?"""
+        before = len(self.tree)
+        found = self.add(token, parent) is not None
+        self.cut(before)
+        return found
 
     def add_run(self, tokens: Iterable[int], parent: int = ROOT) -> int:
         """Adds tokens one after another, up to the first that may not come; the last node."""
