@@ -80,7 +80,7 @@ DRAFTERS = {
     "skeleton": "decoding.speculative.drafters.skeleton:Skeleton",
     "jacobi": "published.drafters.jacobi:Jacobi",
     "pool": "published.drafters.pool:Pool",
-    "skip": "published.drafters.layers:Skip",
+    "skip": "published.drafters.searched:skip",
     "exit": "published.drafters.exits:early_exit",
 }
 AUTO = "auto"  # those of AUTO_MEMBERS, as far as they pay

@@ -158,69 +158,6 @@ def test_the_grammar_drafts_what_must_come(spaced):
     assert out.stats.forwards <= 0.6 * len(tokens)
 
 
-def idle_layers(idle=range(2, 6)):
-    """A Llama of six layers, of which these add nothing."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(1)
-    config = LlamaConfig(
-        vocab_size=WIDTH,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=6,
-        num_attention_heads=4,
-        bos_token_id=None,
-        eos_token_id=STOP,
-        pad_token_id=0,
-    )
-    model = LlamaForCausalLM(config).double().eval()
-    with torch.no_grad():
-        for at, layer in enumerate(model.model.layers):
-            added = (layer.self_attn.o_proj, layer.mlp.down_proj)
-            for each in added:
-                each.weight.mul_(0.0 if at in idle else 10.0)  # the others decide
-        model.lm_head.weight.copy_(torch.randn(WIDTH, 32))
-    return model
-
-
-def calls_of_layers(model, draft):
-    """(calls of each layer, the answer)."""
-    calls = [0] * 6
-
-    def note(at):
-        calls[at] += 1
-
-    hooks = [layer.register_forward_hook(lambda *_, at=at: note(at)) for at, layer in enumerate(model.model.layers)]
-    out = gl.generate(model, [5, 6, 7], vocab=VOCAB, max_tokens=40, close=False, draft=draft)
-    for hook in hooks:
-        hook.remove()
-    return calls, out
-
-
-LEFT_OUT = {
-    "skip": (gl.Draft("skip"), [2, 4]),
-    "skip, given": (gl.Draft("skip", layers=[1, 3]), [1, 3]),
-    "exit": (gl.Draft("exit"), [3, 4, 5]),
-    "exit, given": (gl.Draft("exit", layers=2), [2, 3, 4, 5]),
-}
-
-
-@pytest.mark.parametrize("way", LEFT_OUT)
-def test_layers_of_its_own_are_a_draft_model(way):
-    """SWIFT (skip) and early exits: layers that are left out work for the target alone, the others for the draft, too; where they
-    add nothing all is right, and where they decide hardly anything."""
-    draft, left_out = LEFT_OUT[way]
-    for idle, is_right in ((left_out, True), ([at for at in range(6) if at not in left_out], False)):
-        model = idle_layers(idle)
-        plain = gl.generate(model, [5, 6, 7], vocab=VOCAB, max_tokens=40, close=False)
-        calls, out = calls_of_layers(model, draft)
-        assert out.tokens == plain.tokens
-        assert [at for at in range(6) if calls[at] == out.stats.forwards] == left_out
-        assert min(calls[at] for at in range(6) if at not in left_out) > 2 * out.stats.forwards
-        assert (out.stats.accepted_tokens > 0.9 * out.stats.draft_tokens) == is_right
-        assert (out.stats.accepted_tokens < 0.5 * out.stats.draft_tokens) != is_right
-
-
 # ------------------------------------------------------------------ trained drafters, with oracle weights
 
 
@@ -304,7 +241,7 @@ def test_trained_drafters_say_what_they_need():
             gl.generate(HashModel(1, 2), [5], vocab=VOCAB, max_tokens=5, draft=gl.Draft(drafter))
 
 
-# ------------------------------------------------------------------ copies with edits, exits
+# ------------------------------------------------------------------ copies with edits
 
 
 def test_aggressive_decoding_goes_on_after_an_edit():
@@ -320,14 +257,3 @@ def test_aggressive_decoding_goes_on_after_an_edit():
         del text[at]
     requests = Requests([text[:88]], [[9, *source, 7]])
     assert requests.ask("copy") <= 1 / 4
-
-
-@pytest.mark.parametrize("last", [1, 2, 3])
-def test_the_best_exit_is_found(last):
-    """DEL: of models whose later layers add nothing the first exit that is right is found, and used from then on."""
-    model, draft = idle_layers(range(last, 6)), gl.Draft("exit", layers="auto")
-    for number in range(6):
-        gl.generate(model, [5, 6, 7 + number], vocab=VOCAB, max_tokens=40, close=False, draft=draft)
-    calls, out = calls_of_layers(model, draft)
-    assert calls[last:] == [out.stats.forwards] * (6 - last)  # these work for the target alone
-    assert min(calls[:last]) > 2 * out.stats.forwards
