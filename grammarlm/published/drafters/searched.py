@@ -52,8 +52,7 @@ class Searched(Replayed):
         options = [tuple(every_other(self.count))] if not self.rates else self._options()
         if not options:
             return
-        at = 0 if len(self.rates) < AT_RANDOM else int(self._hopes(options).argmax())
-        kept = options[at]
+        kept = options[0 if len(self.rates) < AT_RANDOM else int(self._hopes(options).argmax())]
         ids, places = self.replay.text(row)
         model = self.draft_of(self.target.model, kept)
         states = model.base_model(input_ids=torch.tensor([ids], device=device_of(model)), use_cache=False).last_hidden_state
@@ -76,15 +75,13 @@ class Searched(Replayed):
         inverse = np.linalg.inv(self._near(tried, tried) + 0.01 * np.eye(len(tried)))
         beside = self._near(asked, tried)
         unknown = np.maximum(1 - ((beside @ inverse) * beside).sum(1), 0.0)
-        found: np.ndarray = beside @ inverse @ (gains - gains.mean()) + gains.std() * np.sqrt(unknown)
-        return found
+        return np.asarray(beside @ inverse @ (gains - gains.mean()) + gains.std() * np.sqrt(unknown))
 
     def _flags(self, sets: Iterable[Kept]) -> np.ndarray:
         return np.array([np.isin(range(self.count), kept) for kept in sets], float)
 
     def _near(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
-        found: np.ndarray = np.exp(-4 / self.count * np.abs(some[:, None] - others).sum(-1))
-        return found
+        return np.asarray(np.exp(-4 / self.count * np.abs(some[:, None] - others).sum(-1)))
 
 
 def skip(layers: Sequence[int] | str | None = None, transform: Transform | None = None) -> Drafter:

@@ -36,8 +36,9 @@ def idle_layers(idle=range(2, 6)):
 
 
 def calls_of_layers(model, draft):
-    """(calls of each layer, the answer)."""
+    """(calls of each layer, the answer); meanwhile nothing is read again, which would call all of them."""
     calls = [0] * 6
+    draft.drafter.every = 10**9
 
     def note(at):
         calls[at] += 1
@@ -46,6 +47,7 @@ def calls_of_layers(model, draft):
     out = gl.generate(model, [5, 6, 7], vocab=VOCAB, max_tokens=40, close=False, draft=draft)
     for hook in hooks:
         hook.remove()
+    draft.drafter.__dict__.pop("every")
     return calls, out
 
 
