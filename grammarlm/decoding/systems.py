@@ -100,7 +100,6 @@ OBJECTS = {
     "Nested": "published.drafters.nested:Nested",
     "OtherVocabulary": OTHER_VOCABULARY,
     "Positions": "published.drafters.positions:Positions",
-    "RECYCLED": "published.drafters.recycle:RECYCLED",
     "Rows": "published.drafters.rows:Rows",
     "Strided": "published.drafters.strided:Strided",
     "hidden_transfer": "published.drafters.positions:hidden_transfer",

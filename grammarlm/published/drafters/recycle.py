@@ -1,6 +1,6 @@
 """Token Recycling (Turning Trash into Treasure): what the model has found likely after each token, drawn or not.
 
-    gl.Draft("recycle", tree=drafters.RECYCLED)     # its tree of 80 nodes
+    gl.Draft("recycle", tree=RECYCLED)     # its tree of 80 nodes
 
 A table of each token's best successors, of those that the grammar allowed, is written at every forward, and read as a tree. It costs
 a mask and a partial sort of each row of logits, and 1.5 MB. Of no use for texts that seldom repeat a token in a like place, or on a
