@@ -11,7 +11,6 @@ from torch import nn
 
 from .model_facts import is_encoder_decoder
 
-
 # What models call the one before their output
 NORMS = ("norm", "ln_f", "norm_f", "final_layernorm", "final_layer_norm")
 

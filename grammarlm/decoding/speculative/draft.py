@@ -28,7 +28,17 @@ from .drafting import Drafting
 from .making import check_name, drafter_of
 from .schedule import Schedule
 
-OWN = ("tree", "length", "widths", "acceptance", "schedule", "stop", "accepts", "vocab", "tokenizer")  # arguments of any draft
+OWN = (
+    "tree",
+    "length",
+    "widths",
+    "acceptance",
+    "schedule",
+    "stop",
+    "accepts",
+    "vocab",
+    "tokenizer",
+)  # arguments of any draft
 
 
 class Draft:
@@ -46,8 +56,9 @@ class Draft:
     accepts      a trained head that says so instead: accepts(ids of a text, tokens that may follow it, the draft's probability of each,
                  a draft model's last hidden state there) gives for each token how probable it is to be drawn; "best_first" goes by it
     vocab, tokenizer   what the ids of a draft model mean, where not the target's
-    options      of the drafter: least= ("copy"), chance= ("suffix"), layers= ("skip": those left out, or "search"; "exit": how many, or "auto"),
-                 context= and transfer= (a model's own prompt; how far it moves the target's law, which is lossy: is_lossless)
+    options      of the drafter: least= ("copy"), chance= ("suffix"), layers= ("skip": those left out, or "search";
+                 "exit": how many, or "auto"), context= and transfer= (a model's own prompt; how far it moves the target's
+                 law, which is lossy: is_lossless)
 
     ValueError for what could have no effect: an option that nothing here has, or one that the drafter, tree or rule has no use for.
     """

@@ -2,9 +2,9 @@
 
     gl.Draft(small, acceptance=Lenient(lenience=0.2))
 
-Each drafted token with probability min(1, p / (q f)): the less the lenience f, the more is taken of what the draft likes better than
-the target does. Lossy, but for f = 1, where it is `ratio`. It costs what `ratio` does; `out.stats` has how much of the drafts was
-taken, by which draft models are compared that were distilled. Of no use where answers must follow the model's law, or in greedy
+Each drafted token with probability min(1, p / (q f)): the less the lenience f, the more is taken of what the draft likes better
+than the target does. Lossy, but for f = 1, where it is `ratio`. It costs what `ratio` does; `out.stats` has how much of the drafts
+was taken, by which draft models are compared that were distilled. Of no use where answers must follow the model's law, or in greedy
 decoding.
 """
 
@@ -32,9 +32,7 @@ class Lenient(by_probability.ByProbability):
         self.lenience = lenience
         super().__init__(self.lenient)
 
-    def lenient(
-        self, p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: by_probability.Uniform
-    ) -> int:
+    def lenient(self, p: np.ndarray, drafted: Sequence[int], q: np.ndarray, uniform: by_probability.Uniform) -> int:
         return ratio(p, drafted, self.lenience * q, uniform)
 
     def choose(self, row: Row, logits: np.ndarray) -> int | None:

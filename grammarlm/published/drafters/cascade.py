@@ -79,5 +79,7 @@ class Cascade(SeveralOfNodes):
 
 def tier(drafter: Any) -> NodeDrafter:
     if isinstance(drafter, Drafter) and not isinstance(drafter, NodeDrafter):
-        raise ValueError(f"a cascade needs drafters that go on token by token; {type(drafter).__name__} finds whole texts")
+        raise ValueError(
+            f"a cascade needs drafters that go on token by token; {type(drafter).__name__} finds whole texts"
+        )
     return drafter if isinstance(drafter, NodeDrafter) else ModelDrafter(drafter)

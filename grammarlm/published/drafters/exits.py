@@ -18,7 +18,6 @@ import torch
 
 from grammarlm.decoding.arguments import check_integer
 from grammarlm.decoding.loop.row import Row
-from grammarlm.decoding.readers.model_facts import device_of
 from grammarlm.decoding.readers.model_layers import output_of
 from grammarlm.decoding.speculative.drafters.drafter import Drafter
 from grammarlm.decoding.speculative.replay import best_length
@@ -65,11 +64,11 @@ class DynamicExit(Replayed):
         ids, places = self.replay.text(row)
         left: dict[int, torch.Tensor] = {}
         shadow = self.draft_of(self.target.model, range(self.count), lambda at, states: left.update({at: states}))
-        shadow.base_model(input_ids=torch.tensor([ids], device=device_of(shadow)), use_cache=False)
+        self.read(shadow, ids)
         output = output_of(self.target.model)
-        rates = [self.replay.rate(row, output(left[at][0, places]).float().cpu().numpy()) for at in range(self.count - 1)]
-        weight = LATEST if len(self._rates) else 1.0
-        self._rates = weight * np.array(rates) + (1 - weight) * (self._rates if weight < 1 else 0.0)
+        said = [output(left[at][0, places]).float().cpu().numpy() for at in range(self.count - 1)]
+        rates = np.array([self.replay.rate(row, logits) for logits in said])
+        self._rates = LATEST * rates + (1 - LATEST) * self._rates if len(self._rates) else rates
 
 
 def early_exit(

@@ -3,8 +3,8 @@
     gl.Draft("skip", layers=[2, 4])                     # these are left out; every other one where none are named
     gl.Draft("skip", transform=residual)                # M2R2: what leaves each of the draft's layers is changed
 
-`transform(layer, states)` is what leaves each layer in the draft. It costs a cache of its own, and its layers' share of a forward for
-each token. Of no use for small models: half of their layers guess little.
+`transform(layer, states)` is what leaves each layer in the draft. It costs a cache of its own, and its layers' share of a forward
+for each token. Of no use for small models: half of their layers guess little.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class Skip(OwnLayers):
 
     def __init__(self, layers: Any = None, transform: Transform | None = None):
         if layers is not None and not isinstance(layers, (list, tuple, range)):
-            raise TypeError(f"layers is {brief(layers)}; skip takes a list of the layers that are left out, from 0, or 'search'")
+            raise TypeError(
+                f"layers is {brief(layers)}; skip takes a list of the layers that are left out, from 0, or 'search'"
+            )
         for layer in layers or ():
             check_integer("layers", layer, 0)
         super().__init__(layers, transform)

@@ -2,9 +2,9 @@
 
     gl.Draft("recycle", tree=RECYCLED)     # its tree of 80 nodes
 
-A table of each token's best successors, of those that the grammar allowed, is written at every forward, and read as a tree. It costs
-a mask and a partial sort of each row of logits, and 1.5 MB. Of no use for texts that seldom repeat a token in a like place, or on a
-CPU, where each id read costs.
+A table of each token's best successors, of those that the grammar allowed, is written at every forward, and read as a tree. It
+costs a mask and a partial sort of each row of logits, and 1.5 MB. Of no use for texts that seldom repeat a token in a like place,
+or on a CPU, where each id read costs.
 """
 
 from __future__ import annotations

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import DraftTree
+from grammarlm.decoding.readers.model_facts import device_of
 from grammarlm.decoding.readers.model_layers import layers_of
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Target
@@ -39,6 +42,13 @@ class Replayed(OwnLayers):
     def look(self, row: Row) -> None:
         """At the last choices of an answer."""
         raise NotImplementedError
+
+    @staticmethod
+    def read(model: Any, ids: Sequence[int]) -> torch.Tensor:
+        """The last hidden states of a model of some of the layers, after each id."""
+        read = model.base_model(input_ids=torch.tensor([list(ids)], device=device_of(model)), use_cache=False)
+        states: torch.Tensor = read.last_hidden_state[0]
+        return states
 
     def kept(self, count: int) -> list[int]:
         self._used, _ = self.chosen(count, self.length)

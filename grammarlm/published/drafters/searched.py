@@ -2,10 +2,10 @@
 
     gl.Draft("skip", layers="search")
 
-A set of layers is judged by a reading of what was drawn lately, without them: how often their best token was drawn where the grammar
-left a choice, and what share of a forward they cost (replay.py). Sets are tried at random first, then those of which a Gaussian
-process over the sets that were tried hopes for most. It costs a reading of 128 ids for each 8 choices, as long as sets are tried,
-and then what a draft by these layers does. Of no use for short answers that share no `gl.Draft`: nothing is found.
+A set of layers is judged by a reading of what was drawn lately: how often its best token was drawn where the grammar left a choice,
+and what share of a forward it costs (replay.py). Sets are tried at random first, then those of which a Gaussian process over those
+that were tried hopes for most. It costs a reading of 128 ids for each 8 choices, as long as sets are tried, and then what a draft
+by these layers does. Of no use for short answers that share no `gl.Draft`: nothing is found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 from grammarlm.decoding.loop.row import Row
-from grammarlm.decoding.readers.model_facts import device_of
 from grammarlm.decoding.speculative.drafters.drafter import Drafter
 from grammarlm.decoding.speculative.replay import best_length
 
@@ -55,8 +54,7 @@ class Searched(Replayed):
         kept = options[0 if len(self.rates) < AT_RANDOM else int(self._hopes(options).argmax())]
         ids, places = self.replay.text(row)
         model = self.draft_of(self.target.model, kept)
-        states = model.base_model(input_ids=torch.tensor([ids], device=device_of(model)), use_cache=False).last_hidden_state
-        logits = model.get_output_embeddings()(states[0, places]).float().cpu().numpy()
+        logits = model.get_output_embeddings()(self.read(model, ids)[places]).float().cpu().numpy()
         self.rates[kept] = self.replay.rate(row, logits)
 
     def _options(self) -> list[Kept]:

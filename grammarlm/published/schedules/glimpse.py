@@ -18,6 +18,7 @@ from grammarlm.decoding.readers.model_layers import layers_of, output_of
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
 
+
 class Glimpse:
     """Of the last id of each row of a forward: the model's output on what its first `layers` layers have made of it; nothing where
     that is None."""

@@ -38,7 +38,9 @@ def beams(drafter: NodeDrafter, growths: Sequence[DraftBuilder]) -> None:
         for (growth, node, log_p, place), candidates in zip(tips, found, strict=True):
             tokens = taken(growth, node, candidates, width)
             logs = log_chances(growth, tokens, candidates)
-            own = places(growth, node, log_p, place, logs) if candidates.row is not None else np.add(log_p, logs).tolist()
+            own = (
+                places(growth, node, log_p, place, logs) if candidates.row is not None else np.add(log_p, logs).tolist()
+            )
             reached.setdefault(growth, []).extend(
                 (at, token, log_p + log, node, candidates) for at, token, log in zip(own, tokens, logs, strict=True)
             )

@@ -1,26 +1,15 @@
 """Each drafter wins where its own mechanism helps, and only there; what it remembers lives in its Draft."""
 
-import functools
-import itertools
 import json
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.speculative.drafters.copying import Copy
-from grammarlm.decoding.speculative.drafters.drafter import Drafter
 from grammarlm.decoding.speculative.drafters.heads import Heads
-from grammarlm.decoding.speculative.drafters.model import ModelDrafter
-from grammarlm.published.acceptance.big_little import BigLittle
-from grammarlm.published.acceptance.confident import Confident
-from grammarlm.published.drafters.cascade import Cascade
 from grammarlm.published.drafters.features import Features
-from grammarlm.published.drafters.nested import Nested
-from grammarlm.published.drafters.recycle import Recycle
-from grammarlm.published.schedules.parallel import Parallel
 from tests.decoding.planted import Planted, noise
-from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, Agreeing, HashModel, Sure, transformers_model
+from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, transformers_model
 from tests.rounding import assert_logits
 
 torch = pytest.importorskip("torch")

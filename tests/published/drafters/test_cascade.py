@@ -31,7 +31,7 @@ class Counted:
 
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0, "seed": 4}])
 def test_a_cascade_drafts_what_its_model_would(sampling):
-    """TriForce: however many tiers, the last drafts the same chains as alone, and each is read less often the more are before it."""
+    """TriForce: however many tiers, the last drafts the same chains as alone, and each is read less, the more are before it."""
     target, prompt = HashModel(5, 3), [5, 6, 7]
     options = {"vocab": VOCAB, "max_tokens": 50, "close": False, **sampling}
     plain = gl.generate(target, prompt, **options)

@@ -86,7 +86,9 @@ def test_fast_dllm_v2_fills_sub_blocks_one_after_another_and_reads_whole_blocks(
             assert out.tokens == infill(Context(seed), [-1] * 16, "blocks", block=8, inner="fixed").tokens
         few = infill(Context(seed), [-1] * 16, "blocks", block=8, sub=sub, inner="fixed", steps=4)
         assert len(few.stats.trace) <= 4
-    orders = [sum(infill(Context(seed), [-1] * 8, "blocks", block=8, sub=sub).stats.trace[0].committed) for seed in range(20)]
+    orders = [
+        sum(infill(Context(seed), [-1] * 8, "blocks", block=8, sub=sub).stats.trace[0].committed) for seed in range(20)
+    ]
     assert (len(set(orders)) > 1) == (sub > 1)
 
 

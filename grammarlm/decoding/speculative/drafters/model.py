@@ -21,8 +21,9 @@ from .contexts import Context
 from .drafter import Candidates, NodeDrafter, Target
 from .follower import Following
 
-
-After = tuple[np.ndarray, torch.Tensor | None]  # logits, and the last hidden state that they are made of, where it is kept
+After = tuple[
+    np.ndarray, torch.Tensor | None
+]  # logits, and the last hidden state that they are made of, where it is kept
 
 
 class ModelDrafter(Following, NodeDrafter):
