@@ -53,7 +53,7 @@ class Draft:
                  answers. The grammar holds under any rule
     schedule     a Schedule: how far each row of a batch drafts, and when
     stop         a path ends where the draft's own probabilities say that some token of it is refused with more than this chance
-    accepts      a trained head that says so instead, and what "best_first" goes by: accepts(ids of a text, tokens that may follow it,
+    accepts      a trained head that says so instead, and what "best_first" goes by: accepts(ids of a text, tokens that may follow,
                  the draft's probability of each, a draft model's last hidden state there) gives the chance of each to be drawn
     vocab, tokenizer   what the ids of a draft model mean, where not the target's
     options      of the drafter: least= ("copy"), chance= ("suffix"), layers= ("skip": those left out, or "search";

@@ -16,6 +16,7 @@ from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT
 
 from .draft_builder import DraftBuilder
+from .draws import arrivals
 from .observer import OfRows
 
 
@@ -64,12 +65,17 @@ class Replay(OfRows):
         return row.ids[first:], [each.place - 1 - first for each in self._within(row)]
 
     def rate(self, row: Row, logits: np.ndarray) -> float:
-        """How often the best of the tokens that might have come was drawn, by logits [choices, V] after these ids."""
-        hits = 0
+        """How often a draft by logits [choices, V] after these ids would have been drawn: with the answer's own noise."""
+        hits, sampling, first = 0, row.sampling, len(row.ids) - row.count  # the number of the answer's first id
         choices = self._within(row)
         for each, own in zip(choices, logits, strict=True):
-            allowed = np.unpackbits(each.allowed, count=None).astype(bool)[: len(own)]
-            hits += int(np.where(allowed, own[: len(allowed)], -np.inf).argmax()) == row.ids[each.place]
+            allowed = np.unpackbits(each.allowed).astype(bool)[: len(own)]
+            masked = np.where(allowed, own[: len(allowed)], -np.inf)
+            if sampling.temperature:
+                (token,) = arrivals((masked - masked.max()) / sampling.warmth, sampling.seed, each.place - first, 1)
+            else:
+                token = int(masked.argmax())
+            hits += token == row.ids[each.place]
         return hits / max(1, len(choices))
 
     def _within(self, row: Row) -> list[Drawn]:

@@ -46,7 +46,7 @@ class Datastore(Suffix):
 class Fused(SeveralOfNodes):
     """The tree of a draft model, and the branches of what finds whole texts whose first token it gives at least `least`.
 
-    The model's nodes come first; a chain is the model's, or where it has none, one that was found.
+    A third of a tree's nodes is kept for what is found; a chain is the model's, or where it has none, one that was found.
     """
 
     def __init__(self, found: RunDrafter, model: Any, least: float = 0.05):
@@ -54,11 +54,19 @@ class Fused(SeveralOfNodes):
         self.found, self.model = found, model if isinstance(model, NodeDrafter) else ModelDrafter(model)
         super().__init__([self.found, self.model])  # type: ignore[list-item]
         self.least, self.length = least, self.model.length
+        self._kept = self.by_row()  # nodes of a tree that is being drafted
+
+    def open(self, growths: Sequence[DraftBuilder]) -> None:
+        for growth in growths:
+            self._kept[growth.row] = 0 if growth.shape.tree == "chain" else growth.most // 3
+            growth.most -= self._kept[growth.row]
+        super().open(growths)
 
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         return self.model.after(asked, width)
 
     def finish(self, growth: DraftBuilder) -> None:
+        growth.most += self._kept.pop(growth.row, 0)
         if growth.shape.tree != "chain" or not growth.tree:
             for run in self.found.runs(growth, min(growth.shape.length, growth.room), BRANCHES):
                 if self._is_probable(growth, run[0]):

@@ -105,7 +105,7 @@ LOSES = [
     ("copy", "places"),
     ("suffix", "places"),
     ("trigram", "places"),
-    ("recycle", "copied"),
+    ("recycle", "places"),
     ("jacobi", "copied"),
     ("skeleton", "copied"),
 ]

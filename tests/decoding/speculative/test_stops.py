@@ -129,7 +129,7 @@ def test_a_head_is_not_asked_about_what_is_forced():
         assert len(ids_of(mask[0])) > 1
         paths.add((*text, token))
     assert len(paths) > 10
-    assert out.stats.draft_tokens > 2 * len(paths)
+    assert out.stats.draft_tokens > len(paths) + 30
 
 
 def test_a_head_needs_something_to_say():

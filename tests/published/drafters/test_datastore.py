@@ -57,16 +57,20 @@ class Found(RunDrafter):
         return [[100, *TEXT[at + 1 : at + length]], TEXT[at : at + length]] if 0 <= at < len(TEXT) else []
 
 
+def is_of_text(run):
+    return any(TEXT[at : at + len(run)] == run for at in range(len(TEXT)))
+
+
 @pytest.mark.parametrize("tree", ["fixed", "best_first", "chain"])
 def test_branches_that_the_model_finds_improbable_are_pruned(tree):
     """RASD: the first token of a branch decides, by the draft model's probability; what it finds probable stays."""
     for least in (0.0, 0.05):
         trees, forwards = trees_of(Fused(Found(), half_right(), least), tree=tree, length=6)
-        begins = [{own.tokens[node] for node in own.children(-1)} for own in trees if own]
+        runs = [own.tokens_to(leaf) for own in trees for leaf in own.leaves]
         if tree == "chain":
             assert all(own.is_chain for own in trees)
             continue
-        assert any(100 in tokens for tokens in begins) == (least == 0.0)
+        assert any(run[0] == 100 and is_of_text(run[1:]) for run in runs if len(run) > 3) == (least == 0.0)
         assert forwards < trees_of(ModelDrafter(half_right()), tree=tree, length=6)[1]
 
 
