@@ -4,8 +4,8 @@
 
 A table has the best successors of each token, and of each two, of those that the grammar allowed. It is written at every forward,
 by what the model says at each token that it reads, and by what followed in the text; it is read as a tree. It costs a mask and a
-partial sort of each row of logits, and a few megabytes. Of no use for texts that seldom repeat a token in a like place, or on a CPU,
-where each id read costs.
+partial sort of each row of logits, and a few megabytes. Of no use for texts that seldom repeat a token in a like place, or where
+each id read costs, as on a CPU.
 """
 
 from __future__ import annotations
