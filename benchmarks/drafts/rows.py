@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import grammarlm as gl
+from grammarlm.published.drafters.recycle import RECYCLED
 from training.corpus import Example, constraint, example
 
 from .peers import PEERS, ArcticSuffix, by_transformers, missing, options_of, shuffled
@@ -76,7 +77,7 @@ def answering(arguments: Mapping[str, Any]) -> Way:
 
 def way(name: str) -> Way:
     drafter = trained(name) if name in TRAINED else name
-    return answering({"draft": gl.Draft(drafter, tree="fixed" if name == "recycle" else "chain")})
+    return answering({"draft": gl.Draft(drafter, tree=RECYCLED if name == "recycle" else "chain")})
 
 
 def other_vocabulary() -> Way:

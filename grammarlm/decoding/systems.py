@@ -80,7 +80,7 @@ DRAFTERS = {
     "skeleton": "decoding.speculative.drafters.skeleton:Skeleton",
     "jacobi": "published.drafters.jacobi:Jacobi",
     "pool": "published.drafters.pool:Pool",
-    "skip": "published.drafters.layers:Skip",
+    "skip": "published.drafters.searched:skip",
     "exit": "published.drafters.exits:early_exit",
 }
 AUTO = "auto"  # those of AUTO_MEMBERS, as far as they pay
@@ -94,6 +94,7 @@ OBJECTS = {
     "Datastore": "published.drafters.datastore:Datastore",
     "Features": "published.drafters.features:Features",
     "Fill": "published.drafters.fill:Fill",
+    "Fused": "published.drafters.datastore:Fused",
     "Heads": "decoding.speculative.drafters.heads:Heads",
     "ModelDrafter": MODEL,
     "Nested": "published.drafters.nested:Nested",
@@ -112,6 +113,7 @@ TREES = {
     "fixed": "decoding.speculative.shapes:fixed",
     "best_first": "published.trees.best_first:best_first",
     "distinct": "published.trees.distinct:distinct",
+    "beams": "published.trees.beams:beams",
 }
 
 RANKS = "published.trees.ranks:ranks"  # a tree of the caller's
@@ -123,7 +125,7 @@ ACCEPTANCE = {
     "recursive": ("published.acceptance.recursive:RECURSIVE", True),
     "kseq": ("published.acceptance.kseq:KSEQ", True),
     "typical": ("published.acceptance.typical:TYPICAL", False),
-    "lenient": ("published.acceptance.lenient:LENIENT", False),
+    "lenient": ("published.acceptance.lenient:Lenient", False),
     "judge": ("published.acceptance.judge:Judge", False),
     "reflective": ("published.acceptance.reflective:Reflective", False),
     "steps": ("published.acceptance.steps:Steps", False),

@@ -34,8 +34,11 @@ def full(run: Run, choose: Rule, *, block: int | None = None) -> Asking[None]:
             run.step(choose, (yield from run.read()), positions, schedule)
 
 
-def blocks(run: Run, choose: Rule, *, block: int = 32) -> Asking[None]:
+def blocks(run: Run, choose: Rule, *, block: int = 32, sub: int | None = None) -> Asking[None]:
     """Block diffusion (Fast-dLLM v2): what stands before a block is final, and what comes after it is not read.
+
+    sub: of a block the sampler sees parts of this size, one after another, though the model reads all of the block; more where few
+    steps are left. None: the whole block.
 
     The model reads the row up to the end of the block; the canvas is that of the block, behind a matcher. Where ids after the block
     are given, both reach to the last of them.
@@ -43,4 +46,7 @@ def blocks(run: Run, choose: Rule, *, block: int = 32) -> Asking[None]:
     for schedule in run.schedules(block):
         end = schedule.end
         while len(positions := run.masked(schedule.first, end)):
+            if sub is not None:
+                part = (positions - schedule.first) // sub
+                positions = positions[: max(int((part == part[0]).sum()), run.share(schedule))]
             run.step(choose, (yield from run.read(end)), positions, schedule, run.boards.part(run.row, end))

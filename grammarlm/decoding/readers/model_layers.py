@@ -11,6 +11,9 @@ from torch import nn
 
 from .model_facts import is_encoder_decoder
 
+# What models call the one before their output
+NORMS = ("norm", "ln_f", "norm_f", "final_layernorm", "final_layer_norm")
+
 
 def layers_of(model: Any, who_needs: str) -> tuple[list[str], nn.ModuleList]:
     """The names on the way to a model's list of layers, and the list; ValueError where there is none, or several."""
@@ -25,6 +28,14 @@ def layers_of(model: Any, who_needs: str) -> tuple[list[str], nn.ModuleList]:
     if len(found) != 1:
         raise ValueError(f"{who_needs} a transformers model with a list of layers")
     return found[0]
+
+
+def output_of(model: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What makes logits of the states that a layer leaves, as if it were the last: the model's last norm, and its output."""
+    way, _ = layers_of(model, "logits of earlier layers need")
+    holder, output = model.get_submodule(".".join(way[:-1])), model.get_output_embeddings()
+    norm = next((getattr(holder, name) for name in NORMS if hasattr(holder, name)), nn.Identity())
+    return lambda states: output(norm(states))
 
 
 def with_layers(model: Any, kept: Sequence[int], changed: Mapping[int, Any]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .acceptance import Rule, name_of
+from .draft_builder import Accepts
 from .drafters.combined import leaves
 from .drafters.drafter import Drafter, NodeDrafter
 from .schedule import Schedule
@@ -20,6 +21,7 @@ def check_combination(
     tree: str,
     widths: Sequence[int] | None,
     stop: float | None,
+    accepts: Accepts | None,
     rule: Rule,
     schedule: Schedule,
 ) -> None:
@@ -28,8 +30,11 @@ def check_combination(
     blind = [member for member in members if not member.has_probabilities]
     if rule.needs_probabilities and blind:
         raise ValueError(f"the acceptance rule {name_of(rule)!r} {PROBABLE.format(of(blind[0]))}")
-    if stop is not None and len(blind) == len(members):
-        raise ValueError(f"stop= {PROBABLE.format(of(blind[0]))}")
+    for name, option in (("stop", stop), ("accepts", accepts)):
+        if option is not None and len(blind) == len(members):
+            raise ValueError(f"{name}= {PROBABLE.format(of(blind[0]))}")
+    if accepts is not None and stop is None and tree != "best_first":
+        raise ValueError("accepts= needs stop=, or tree='best_first'")
     if widths is not None and not any(isinstance(member, NodeDrafter) for member in members):
         raise ValueError(f"widths= needs a drafter that goes on token by token; {of(members[0])} finds whole texts")
     chains = {

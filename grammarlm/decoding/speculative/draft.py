@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, ClassVar
 
-from grammarlm.decoding.arguments import check_integer, check_number, check_vocabulary
+from grammarlm.decoding.arguments import check_function, check_integer, check_number, check_vocabulary
 from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.settings import AnswerSpec
@@ -21,14 +21,24 @@ from grammarlm.vocab.vocabulary import Vocabulary
 from .acceptance import Rule, name_of, rule_of
 from .combinations import check_combination
 from .draft_budget import DraftBudget
-from .draft_builder import BY_RANKS, Path, Shape
+from .draft_builder import BY_RANKS, Accepts, Path, Shape
 from .drafters.combined import Combined, leaves
 from .drafters.drafter import Target
 from .drafting import Drafting
 from .making import check_name, drafter_of
 from .schedule import Schedule
 
-OWN = ("tree", "length", "widths", "acceptance", "schedule", "stop", "vocab", "tokenizer")  # arguments of any draft
+OWN = (
+    "tree",
+    "length",
+    "widths",
+    "acceptance",
+    "schedule",
+    "stop",
+    "accepts",
+    "vocab",
+    "tokenizer",
+)  # arguments of any draft
 
 
 class Draft:
@@ -38,14 +48,17 @@ class Draft:
     tree         a name of TREES: "chain", or several continuations at once; or the paths of a tree, each the ranks on the way to a
                  node among the candidates of the node above (drafters.tune_tree finds those that pay)
     length       tokens of a chain, the depth of a tree; None: what suits the drafter
-    widths       of a "fixed" or "distinct" tree: children of the best node at each depth; 1 below
+    widths       of a "fixed" or "distinct" tree: children of the best node at each depth, 1 below; of "beams": beams at each depth
     acceptance   a name of ACCEPTANCE, or a rule; those that are True there leave the law of the answers as it is, and "exact" the
                  answers. The grammar holds under any rule
     schedule     a Schedule: how far each row of a batch drafts, and when
     stop         a path ends where the draft's own probabilities say that some token of it is refused with more than this chance
+    accepts      a trained head that says so instead, and what "best_first" goes by: accepts(ids of a text, tokens that may follow,
+                 the draft's probability of each, a draft model's last hidden state there) gives the chance of each to be drawn
     vocab, tokenizer   what the ids of a draft model mean, where not the target's
-    options      of the drafter: least= ("copy"), chance= ("suffix"), layers= ("skip": those left out; "exit": how many, or "auto"),
-                 context= and transfer= (a model's own prompt; how far it moves the target's law, which is lossy: is_lossless)
+    options      of the drafter: least= ("copy"), chance= ("suffix"), layers= ("skip": those left out, or "search";
+                 "exit": how many, or "auto"), context= and transfer= (a model's own prompt; how far it moves the target's
+                 law, which is lossy: is_lossless)
 
     ValueError for what could have no effect: an option that nothing here has, or one that the drafter, tree or rule has no use for.
     """
@@ -64,6 +77,7 @@ class Draft:
         acceptance: str | Rule = "exact",
         schedule: Schedule | None = None,
         stop: float | None = None,
+        accepts: Accepts | None = None,
         vocab: Vocabulary | None = None,
         tokenizer: Any = None,
         **options: Any,
@@ -77,15 +91,16 @@ class Draft:
             raise TypeError(f"schedule is a Schedule, such as Memory(4), not {type(schedule).__name__}")
         check_integer("length", length, 1, optional=True)
         check_number("stop", stop, lambda h: 0 < h < 1, "between 0 and 1", optional=True)
+        check_function("accepts", accepts)
         if vocab is not None or tokenizer is not None:
             check_vocabulary(tokenizer, vocab)
             vocab = vocab or Vocabulary.from_tokenizer(tokenizer)
         self.tree, self.paths = tree if isinstance(tree, str) else BY_RANKS, paths
-        self.widths, self.stop = checked_widths(widths, self.tree), stop
+        self.widths, self.stop, self.accepts = checked_widths(widths, self.tree), stop, accepts
         self.rule = acceptance if isinstance(acceptance, Rule) else rule_of(acceptance)
         self.schedule = schedule or Schedule()
         self.drafter = drafter_of(drafter, vocab, options, OWN)
-        check_combination(self.drafter, self.tree, self.widths, stop, self.rule, self.schedule)
+        check_combination(self.drafter, self.tree, self.widths, stop, accepts, self.rule, self.schedule)
         self.length = length or (len(paths[-1]) if paths else self.drafter.length)
         self._saves = isinstance(drafter, str) and drafter == AUTO
 
@@ -97,7 +112,9 @@ class Draft:
         self.drafter.begin(target)
         self.rule.begin(target)
         self.schedule.begin(target, self.drafter)
-        shape = Shape(self.tree, self.paths, self.length, self.rule.draws, self.stop, self.rule.above, self.widths)
+        shape = Shape(
+            self.tree, self.paths, self.length, self.rule.draws, self.stop, self.rule.above, self.widths, self.accepts
+        )
         saving = None
         if self._saves and isinstance(self.drafter, Combined):
             saving = DraftBudget(self.drafter, cost)
@@ -135,8 +152,8 @@ def checked_paths(tree: Sequence[Path]) -> tuple[Path, ...]:
 def checked_widths(widths: Sequence[int] | None, tree: str) -> tuple[int, ...] | None:
     if widths is None:
         return None
-    if tree not in ("fixed", "distinct"):
-        raise ValueError(f"widths= is for the trees 'fixed' and 'distinct', not {tree!r}")
+    if tree not in ("fixed", "distinct", "beams"):
+        raise ValueError(f"widths= is for the trees 'fixed', 'distinct' and 'beams', not {tree!r}")
     if not isinstance(widths, (list, tuple)):
         raise TypeError(f"widths is {type(widths).__name__}; it takes a list of numbers, one for each depth")
     for width in widths:

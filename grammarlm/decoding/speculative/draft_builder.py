@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,9 @@ NODES = 24  # of a tree that is no longer chain than that
 
 BY_RANKS = "by ranks"  # a tree of the caller's
 Path = tuple[int, ...]  # to a node: the ranks of the tokens on the way, among the candidates of the node above each
+# Of a text, tokens that may follow it, the draft's chance of each, and the draft model's last hidden state there (None where it has
+# none): how probable it is that each is drawn.
+Accepts = Callable[[list[int], Sequence[int], Sequence[float], Any], Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Shape:
     stop: float | None = None  # a path ends where the chance that some token of it is refused is above this
     above: float = 0.0  # a path ends where a token has no more than this probability
     widths: Sequence[int] | None = None  # children of the best node at each depth of a tree; None: those of its name
+    accepts: Accepts | None = None  # how probable tokens are to be drawn; None: as the draft itself says
 
 
 class DraftBuilder:
@@ -43,12 +48,12 @@ class DraftBuilder:
         self.row, self.ids, self.shape = row, row.ids, shape
         self.begins = len(row.ids)  # the place of the first token
         self.room = room  # the most tokens on a path
-        self.most = max(room, NODES)  # nodes
+        self.most = max(room, NODES, len(shape.paths))  # nodes
         self.tree = DraftTree()
         self.depths: list[int] = []
         self.drafters: list[int] = []  # which member of a list of drafters proposed the node
         self.drafter = 0
-        # Of the path to a node, where paths end by it: as the draft itself says.
+        # Of the path to a node, where paths end by it: as the draft itself says, or `shape.accepts`.
         self.chances: dict[int, float] = {}
         self.others: list[tuple[int, Sequence[int]]] = []  # chains that other members of a list would have drafted
         self._masks = None if row.grammar.matcher is None else MaskTree(row.grammar.matcher)
@@ -73,6 +78,13 @@ class DraftBuilder:
         self.depths.append(self.depth(parent) + 1)
         self.drafters.append(self.drafter)
         return self.tree.add(token, parent)
+
+    def may_add(self, token: int, parent: int) -> bool:
+        """Would `add` make or find a node?"""
+        before = len(self.tree)
+        found = self.add(token, parent) is not None
+        self.cut(before)
+        return found
 
     def add_run(self, tokens: Iterable[int], parent: int = ROOT) -> int:
         """Adds tokens one after another, up to the first that may not come; the last node."""

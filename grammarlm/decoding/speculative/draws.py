@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from grammarlm.decoding.logits.sampling import uniform_of
 
@@ -20,12 +22,13 @@ class Candidates(NamedTuple):
     tokens: Sequence[int]
     log_p: Sequence[float]
     row: np.ndarray | None = None  # the draft's masked logits, where it is a model
+    state: Any = None  # its last hidden state, of which these are made, where somebody asks for it
 
     @classmethod
-    def of(cls, growth: DraftBuilder, node: int, logits: np.ndarray | None) -> Candidates:
+    def of(cls, growth: DraftBuilder, node: int, logits: np.ndarray | None, state: Any = None) -> Candidates:
         """What may come after the node, of a draft model's logits there; nothing where it has none."""
         masked = None if logits is None else growth.masked(logits, node)
-        return NOTHING if masked is None else cls((), (), masked)
+        return NOTHING if masked is None else cls((), (), masked, state)
 
 
 NOTHING = Candidates((), ())
@@ -93,13 +96,25 @@ def log_chances(growth: DraftBuilder, tokens: Sequence[int], candidates: Candida
     return [float(log_q[token]) for token in tokens]
 
 
+def log_accepted(growth: DraftBuilder, node: int, tokens: Sequence[int], candidates: Candidates) -> list[float]:
+    """How probable some candidates are to be drawn, once the node is: what the grammar forces, surely."""
+    own, accepts = log_chances(growth, tokens, candidates), growth.shape.accepts
+    is_forced = candidates.row is not None and int(np.isfinite(candidates.row).sum()) == 1
+    if accepts is None or is_forced or not tokens:
+        return own
+    with torch.no_grad():
+        said = accepts([*growth.ids, *growth.tree.tokens_to(node)], tokens, np.exp(own).tolist(), candidates.state)
+    return [math.log(chance) if chance > 0 else -math.inf for _, chance in zip(tokens, map(float, said), strict=True)]
+
+
 def goes_on(growth: DraftBuilder, child: int, candidates: Candidates) -> bool:
     """May more follow this node? Its path ends where it is too probable that some token of it is refused."""
     stop = growth.shape.stop
     if stop is None:
         return True
-    before = growth.chances.get(growth.tree.parents[child], 1.0)
-    (own,) = log_chances(growth, [growth.tree.tokens[child]], candidates)
+    parent = growth.tree.parents[child]
+    before = growth.chances.get(parent, 1.0)
+    (own,) = log_accepted(growth, parent, [growth.tree.tokens[child]], candidates)
     growth.chances[child] = before * float(np.exp(own))
     return growth.chances[child] >= 1 - stop
 

@@ -1,8 +1,10 @@
-"""SWIFT (On-the-Fly Self-Speculative Decoding): the target's own layers as a draft model, without some of them.
+"""The target's own layers as a draft model, without some of them: of SWIFT (searched.py), DEL (exits.py) and M2R2.
 
-M2R2: with `transform=` the draft's residual is another one; `transform(layer, states)` is what leaves each of its layers. It
-costs a cache of its own, and its layers' share of a forward for each token. Of no use for small models: half of their layers
-guess little.
+    gl.Draft("skip", layers=[2, 4])                     # these are left out; every other one where none are named
+    gl.Draft("skip", transform=residual)                # M2R2: what leaves each of the draft's layers is changed
+
+`transform(layer, states)` is what leaves each layer in the draft. It costs a cache of its own, and its layers' share of a forward
+for each token. Of no use for small models: half of their layers guess little.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from grammarlm.decoding.speculative.drafters.model import ModelDrafter
 from grammarlm.errors import brief
 
 Transform = Callable[[int, torch.Tensor], torch.Tensor]
+Sees = Callable[[int, torch.Tensor], None]
 
 
 class OwnLayers(ModelDrafter):
@@ -37,11 +40,23 @@ class OwnLayers(ModelDrafter):
 
     def begin(self, target: Target) -> None:
         _, layers = layers_of(target.model, f"the drafter {self.name!r} needs")
-        changed = {}
-        if self.transform is not None:
-            changed = {at: after_layer(layer, partial(self.transform, at)) for at, layer in enumerate(layers)}
-        self.model = with_layers(target.model, self.kept(len(layers)), changed)
+        self.model = self.draft_of(target.model, self.kept(len(layers)))
         super().begin(target)
+
+    def draft_of(self, model: Any, kept: Sequence[int], sees: Sees | None = None) -> Any:
+        """The draft of these layers; `sees(layer, states)` is told what leaves each."""
+
+        def leaves(at: int, states: torch.Tensor) -> torch.Tensor:
+            states = states if self.transform is None else self.transform(at, states)
+            if sees is not None:
+                sees(at, states)
+            return states
+
+        changed = {}
+        if self.transform is not None or sees is not None:
+            layers = layers_of(model, "fewer layers need")[1]
+            changed = {at: after_layer(layer, partial(leaves, at)) for at, layer in enumerate(layers)}
+        return with_layers(model, kept, changed)
 
 
 class Skip(OwnLayers):
@@ -49,9 +64,11 @@ class Skip(OwnLayers):
 
     name = "skip"
 
-    def __init__(self, layers: Sequence[int] | None = None, transform: Transform | None = None):
+    def __init__(self, layers: Any = None, transform: Transform | None = None):
         if layers is not None and not isinstance(layers, (list, tuple, range)):
-            raise TypeError(f"layers is {brief(layers)}; skip takes a list of the layers that are left out, from 0")
+            raise TypeError(
+                f"layers is {brief(layers)}; skip takes a list of the layers that are left out, from 0, or 'search'"
+            )
         for layer in layers or ():
             check_integer("layers", layer, 0)
         super().__init__(layers, transform)
@@ -64,4 +81,9 @@ class Skip(OwnLayers):
                         f"layers={self.layers}: skip needs a model with a layer {layer}; this one has {count}"
                     )
             return [layer for layer in range(count) if layer not in self.layers]
-        return sorted({0, count - 1, *range(1, count, 2)}) if count > 2 else [0]
+        return every_other(count)
+
+
+def every_other(count: int) -> list[int]:
+    """The first and the last layer are kept."""
+    return sorted({0, count - 1, *range(1, count, 2)}) if count > 2 else [0]

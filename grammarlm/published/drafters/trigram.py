@@ -1,7 +1,8 @@
 """ADED (Adaptive Draft-Verification for Efficient Large Language Model Decoding): trigrams of all texts so far, and of this one.
 
-The most frequent next tokens after the last two, as a chain or tree. It costs a dictionary. Of no use before some answers are
-written, or where "suffix" runs, which knows longer matches.
+The most frequent next tokens after the last two, as a chain or tree; tree="best_first" stands for its search, which visits nodes by
+PUCT and found less (docs/decisions/drafts.md). It costs a dictionary. Of no use before some answers are written, or where "suffix"
+runs, which knows longer matches.
 """
 
 from __future__ import annotations

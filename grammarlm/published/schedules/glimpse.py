@@ -14,12 +14,9 @@ import numpy as np
 import torch
 
 from grammarlm.decoding.loop.row import Row
-from grammarlm.decoding.readers.model_layers import layers_of
+from grammarlm.decoding.readers.model_layers import layers_of, output_of
 from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import Candidates
-
-# What models call the one before their output
-NORMS = ("norm", "ln_f", "norm_f", "final_layernorm", "final_layer_norm")
 
 
 class Glimpse:
@@ -29,7 +26,6 @@ class Glimpse:
     def __init__(self, layers: int | None):
         self.layers = layers
         self._layer: Any = None
-        self._norm: Any = None
         self._output: Any = None
         self._hook: Any = None
         self._came = Event()
@@ -39,14 +35,12 @@ class Glimpse:
     def begin(self, model: Any) -> None:
         if self.layers is None:
             return
-        way, layers = layers_of(model, "candidates from the target's first layers need")
+        _, layers = layers_of(model, "candidates from the target's first layers need")
         if not 0 < self.layers < len(layers):
             raise ValueError(
                 f"layers={self.layers}: the model has {len(layers)}, and candidates come before the last one"
             )
-        holder = model.get_submodule(".".join(way[:-1]))
-        self._layer, self._output = layers[self.layers - 1], model.get_output_embeddings()
-        self._norm = next((getattr(holder, name) for name in NORMS if hasattr(holder, name)), torch.nn.Identity())
+        self._layer, self._output = layers[self.layers - 1], output_of(model)
 
     def watch(self, drafting: Thread, rows: Sequence[Row]) -> None:
         """The next forward that is not in this thread, of these rows, is looked at."""
@@ -58,7 +52,7 @@ class Glimpse:
             if current_thread() is not drafting and not self._came.is_set():
                 states = output[0] if isinstance(output, tuple) else output
                 with torch.no_grad():
-                    self._logits = self._output(self._norm(states[:, -1])).float().cpu().numpy()
+                    self._logits = self._output(states[:, -1]).float().cpu().numpy()
                 self._came.set()
 
         if self._layer is not None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from grammarlm.decoding.readers.draft_tree import ROOT
 from grammarlm.decoding.speculative.draft_builder import NODES, DraftBuilder
 from grammarlm.decoding.speculative.drafters.drafter import NodeDrafter
-from grammarlm.decoding.speculative.draws import log_chances, taken
+from grammarlm.decoding.speculative.draws import log_accepted, taken
 from grammarlm.decoding.speculative.shapes import BRANCHES
 
 
@@ -30,7 +30,7 @@ def best_first(drafter: NodeDrafter, growths: Sequence[DraftBuilder]) -> None:
         found = drafter.after([(growth, node) for growth, node, _ in tips], BRANCHES)
         for (growth, node, log_p), candidates in zip(tips, found, strict=True):
             tokens = taken(growth, node, candidates, BRANCHES)
-            for token, more in zip(tokens, log_chances(growth, tokens, candidates), strict=True):
+            for token, more in zip(tokens, log_accepted(growth, node, tokens, candidates), strict=True):
                 heapq.heappush(heaps[growth], (-(log_p + more), number, node, token))
                 number += 1
         tips = [tip for growth in growths if (tip := next_best(growth, heaps[growth])) is not None]

@@ -27,6 +27,8 @@ def ranks(drafter: NodeDrafter, growths: Sequence[DraftBuilder]) -> None:
         further = []
         for (growth, node, path), candidates in zip(tips, found, strict=True):
             tokens = taken(growth, node, candidates, 1 + max(below[path]))
+            if candidates.row is None:  # ranks are counted among those that may come
+                tokens = [token for token in tokens if growth.may_add(token, node)]
             for rank in below[path]:
                 child = growth.add(tokens[rank], node) if rank < len(tokens) else None
                 if child is not None and goes_on(growth, child, candidates) and (*path, rank) in below:

@@ -77,6 +77,7 @@ ONE_A_STEP = {
     "right to left": {"sampler": rightmost},
     "from the middle": {"sampler": middle},
     "blocks": {"sampler": "blocks", "block": 1},
+    "sub-blocks": {"sampler": "blocks", "block": 4, "sub": 2, "inner": "fixed"},
     "stream": {"sampler": "stream", "window": 1},
     "window": {"sampler": "window", "window": 2, "buffer": 0, "inner": "fixed"},
     "s2d2, never": {"sampler": "s2d2", "verify": "never", "tau": 2.0},

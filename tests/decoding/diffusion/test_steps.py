@@ -16,6 +16,7 @@ OPTIONS = [
     *[(name, {"block": block}) for name in (*DRIVERS, "adablock", "bounded", "fixed") for block in (1, 3)],
     *[("s2d2", {"verify": verify, "block": block}) for verify in ("always", "never", "bandit") for block in (None, 2)],
     *[(name, {"window": 1}) for name in ("window", "stream")],
+    *[("blocks", {"block": 4, "sub": sub}) for sub in (1, 3)],
     ("regions", {"regions": [(0, 1), (4, 5)]}),
     ("policy", {"policy": lambda confidences: np.zeros(len(confidences))}),
 ]

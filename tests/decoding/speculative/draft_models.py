@@ -79,6 +79,11 @@ class HashModel:
         return self.table[torch.from_numpy(states >> 4) % len(self.table)]
 
 
+def is_odd(ids):
+    """One of five."""
+    return (ids * 2654435761 >> 7) % 5 == 0
+
+
 class Agreeing:
     """A draft model that says what the target says, but after every fifth id or so."""
 
@@ -86,8 +91,7 @@ class Agreeing:
         self.target, self.other = copy.copy(target), other
 
     def __call__(self, ids):
-        odd = (ids * 2654435761 >> 7) % 5 == 0
-        return torch.where(odd[..., None], self.other(ids), self.target(ids))
+        return torch.where(is_odd(ids)[..., None], self.other(ids), self.target(ids))
 
 
 class Sure:

@@ -56,6 +56,8 @@ def nested():
 SYSTEMS = {
     "DySpec": drafted(small, tree="best_first", length=2),
     "RSD": drafted(small, tree="distinct", widths=(2, 2), length=3, acceptance="recursive"),
+    "RSD-S": drafted(small, tree="beams", widths=(2,), length=3, acceptance="recursive"),
+    "RSD-S, three": drafted(small, tree="beams", widths=(3, 2), length=2, acceptance="recursive"),
     "SpecTr": drafted(small, tree="fixed", widths=(2,), length=2, acceptance="kseq"),
     "ratio": drafted(small, length=3, acceptance="ratio"),
     "SJD": drafted("jacobi", length=3, acceptance="ratio"),
@@ -114,7 +116,7 @@ def plain_law(which):
         return members, answer_law(TARGET, members, lambda: None, patch, **FILTERS[which])[0]
 
 
-FILTERED = ["RSD", "SpecTr", "SJD", "I-DLM, 2", "TriForce, ratio"]
+FILTERED = ["RSD", "RSD-S", "SpecTr", "SJD", "I-DLM, 2", "TriForce, ratio"]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,7 @@ def judging(states):
 
 OPTIONS = {
     "stop": {"stop": 0.5},
+    "accepts": {"accepts": lambda: lambda text, tokens, chances, state: [1 / (2 + token % 7) for token in tokens]},
     "widths": {"widths": (2, 2)},
     "length": {"length": 2},
     "memory": {"schedule": lambda: Memory(0.03)},

@@ -25,13 +25,13 @@ class Trees(ModelDrafter):
             self.seen.append((self.texts[row], tree))
 
 
-TREES, NAMES = ("fixed", "best_first", "distinct"), ("schema", "sql", "regex")
+TREES, NAMES = ("fixed", "best_first", "distinct", "beams"), ("schema", "sql", "regex")
 
 
 @pytest.mark.parametrize(
     ("tree", "name", "samplings"),
     [
-        *((TREES[at], NAMES[(at + more) % 3], (more,)) for at in range(3) for more in range(2)),
+        *((TREES[at], NAMES[(at + more) % 3], (more,)) for at in range(4) for more in range(2)),
         *(pytest.param(tree, name, (0, 1), marks=pytest.mark.proof) for tree in TREES for name in NAMES),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from grammarlm.decoding.speculative.acceptance import rule_of
 from grammarlm.published.acceptance import by_probability
+from grammarlm.published.acceptance.lenient import Lenient
 from tests.decoding.enumeration import outcomes
 from tests.decoding.speculative.noise import Chance
 
@@ -134,14 +135,30 @@ def test_more_draws_accept_more(count, monkeypatch):
         assert count > 1 or several == pytest.approx(possible)
 
 
-def test_lossy_rules_return_drafted_tokens_or_none():
-    p = np.array([0.6, 0.3, 0.1, 0.0])
-    for name in ("typical", "lenient"):
-        assert not rule_of(name).lossless
-        assert rule_of(name).function(p, [1]) == 1
-        assert rule_of(name).function(p, [3]) is None
-    assert rule_of("lenient").function(p, [2, 1]) == 1
-    assert rule_of("typical").function(p, [2, 1]) == 2  # .1 is above .09
+def test_a_lossy_rule_returns_a_drafted_token_or_none():
+    p, rule = np.array([0.6, 0.3, 0.1, 0.0]), rule_of("typical")
+    assert not rule.lossless
+    assert rule.function(p, [1]) == 1
+    assert rule.function(p, [3]) is None
+    assert rule.function(p, [2, 1]) == 2  # .1 is above .09
+
+
+@pytest.mark.parametrize("lenience", [1.0, 0.5, 0.1])
+def test_lenience_takes_more_of_what_the_draft_likes(lenience, monkeypatch):
+    """DistillSpec: a drafted token with min(1, p / (q f)), nothing that the target forbids, and with f = 1 the target's law."""
+    rule = Lenient(lenience)
+    assert not rule.lossless
+    assert Lenient().name == "lenient"
+    for p, q in PAIRS:
+        taken = accepted(rule.function, p, q, 1, monkeypatch)
+        assert taken == pytest.approx(math.fsum(min(b, a / lenience) for a, b in zip(p, q, strict=True)), abs=1e-12)
+        for count in (1, 2):
+            found = law(rule.function, p, q, count, rule.draws, monkeypatch)
+            assert not any(mass for mass, own in zip(found, p, strict=True) if not own)
+            assert lenience < 1 or found == pytest.approx(p, abs=1e-12)
+    for wrong in (0.0, 1.5, -1.0):
+        with pytest.raises(ValueError, match="lenience="):
+            Lenient(wrong)
 
 
 @pytest.mark.parametrize("name", ["ratio", "recursive", "kseq"])

@@ -17,6 +17,7 @@ from grammarlm.published.acceptance.by_probability import ByTarget
 from grammarlm.published.acceptance.confident import Confident
 from grammarlm.published.acceptance.iterations import Iterations
 from grammarlm.published.acceptance.judge import Judge
+from grammarlm.published.acceptance.lenient import Lenient
 from grammarlm.published.acceptance.reflective import Reflective
 from grammarlm.published.acceptance.steps import Steps
 from tests.decoding.planted import Planted, noise
@@ -90,7 +91,7 @@ LOSSY = {
     "CEED-VLA": lambda: gl.Draft("jacobi", acceptance=Iterations(1), length=6),
     "LUD": lambda: gl.Draft(blind_heads(), acceptance=Confident(0.1), length=3),
     "typical": lambda: gl.Draft(HashModel(6, 2), acceptance="typical", tree="fixed"),
-    "lenient": lambda: gl.Draft(HashModel(6, 2), acceptance="lenient"),
+    "DistillSpec": lambda: gl.Draft(HashModel(6, 2), acceptance=Lenient(0.05)),
 }
 
 

@@ -72,13 +72,34 @@ def test_fast_dllm_v2_reads_nothing_after_the_block_unless_it_is_given() -> None
     assert set(model.lengths) == {11, 12}
 
 
+@pytest.mark.parametrize("sub", [1, 2, 3, 8])
+def test_fast_dllm_v2_fills_sub_blocks_one_after_another_and_reads_whole_blocks(sub) -> None:
+    """A part is full before the next one begins, its positions in any order; with few steps parts are filled together."""
+    for seed in SEEDS:
+        model = Context(seed)
+        out = infill(model, [-1] * 16, "blocks", block=8, sub=sub, inner="fixed")
+        parts = [(at // 8, at % 8 // sub) for (at,) in steps_of(out)]
+        assert parts == sorted(parts)
+        assert set(model.lengths) == {8, 16}
+        assert model.calls == 16
+        if sub == 8:
+            assert out.tokens == infill(Context(seed), [-1] * 16, "blocks", block=8, inner="fixed").tokens
+        few = infill(Context(seed), [-1] * 16, "blocks", block=8, sub=sub, inner="fixed", steps=4)
+        assert len(few.stats.trace) <= 4
+    orders = [
+        sum(infill(Context(seed), [-1] * 8, "blocks", block=8, sub=sub).stats.trace[0].committed) for seed in range(20)
+    ]
+    assert (len(set(orders)) > 1) == (sub > 1)
+
+
 LONG = Language(r"\[(a|b)(,(a|b))*\](a|b)*", (b"[", b"]", b"a", b",", b"b", b",a", b"a,b"), 40)
 
 
 @pytest.mark.parametrize("window", [8, 16, 32, 64])
-@pytest.mark.parametrize("driver", ["window", "stream", "blocks"])
+@pytest.mark.parametrize("driver", ["window", "stream", "blocks", "sub-blocks"])
 def test_window_diffusion_wedlm_and_blocks_decide_as_on_the_whole_canvas(driver, window, monkeypatch) -> None:
-    size = {"block": window} if driver == "blocks" else {"window": window}
+    sizes = {"blocks": {"block": window}, "sub-blocks": {"block": window, "sub": 4}}
+    driver, size = driver.replace("sub-", ""), sizes.get(driver, {"window": window})
     for seed in range(3):
         drawn = {"temperature": float(seed > 1), "seed": seed}
         have_model, want_model = (Adversary(LONG.width, [0, LONG.stop], seed) for _ in range(2))

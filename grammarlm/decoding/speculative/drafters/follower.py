@@ -23,6 +23,8 @@ class Follower:
         self._groups: Groups[Row] = Groups()
         self._read: dict[Row, list[int]] = {}  # what has been read of each text
         self._reader: Reader | None = None  # of the rows read last
+        self.keeps_states = False  # set it to True for `states`
+        self.states: list[torch.Tensor] | None = None  # of the last read, as those of a reader
         self.rows: list[Row] = []
 
     def read(self, rows: list[Row], texts: list[list[int]]) -> torch.Tensor:
@@ -32,7 +34,9 @@ class Follower:
         common = [shared(self._read[row], text[:-1]) for row, text in zip(rows, texts, strict=True)]
         reader.rollback([len(self._read[row]) - count for row, count in zip(rows, common, strict=True)])
         chunks = [text[count:] for text, count in zip(texts, common, strict=True)]
+        reader.keeps_states = self.keeps_states
         logits = reader.read(chunks, [1] * len(rows))
+        self.states = reader.states
         self._read |= {row: list(text) for row, text in zip(rows, texts, strict=True)}
         return logits
 
@@ -58,6 +62,7 @@ class Follower:
         self._reader.rollback([1] * len(self.rows))  # a forward reads one id of each text at least
         lasts = [self._read[row][-1:] for row in self.rows]
         logits = self._reader.read_trees(lasts, [1] * len(lasts), trees)
+        self.states = self._reader.states
         self._reader.keep([[] for _ in trees])
         return logits
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from grammarlm.decoding.loop.row import Row
 from grammarlm.decoding.readers.draft_tree import ROOT, DraftTree
@@ -19,6 +20,10 @@ from grammarlm.decoding.speculative.draft_builder import DraftBuilder
 from .contexts import Context
 from .drafter import Candidates, NodeDrafter, Target
 from .follower import Following
+
+After = tuple[
+    np.ndarray, torch.Tensor | None
+]  # logits, and the last hidden state that they are made of, where it is kept
 
 
 class ModelDrafter(Following, NodeDrafter):
@@ -36,7 +41,7 @@ class ModelDrafter(Following, NodeDrafter):
                 f"transfer={transfer!r:.30} moves the target's law: pass the model and transfer= to gl.Draft"
             )
         super().__init__(model, cache, context)
-        self._roots = self.by_row()  # the logits after each text
+        self._roots = self.by_row()  # the logits after each text, and the state there
 
     def begin(self, target: Target) -> None:
         super().begin(target)
@@ -52,19 +57,24 @@ class ModelDrafter(Following, NodeDrafter):
         """Reads the answers up to their ends; the logits there are those of the roots."""
         rows = [growth.row for growth in growths]
         texts = [self._contexts.text(growth.row, growth.ids) for growth in growths]
+        self._follower.keeps_states = growths[0].shape.accepts is not None
         logits = self._follower.read(rows, texts).numpy()
-        self._roots.update(zip(rows, logits, strict=True))
+        self._roots.update({row: (logits[at], self._state(at, -1)) for at, row in enumerate(rows)})
+
+    def _state(self, text: int, at: int) -> torch.Tensor | None:
+        """Of the last read."""
+        return None if self._follower.states is None else self._follower.states[text][at]
 
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         below = [(growth, node) for growth, node in asked if node != ROOT]
         logits = self._logits_below(below) if below else {}
         found = []
         for growth, node in asked:
-            row = self._roots[growth.row] if node == ROOT else logits[growth, node]
-            found.append(Candidates.of(growth, node, row))
+            row, state = self._roots[growth.row] if node == ROOT else logits[growth, node]
+            found.append(Candidates.of(growth, node, row, state))
         return found
 
-    def _logits_below(self, asked: list[tuple[DraftBuilder, int]]) -> dict[tuple[DraftBuilder, int], np.ndarray]:
+    def _logits_below(self, asked: list[tuple[DraftBuilder, int]]) -> dict[tuple[DraftBuilder, int], After]:
         """Reads the trees as they have grown; the texts stay what they are."""
         growths = {growth.row: growth for growth, _ in asked}
         wanted: dict[Row, list[int]] = {row: [] for row in growths}
@@ -76,8 +86,8 @@ class ModelDrafter(Following, NodeDrafter):
         ]
         logits = self._follower.read_trees(trees).numpy()
         found, first = {}, 0
-        for row, tree in zip(self._follower.rows, trees, strict=True):
+        for at, (row, tree) in enumerate(zip(self._follower.rows, trees, strict=True)):
             for node in wanted.get(row, ()):
-                found[growths[row], node] = logits[first + 1 + node]
+                found[growths[row], node] = logits[first + 1 + node], self._state(at, 1 + node)
             first += 1 + len(tree)
         return found
