@@ -59,6 +59,10 @@ class Replay(OfRows):
                 found += 1
         return found
 
+    def known(self, row: Row) -> int:
+        """How many choices of an answer can be judged."""
+        return len(self._within(row))
+
     def text(self, row: Row) -> tuple[list[int], list[int]]:
         """The last ids of an answer, and the numbers of those after which there was a choice."""
         first = max(0, len(row.ids) - self.context)

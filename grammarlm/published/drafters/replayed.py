@@ -17,6 +17,8 @@ from grammarlm.decoding.speculative.replay import Replay
 
 from .layers import OwnLayers, Transform
 
+LEAST = 8  # choices of an answer that say something
+
 
 class Replayed(OwnLayers):
     """`every`: choices from one look at them to the next."""
@@ -76,7 +78,7 @@ class Replayed(OwnLayers):
 
     def drawn(self, row: Row, tree: DraftTree, nodes: Sequence[int]) -> None:
         self._new += self.replay.drawn(row, nodes)
-        if self._new >= self.every:
+        if self._new >= self.every and self.replay.known(row) >= LEAST:
             self._new = 0
             self.look(row)
 
